@@ -1,7 +1,7 @@
-"""A real Chromium without a window, driven by its own ChromeDriver over the WebDriver protocol (W3C, 2018).
+"""A headless Chromium driven by ChromeDriver over the WebDriver protocol (W3C, 2018).
 
-Only what the tests need: go somewhere, find, click, type, run a script, what the console said, what was fetched, and a
-picture. The browser is told to keep quiet on the network; what a page fetches is in its log all the same.
+Only what the tests need: navigation, elements, scripts, the console, the network log and screenshots. Background requests
+of the browser are switched off.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ import urllib3
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 DRIVER = shutil.which("chromedriver")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-QUIET = (
+OPTIONS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --disable-dev-shm-usage --window-size=1200,900"
 ).split()
 
 
 class Browser:
-    """One window."""
+    """A browser window."""
 
     def __init__(self, http: urllib3.PoolManager, session: str) -> None:
         self._http = http
@@ -54,7 +54,7 @@ class Browser:
 
     def find(self, selector: str) -> list[Element]:
         found = self.command("POST", "/elements", using="css selector", value=selector)
-        return [Element(self, each[ELEMENT]) for each in found]
+        return [Element(self, item[ELEMENT]) for item in found]
 
     def one(self, selector: str) -> Element:
         (found,) = self.find(selector)
@@ -64,7 +64,7 @@ class Browser:
         return self.command("POST", "/execute/sync", script=script, args=list(arguments))
 
     def wait_for(self, script: str, seconds: float = 10) -> Any:
-        """What a script gives once that is something; scripts see the page as it is then."""
+        """Evaluate a script repeatedly until its value is true, and return that value."""
         end = time.monotonic() + seconds
         while not (found := self.run(f"return {script}")):
             assert time.monotonic() < end, f"waited in vain for {script}"
@@ -75,11 +75,11 @@ class Browser:
         return self.command("POST", "/goog/cdp/execute", cmd=command, params=parameters)
 
     def console(self) -> list[str]:
-        """What the console said since the last time it was asked for."""
-        return [each["message"] for each in self.command("POST", "/se/log", type="browser")]
+        """Return the console messages since the last call."""
+        return [item["message"] for item in self.command("POST", "/se/log", type="browser")]
 
     def fetched(self) -> list[str]:
-        """The addresses that were asked for since the last time."""
+        """Return the URLs requested since the last call."""
         found = []
         for entry in self.command("POST", "/se/log", type="performance"):
             message = json.loads(entry["message"])["message"]
@@ -112,8 +112,8 @@ class Element:
         return self._browser.command("GET", f"{self._path}/attribute/{name}")
 
 
-def need_a_browser() -> None:
-    """Skip where there is none and none can be installed; else its absence is a failure."""
+def needs_browser() -> None:
+    """Skip the test if there is no browser; fail if one could have been installed."""
     if DRIVER and CHROMIUM:
         return
     if shutil.which("apt-get") and os.geteuid() == 0:
@@ -123,7 +123,7 @@ def need_a_browser() -> None:
 
 @contextmanager
 def open_browser(folder: Path) -> Iterator[Browser]:
-    """A browser with a profile of its own in `folder`."""
+    """Open a browser with its profile in `folder`."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -138,14 +138,14 @@ def open_browser(folder: Path) -> Iterator[Browser]:
     http = urllib3.PoolManager(headers={"Content-Type": "application/json"}, timeout=60, retries=False)
     base = f"http://127.0.0.1:{port}"
     try:
-        _wait_until_it_answers(http, base, driver)
-        options = {"binary": CHROMIUM, "args": [*QUIET, f"--user-data-dir={folder / 'profile'}"]}
-        wanted = {
+        _wait_until_ready(http, base, driver)
+        options = {"binary": CHROMIUM, "args": [*OPTIONS, f"--user-data-dir={folder / 'profile'}"]}
+        capabilities = {
             "browserName": "chrome",
             "goog:chromeOptions": options,
             "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
         }
-        body = json.dumps({"capabilities": {"alwaysMatch": wanted}})
+        body = json.dumps({"capabilities": {"alwaysMatch": capabilities}})
         value = json.loads(http.request("POST", f"{base}/session", body=body).data)["value"]
         assert "sessionId" in value, value
         session = f"{base}/session/{value['sessionId']}"
@@ -158,7 +158,7 @@ def open_browser(folder: Path) -> Iterator[Browser]:
         driver.wait(20)
 
 
-def _wait_until_it_answers(http: urllib3.PoolManager, base: str, driver: subprocess.Popen[bytes]) -> None:
+def _wait_until_ready(http: urllib3.PoolManager, base: str, driver: subprocess.Popen[bytes]) -> None:
     end = time.monotonic() + 20
     while True:
         assert driver.poll() is None, "chromedriver ended at once"

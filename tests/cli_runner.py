@@ -1,6 +1,6 @@
-"""The command line under test: in this process with `run_cli` (most tests), or as a process of its own.
+"""The command line under test: in this process with `run_cli` (most tests), or as a separate process.
 
-A process of its own is needed for signals, broken pipes, streams that a terminal sees, and one test of each command;
+A separate process is needed for signals, broken pipes, terminal output, and one test of each command;
 such tests are marked `cli` (see `conftest.py`).
 """
 
@@ -67,7 +67,9 @@ def run_cli(
         Exception: with -v, the error behind an internal error.
     """
     with contextlib.chdir(cwd or os.getcwd()), patch.dict(os.environ, environment):
-        result = CliRunner().invoke(_Program(), [str(each) for each in arguments], input=input, catch_exceptions=False)
+        result = CliRunner().invoke(
+            _Program(), [str(argument) for argument in arguments], input=input, catch_exceptions=False
+        )
     return _checked(Finished(result.exit_code, result.stdout_bytes, result.stderr_bytes))
 
 
@@ -78,7 +80,7 @@ def run_cli_process(
     timeout: float = 120,
     **environment: str,
 ) -> Finished:
-    """Run `kgqa ARGUMENTS` as a process of its own. The arguments are those of `run_cli`; `timeout` is in seconds."""
+    """Run `kgqa ARGUMENTS` as a separate process; the arguments are those of `run_cli`, `timeout` is in seconds."""
     done = subprocess.run(
         [KGQA, *map(str, arguments)],
         input=input.encode() if isinstance(input, str) else input or b"",
@@ -109,7 +111,7 @@ def kgqa(tmp_path):
 
 @pytest.fixture
 def kgqa_process(tmp_path):
-    """`kgqa_process(*arguments, ...) -> Finished`: the command line as a process of its own; marks the test `cli`."""
+    """`kgqa_process(*arguments, ...) -> Finished`: the command line as a separate process; marks the test `cli`."""
 
     def run(*arguments: object, cwd: Path = tmp_path, **options) -> Finished:
         return run_cli_process(*arguments, cwd=cwd, **options)

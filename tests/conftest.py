@@ -1,4 +1,4 @@
-"""Shared by all tests: a cache of their own, markers by fixture, the hypothesis profile, the folder of real data."""
+"""Shared fixtures and settings: cache, markers, hypothesis profile and the folder of real data."""
 
 from __future__ import annotations
 

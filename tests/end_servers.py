@@ -1,9 +1,9 @@
-"""Kills the Virtuoso servers of a test run when the run ends, however it ends.
+"""Kills the Virtuoso servers of a test run when the run ends, even if it is killed.
 
     python end_servers.py FOLDER
 
-Standard input is a pipe whose other end only the test process holds. When that process ends, by kill -9 too, reading
-returns, and the servers whose settings file is below FOLDER are killed.
+Standard input is a pipe held by the test process. When that process ends, reading returns, and the servers whose
+settings file is below FOLDER are killed.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import sys
 import time
 from pathlib import Path
 
-# a command that was starting a server may still do so
+# another server may still be starting
 SECONDS = 5.0
 
 
 def servers(folder: str) -> list[int]:
-    """The ids of the servers with a settings file below a folder."""
+    """Return the ids of the servers with a settings file below a folder."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:

@@ -1,4 +1,4 @@
-"""Files that a stranger wrote: damaged JSON documents, and commands that meet them under a limit of memory.
+"""Hostile files: damaged JSON documents, and commands run with a memory limit.
 
 @given(hostile(document))
 def test_...(damaged):
@@ -23,7 +23,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 MEMORY = 2 << 30
-"""Bytes that a command may take beyond what the test has taken."""
+"""Bytes that a command may use in addition to those of the test process."""
 DEEP = 100_000
 VALUES: list[Any] = [
     None, True, -1, 0, 1, 10**30, 1e308, -1e308, float("nan"), float("inf"), "", "x", "1", "1/../../victim", "../victim",
@@ -33,75 +33,75 @@ VALUES: list[Any] = [
 
 @dataclass(frozen=True)
 class Nested:
-    """Stands for a list in a list in a list, DEEP times: too deep for `json.dumps`, see `as_json`."""
+    """Stands for a list nested DEEP times, which `json.dumps` cannot write; see `as_json`."""
 
 
-def places(document: Any) -> list[tuple]:
-    """The path of keys and positions to every value of a JSON document, itself `()` included."""
+def value_paths(document: Any) -> list[tuple]:
+    """Return the path of keys and indexes to every value of a JSON document, including `()`."""
     found: list[tuple] = [()]
     if isinstance(document, dict):
         items = list(document.items())
     else:
         items = list(enumerate(document)) if isinstance(document, list) else []
     for key, value in items:
-        found += [(key, *rest) for rest in places(value)]
+        found += [(key, *rest) for rest in value_paths(value)]
     return found
 
 
 @st.composite
 def hostile(draw, document: Any) -> Any:
-    """The document with one to three of its values exchanged for others, or taken out."""
+    """Draw the document with one to three values replaced or removed."""
     damaged = deepcopy(document)
     for _ in range(draw(st.integers(1, 3))):
-        place = draw(st.sampled_from(places(damaged)))
+        path = draw(st.sampled_from(value_paths(damaged)))
         value = deepcopy(draw(st.sampled_from([*VALUES, Nested()])))
-        if not place:
+        if not path:
             return value
         parent = damaged
-        for key in place[:-1]:
+        for key in path[:-1]:
             parent = parent[key]
         if draw(st.integers(0, 4)) == 0:
-            del parent[place[-1]]
+            del parent[path[-1]]
         else:
-            parent[place[-1]] = value
+            parent[path[-1]] = value
     return damaged
 
 
 def as_json(document: Any) -> str:
-    """JSON text, NaN and lone surrogates included, with every `Nested` written out."""
+    """Return JSON text, with NaN, lone surrogates and every `Nested` written out."""
     text = json.dumps(document, default=lambda value: "NESTED" if isinstance(value, Nested) else None)
     return text.replace('"NESTED"', "[" * DEEP + "]" * DEEP)
 
 
 @dataclass(frozen=True)
-class Ended:
+class CommandResult:
     """How a command ended: its exit code (negative: a signal) and all it printed."""
 
     code: int
     text: str
 
 
-def run_limited(*arguments: object, memory: int = MEMORY, seconds: float = 60) -> Ended:
-    """Run a kgqa command in a child of this process, with `memory` bytes more than there are now at most.
+def run_limited(*arguments: object, memory: int = MEMORY, seconds: float = 60) -> CommandResult:
+    """Run a kgqa command in a child process with at most `memory` bytes more than this process has.
 
-    A fork costs no imports, so a property can run hundreds of commands. Fails when the command hangs.
+    A fork needs no imports, so a property can run hundreds of commands. Fails if the command hangs.
     """
     with tempfile.TemporaryFile() as output:
         child = os.fork()
         if not child:
             _run_child([str(argument) for argument in arguments], output.fileno(), memory)
-        until = time.monotonic() + seconds
+        deadline = time.monotonic() + seconds
         while True:
-            ended, status = os.waitpid(child, os.WNOHANG)
-            if ended:
+            pid, status = os.waitpid(child, os.WNOHANG)
+            if pid:
                 break
-            if time.monotonic() > until:
+            if time.monotonic() > deadline:
                 os.kill(child, signal.SIGKILL)
                 os.waitpid(child, 0)
                 raise AssertionError(f"kgqa {arguments} did not end within {seconds} s")
             time.sleep(0.005)
         output.seek(0)
-        return Ended(os.waitstatus_to_exitcode(status), output.read().decode(errors="replace"))
+        return CommandResult(os.waitstatus_to_exitcode(status), output.read().decode(errors="replace"))
 
 
 def _run_child(arguments: list[str], output: int, memory: int) -> None:
@@ -118,8 +118,8 @@ def _run_child(arguments: list[str], output: int, memory: int) -> None:
         from kgqa.cli.main import main
 
         main(arguments)
-    except SystemExit as ending:
-        code = ending.code if isinstance(ending.code, int) else int(bool(ending.code))
+    except SystemExit as exit_:
+        code = exit_.code if isinstance(exit_.code, int) else int(bool(exit_.code))
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

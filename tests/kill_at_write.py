@@ -1,6 +1,6 @@
-"""Kills a kgqa command at its N-th change to the file system: a power cut at a chosen moment.
+"""Kills a kgqa command at its N-th change of the file system, to simulate a power cut.
 
-Run as a program in place of `kgqa`, it counts what the command's own process does below one folder (a file opened
+Run as a program in place of `kgqa`, it counts the changes of the command's own process below one folder (a file opened
 for writing, created, renamed, linked, removed or synced) and ends with SIGKILL just before change N. Tests use
 `changes_of` for the number of changes and `kill_at` for one killed run.
 """
@@ -28,14 +28,14 @@ def kill_at(number: int, under: Path, arguments: Sequence[str], **options) -> su
 
 
 def changes_of(under: Path, arguments: Sequence[str], **options) -> int:
-    """How many changes below `under` the command makes when it runs to its end, which it does."""
+    """Return the number of changes below `under` in a complete run of the command."""
     done = kill_at(0, under, arguments, **options)
     assert done.returncode == 0, done.stderr.decode()
     return int(done.stderr.decode().rsplit("changes:", 1)[1])
 
 
 def _watch(number: int, under: str) -> list[int]:
-    """Count changes from now on, in the one place of the list, and kill this process before change `number`."""
+    """Count changes in the single item of the returned list, and kill this process before change `number`."""
     count = [0]
     inside = under + os.sep
 
@@ -44,24 +44,24 @@ def _watch(number: int, under: str) -> list[int]:
         if count[0] == number:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def below(place: object) -> bool:
-        if isinstance(place, int):  # a descriptor
+    def below(target: object) -> bool:
+        if isinstance(target, int):  # a descriptor
             try:
-                place = os.readlink(f"/proc/self/fd/{place}")
+                target = os.readlink(f"/proc/self/fd/{target}")
             except OSError:
                 return False
-        if not isinstance(place, (str, bytes)):
+        if not isinstance(target, (str, bytes)):
             return False
-        path = os.path.abspath(os.fsdecode(place))
+        path = os.path.abspath(os.fsdecode(target))
         return path == under or path.startswith(inside)
 
     def hook(event: str, details: tuple) -> None:
         if event == "open":
             path, _, flags = details
-            # a descriptor that is wrapped in a file object has been opened before
+            # a descriptor wrapped in a file object was opened before
             if isinstance(flags, int) and flags & WRITES and not isinstance(path, int) and below(path):
                 changed()
-        elif event in CHANGES and any(below(place) for place in details[:2]):
+        elif event in CHANGES and any(below(target) for target in details[:2]):
             changed()
 
     def counting(function):

@@ -1,4 +1,4 @@
-"""Small graphs in memory: the engine of graph folders, without files and without a worker process."""
+"""Small graphs in memory, with the engine of graph folders but without files and worker processes."""
 
 from __future__ import annotations
 
@@ -49,5 +49,5 @@ class MemoryStore:
 
 
 def memory_graph(lines: Sequence[str], *, schema: str = "freebase", **options) -> KnowledgeGraph:
-    """A graph over N-Triples lines."""
+    """Return a graph over N-Triples lines."""
     return KnowledgeGraph(MemoryStore(lines), bundled_schema(schema), **options)

@@ -1,4 +1,4 @@
-"""The same small graph as a file of every format: what whoever loads files has to make the same of."""
+"""One small graph as a file in every RDF format."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TURTLE = """
 
 
 def files_of_each_format(folder: Path) -> list[Path]:
-    """The same triples in every format, without what a format cannot hold."""
+    """Write the same triples in every format, without those a format cannot hold."""
     turtle = folder / "same.ttl"
     turtle.write_text(TURTLE, encoding="utf-8")
     # RDF/XML cannot hold every character
@@ -33,15 +33,15 @@ def files_of_each_format(folder: Path) -> list[Path]:
         "nt": ox.RdfFormat.N_TRIPLES, "nq": ox.RdfFormat.N_QUADS, "trig": ox.RdfFormat.TRIG, "n3": ox.RdfFormat.N3,
         "rdf": ox.RdfFormat.RDF_XML, "jsonld": ox.RdfFormat.JSON_LD,
     }  # fmt: skip
-    made = [turtle]
+    files = [turtle]
     for ending, format in by_engine.items():
-        made.append(folder / f"same.{ending}")
-        made[-1].write_bytes(ox.serialize(quads, format=format))
+        files.append(folder / f"same.{ending}")
+        files[-1].write_bytes(ox.serialize(quads, format=format))
     dataset = rdflib.Dataset()
     dataset.parse(data=(folder / "same.nq").read_text(encoding="utf-8"), format="nquads")
     for ending in ("trix", "hext"):
-        made.append(folder / f"same.{ending}")
-        made[-1].write_bytes(dataset.serialize(format=ending).encode())
-    made.append(folder / "packed.ttl.gz")
-    made[-1].write_bytes(gzip.compress(turtle.read_bytes()))
-    return made
+        files.append(folder / f"same.{ending}")
+        files[-1].write_bytes(dataset.serialize(format=ending).encode())
+    files.append(folder / "packed.ttl.gz")
+    files[-1].write_bytes(gzip.compress(turtle.read_bytes()))
+    return files

@@ -1,4 +1,4 @@
-"""A small SPARQL server on the loopback, backed by pyoxigraph, with the faults of real servers."""
+"""A small SPARQL server on the loopback, based on pyoxigraph, with the faults of real servers."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from kgqa.testing.loopback import LoopbackServer, Response
 RESULTS = "application/sparql-results+json"
 TRIPLES = 120
 SLOW = "?combinations"
-"""Occurs in the doctor's query that takes too long."""
+"""A variable in the doctor's slow query."""
 
 
 class SparqlServer:
     """Answers SPARQL with pyoxigraph.
 
     Args:
-        cap: rows at which results are silently cut; 0 for no limit.
-        slow: a slow query is "finished" with too small a count, or runs "forever".
-        writable: whether anybody may update.
-        requests: after so many requests every connection is dropped.
+        cap: number of rows at which results are silently truncated; 0 for no limit.
+        slow: whether a slow query is "finished" with too small a count, or runs "forever".
+        writable: whether updates need no login.
+        requests: number of requests after which every connection is dropped.
         busy: seconds that a query waits before it runs.
 
     Attributes:
@@ -41,9 +41,9 @@ class SparqlServer:
         busy: Callable[[str], float] = lambda query: 0.0,
     ) -> None:
         self.store = ox.Store()
-        for place in range(TRIPLES):
-            subject, object_ = (ox.NamedNode(f"http://e/{name}{place % 20}") for name in "so")
-            self.store.add(ox.Quad(subject, ox.NamedNode(f"http://e/r{place // 20}"), object_))
+        for number in range(TRIPLES):
+            subject, object_ = (ox.NamedNode(f"http://e/{name}{number % 20}") for name in "so")
+            self.store.add(ox.Quad(subject, ox.NamedNode(f"http://e/r{number // 20}"), object_))
         self.queries: list[str] = []
         self.updates: list[str] = []
         self._left = requests

@@ -1,4 +1,4 @@
-"""The cache: what is in it, what goes first, vectors in half precision; an unwritable place is no error."""
+"""The cache: entries, removal, vectors and unwritable folders."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def cache(tmp_path):
     return Cache(tmp_path / "cache")
 
 
-def put(cache: Cache, kind: str, name: str, *, size: int, used: float) -> None:
-    """An entry as another process would have left it: not in use here."""
+def write_entry(cache: Cache, kind: str, name: str, *, size: int, used: float) -> None:
+    """Write an entry as another process would: not in use by this one."""
     path = cache.folder / kind / name
     path.mkdir(parents=True)
     (path / "data").write_bytes(b"x" * size)
@@ -36,17 +36,17 @@ def names(cache: Cache) -> list[str]:
 # ---- entries ----
 
 
-def test_a_cache_that_is_not_there_is_empty(cache):
+def test_missing_cache_is_empty(cache):
     assert cache.entries() == []
     assert cache.clear() == 0
     assert cache.prune() == 0
     assert not cache.folder.exists()
 
 
-def test_entries_come_least_recently_used_first(cache):
-    put(cache, "graphs", "middle", size=10, used=2000)
-    put(cache, "models", "oldest", size=20, used=1000)
-    put(cache, "demo", "newest", size=30, used=3000)
+def test_entries_are_ordered_by_last_use(cache):
+    write_entry(cache, "graphs", "middle", size=10, used=2000)
+    write_entry(cache, "models", "oldest", size=20, used=1000)
+    write_entry(cache, "demo", "newest", size=30, used=3000)
     assert [(e.kind, e.name, e.bytes, e.used) for e in cache.entries()] == [
         ("models", "oldest", 20, 1000),
         ("graphs", "middle", 10, 2000),
@@ -54,8 +54,8 @@ def test_entries_come_least_recently_used_first(cache):
     ]
 
 
-def test_the_size_of_an_entry_is_that_of_all_files_in_it(cache):
-    put(cache, "graphs", "deep", size=10, used=1000)
+def test_size_of_an_entry_includes_all_files(cache):
+    write_entry(cache, "graphs", "deep", size=10, used=1000)
     (cache.folder / "graphs" / "deep" / "a" / "b").mkdir(parents=True)
     (cache.folder / "graphs" / "deep" / "a" / "b" / "more").write_bytes(b"x" * 5)
     cache.write_text(cache.entry("graphs", "file.json"), "four")
@@ -63,25 +63,25 @@ def test_the_size_of_an_entry_is_that_of_all_files_in_it(cache):
 
 
 def test_using_an_entry_makes_it_the_newest(cache):
-    put(cache, "graphs", "old", size=1, used=1000)
-    put(cache, "graphs", "new", size=1, used=2000)
+    write_entry(cache, "graphs", "old", size=1, used=1000)
+    write_entry(cache, "graphs", "new", size=1, used=2000)
     assert names(cache) == ["old", "new"]
     cache.entry("graphs", "old")
     assert names(cache) == ["new", "old"]
 
 
-def test_looking_for_an_entry_does_not_make_it(cache):
+def test_entry_does_not_create_a_folder(cache):
     assert not cache.entry("graphs", "absent").exists()
     assert cache.entries() == []
 
 
 @pytest.mark.parametrize(("kind", "name"), [("graphs", ".."), ("graphs", "a/b"), ("graphs", ""), ("other", "a")])
-def test_an_entry_stays_within_the_cache(cache, kind, name):
+def test_entry_names_cannot_leave_the_cache(cache, kind, name):
     with pytest.raises(ValueError):
         cache.entry(kind, name)
 
 
-def test_the_default_place_is_given_by_a_variable(monkeypatch, tmp_path):
+def test_default_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("KGQA_CACHE_FOLDER", str(tmp_path / "here"))
     assert Cache.default().folder == tmp_path / "here"
     monkeypatch.delenv("KGQA_CACHE_FOLDER")
@@ -91,27 +91,27 @@ def test_the_default_place_is_given_by_a_variable(monkeypatch, tmp_path):
 # ---- clear and prune ----
 
 
-def test_clear_removes_the_kinds_that_are_named(cache):
-    put(cache, "graphs", "a", size=10, used=1000)
-    put(cache, "models", "b", size=20, used=1000)
+def test_clear_removes_the_given_kinds(cache):
+    write_entry(cache, "graphs", "a", size=10, used=1000)
+    write_entry(cache, "models", "b", size=20, used=1000)
     assert cache.clear(["graphs"]) == 10
     assert names(cache) == ["b"]
     assert cache.clear() == 20
     assert cache.entries() == []
 
 
-def test_what_does_not_come_back_by_itself_stays(cache):
-    """Which runs the user began is asked for where a run is gone on with."""
-    put(cache, "runs", "a", size=0, used=1000)
-    put(cache, "models", "b", size=20, used=2000)
+def test_runs_are_removed_only_on_request(cache):
+    """The list of the user's runs cannot be rebuilt, so it is not removed."""
+    write_entry(cache, "runs", "a", size=0, used=1000)
+    write_entry(cache, "models", "b", size=20, used=2000)
     assert Cache(cache.folder, limit_bytes=0).prune() == 20 and names(cache) == ["a"]
     assert cache.clear() == 0 and names(cache) == ["a"]
     cache.clear(["runs"])
     assert names(cache) == []
 
 
-def test_clear_touches_nothing_but_its_kinds(cache):
-    put(cache, "graphs", "a", size=10, used=1000)
+def test_clear_keeps_other_files(cache):
+    write_entry(cache, "graphs", "a", size=10, used=1000)
     foreign = cache.folder / "thesis.docx"
     foreign.write_text("mine")
     cache.clear(KINDS)
@@ -122,26 +122,26 @@ def test_clear_touches_nothing_but_its_kinds(cache):
     ("limit", "left"),
     [(60, ["a", "b", "c"]), (59, ["b", "c"]), (50, ["b", "c"]), (49, ["c"]), (30, ["c"]), (29, []), (0, [])],
 )
-def test_prune_removes_what_was_unused_for_longest(tmp_path, limit, left):
+def test_prune_removes_the_least_recently_used(tmp_path, limit, left):
     cache = Cache(tmp_path, limit_bytes=limit)
-    put(cache, "models", "a", size=10, used=1000)
-    put(cache, "graphs", "b", size=20, used=2000)
-    put(cache, "demo", "c", size=30, used=3000)
+    write_entry(cache, "models", "a", size=10, used=1000)
+    write_entry(cache, "graphs", "b", size=20, used=2000)
+    write_entry(cache, "demo", "c", size=30, used=3000)
     freed = cache.prune()
     assert names(cache) == left
     assert freed == 60 - sum(entry.bytes for entry in cache.entries())
 
 
-def test_prune_keeps_what_this_process_uses(tmp_path):
+def test_prune_keeps_entries_in_use(tmp_path):
     cache = Cache(tmp_path, limit_bytes=0)
-    put(cache, "graphs", "used", size=10, used=1000)
-    put(cache, "graphs", "unused", size=10, used=2000)
+    write_entry(cache, "graphs", "used", size=10, used=1000)
+    write_entry(cache, "graphs", "unused", size=10, used=2000)
     cache.entry("graphs", "used")
     assert cache.prune() == 10
     assert names(cache) == ["used"]
 
 
-def test_a_link_out_of_the_cache_is_not_followed(cache, tmp_path):
+def test_symlink_out_of_the_cache_is_not_followed(cache, tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "file").write_text("mine")
@@ -154,23 +154,23 @@ def test_a_link_out_of_the_cache_is_not_followed(cache, tmp_path):
     assert (outside / "file").read_text() == "mine"
 
 
-# ---- places that cannot be written ----
+# ---- unwritable folders ----
 
 
 @pytest.fixture
-def nowhere(tmp_path):
-    """A cache whose parent is a file: nothing in it can be made, not even by root."""
+def unwritable_cache(tmp_path):
+    """A cache whose parent is a file, so nothing can be created, not even by root."""
     (tmp_path / "file").write_text("")
     return Cache(tmp_path / "file" / "cache")
 
 
-def test_an_unwritable_place_is_no_error(nowhere):
-    assert nowhere.write_text(nowhere.entry("graphs", "a"), "text") is False
-    assert nowhere.entries() == []
-    assert nowhere.prune() == nowhere.clear() == 0
+def test_unwritable_folder_is_no_error(unwritable_cache):
+    assert unwritable_cache.write_text(unwritable_cache.entry("graphs", "a"), "text") is False
+    assert unwritable_cache.entries() == []
+    assert unwritable_cache.prune() == unwritable_cache.clear() == 0
 
 
-def test_a_full_disk_keeps_no_half_a_file(cache):
+def test_full_disk_leaves_no_partial_file(cache):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, limits[1]))
     try:
@@ -180,14 +180,14 @@ def test_a_full_disk_keeps_no_half_a_file(cache):
     assert [path for path in cache.folder.rglob("*") if path.is_file()] == []
 
 
-def test_vectors_of_an_unwritable_place_are_not_kept(nowhere):
-    vectors = nowhere.vectors("model", 3)
+def test_vectors_in_an_unwritable_folder(unwritable_cache):
+    vectors = unwritable_cache.vectors("model", 3)
     vectors.put({"a": np.ones(3, dtype=np.float32)})
     assert vectors.get(["a"]) == {}
     vectors.close()
 
 
-def test_a_damaged_file_of_vectors_is_no_error(cache):
+def test_damaged_vector_file_is_no_error(cache):
     file = cache.entry("embeddings", "model.sqlite")
     file.parent.mkdir(parents=True)
     file.write_bytes(b"this is no database" * 100)
@@ -204,10 +204,10 @@ def test_write_text_replaces_the_whole_file(cache):
     assert cache.write_text(path, "a long first text")
     assert cache.write_text(path, "é")
     assert path.read_text(encoding="utf-8") == "é"
-    assert [each.name for each in path.parent.iterdir()] == ["a.json"]
+    assert [file.name for file in path.parent.iterdir()] == ["a.json"]
 
 
-def test_threads_that_write_one_file_leave_one_whole_text(cache):
+def test_concurrent_writes_leave_one_complete_text(cache):
     path = cache.entry("graphs", "a.json")
     texts = [letter * 200_000 for letter in "abcd"]
     results: list[bool] = []
@@ -221,7 +221,7 @@ def test_threads_that_write_one_file_leave_one_whole_text(cache):
         thread.join()
     assert path.read_text() in texts
     assert results == [True] * 80
-    assert [each.name for each in path.parent.iterdir()] == ["a.json"]
+    assert [file.name for file in path.parent.iterdir()] == ["a.json"]
 
 
 # ---- vectors ----
@@ -235,7 +235,7 @@ def test_threads_that_write_one_file_leave_one_whole_text(cache):
         max_size=5,
     )
 )
-def test_vectors_come_back_in_half_precision(tmp_path_factory, vectors):
+def test_vectors_have_half_precision(tmp_path_factory, vectors):
     given_vectors = {text: np.array(vector, dtype=np.float32) for text, vector in vectors.items()}
     file = tmp_path_factory.mktemp("vectors") / "model.sqlite"
     first = VectorCache(file, 4)
@@ -250,7 +250,7 @@ def test_vectors_come_back_in_half_precision(tmp_path_factory, vectors):
         assert np.abs(vector - given_vectors[text]).max() < 1e-3
 
 
-def test_many_texts_are_read_at_once(cache):
+def test_many_vectors_are_read_at_once(cache):
     vectors = cache.vectors("model", 2)
     vectors.put({f"text {i}": np.array([i, 1], dtype=np.float32) for i in range(1201)})
     found = vectors.get([f"text {i}" for i in range(1201)])
@@ -258,12 +258,12 @@ def test_many_texts_are_read_at_once(cache):
     assert all(found[f"text {i}"][0] == i for i in range(1201))
 
 
-def test_vectors_of_another_length_are_not_given(cache):
+def test_vectors_of_another_length_are_ignored(cache):
     cache.vectors("model", 2).put({"a": np.ones(2, dtype=np.float32)})
     assert cache.vectors("model", 3).get(["a"]) == {}
 
 
-def test_a_closed_cache_of_vectors_knows_nothing(cache):
+def test_closed_vector_cache_is_empty(cache):
     vectors = cache.vectors("model", 2)
     vectors.put({"a": np.ones(2, dtype=np.float32)})
     vectors.close()
@@ -273,9 +273,9 @@ def test_a_closed_cache_of_vectors_knows_nothing(cache):
 
 
 @pytest.mark.parametrize("shared", [True, False], ids=["one object", "two objects"])
-def test_two_threads_write_one_file_of_vectors(cache, shared):
-    one = cache.vectors("model", 2)
-    two = one if shared else cache.vectors("model", 2)
+def test_concurrent_writes_of_vectors(cache, shared):
+    first = cache.vectors("model", 2)
+    second = first if shared else cache.vectors("model", 2)
     errors: list[BaseException] = []
 
     def write(vectors: VectorCache, name: str) -> None:
@@ -286,13 +286,13 @@ def test_two_threads_write_one_file_of_vectors(cache, shared):
         except BaseException as error:
             errors.append(error)
 
-    threads = [threading.Thread(target=write, args=pair) for pair in ((one, "one"), (two, "two"))]
+    threads = [threading.Thread(target=write, args=pair) for pair in ((first, "one"), (second, "two"))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert errors == []
-    assert len(one.get([f"{name} {i}" for name in ("one", "two") for i in range(50)])) == 100
+    assert len(first.get([f"{name} {i}" for name in ("one", "two") for i in range(50)])) == 100
 
 
 @pytest.mark.parametrize(
@@ -304,7 +304,7 @@ def test_age_words(monkeypatch, seconds, words):
     assert age_words(1_000_000.0 - seconds) == words
 
 
-def test_two_prune_at_once(tmp_path):
+def test_concurrent_prunes(tmp_path):
     def fill():
         for number in range(60):
             folder = tmp_path / "graphs" / f"g{number}"
@@ -316,11 +316,11 @@ def test_two_prune_at_once(tmp_path):
         fill()
         with ThreadPoolExecutor(4) as pool:
             freed = [pool.submit(Cache(tmp_path, limit_bytes=0).prune) for _ in range(4)]
-            assert all(each.result() >= 0 for each in freed)
+            assert all(file.result() >= 0 for file in freed)
         assert Cache(tmp_path).entries() == []
 
 
-def test_what_cannot_be_removed_stays(tmp_path, monkeypatch):
+def test_entries_that_cannot_be_removed(tmp_path, monkeypatch):
     (tmp_path / "graphs" / "g").mkdir(parents=True)
     (tmp_path / "graphs" / "g" / "f").write_text("x")
 

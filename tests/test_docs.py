@@ -1,4 +1,4 @@
-"""README and docs: examples run, the transcript matches the output, commands, keys, files and modules exist."""
+"""README and docs: examples run, and commands, keys, files and modules exist."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ def test_python_examples_run(code, tmp_path):
     assert "Bong Joon-ho" in run_code(code, tmp_path)
 
 
-def test_the_example_of_the_scripted_server_runs(tmp_path):
+def test_scripted_server_example_runs(tmp_path):
     (code,) = blocks((ROOT / "docs" / "models.md").read_text(encoding="utf-8"), "python")
     assert run_code(code, tmp_path).split("\n")[0] == "Bong Joon-ho model 1"
 
 
 @pytest.mark.parametrize(("page", "output"), [("evaluation.md", "True 3\n"), ("fictional.md", "")])
-def test_the_examples_of_the_evaluation_run(page, output, tmp_path):
+def test_evaluation_examples_run(page, output, tmp_path):
     (code,) = blocks((ROOT / "docs" / page).read_text(encoding="utf-8"), "python")
     assert run_code(code, tmp_path).startswith(output)
 
 
-def test_the_method_of_the_docs_answers(tmp_path, monkeypatch):
+def test_method_example_answers(tmp_path, monkeypatch):
     """The method of docs/new-method.md, in a package with an entry point, answers on the command line."""
     text = (ROOT / "docs" / "new-method.md").read_text(encoding="utf-8")
     (code,) = blocks(text, "python")
@@ -68,7 +68,7 @@ def test_the_method_of_the_docs_answers(tmp_path, monkeypatch):
     assert "Bong Joon-ho" in done.out, done.out + done.err
 
 
-def test_transcript_is_what_is_printed(tmp_path):
+def test_transcript_equals_the_output(tmp_path):
     lines = README.split("\n")
     start = next(i for i, line in enumerate(lines) if line.startswith("    $ kgqa ask"))
     command = shlex.split(lines[start].strip()[2:])
@@ -124,14 +124,14 @@ def test_commands_in_the_docs_exist():
     assert found >= 8
 
 
-def test_the_keys_of_an_answer_are_documented():
+def test_answer_keys_are_documented():
     from kgqa.model import Answer, Question
 
     documented = set(re.findall(r"^\| `(\w+)` \|", (ROOT / "docs" / "answer-json.md").read_text(), re.MULTILINE))
     assert documented == set(answer_object(Answer(Question("x"), "failed"), trace=True))
 
 
-def test_the_keys_of_a_schema_are_documented_and_the_example_is_one():
+def test_schema_keys_are_documented_and_the_example_loads():
     text = (ROOT / "docs" / "schemas.md").read_text()
     rows = "\n".join(line for line in text.splitlines() if line.startswith("| `"))
     documented = set(re.findall(r"`(\w+\.\w+)`", rows))

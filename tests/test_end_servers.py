@@ -25,7 +25,7 @@ def test_that_is_aborted(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_killed_test_run_leaves_no_server(prepared_folder, tmp_path):
+def test_killed_test_run_leaves_no_server(prepared_folder, tmp_path):
     (tmp_path / "test_inner.py").write_text(INNER_TEST.format(prepared=str(prepared_folder)))
     folder = tmp_path / "inner"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.virtuoso_server", "-p", "no:cacheprovider"]

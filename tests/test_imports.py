@@ -1,4 +1,4 @@
-"""Architecture: imports go down and form no circle, folders hold 4 to 14 modules, heavy libraries load lazily, only `cli` prints."""
+"""Architecture: layers, import circles, folder sizes, lazy imports and print."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LAYERS = (
     "llm",
     "rank graph",
 )
-ROOMS = {room: number for number, rooms in enumerate(LAYERS) for room in rooms.split()}
+PACKAGE_LAYERS = {package: number for number, packages in enumerate(LAYERS) for package in packages.split()}
 HEAVY = {"torch", "sentence_transformers", "transformers", "onnx", "onnxruntime", "rdflib", "openai", "vllm"}
 HEAVY |= {"rank_bm25", "huggingface_hub"}
 FILES = {".".join(["kgqa", *file.relative_to(PACKAGE).with_suffix("").parts]): file for file in PACKAGE.rglob("*.py")}
@@ -33,15 +33,15 @@ def tree(module: str) -> ast.Module:
 
 
 def imported(node: ast.AST) -> set[str]:
-    """The modules imported anywhere in a node, including functions and TYPE_CHECKING blocks."""
+    """Return the modules imported anywhere in a node, including functions and TYPE_CHECKING blocks."""
     found = set()
-    for each in ast.walk(node):
-        if isinstance(each, ast.Import):
-            found |= {alias.name for alias in each.names}
-        elif isinstance(each, ast.ImportFrom):
-            assert not each.level, "imports are absolute"
-            names = {f"{each.module}.{alias.name}" for alias in each.names}
-            found |= {name if name in MODULES else str(each.module) for name in names}
+    for child in ast.walk(node):
+        if isinstance(child, ast.Import):
+            found |= {alias.name for alias in child.names}
+        elif isinstance(child, ast.ImportFrom):
+            assert not child.level, "imports are absolute"
+            names = {f"{child.module}.{alias.name}" for alias in child.names}
+            found |= {name if name in MODULES else str(child.module) for name in names}
     return found
 
 
@@ -50,14 +50,16 @@ def needed(module: str) -> set[str]:
 
 
 def layer(module: str) -> tuple[int, str]:
-    """The number of a module's layer (0 is the top) and its package; base modules are below all packages."""
-    room = f"{module}.".split(".")[1]
-    assert room in ROOMS or not (PACKAGE / room).is_dir() or room in ("", "demo"), f"{room} is in no layer"
-    return (ROOMS[room], room) if room in ROOMS else (len(LAYERS), "")
+    """Return the number of a module's layer (0 is the top) and its package; base modules are below all packages."""
+    package = f"{module}.".split(".")[1]
+    assert package in PACKAGE_LAYERS or not (PACKAGE / package).is_dir() or package in ("", "demo"), (
+        f"{package} is in no layer"
+    )
+    return (PACKAGE_LAYERS[package], package) if package in PACKAGE_LAYERS else (len(LAYERS), "")
 
 
 def circles(needs: dict[str, set[str]]) -> list[str]:
-    """The nodes on import circles, and between two circles; [] if there are none."""
+    """Return the nodes on import circles or between two circles."""
     while True:
         wanted = set().union(*needs.values()) & needs.keys()
         rest = {
@@ -69,7 +71,7 @@ def circles(needs: dict[str, set[str]]) -> list[str]:
 
 
 def on_import(body: list[ast.stmt]) -> list[ast.stmt]:
-    """The imports that run when a module is imported, outside functions and TYPE_CHECKING blocks."""
+    """Return the imports that run when a module is imported, outside functions and TYPE_CHECKING blocks."""
     found: list[ast.stmt] = []
     for node in body:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -82,12 +84,12 @@ def on_import(body: list[ast.stmt]) -> list[ast.stmt]:
     return found
 
 
-def test_imports_go_down_and_in_no_circle():
+def test_imports_go_down_without_circles():
     wrong = []
     for module in MODULES.keys() - {"kgqa"}:
-        (number, room), others = layer(module), needed(module)
+        (number, package), others = layer(module), needed(module)
         wrong += [
-            f"{module} imports {other}" for other in others if layer(other)[1] != room and layer(other)[0] <= number
+            f"{module} imports {other}" for other in others if layer(other)[1] != package and layer(other)[0] <= number
         ]
     assert wrong == []
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"c"}, "e": set()}) == ["b", "c"]
@@ -100,7 +102,7 @@ def test_folders_hold_four_to_fourteen_modules():
     assert {folder: count for folder, count in modules.items() if folder != "." and not 4 <= count <= 14} == {}
 
 
-def test_heavy_libraries_wait_and_only_the_command_line_prints():
+def test_heavy_libraries_are_lazy_and_only_cli_prints():
     heavy = {
         module: names
         for module in MODULES

@@ -19,37 +19,37 @@ with only_one(Path(sys.argv[1])) as only:
 """
 
 
-def test_only_one_has_it(tmp_path):
+def test_second_lock_is_refused(tmp_path):
     path = tmp_path / "a.lock"
     assert not held(path)
     with only_one(path) as first:
         assert first and held(path) and path.stat().st_mode & 0o077 == 0
-        begun = time.monotonic()
+        start = time.monotonic()
         with only_one(path, wait_seconds=0.2) as second:
-            assert not second and 0.2 <= time.monotonic() - begun < 5
+            assert not second and 0.2 <= time.monotonic() - start < 5
         assert held(path), "whoever did not get it gave it back all the same"
     assert not held(path)
 
 
-def test_a_moment_is_waited(tmp_path):
+def test_lock_waits_for_its_release(tmp_path):
     path = tmp_path / "a.lock"
     with only_one(path):
-        letting_go = threading.Event()
+        waiting = threading.Event()
         found: list[bool] = []
 
         def second() -> None:
-            letting_go.set()
+            waiting.set()
             with only_one(path, wait_seconds=60) as only:
                 found.append(only)
 
         thread = threading.Thread(target=second)
         thread.start()
-        assert letting_go.wait(10) and not found
+        assert waiting.wait(10) and not found
     thread.join(30)
     assert found == [True]
 
 
-def test_it_goes_with_the_process(tmp_path):
+def test_lock_ends_with_its_process(tmp_path):
     path = tmp_path / "a.lock"
     process = subprocess.Popen([sys.executable, "-c", HOLD, str(path)], stdout=subprocess.PIPE)
     try:

@@ -1,4 +1,4 @@
-"""The nouns: path equivalence, frozen, JSON both ways, and HTML that escapes what the graph says."""
+"""The data classes: equality of paths, immutability, JSON and HTML."""
 
 from __future__ import annotations
 
@@ -89,18 +89,31 @@ answers = st.builds(
     trace=st.lists(events, max_size=2).map(tuple),
     approximate=st.booleans(),
 )
-EVERY = (entities, literals, steps, paths, candidates, questions, triples, named, evidence, usages, events, answers)
+ALL_STRATEGIES = (
+    entities,
+    literals,
+    steps,
+    paths,
+    candidates,
+    questions,
+    triples,
+    named,
+    evidence,
+    usages,
+    events,
+    answers,
+)
 
 
 # ---- path equivalence (ToP, section 3.2) ----
 
 
-def test_paths_are_equal_when_topic_and_steps_are():
+def test_paths_with_equal_topic_and_steps_are_equal():
     first = RelationPath(TOPIC, (CAPITAL, BORN_IN))
-    again = RelationPath(Entity("http://ex.org/japan")).then(Step("http://ex.org/capital"), BORN_IN)
-    assert first == again
-    assert hash(first) == hash(again)
-    assert len({first, again}) == 1
+    equal_path = RelationPath(Entity("http://ex.org/japan")).then(Step("http://ex.org/capital"), BORN_IN)
+    assert first == equal_path
+    assert hash(first) == hash(equal_path)
+    assert len({first, equal_path}) == 1
 
 
 @pytest.mark.parametrize(
@@ -115,19 +128,19 @@ def test_paths_are_equal_when_topic_and_steps_are():
     ],
     ids=["topic", "order", "prefix", "direction", "longer", "empty"],
 )
-def test_paths_differ_when_topic_or_steps_do(other):
+def test_paths_with_other_topic_or_steps_differ(other):
     assert RelationPath(TOPIC, (CAPITAL, BORN_IN)) != other
 
 
 @given(paths, paths)
-def test_equality_of_paths_is_equality_of_topic_and_steps(one, two):
-    same = one.topic.iri == two.topic.iri and [(s.relation, s.direction) for s in one.steps] == [
-        (s.relation, s.direction) for s in two.steps
+def test_equality_of_paths_is_equality_of_topic_and_steps(first, second):
+    same = first.topic.iri == second.topic.iri and [(s.relation, s.direction) for s in first.steps] == [
+        (s.relation, s.direction) for s in second.steps
     ]
-    assert (one == two) is same
+    assert (first == second) is same
 
 
-def test_then_leaves_the_path_as_it_was():
+def test_then_does_not_change_the_path():
     path = RelationPath(TOPIC, (CAPITAL,))
     assert len(path.then(BORN_IN)) == 2
     assert path.steps == (CAPITAL,)
@@ -138,7 +151,7 @@ def test_reversed_twice_is_the_step_itself():
     assert CAPITAL.reversed().reversed() == CAPITAL
 
 
-def test_a_language_implies_its_datatype():
+def test_language_implies_its_datatype():
     assert Literal("Tokyo").datatype == XSD_STRING
     assert Literal("Tokyo", language="en").datatype == RDF_LANG_STRING
     assert Literal("Tokyo", language="en") != Literal("Tokyo")
@@ -146,7 +159,7 @@ def test_a_language_implies_its_datatype():
 
 
 @settings(max_examples=20)
-@given(st.one_of(*EVERY))
+@given(st.one_of(*ALL_STRATEGIES))
 def test_every_object_is_frozen(item):
     name = fields(item)[0].name
     with pytest.raises(FrozenInstanceError):
@@ -159,7 +172,7 @@ def test_every_object_is_frozen(item):
 NAMES = "entity literal step path candidate question triple named evidence usage event answer".split()
 
 
-@pytest.mark.parametrize("strategy", EVERY, ids=NAMES)
+@pytest.mark.parametrize("strategy", ALL_STRATEGIES, ids=NAMES)
 def test_json_round_trip(strategy):
     @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
     @given(strategy)
@@ -170,7 +183,7 @@ def test_json_round_trip(strategy):
     round_trip()
 
 
-def test_json_round_trip_of_an_answer_with_everything_in_it():
+def test_json_round_trip_of_a_full_answer():
     tokyo = Named(Entity("http://ex.org/tokyo"), "tokyo", "Tokyo")
     date = Named(Literal("1868-09-03", "http://www.w3.org/2001/XMLSchema#date"), "", "1868-09-03")
     label = Literal("東京", language="ja")
@@ -192,10 +205,10 @@ def test_json_round_trip_of_an_answer_with_everything_in_it():
         trace=(Event("match", 0.1, {"picked": ["capital"], "deep": {"n": [1, None, True, 0.5]}}),),
         graph=GraphId("http://ex.org/sparql", ("http://ex.org/g",), "remote-1", None, "wikidata"),
     )
-    again = from_json(Answer, json.loads(json.dumps(to_json(answer))))
-    assert again == answer
-    assert again.paths[0].triples[1].object == label
-    assert isinstance(again.answers, tuple)
+    equal_path = from_json(Answer, json.loads(json.dumps(to_json(answer))))
+    assert equal_path == answer
+    assert equal_path.paths[0].triples[1].object == label
+    assert isinstance(equal_path.answers, tuple)
     assert from_json(Answer, to_json(replace(answer, graph=None))).graph is None
 
 
@@ -268,8 +281,8 @@ def test_html_escapes_every_text_field():
         topics=(evil,),
         trace=(Event(EVIL, 0.0, {EVIL: EVIL}),),
     )
-    for shown in (answer, replace(answer, status="failed", answers=())):
-        html = shown._repr_html_()
+    for variant in (answer, replace(answer, status="failed", answers=())):
+        html = variant._repr_html_()
         assert "<script" not in html
         assert "&lt;script&gt;" in html
 

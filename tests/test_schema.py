@@ -1,4 +1,4 @@
-"""Schemas: the bundled ones load, ids and IRIs are inverse, mistakes in a file are named, nothing is injected."""
+"""Schemas: loading, ids and IRIs, noise, errors in files and injection."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_bundled_schemas_load(name):
     assert re.fullmatch(r"[0-9a-f]{16}", schema.digest)
 
 
-def test_digests_tell_schemas_apart():
+def test_digests_differ():
     assert len({bundled_schema(name).digest for name in BUNDLED}) == len(BUNDLED)
 
 
@@ -57,13 +57,13 @@ def test_short_id_and_back(schema, iri, short):
 
 
 @given(st.from_regex(r"[mg]\.[A-Za-z0-9_]{1,10}", fullmatch=True))
-def test_freebase_ids_go_there_and_back(ident):
+def test_freebase_id_round_trip(ident):
     assert FREEBASE.iri(ident) == NS + ident
     assert FREEBASE.short_id(FREEBASE.iri(ident)) == ident
 
 
 @given(st.from_regex(r"[QPL][0-9]{1,8}(-[FS][0-9]{1,3})?", fullmatch=True))
-def test_wikidata_ids_go_there_and_back(ident):
+def test_wikidata_id_round_trip(ident):
     assert WIKIDATA.iri(ident) == WD + ident
     assert WIKIDATA.short_id(WIKIDATA.iri(ident)) == ident
 
@@ -74,7 +74,7 @@ _local = st.text(
 
 
 @pytest.mark.parametrize("name", BUNDLED)
-def test_every_short_id_is_taken_back(name):
+def test_short_id_round_trip(name):
     schema = bundled_schema(name)
     bases = [*schema.prefixes.values(), "http://elsewhere.org/", "urn:x:"]
     if schema.id_base:
@@ -88,12 +88,12 @@ def test_every_short_id_is_taken_back(name):
     @example(bases[-1], "50%")
     @example(bases[-1], "a#b")
     @example(bases[-1], "x?y=1")
-    def there_and_back(base, local):
+    def round_trip(base, local):
         iri = base + local
         assume(re.match(r"[A-Za-z][A-Za-z0-9+.-]*:.", iri))
         assert schema.iri(schema.short_id(iri)) == iri
 
-    there_and_back()
+    round_trip()
 
 
 @pytest.mark.parametrize(
@@ -101,12 +101,12 @@ def test_every_short_id_is_taken_back(name):
     [NS + "m.0x", f"<{NS}m.0x>", "ns:m.0x", "m.0x", "  m.0x  "],
     ids=["iri", "angle", "prefixed", "id", "spaces"],
 )
-def test_every_way_to_name_an_entity(text):
+def test_forms_of_an_entity_id(text):
     assert FREEBASE.iri(text) == NS + "m.0x"
     assert value_of(text, FREEBASE) == Entity(NS + "m.0x")
 
 
-def test_value_of_leaves_an_entity_alone():
+def test_value_of_an_entity():
     assert value_of(Entity("urn:x:1"), FREEBASE) == Entity("urn:x:1")
 
 
@@ -136,8 +136,8 @@ INJECTIONS = [
 
 @pytest.mark.parametrize("schema", [FREEBASE, WIKIDATA, RDFS], ids=lambda schema: schema.name)
 @pytest.mark.parametrize("text", INJECTIONS)
-def test_iri_gives_no_term_that_ends_early(schema, text):
-    """What is refused is refused; what is stripped at the ends is harmless. Never a character that ends `<...>`."""
+def test_iri_refuses_injections(schema, text):
+    """Harmless text at the ends is stripped; anything else that could end `<...>` is an error."""
     try:
         iri = schema.iri(text)
     except SchemaError as error:
@@ -147,7 +147,7 @@ def test_iri_gives_no_term_that_ends_early(schema, text):
 
 
 @given(st.text(max_size=40))
-def test_iri_never_holds_a_character_that_ends_it(text):
+def test_iri_has_no_forbidden_character(text):
     for schema in (FREEBASE, RDFS):
         try:
             iri = schema.iri(text)
@@ -156,7 +156,7 @@ def test_iri_never_holds_a_character_that_ends_it(text):
         assert not re.search(r'[\x00-\x20<>"{}|^`\\]', iri)
 
 
-# ---- what a schema says of relations ----
+# ---- relations ----
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_freebase_noise(relation, noise):
     assert FREEBASE.is_noise(NS + relation) is noise
 
 
-def test_an_exception_from_noise_is_kept():
+def test_exception_from_noise():
     corpus = bundled_schema("corpus")
     assert corpus.is_noise("urn:kgqa:corpus:mentions")
     assert not corpus.is_noise("urn:kgqa:corpus:party")
@@ -201,7 +201,7 @@ def test_wikidata_label_subject(relation, label_of):
     assert WIKIDATA.label_subject(WIKIDATA.iri(relation)) == WIKIDATA.iri(label_of)
 
 
-def test_relations_named_by_an_entity_and_back():
+def test_relations_named_by_an_entity():
     found = WIKIDATA.named_by(WD + "P36")
     assert {WIKIDATA.short_id(relation) for relation in found} == {"wdt:P36", "ps:P36", "pq:P36", "p:P36"}
     assert {WIKIDATA.label_subject(relation) for relation in found} == {WD + "P36"}
@@ -242,18 +242,18 @@ def test_language_list(text, languages):
 
 
 @pytest.mark.parametrize("text", ["de en", "d3", "*", "de,\x1b[31m", "toolonglanguage", "de-"])
-def test_what_is_no_language(text):
+def test_invalid_languages(text):
     with pytest.raises(SettingsError, match="graph.languages"):
         language_list(text)
 
 
-def test_languages_of_the_person_come_first():
+def test_preferred_languages_come_first():
     schema = WIKIDATA.preferring(("de", "mul"))
     assert schema.languages == ("de", "mul", "en", "") and schema.digest == WIKIDATA.digest
     assert WIKIDATA.preferring(()) is WIKIDATA
 
 
-def test_a_freebase_relation_carries_its_own_label():
+def test_freebase_relation_has_its_own_label():
     assert FREEBASE.label_subject(NS + "people.person.gender") == NS + "people.person.gender"
 
 
@@ -271,13 +271,13 @@ def test_domain_in_name(schema, relation, domain):
     assert schema.domain_in_name(relation) == domain
 
 
-def test_domain_in_name_is_no_guess_about_other_namespaces():
-    """A relation outside the ids' namespace has dots in its host, not in its name."""
+def test_no_domain_in_names_of_other_namespaces():
+    """The namespace is checked, because hosts of other namespaces contain dots as well."""
     assert FREEBASE.domain_in_name(STANDARD_PREFIXES["rdfs"] + "label") is None
     assert FREEBASE.domain_in_name("http://vocabulary.example.org/terms/v1.2/author.name") is None
 
 
-# ---- mistakes in a file ----
+# ---- errors in a file ----
 
 
 @pytest.mark.parametrize(
@@ -319,13 +319,13 @@ def test_domain_in_name_is_no_guess_about_other_namespaces():
         ("name = ", "valid TOML"),
     ],
 )
-def test_a_mistake_is_named(toml, named):
+def test_error_names_the_key(toml, named):
     with pytest.raises(SchemaError, match=re.escape(named)) as caught:
         parse_schema(toml, where="mine.toml")
     assert "mine.toml" in str(caught.value)
 
 
-def test_an_own_schema_file(tmp_path):
+def test_schema_file(tmp_path):
     file = tmp_path / "own.toml"
     file.write_text(
         'name = "own"\n[prefixes]\nex = "http://ex.org/"\n[ids]\nbase = "ex:"\n[names]\nlabel = ["ex:name"]', "utf-8"
@@ -337,7 +337,7 @@ def test_an_own_schema_file(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"name = 'x'\n#" + b"x" * 1_000_001, b"name = '\xff\xfe'"], ids=["large", "bytes"])
-def test_files_that_are_no_schema(tmp_path, content):
+def test_invalid_schema_files(tmp_path, content):
     file = tmp_path / "big.toml"
     file.write_bytes(content)
     with pytest.raises(SchemaError, match="big.toml"):
@@ -345,19 +345,19 @@ def test_files_that_are_no_schema(tmp_path, content):
 
 
 @pytest.mark.parametrize("name", ["nosuch", "nosuch.toml", "."])
-def test_schemas_that_do_not_exist(name, tmp_path, monkeypatch):
+def test_missing_schemas(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SchemaError):
         load_schema(name)
 
 
-def test_a_folder_is_no_schema(tmp_path):
+def test_folder_instead_of_a_schema(tmp_path):
     (tmp_path / "folder.toml").mkdir()
     with pytest.raises(SchemaError):
         load_schema(tmp_path / "folder.toml")
 
 
-def test_an_undeclared_prefix_is_an_error():
+def test_undeclared_prefix_is_an_error():
     with pytest.raises(SchemaError, match="'foo:name' is not declared"):
         parse_schema('name = "own"\n[names]\nlabel = ["foo:name"]\n')
     assert parse_schema('name = "own"\n[names]\nlabel = ["urn:x:name"]\n').label == ("urn:x:name",)

@@ -1,4 +1,4 @@
-"""Addresses of servers with OpenAI's interface."""
+"""Base URLs of servers with the OpenAI interface."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kgqa.servers import base_url
         ("http://[::1]:80", "http://[::1]:80/v1"),
     ],
 )
-def test_where_requests_go(url, base):
+def test_base_url(url, base):
     assert base_url(url) == base
 
 
@@ -30,7 +30,7 @@ def test_where_requests_go(url, base):
      "http://a.org?key=pass", "http://a.org#pass", "http://a.org:99999", "file:///etc/passwd", "http://[::1",
      f"http://{'a' * 70}.org"],
 )  # fmt: skip
-def test_what_is_no_url_for_it(url):
+def test_invalid_urls(url):
     with pytest.raises(SettingsError) as caught:
         base_url(url)
     assert "pass@" not in str(caught.value) and "=pass" not in str(caught.value) and "#pass" not in str(caught.value)

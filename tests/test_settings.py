@@ -1,4 +1,4 @@
-"""Settings: who overrides whom, where each value came from, and what is refused."""
+"""Settings: precedence, origins and validation."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ VARIABLE = "KGQA_EXPLORE_DEPTH"
 
 
 @pytest.fixture
-def place(tmp_path):
-    """A working folder and a user's file, both without settings yet."""
+def folder_and_user_file(tmp_path):
+    """A working folder and the path of a user file, both without settings."""
     folder = tmp_path / "work"
     folder.mkdir()
     return folder, tmp_path / "user.toml"
 
 
-def settings_of(place, command_line=None, **environment):
-    folder, user = place
+def settings_of(folder_and_user_file, command_line=None, **environment):
+    folder, user = folder_and_user_file
     return resolve(command_line, environment=environment, folder=folder, user_file=user)
 
 
@@ -28,35 +28,35 @@ def toml(value) -> str:
     return f"[explore]\ndepth = {value}\n"
 
 
-def test_each_source_overrides_the_one_before(place):
-    folder, user = place
+def test_each_source_overrides_the_one_before(folder_and_user_file):
+    folder, user = folder_and_user_file
     local = folder / "kgqa.toml"
 
-    def now(command_line=None, **environment):
-        settings = settings_of(place, command_line, **environment).with_graph({"depth": 7})
+    def current(command_line=None, **environment):
+        settings = settings_of(folder_and_user_file, command_line, **environment).with_graph({"depth": 7})
         return settings[KEY], settings.origins[KEY]
 
-    assert settings_of(place)[KEY] == BY_KEY[KEY].default
-    assert settings_of(place).origins[KEY] == "default"
-    assert now() == (7, "graph")
+    assert settings_of(folder_and_user_file)[KEY] == BY_KEY[KEY].default
+    assert settings_of(folder_and_user_file).origins[KEY] == "default"
+    assert current() == (7, "graph")
     user.write_text(toml(3))
-    assert now() == (3, str(user))
+    assert current() == (3, str(user))
     local.write_text(toml(4))
-    assert now() == (4, str(local))
-    assert now(**{VARIABLE: "5"}) == (5, VARIABLE)
-    assert now({KEY: 6}, **{VARIABLE: "5"}) == (6, "command line")
-    assert now({KEY: None}, **{VARIABLE: "5"}) == (5, VARIABLE)
+    assert current() == (4, str(local))
+    assert current(**{VARIABLE: "5"}) == (5, VARIABLE)
+    assert current({KEY: 6}, **{VARIABLE: "5"}) == (6, "command line")
+    assert current({KEY: None}, **{VARIABLE: "5"}) == (5, VARIABLE)
 
 
-def test_sources_mix_by_key(place):
-    folder, user = place
+def test_sources_are_merged_by_key(folder_and_user_file):
+    folder, user = folder_and_user_file
     user.write_text("[rank]\nchunk = 8\npool = 20\n")
     (folder / "kgqa.toml").write_text("[rank]\nchunk = 9\n")
-    settings = settings_of(place, KGQA_BUDGET_SECONDS="2.5")
+    settings = settings_of(folder_and_user_file, KGQA_BUDGET_SECONDS="2.5")
     assert (settings["rank.chunk"], settings["rank.pool"], settings["budget.seconds"]) == (9, 20, 2.5)
 
 
-def test_every_default_is_valid_and_explained():
+def test_every_default_is_valid_and_documented():
     for setting in SETTINGS:
         assert check(setting, setting.default, "default") == setting.default
         assert setting.help
@@ -65,41 +65,41 @@ def test_every_default_is_valid_and_explained():
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.key)
-def test_every_setting_has_a_variable(place, setting):
+def test_every_setting_has_a_variable(folder_and_user_file, setting):
     value = (
         setting.choices[-1]
         if setting.choices
         else {int: "7", float: "7.5", str: "text", dict: '{"a": 1}'}[setting.kind]
     )
-    settings = settings_of(place, **{setting.variable: value})
+    settings = settings_of(folder_and_user_file, **{setting.variable: value})
     assert settings[setting.key] == ({"a": 1} if setting.kind is dict else setting.kind(value))
     assert settings.origins[setting.key] == setting.variable
 
 
-def test_a_graph_only_gives_what_is_about_graphs(place):
-    settings = settings_of(place).with_graph({"walks": "free", "mediator_hop": "free", "unheard_of": 1})
+def test_graph_sets_only_its_own_keys(folder_and_user_file):
+    settings = settings_of(folder_and_user_file).with_graph({"walks": "free", "mediator_hop": "free", "unheard_of": 1})
     assert (settings["graph.walks"], settings["explore.mediator_hop"]) == ("free", "free")
     assert settings.origins["graph.walks"] == "graph"
     assert set(settings.values) == set(BY_KEY)
 
 
-def test_a_graph_may_not_move_the_cache(place):
-    assert settings_of(place).with_graph({"folder": "/elsewhere"})["cache.folder"] is None
+def test_graph_cannot_set_the_cache_folder(folder_and_user_file):
+    assert settings_of(folder_and_user_file).with_graph({"folder": "/elsewhere"})["cache.folder"] is None
 
 
-def test_a_graph_with_a_wrong_value_is_refused(place):
+def test_invalid_value_in_a_graph(folder_and_user_file):
     with pytest.raises(SettingsError, match="graph.walks"):
-        settings_of(place).with_graph({"walks": "wild"})
+        settings_of(folder_and_user_file).with_graph({"walks": "wild"})
 
 
-def test_with_graph_leaves_the_settings_as_they_were(place):
-    before = settings_of(place)
+def test_with_graph_does_not_change_the_settings(folder_and_user_file):
+    before = settings_of(folder_and_user_file)
     before.with_graph({"depth": 9})
     assert before[KEY] == BY_KEY[KEY].default
     assert before.origins[KEY] == "default"
 
 
-# ---- what is refused ----
+# ---- validation ----
 
 WRONG = [
     ("explore.depth", "2"),
@@ -141,9 +141,9 @@ def test_check_names_the_key_and_the_source(key, value):
 
 
 @pytest.mark.parametrize(("key", "value"), [(k, v) for k, v in WRONG if v is not None])
-def test_the_command_line_is_checked(place, key, value):
+def test_invalid_value_on_the_command_line(folder_and_user_file, key, value):
     with pytest.raises(SettingsError, match=key.replace(".", r"\.")):
-        settings_of(place, {key: value})
+        settings_of(folder_and_user_file, {key: value})
 
 
 @pytest.mark.parametrize(
@@ -158,15 +158,15 @@ def test_the_command_line_is_checked(place, key, value):
         ("KGQA_RANK_EMBEDDINGS", "AUTO"),
     ],
 )
-def test_the_environment_is_checked(place, variable, text):
+def test_invalid_value_in_the_environment(folder_and_user_file, variable, text):
     with pytest.raises(SettingsError) as caught:
-        settings_of(place, **{variable: text})
+        settings_of(folder_and_user_file, **{variable: text})
     assert variable in str(caught.value)
 
 
-def test_an_empty_variable_means_none_where_none_is_allowed(place):
-    (place[0] / "kgqa.toml").write_text('[graph]\npath = "somewhere"\n')
-    assert settings_of(place, KGQA_GRAPH_PATH="")["graph.path"] is None
+def test_empty_variable_means_none(folder_and_user_file):
+    (folder_and_user_file[0] / "kgqa.toml").write_text('[graph]\npath = "somewhere"\n')
+    assert settings_of(folder_and_user_file, KGQA_GRAPH_PATH="")["graph.path"] is None
 
 
 @pytest.mark.parametrize(
@@ -183,45 +183,48 @@ def test_an_empty_variable_means_none_where_none_is_allowed(place):
         ("[explore.depth]\nx = 1", "explore.depth"),
     ],
 )
-def test_a_file_with_a_mistake(place, content, named):
-    (place[0] / "kgqa.toml").write_text(content)
+def test_error_in_a_file(folder_and_user_file, content, named):
+    (folder_and_user_file[0] / "kgqa.toml").write_text(content)
     with pytest.raises(SettingsError) as caught:
-        settings_of(place)
+        settings_of(folder_and_user_file)
     assert named in str(caught.value)
     assert "kgqa.toml" in str(caught.value)
 
 
 @pytest.mark.parametrize("content", [b"#" * 1_000_001, b"\xff\xfe"], ids=["large", "bytes"])
-def test_a_file_that_is_no_settings_file(place, content):
-    (place[0] / "kgqa.toml").write_bytes(content)
+def test_invalid_file(folder_and_user_file, content):
+    (folder_and_user_file[0] / "kgqa.toml").write_bytes(content)
     with pytest.raises(SettingsError, match="kgqa.toml"):
-        settings_of(place)
+        settings_of(folder_and_user_file)
 
 
-def test_no_file_is_no_setting(tmp_path):
+def test_missing_file(tmp_path):
     assert read_file(tmp_path / "kgqa.toml") == {}
     assert read_file(tmp_path) == {}
 
 
-def test_an_unknown_key_on_the_command_line(place):
+def test_unknown_key_on_the_command_line(folder_and_user_file):
     with pytest.raises(SettingsError, match="explore.depht"):
-        settings_of(place, {"explore.depht": 2})
+        settings_of(folder_and_user_file, {"explore.depht": 2})
 
 
-# ---- what somebody else's kgqa.toml may not do ----
+# ---- kgqa.toml of the working folder ----
 
 
-def test_the_working_folder_may_not_move_the_cache(place):
-    folder, user = place
+def test_working_folder_cannot_set_the_cache_folder(folder_and_user_file):
+    folder, user = folder_and_user_file
     (folder / "kgqa.toml").write_text('[cache]\nfolder = "/elsewhere"\n')
     with pytest.raises(SettingsError, match="cache.folder") as caught:
-        settings_of(place)
+        settings_of(folder_and_user_file)
     assert str(user) in str(caught.value) and "KGQA_CACHE_FOLDER" in str(caught.value)
 
 
-def test_the_users_own_file_may(place):
-    _, user = place
+def test_user_file_can_set_the_cache_folder(folder_and_user_file):
+    _, user = folder_and_user_file
     user.write_text('[cache]\nfolder = "/mine"\n')
-    assert settings_of(place)["cache.folder"] == "/mine"
-    assert settings_of(place, KGQA_CACHE_FOLDER="/other")["cache.folder"] == "/other"
-    assert settings_of(place, {"cache.folder": "/third"}, KGQA_CACHE_FOLDER="/other")["cache.folder"] == "/third"
+    assert settings_of(folder_and_user_file)["cache.folder"] == "/mine"
+    assert settings_of(folder_and_user_file, KGQA_CACHE_FOLDER="/other")["cache.folder"] == "/other"
+    assert (
+        settings_of(folder_and_user_file, {"cache.folder": "/third"}, KGQA_CACHE_FOLDER="/other")["cache.folder"]
+        == "/third"
+    )

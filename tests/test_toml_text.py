@@ -1,4 +1,4 @@
-"""TOML of others: a small file takes little memory, and what is honest is read as by tomllib."""
+"""TOML files of other people: memory limits, and results equal to tomllib."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HIDDEN = f'x = {{y = """a"""", {DEEP} = "b"}}'
         "a . " * 5000 + "b = 1",
     ],
 )
-def test_keys_of_many_parts_are_refused(text):
+def test_keys_with_too_many_parts_are_refused(text):
     with pytest.raises(ValueError, match=f"more than {MAX_KEY_PARTS} parts"):
         parse_toml(text)
 
@@ -43,7 +43,7 @@ def test_keys_of_many_parts_are_refused(text):
         "x" * 300_000,
     ],
 )
-def test_other_bombs_are_refused(text):
+def test_oversized_values_are_refused(text):
     with pytest.raises(ValueError):
         parse_toml(text)
 
@@ -52,12 +52,12 @@ def test_other_bombs_are_refused(text):
     "text",
     [f'x = "{DEEP}"', f"x = '''\n{DEEP}'''", f"# {DEEP}\nx = 1.5", 'x = """a""""', "a.b.c = 1\n[d.e]\nf = 2020-01-01"],
 )
-def test_honest_files_are_read(text):
+def test_ordinary_files_are_read(text):
     assert parse_toml(text) == tomllib.loads(text)
 
 
 @given(st.text("ab.\"'\\#=[]{}\n 1", max_size=60))
-def test_it_is_tomllib_within_the_limits(text):
+def test_results_equal_tomllib(text):
     try:
         expected = tomllib.loads(text)
     except ValueError:
@@ -70,7 +70,7 @@ def test_it_is_tomllib_within_the_limits(text):
 @pytest.mark.parametrize(
     "text", [".".join("a" * 50_000) + " = 1", "x = " + "[" * 90_000, "\0", "[graph]\npath = 1e308", "graph = 1"]
 )
-def test_a_command_beside_such_a_file(tmp_path, monkeypatch, text):
+def test_command_in_a_folder_with_a_hostile_file(tmp_path, monkeypatch, text):
     (tmp_path / "kgqa.toml").write_text(text)
     monkeypatch.chdir(tmp_path)
     done = run_limited("config", "show", memory=1 << 30)
@@ -86,8 +86,8 @@ def test_a_command_beside_such_a_file(tmp_path, monkeypatch, text):
         }
     )
 )
-def test_any_values(tmp_path_factory, damaged):
-    """Values of TOML itself: what JSON has and TOML has not is left out."""
+def test_random_settings_raise_only_settings_errors(tmp_path_factory, damaged):
+    """Values that TOML cannot hold are left out."""
     from kgqa.errors import SettingsError
     from kgqa.settings import resolve
 
@@ -110,7 +110,7 @@ def _toml(value: object) -> str:
     import json
 
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(key)} = {_toml(each)}" for key, each in value.items()) + "}"
+        return "{" + ", ".join(f"{json.dumps(key)} = {_toml(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_toml, value)) + "]"
     return json.dumps(value, default=lambda _: "[" * 50_000)

@@ -1,4 +1,4 @@
-"""A question's trace: what it did, what it cost, and when its budget is spent."""
+"""The trace of a question: events, usage and budgets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kgqa.trace import Budget, BudgetExhausted, Trace
 
 
 class Clock:
-    """A clock that goes on only when told to."""
+    """A clock that is advanced by the test."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -38,16 +38,16 @@ def test_events_are_kept_in_order_with_their_time(clock):
     )
 
 
-def test_the_listener_hears_each_event_as_it_happens():
-    heard: list[Event] = []
-    trace = Trace(listener=heard.append)
+def test_listener_receives_each_event():
+    received: list[Event] = []
+    trace = Trace(listener=received.append)
     trace.event("expanded", hop=1)
-    assert [event.kind for event in heard] == ["expanded"]
+    assert [event.kind for event in received] == ["expanded"]
     trace.event("match")
-    assert tuple(heard) == trace.events()
+    assert tuple(received) == trace.events()
 
 
-def test_a_listener_may_look_at_the_trace():
+def test_listener_can_read_the_trace():
     seen: list[int] = []
     trace = Trace(listener=lambda event: seen.append(len(trace.events())))
     trace.event("one")
@@ -69,7 +69,7 @@ def test_usage_counts(clock):
     assert usage.seconds == 2.25
 
 
-def test_only_known_things_are_counted():
+def test_unknown_counter_is_an_error():
     with pytest.raises(KeyError):
         Trace().count("querys")
 
@@ -77,7 +77,7 @@ def test_only_known_things_are_counted():
 # ---- budget ----
 
 
-def test_without_a_budget_nothing_runs_out(clock):
+def test_no_budget(clock):
     trace = Trace()
     clock.now += 1e9
     assert trace.remaining() is None
@@ -88,14 +88,14 @@ def test_without_a_budget_nothing_runs_out(clock):
 @pytest.mark.parametrize(
     ("elapsed", "limit", "given"), [(0, None, 10), (0, 60, 10), (0, 4, 4), (7, 4, 3), (7, None, 3), (6, 4, 4)]
 )
-def test_a_query_gets_what_is_left_at_most(clock, elapsed, limit, given):
+def test_query_limit_is_the_remaining_time(clock, elapsed, limit, given):
     trace = Trace(Budget(seconds=10))
     clock.now += elapsed
     assert trace.charge_query(limit) == pytest.approx(given)
 
 
 @pytest.mark.parametrize("elapsed", [10, 11, 1e6])
-def test_time_runs_out(clock, elapsed):
+def test_time_budget(clock, elapsed):
     trace = Trace(Budget(seconds=10))
     clock.now += elapsed
     with pytest.raises(BudgetExhausted, match="10 seconds"):
@@ -104,7 +104,7 @@ def test_time_runs_out(clock, elapsed):
         trace.charge_query(5.0)
 
 
-def test_queries_run_out():
+def test_query_budget():
     trace = Trace(Budget(queries=2))
     trace.charge_query(None)
     trace.charge_query(None)
@@ -112,7 +112,7 @@ def test_queries_run_out():
         trace.charge_query(None)
 
 
-def test_a_query_that_was_refused_was_not_sent():
+def test_refused_query_is_not_counted():
     trace = Trace(Budget(queries=2))
     for _ in range(5):
         try:
@@ -139,7 +139,7 @@ def _in_threads(work, count: int = 8) -> None:
         thread.join()
 
 
-def test_counts_and_events_of_threads_all_arrive():
+def test_counts_and_events_of_threads():
     trace = Trace()
 
     def work() -> None:
@@ -152,7 +152,7 @@ def test_counts_and_events_of_threads_all_arrive():
     assert len(trace.events()) == 1600
 
 
-def test_threads_together_get_no_more_queries_than_the_budget():
+def test_query_budget_across_threads():
     trace = Trace(Budget(queries=50))
     sent: list[int] = []
 
@@ -179,7 +179,7 @@ def test_events_are_a_snapshot():
 # ---- language models ----
 
 
-def test_calls_run_out_before_they_are_made():
+def test_call_budget():
     trace = Trace(Budget(calls=5))
     trace.charge_calls("filter", 2)
     trace.charge_calls("decide", 2)
@@ -192,7 +192,7 @@ def test_calls_run_out_before_they_are_made():
 
 
 @pytest.mark.parametrize(
-    ("budget", "spent", "said"),
+    ("budget", "spent", "message"),
     [
         (Budget(tokens=10), {"prompt_tokens": 7, "completion_tokens": 3}, "10 tokens"),
         (Budget(tokens=10), {"prompt_tokens": 30}, "10 tokens"),
@@ -202,10 +202,10 @@ def test_calls_run_out_before_they_are_made():
         (Budget(calls=0), {}, "0 model calls"),
     ],
 )
-def test_tokens_and_money_run_out_after_they_are_spent(budget, spent, said):
+def test_token_and_cost_budgets(budget, spent, message):
     trace = Trace(budget)
     trace.spend("link", **spent)
-    with pytest.raises(BudgetExhausted, match=said):
+    with pytest.raises(BudgetExhausted, match=message):
         trace.charge_calls("decide", 1)
     assert trace.usage().calls == 0
     assert trace.charge_query(None) is None, "queries have a budget of their own"
@@ -220,14 +220,14 @@ def test_tokens_and_money_run_out_after_they_are_spent(budget, spent, said):
         (Budget(), {"prompt_tokens": 10**9, "cost": 10.0**9}),
     ],
 )
-def test_what_is_not_spent_yet_may_be(budget, spent):
+def test_calls_within_the_budget(budget, spent):
     trace = Trace(budget)
     trace.spend("decide", **spent)
     trace.charge_calls("decide", 3)
     assert trace.usage().calls == 3
 
 
-def test_the_stages_together_spend_the_budget():
+def test_budget_is_shared_by_stages():
     trace = Trace(Budget(tokens=100))
     for stage in ("filter", "tournament", "decide"):
         trace.charge_calls(stage, 1)
@@ -236,7 +236,7 @@ def test_the_stages_together_spend_the_budget():
         trace.charge_calls("link", 1)
 
 
-def test_no_model_is_asked_when_time_is_over(clock):
+def test_no_model_call_after_the_time_budget(clock):
     trace = Trace(Budget(seconds=10))
     trace.charge_calls("decide", 1)
     clock.now += 10
@@ -245,7 +245,7 @@ def test_no_model_is_asked_when_time_is_over(clock):
     assert trace.usage().calls == 1
 
 
-def test_grace_is_for_queries_and_not_for_models(clock):
+def test_grace_allows_queries_only(clock):
     trace = Trace(Budget(seconds=10, queries=1, calls=9))
     trace.charge_query(None)
     clock.now += 50
@@ -263,7 +263,7 @@ def test_grace_is_for_queries_and_not_for_models(clock):
     assert (trace.usage().queries, trace.usage().calls) == (5, 0)
 
 
-def test_grace_ends_also_where_something_fails(clock):
+def test_grace_ends_on_errors(clock):
     trace = Trace(Budget(calls=1))
     with pytest.raises(OSError), trace.grace():
         raise OSError
@@ -271,7 +271,7 @@ def test_grace_ends_also_where_something_fails(clock):
     trace.charge_calls("decide", 1)
 
 
-def test_usage_is_by_stage_and_in_all():
+def test_usage_by_stage_and_in_total():
     trace = Trace()
     trace.charge_calls("tournament", 4)
     trace.spend("tournament", prompt_tokens=400, completion_tokens=40, cost=0.25)
@@ -290,7 +290,7 @@ def test_usage_is_by_stage_and_in_all():
     assert usage.cost == 0.75
 
 
-def test_nothing_paid_is_no_cost_and_paid_nothing_is():
+def test_unknown_cost_and_zero_cost():
     assert Trace().usage().cost is None and Trace().usage().stages == ()
     trace = Trace()
     trace.spend("decide", prompt_tokens=5)
@@ -299,14 +299,14 @@ def test_nothing_paid_is_no_cost_and_paid_nothing_is():
     assert trace.usage().cost == 0.0
 
 
-def test_only_known_things_are_tallied():
+def test_unknown_tally_is_an_error():
     with pytest.raises(TypeError):
         Trace().tally("decide", misread=1)
 
 
-def test_threads_together_get_no_more_calls_than_the_budget():
+def test_call_budget_across_threads():
     trace = Trace(Budget(calls=50))
-    made: list[int] = []
+    calls: list[int] = []
 
     def work() -> None:
         for _ in range(20):
@@ -315,7 +315,7 @@ def test_threads_together_get_no_more_calls_than_the_budget():
             except BudgetExhausted:
                 return
             trace.spend("decide", prompt_tokens=3)
-            made.append(2)
+            calls.append(2)
 
     _in_threads(work)
-    assert sum(made) == trace.usage().calls == 50 and trace.usage().prompt_tokens == 75
+    assert sum(calls) == trace.usage().calls == 50 and trace.usage().prompt_tokens == 75

@@ -1,4 +1,4 @@
-"""Wording: relations, paths and names for people, BM25 and embeddings; text of others is cleaned before it is shown."""
+"""Wording of relations, paths and names, and cleaning of texts before they are shown."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ EX = "http://ex.org/onto#"
 
 
 @pytest.mark.parametrize(
-    ("relation", "ranked", "shown", "said"),
+    ("relation", "ranked", "short", "property_"),
     [
         ("sports.sports_team.team_mascot", "sports team team mascot", "sports team mascot", "team mascot"),
         ("people.person.place_of_birth", "person place of birth", "person place of birth", "place of birth"),
@@ -49,10 +49,10 @@ EX = "http://ex.org/onto#"
         ("base.locations.continents.countries_within",) + ("continents countries within",) * 2 + ("countries within",),
     ],
 )
-def test_dotted_names(relation, ranked, shown, said):
+def test_dotted_names(relation, ranked, short, property_):
     assert relation_words(NS + relation, FREEBASE) == ranked
-    assert short_words(NS + relation, FREEBASE) == shown
-    assert property_words(NS + relation, FREEBASE) == said
+    assert short_words(NS + relation, FREEBASE) == short
+    assert property_words(NS + relation, FREEBASE) == property_
 
 
 @pytest.mark.parametrize(
@@ -71,22 +71,22 @@ def test_dotted_names(relation, ranked, shown, said):
         (WDT + "P36", "P36"),
     ],
 )
-def test_the_end_of_an_iri(relation, words):
-    for reading in (relation_words, short_words, property_words):
-        assert reading(relation, RDFS).casefold() == words.casefold()
+def test_words_from_the_end_of_an_iri(relation, words):
+    for words_of in (relation_words, short_words, property_words):
+        assert words_of(relation, RDFS).casefold() == words.casefold()
 
 
 @pytest.mark.parametrize("schema", [FREEBASE, WIKIDATA, RDFS], ids=lambda schema: schema.name)
-def test_a_label_goes_before_the_name(schema):
+def test_label_replaces_the_name(schema):
     relation = NS + "location.country.capital"
     labels = {relation: "has\ncapital\x1b[31m city"}
-    for reading in (relation_words, short_words, property_words):
-        assert reading(relation, schema, labels).startswith("has capital")
-        assert "\x1b" not in reading(relation, schema, labels)
+    for words_of in (relation_words, short_words, property_words):
+        assert words_of(relation, schema, labels).startswith("has capital")
+        assert "\x1b" not in words_of(relation, schema, labels)
 
 
 @pytest.mark.parametrize("relation", ["http://ex.org/", "urn:x:", "http://ex.org/#", "http://ex.org/%00"])
-def test_a_relation_always_has_words(relation):
+def test_relation_without_a_name_has_words(relation):
     for schema in (FREEBASE, RDFS):
         assert relation_words(relation, schema)
 
@@ -109,7 +109,7 @@ def test_split_words(name, words):
     assert split_words(name) == words
 
 
-def test_the_end_of_an_entity_iri():
+def test_local_words_of_an_entity_iri():
     assert local_words("http://ex.org/e/Charlton_Athletic_FC") == "Charlton Athletic FC"
     assert local_words("http://ex.org/e/Z%C3%BCrich") == "Zürich"
     assert local_name("http://ex.org/a#b") == "b"
@@ -128,7 +128,7 @@ def _roster(step: Step) -> bool:
     return step == ROSTER
 
 
-def test_a_mediator_and_its_exit_are_one_hop():
+def test_mediator_and_exit_are_one_hop():
     assert grouped_steps(PATH, _roster) == [(BACK,), (ROSTER, PLAYER)]
     assert grouped_steps(PATH, lambda step: False) == [(BACK,), (ROSTER,), (PLAYER,)]
     assert grouped_steps(RelationPath(PATH.topic, (BACK, ROSTER)), _roster) == [(BACK,), (ROSTER,)]
@@ -143,14 +143,14 @@ def test_grouping_keeps_every_step_in_order(steps, mediators):
     assert all(step in mediators for group in groups for step in group[:-1])
 
 
-def test_path_words_part_hops_with_a_comma():
+def test_path_words_separate_hops_with_commas():
     assert path_words(PATH, FREEBASE, is_mediator=_roster) == (
         "country national anthem, sports team roster sports team roster player"
     )
     assert path_words(RelationPath(PATH.topic), FREEBASE) == ""
 
 
-def test_published_words_are_those_of_the_thesis():
+def test_published_words():
     assert published_words(PATH, FREEBASE) == (
         "<- location.country.national_anthem -> sports.sports_team.roster -> sports.sports_team_roster.player"
     )
@@ -159,7 +159,7 @@ def test_published_words_are_those_of_the_thesis():
     assert published_words(capital, WIKIDATA, {WDT + "P36": "capital\x1b of"}) == "-> capital of <- wdt:P17"
 
 
-def test_a_path_for_people():
+def test_arrow_words():
     words = arrow_words("Kimi\ngayo", PATH, FREEBASE, is_mediator=_roster)
     assert words.startswith("Kimi gayo ← country national anthem → sports team roster · ")
     assert "\n" not in words
@@ -177,7 +177,7 @@ UNSAFE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 @example("\ud800")
 @example("\x00\x07\x9b31m")
 @example("\ufeffa\u200bb")
-def test_clean_gives_one_line_without_control_characters(text):
+def test_clean_returns_one_line_without_control_characters(text):
     cleaned = clean(text)
     assert not any(unicodedata.category(c) in UNSAFE for c in cleaned)
     assert len(cleaned.splitlines()) <= 1
@@ -186,7 +186,7 @@ def test_clean_gives_one_line_without_control_characters(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "short"),
     [
         ("Tokyo", "Tokyo"),
         ("Tokyo\nJapan", "Tokyo Japan"),
@@ -199,18 +199,18 @@ def test_clean_gives_one_line_without_control_characters(text):
         ("\x1b\x07", ""),
     ],
 )
-def test_clean(text, shown):
-    assert clean(text) == shown
+def test_clean(text, short):
+    assert clean(text) == short
 
 
 @pytest.mark.parametrize("text", ["a\x1b[31mred\x1b[0m", "a\x1b]0;title\x07b", "a\x9b31mb"])
-def test_clean_disarms_terminal_escapes(text):
+def test_clean_removes_terminal_escapes(text):
     assert not set(clean(text)) & set("\x1b\x07\x9b")
 
 
 @given(st.text(max_size=60))
 @example("SELECT ?x\n  WHERE\x1b[2J {\r\n\t?x }\u202e")
-def test_safe_text_keeps_line_breaks_and_nothing_else(text):
+def test_safe_text_keeps_only_line_breaks(text):
     safe = safe_text(text)
     assert safe.count("\n") == text.count("\n")
     assert not any(unicodedata.category(c) in UNSAFE for c in safe.replace("\n", ""))
@@ -224,7 +224,7 @@ def test_safe_text_keeps_indentation():
 
 
 @pytest.mark.parametrize(
-    ("name", "ident", "shown"),
+    ("name", "ident", "short"),
     [
         ("Tokyo", "m.07dfk", "Tokyo (m.07dfk)"),
         ("Tokyo", "", "Tokyo"),
@@ -234,8 +234,8 @@ def test_safe_text_keeps_indentation():
         ("To\nkyo\x1b[31m", "m.\u202e1", "To kyo[31m (m.1)"),
     ],
 )
-def test_display_name(name, ident, shown):
-    assert display_name(Named(Literal(name), ident, name)) == shown
+def test_display_name(name, ident, short):
+    assert display_name(Named(Literal(name), ident, name)) == short
 
 
 @pytest.mark.parametrize(
@@ -257,9 +257,9 @@ def test_normalise(text, compared):
     assert normalise(text) == compared
 
 
-@pytest.mark.parametrize(("one", "two"), [("O’Neill", "O'Neill"), ("Zu\u0308rich", "Zürich"), ("İzmir", "izmir")])
-def test_ways_to_write_one_name(one, two):
-    assert normalise(one) == normalise(two)
+@pytest.mark.parametrize(("first", "second"), [("O’Neill", "O'Neill"), ("Zu\u0308rich", "Zürich"), ("İzmir", "izmir")])
+def test_spellings_with_equal_normal_form(first, second):
+    assert normalise(first) == normalise(second)
 
 
 @given(st.text(max_size=30))
@@ -276,6 +276,6 @@ def test_normalise_is_idempotent(text):
 
 
 @given(st.text(st.characters(whitelist_categories=("Lu", "Ll"), max_codepoint=0x17F), min_size=1, max_size=20))
-def test_normalise_does_not_see_case_or_underscores(text):
+def test_normalise_ignores_case_and_underscores(text):
     assert normalise(text.replace(" ", "_")) == normalise(text)
     assert normalise(text.upper()) == normalise(text.upper().lower())

@@ -1,4 +1,4 @@
-"""Threads of their own: as many as allowed, in order, and never in the way of the end."""
+"""Worker threads: number, order, errors and shutdown."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ import pytest
 from kgqa.workers import Workers
 
 
-def test_results_and_errors_come_back():
+def test_results_and_errors():
     workers = Workers(2)
     assert [future.result(5) for future in [workers.submit(pow, i, 2) for i in range(10)]] == [i**2 for i in range(10)]
     with pytest.raises(ZeroDivisionError):
         workers.submit(divmod, 1, 0).result(5)
-    assert workers.submit(pow, 2, 2).result(5) == 4  # the thread outlived it
+    assert workers.submit(pow, 2, 2).result(5) == 4  # the thread survived the error
     workers.close()
 
 
-def test_no_more_threads_than_allowed():
+def test_thread_limit():
     workers, seen, lock = Workers(3), set(), threading.Lock()
 
     def note() -> None:
@@ -36,11 +36,11 @@ def test_no_more_threads_than_allowed():
     workers.close()
 
 
-def test_what_has_not_begun_is_cancelled():
-    workers, begun, go = Workers(1), threading.Event(), threading.Event()
-    running = workers.submit(lambda: (begun.set(), go.wait(5)))
+def test_close_cancels_waiting_jobs():
+    workers, started, go = Workers(1), threading.Event(), threading.Event()
+    running = workers.submit(lambda: (started.set(), go.wait(5)))
     waiting = workers.submit(pow, 1, 1)
-    assert begun.wait(5)
+    assert started.wait(5)
     workers.close()
     workers.close()
     assert wait([waiting], timeout=1).done
@@ -52,7 +52,7 @@ def test_what_has_not_begun_is_cancelled():
         workers.submit(pow, 1, 1)
 
 
-def test_threads_end_with_the_object():
+def test_threads_end_with_their_object():
     workers = Workers(2, name="to-be-forgotten")
     workers.submit(pow, 1, 1).result(5)
     del workers
@@ -63,7 +63,7 @@ def test_threads_end_with_the_object():
         time.sleep(0.01)
 
 
-def test_a_thread_that_hangs_does_not_keep_the_program():
+def test_hanging_thread_does_not_block_exit():
     program = "import time; from kgqa.workers import Workers; Workers(2).submit(time.sleep, 60); time.sleep(0.1)"
-    kept = f"{program.replace('; Workers(2)', '; w = Workers(2); w')}"
-    subprocess.run([sys.executable, "-c", kept], timeout=20, check=True)
+    program_with_reference = f"{program.replace('; Workers(2)', '; w = Workers(2); w')}"
+    subprocess.run([sys.executable, "-c", program_with_reference], timeout=20, check=True)

@@ -1,7 +1,7 @@
-"""Real Virtuoso servers for tests: one for the whole session, copies for tests that stop or kill theirs.
+"""Virtuoso servers for tests: one for the session, and copies for tests that stop or kill theirs.
 
-`pytest_plugins` in `tests/conftest.py` loads the fixtures. All servers run in temporary folders, on free ports, and end
-with the test process, even if that is killed (see `end_servers.py`).
+`pytest_plugins` in `tests/conftest.py` loads the fixtures. All servers run in temporary folders on free ports, and end
+with the test process, even if it is killed (see `end_servers.py`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kgqa.virtuoso.instance.processes import free_port, lock_owner
 from kgqa.virtuoso.instance.programs import installed
 from kgqa.virtuoso.server.server import Server
 
-# small, because everything else that tests start runs beside it
+# small, because other processes of the tests run at the same time
 MEMORY_SHARE = 0.02
 
 
@@ -33,7 +33,7 @@ def needs_virtuoso() -> None:
 
 @contextmanager
 def running_server(folder: Path, **options: Any) -> Iterator[Server]:
-    """A started server in this folder, on free ports; ended at the end. `options` are those of `Server.start`."""
+    """Run a server in this folder on free ports until the block ends; `options` are those of `Server.start`."""
     needs_virtuoso()
     server = Server.at(folder)
     defaults = {"http_port": free_port(), "sql_port": free_port(), "memory_share": MEMORY_SHARE}
@@ -59,7 +59,7 @@ def copied(prepared: Path, folder: Path) -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def _end_servers(tmp_path_factory) -> Iterator[None]:
-    """End all servers of this process when it ends, however it ends."""
+    """End all servers of this process when it ends, even if it is killed."""
     if not installed():
         yield
         return
@@ -83,6 +83,6 @@ def prepared_folder(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def virtuoso_server(prepared_folder, tmp_path_factory) -> Iterator[Server]:
-    """The server of the whole session. Use graph IRIs of your own, and leave it running."""
+    """The server of the session; use new graph IRIs, and leave it running."""
     with running_server(copied(prepared_folder, tmp_path_factory.mktemp("virtuoso") / "server")) as server:
         yield server

@@ -1,4 +1,4 @@
-"""`kgqa ask`: answer one question, or one per line of standard input."""
+"""`kgqa ask`: answers one question, or each line of standard input."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Asked:
     topics: tuple[str, ...] = ()
     id: str = ""
     error: str = ""
-    """Why the input line is invalid; empty if it is valid."""
+    """Why the input line is invalid; "" for a valid line."""
 
 
 @click.command("ask")
@@ -52,11 +52,15 @@ class Asked:
 @click.option(
     "--topic", "topics", multiple=True, metavar="ID", help="Topic entity: m.0abc, Q42 or an IRI; repeat for several."
 )
-@click.option("--dataset", metavar="[NAME:]FILE", help="Ask a question of a data set (docs/datasets.md); needs --id.")
-@click.option("--id", "ident", metavar="ID", help="Id of a question of --dataset; shows its gold answer and scores.")
+@click.option(
+    "--dataset", metavar="[NAME:]FILE", help="Take the question from a data set (docs/datasets.md); needs --id."
+)
+@click.option(
+    "--id", "ident", metavar="ID", help="Id of the question in --dataset. The gold answer and the scores are shown too."
+)
 @graph_options
 @JSON
-@click.option("--trace", "show_trace", is_flag=True, help="Print every event of the search as it happens.")
+@click.option("--trace", "show_trace", is_flag=True, help="Print each event of the search when it happens.")
 @click.option("--show-sparql", is_flag=True, help="Print only the SPARQL query.")
 @click.option("--iris", is_flag=True, help="Print full IRIs.")
 @asking_options
@@ -74,11 +78,11 @@ def command(
     iris: bool,
     **options: Any,
 ) -> int:
-    r"""Answer QUESTION from the graph, and show why.
+    r"""Answer QUESTION from the graph, and show the evidence.
 
-    Without QUESTION, or with "-", questions are read from standard input, one per line. A line can also be a
-    JSON object with "question" and optionally "topics" (a list of ids) and "id". With --json each answer is
-    then one line.
+    Without QUESTION, or with "-", questions are read from standard input, one per line, and with --json each answer
+    is printed on one line. A line can be a JSON object with "question" and optionally "topics" (a list of ids) and
+    "id".
 
     \b
     Examples:
@@ -89,8 +93,8 @@ def command(
       kgqa ask --dataset webqsp:WebQSP.test.json --id WebQTest-1424 --graph mygraph/
 
     \b
-    Exit codes: 0 answered, 1 failed, 3 not answered; with several questions, 1 if any failed, else 3 if any was not
-    answered.
+    Exit codes: 0 answered, 1 failed, 3 not answered. For several questions: 1 if any failed, else 3 if any was not
+    answered, else 0.
     """
     from kgqa.evaluation.runs.name_index import open_name_index
     from kgqa.methods.ask import open_resources
@@ -125,7 +129,9 @@ def command(
         except KeyboardInterrupt:
             if not batch:
                 raise
-            say(f"kgqa: Stopped after {count} question{'' if count == 1 else 's'}. Their answers are printed.")
+            say(
+                f"kgqa: Stopped after {count} question{'' if count == 1 else 's'}; all answers found are printed above."
+            )
             raise KeyboardInterrupt("reported") from None
     if count == 0:
         say('kgqa: No question given. Example: kgqa ask "What is the capital of Japan?"')
@@ -187,7 +193,7 @@ def _read_lines(topics: tuple[str, ...]) -> Iterator[Asked]:
 
 
 def _from_line(line: str, topics: tuple[str, ...]) -> Asked:
-    """Parse a line: plain text is the question, a JSON object must be complete and valid."""
+    """Parse a line of input, which is the text of a question or a JSON object with a question."""
     if not _OBJECT.match(line):
         return Asked(line, topics)
     try:
@@ -201,5 +207,5 @@ def _from_line(line: str, topics: tuple[str, ...]) -> Asked:
     if not isinstance(data.get("question"), str):
         return Asked("", id=ident, error='The JSON object needs a "question" that is a string.')
     if not isinstance(given, list) or not all(isinstance(topic, str) for topic in given):
-        return Asked(data["question"], id=ident, error='"topics" must be a list of ids.')
+        return Asked(data["question"], id=ident, error='"topics" must be a list of entity ids.')
     return Asked(data["question"], tuple(given) or topics, ident)

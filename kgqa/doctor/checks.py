@@ -12,11 +12,11 @@ from kgqa.model import GraphId
 
 Verdict = OneOf["ok", "warning", "failed", "skipped"]
 ESSENTIAL = ("reachable", "graph", "schema", "tables", "labels", "latency")
-"""Checks that must be made: an error makes them fail, and if one is skipped, evaluations are not reliable."""
+"""Checks without which evaluations are not reliable. An error during one of these checks makes the check fail."""
 CONTENT_CHECKS = (*ESSENTIAL, "relation types", "mediators", "inverse relations", "known entities")
-"""Checks of a graph's content: they fail if the server does not answer in time or only partially."""
-LEFT_OUT = "Left out."
-"""The reason of a check that the user excluded."""
+"""Checks of a graph's content. They fail if the server does not answer in time, or sends an incomplete result."""
+LEFT_OUT = "Left out on request."
+"""Result of a check that the user excluded."""
 AGAIN = "Run kgqa doctor again when the server is less busy."
 
 
@@ -24,8 +24,8 @@ AGAIN = "Run kgqa doctor again when the server is less busy."
 class Check:
     """The result of one check.
 
-    `found`: what was found, with numbers and units. `remedy`: what to do; empty if nothing is to be done. The verdict
-    `failed` means that evaluations are not reliable; `warning`, that they are reliable but slow or incomplete.
+    `found`: what was found, with numbers and units. `remedy`: what the user should do, empty if nothing. The verdict
+    `failed` means that evaluations are not reliable; `warning`, that evaluations are reliable but slow or incomplete.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Check:
 class Health:
     """The results of all checks.
 
-    `graph`: None if no graph could be opened. `seconds`: total time. `complete`: False if the user stopped it.
+    `graph`: None if no graph could be opened. `seconds`: total time. `complete`: False if the user stopped the checks.
     """
 
     checks: tuple[Check, ...]
@@ -68,9 +68,9 @@ class Health:
 
 
 def checked(name: str, run: Callable[[], Check], *, remedy: str = "") -> Check:
-    """Make a check, and turn errors into results.
+    """Run a check, and convert an error to a result.
 
-    A timeout or a partial result is a warning, or a failure for `CONTENT_CHECKS`.
+    After a timeout or a partial result, the verdict is `failed` for `CONTENT_CHECKS`, and `warning` for other checks.
 
     Args:
         remedy: used if the error's message does not say what to do.
@@ -79,7 +79,7 @@ def checked(name: str, run: Callable[[], Check], *, remedy: str = "") -> Check:
         return run()
     except StoreTimeout as error:
         found = f"Timed out. {error}"
-        if name in CONTENT_CHECKS:  # `remedy` does not help against timeouts
+        if name in CONTENT_CHECKS:  # the given remedy does not help against timeouts
             return Check(name, "failed", found, AGAIN)
         return Check(name, "warning", found, remedy or AGAIN)
     except PartialResult as error:
@@ -97,7 +97,7 @@ def skipped(name: str, why: str) -> Check:
 
 
 def split_message(message: str) -> tuple[str, str]:
-    """Split an error's message into what is wrong and what to do, its last sentence or the part after a colon."""
+    """Split an error's message in two: what is wrong, and what to do (its last sentence, or the part after a colon)."""
     what, stop, next_step = message.rstrip().rpartition(". ")
     if stop and not next_step.startswith(("It says", "The server says")):
         return what + ".", _capitalised(next_step)

@@ -1,4 +1,4 @@
-"""Runs all checks of `kgqa doctor`, and keeps the results so far if it is interrupted."""
+"""Runs all checks of `kgqa doctor`. If the user interrupts the run, the results so far are kept."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Examination:
     """Examines a graph, a language model and the settings. Nothing is written to the graph.
 
     Args:
-        settings: they name the graph and the language model.
+        settings: the settings to check, which also name the graph and the language model.
         model: whether to check the language model, which costs a few calls.
-        watch: called with the name of each check before it is made.
-        say: called with a message about slow one-time work.
+        watch: function called with the name of each check before the check is run.
+        say: function called with a message before slow work that is needed only once.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Examination:
         return self.health()
 
     def health(self) -> Health:
-        """Return the results so far; checks that were not made are skipped."""
+        """Return the results so far; checks that were not run get the verdict `skipped`."""
         checks = tuple(self._checks.get(name) or skipped(name, "Stopped before this check.") for name in NAMES)
         return Health(checks, self._graph.id, time.monotonic() - self._started, self._complete)
 

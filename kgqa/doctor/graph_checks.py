@@ -19,7 +19,7 @@ from kgqa.schema import BUNDLED, Schema, bundled_schema
 from kgqa.words import normalise
 
 CLOSE = 0.5
-"""A schema with at least this share of the chosen one's hits is a plausible alternative."""
+"""A schema whose share of predicates is at least this fraction of the chosen schema's is a plausible alternative."""
 FEW_LABELS, NO_LABELS = 0.8, 0.1
 FEW_PROBES = 0.5
 BOTH_WAYS = 20
@@ -32,7 +32,7 @@ READ_BY_SCHEMA = ("relation types", "mediators", "known entities", *OF_SAMPLE)
 
 @dataclass(frozen=True)
 class SchemaFit:
-    """The number of a schema's characteristic predicates that a graph has: `hits` of `of`."""
+    """How many of a schema's characteristic predicates a graph has: `hits` of `of`."""
 
     schema: Schema
     hits: int
@@ -40,7 +40,7 @@ class SchemaFit:
 
     @property
     def share(self) -> float:
-        """Hits divided by predicates; 0 if the schema has none."""
+        """`hits` divided by `of`; 0 if the schema has no characteristic predicates."""
         return self.hits / self.of if self.of else 0.0
 
     def __str__(self) -> str:
@@ -51,9 +51,9 @@ Origin = OneOf["settings", "folder", "detected"]
 
 
 def schema_fits(store: Store, view: Sequence[Entity], chosen: Schema | None = None) -> list[SchemaFit]:
-    """Count the characteristic predicates of the bundled schemas, and of the chosen one, in a graph.
+    """Count how many characteristic predicates of each bundled schema, and of the chosen schema, a graph has.
 
-    For a fallback schema these are its label predicates.
+    A fallback schema has no characteristic predicates, so its label predicates are counted instead.
 
     Raises:
         StoreTimeout, StoreUnavailable, QueryRejected: see `Store`.
@@ -76,18 +76,18 @@ def schema_fits(store: Store, view: Sequence[Entity], chosen: Schema | None = No
 
 
 def best_schema(fits: Sequence[SchemaFit]) -> Schema:
-    """Return the schema with the largest share of its predicates, the first of equals; else the fallback."""
+    """Return the first schema with the largest share of its predicates in the graph, or else the fallback schema."""
     telling = [fit for fit in fits if not fit.schema.fallback]
     best = max(telling, key=lambda fit: fit.share)
     return best.schema if best.hits else next(fit.schema for fit in fits if fit.schema.fallback)
 
 
 def judge_schema(chosen: Schema, fits: Sequence[SchemaFit], *, origin: Origin) -> Check:
-    """Judge the choice of a schema.
+    """Judge whether the chosen schema fits the graph.
 
     Args:
-        fits: the fits of all schemas, including the chosen one.
-        origin: where the choice comes from.
+        fits: the fits of all schemas, including the chosen schema.
+        origin: where the choice of the schema comes from.
     """
     name = "schema"
     own = next(fit for fit in fits if fit.schema.name == chosen.name)
@@ -123,7 +123,7 @@ def _say(fit: SchemaFit) -> str:
 
 
 def check_labels(graph: KnowledgeGraph, sample: Sample) -> Check:
-    """Check which share of sampled entities has labels, and in which languages.
+    """Check how many of the sampled entities have labels, and in which languages.
 
     Raises:
         StoreTimeout, StoreUnavailable, QueryRejected: see `Store`.
@@ -156,7 +156,7 @@ def _is_in(tag: str, languages: set[str]) -> bool:
 
 
 def judge_labels(wanted: int, named: int, of: int, *, languages: str, fallback: bool) -> Check:
-    """Judge the share of labelled entities.
+    """Judge how many of the sampled entities have labels.
 
     Args:
         wanted: number of entities with a label in the wanted languages.
@@ -172,9 +172,12 @@ def judge_labels(wanted: int, named: int, of: int, *, languages: str, fallback: 
         return Check(name, "ok", found)
     if named >= FEW_LABELS * of:
         return Check(
-            name, "warning", found, "Choose other languages: graph.languages, or names.languages in the schema."
+            name,
+            "warning",
+            found,
+            "Choose other languages: setting graph.languages, or names.languages in the schema file.",
         )
-    load = "Load the triples with labels, or add their predicate to names.label in the schema."
+    load = "Load the triples with labels, or add their predicate to names.label in the schema file."
     if named < NO_LABELS * of and not fallback:
         return Check(name, "failed", f"{found} Questions find entities by their labels.", load)
     return Check(name, "warning", found, load)
@@ -192,7 +195,9 @@ def check_inverses(graph: KnowledgeGraph, sample: Sample) -> Check:
     pairs = {tuple(sorted(pair)) for pair in graph.inverses.items()}
     predicates = ", ".join(map(graph.schema.short_id, graph.schema.inverse))
     if not pairs:
-        found = f"The graph declares none ({predicates}); relations and their inverses are separate candidates."
+        found = (
+            f"No inverse relations declared ({predicates}), so relations and their inverses are separate candidates."
+        )
         return Check(name, "ok", found)
     edges = there = 0
     for relation, sampled in sample.edges.items():
@@ -202,9 +207,9 @@ def check_inverses(graph: KnowledgeGraph, sample: Sample) -> Check:
             query = render("doctor_both_ways", view=graph.view, inverse=Entity(inverse), pairs=some)
             count = single_count(graph.store.select(query, fresh=True))
             edges, there = edges + len(some), there + min(len(some), count)
-    found = f"{len(pairs):,} pairs declared ({predicates})."
+    found = f"{len(pairs):,} pairs of inverse relations declared ({predicates})."
     if edges:
-        found += f" For {there} of {edges} sampled edges, the graph stores the inverse as well."
+        found += f" For {there} of {edges} sampled edges, the graph also stores the inverse edge."
     return Check(name, "ok", found)
 
 
@@ -222,9 +227,9 @@ def check_types(graph: KnowledgeGraph) -> Check:
         found = f"Range known for {ranges:,} and domain for {domains:,} of {all_:,} relations."
     if types["out"]:
         return Check(name, "ok", found)
-    effect = f"Without them ({predicates}), the expected type of an answer is not used."
+    effect = f"Without these declarations ({predicates}), the expected type of an answer is not used."
     verdict: Verdict = "ok" if graph.schema.fallback else "warning"
-    return Check(name, verdict, f"{found} {effect}", "Load the schema triples too, if there are any.")
+    return Check(name, verdict, f"{found} {effect}", "If there are triples with such declarations, load them too.")
 
 
 def check_mediators(graph: KnowledgeGraph) -> Check:
@@ -239,7 +244,7 @@ def check_mediators(graph: KnowledgeGraph) -> Check:
     if schema.mediator_marked_by and not graph.mediators.marks:
         marker = schema.short_id(schema.mediator_marked_by[0])
         found += f" No type is marked as a mediator by {marker}, so mediators with names are not recognised."
-        return Check(name, "warning", found, "Load the schema triples too.")
+        return Check(name, "warning", found, "Load the triples about types too.")
     return Check(name, "ok", found)
 
 
@@ -256,7 +261,7 @@ def check_tables(graph: KnowledgeGraph) -> Check:
 
 
 def judge_tables(notes: Sequence[str], seconds: float) -> Check:
-    """Judge the derivation of tables; `notes`: what could not be derived from a large graph."""
+    """Judge how the tables were derived; `notes`: what could not be derived from a large graph."""
     name = "tables"
     if notes:
         return Check(
@@ -270,7 +275,7 @@ def judge_tables(notes: Sequence[str], seconds: float) -> Check:
 
 @dataclass(frozen=True)
 class KnownEntity:
-    """An entity that a graph of this family should have; `names`: its names in the graph, None if it is missing."""
+    """A well-known entity, and its `names` in the graph; None if the entity is missing there."""
 
     id: str
     expected: str
@@ -278,7 +283,7 @@ class KnownEntity:
 
     @property
     def outcome(self) -> OneOf["found", "unnamed", "other", "absent"]:
-        """Compare the names found with the expected one."""
+        """Compare the names found with the expected name."""
         if self.names is None:
             return "absent"
         if not self.names:
@@ -305,15 +310,17 @@ def _probe(graph: KnowledgeGraph, entity: Entity, expected: str) -> KnownEntity:
 
 
 def judge_known_entities(probes: Sequence[KnownEntity], schema: Schema) -> Check:
-    """Judge the well-known entities found."""
+    """Judge whether the well-known entities were found."""
     name = "known entities"
     if not probes:
-        return Check(name, "skipped", f"The schema {schema.name} lists none ([probes] entities).")
+        return Check(name, "skipped", f"The schema {schema.name} lists no well-known entities ([probes] entities).")
     wrong = [probe for probe in probes if probe.outcome == "other"]
     if wrong:
         examples = "; ".join(f"{p.id} should be {p.expected} but is {(p.names or ('?',))[0][:60]}" for p in wrong[:3])
         remedy = "The graph may be a different one: check what was loaded, or choose its schema with --schema."
-        return Check(name, "failed", f"{len(wrong)} of {len(probes)} have other names: {examples}.", remedy)
+        return Check(
+            name, "failed", f"{len(wrong)} of {len(probes)} well-known entities have other names: {examples}.", remedy
+        )
     found = [probe for probe in probes if probe.outcome != "absent"]
     unnamed = [probe for probe in found if probe.outcome == "unnamed"]
     text = f"Found {len(found)} of {len(probes)}"
@@ -331,7 +338,7 @@ def judge_known_entities(probes: Sequence[KnownEntity], schema: Schema) -> Check
 
 
 def count_triples(store: Store, view: Sequence[Entity]) -> tuple[int | None, float]:
-    """Count the triples; None if that takes too long. Also returns the seconds it took.
+    """Count the triples, or return None if counting takes too long; also return the seconds that counting took.
 
     Raises:
         StoreUnavailable, QueryRejected: see `Store`.
@@ -349,7 +356,12 @@ def judge_count(triples: int | None, seconds: float, fingerprint: str) -> Check:
     name = "triples"
     if triples is None:
         found = f"Counting took more than {seconds_words(seconds)}, so there is no fingerprint."
-        return Check(name, "warning", found, "Questions allow more time for counting and cache the result for a day.")
+        return Check(
+            name,
+            "warning",
+            found,
+            "Nothing needs to be done: questions allow more time for counting, and use the result for a day.",
+        )
     if not fingerprint:
         found = f"{triples:,} triples, counted in {seconds_words(seconds)}."
         return Check(name, "ok", f"{found} The first question computes the fingerprint, which takes longer.")

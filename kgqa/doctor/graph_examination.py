@@ -1,4 +1,4 @@
-"""Examines a graph: makes its checks in order, and skips those that an earlier result rules out."""
+"""Examines a graph: runs the checks in order, and skips checks that an earlier result makes pointless."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kgqa.errors import PartialResult, StoreError, StoreTimeout
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.store import check_address
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.opening import MOST_SCANNED
+from kgqa.graph.opening import MAX_SCANNED_TRIPLES
 from kgqa.graph.store import is_address
 from kgqa.model import Entity, GraphId
 from kgqa.schema import Schema, language_list, load_schema
@@ -29,16 +29,16 @@ OF_GRAPH = (
     "concurrency",
 )  # fmt: skip
 FAST_COUNT = 1.0
-"""If counting the triples takes longer than these seconds, the fingerprint (about ten counts) is not computed."""
+"""If counting the triples takes more seconds, the fingerprint, which needs about ten counts, is not computed."""
 NO_GRAPH = "There is no graph to check."
 GONE = "The graph is no longer reachable."
 NOT_SEEN = "The graph could not be queried."
 NO_SCHEMA = "No schema could be chosen."
-MISFIT = "The schema does not fit."
+MISFIT = "The schema does not fit the graph."
 NO_EDGES = "There are no edges between entities, so there is nothing to explore."
 NO_SAMPLE = "There is no sample of edges."
-PUBLIC = "Skipped on public services, because it would burden them."
-OWN_IDS = "The bundled graph has its own ids."
+PUBLIC = "Skipped, because the server is a public service, on which this check would put too much load."
+OWN_IDS = "The demo graph does not contain the well-known entities."
 
 
 class Make(Protocol):
@@ -79,7 +79,7 @@ class GraphExamination:
             if self._make("reachable", reach, remedy=server_checks.IS_IT_SPARQL).verdict != "failed":
                 self._examine(opened[0])
             self._skip(OF_GRAPH, NO_GRAPH)
-        except StoreError as error:  # between two checks, so it was reachable before
+        except StoreError as error:  # raised between two checks, so the graph was reachable before
             self._make("reachable", partial(_fail, error))
             self._skip(OF_GRAPH, GONE)
         finally:
@@ -87,7 +87,7 @@ class GraphExamination:
                 store.close()
 
     def _refuse_bad_address(self) -> None:
-        """Raise SettingsError for an invalid URL, which is wrong usage and not a finding about a graph."""
+        """Raise SettingsError for an invalid URL, because that is a usage error and not a result about a graph."""
         place = self.settings["graph.path"]
         if place and is_address(place):
             check_address(place)
@@ -99,7 +99,7 @@ class GraphExamination:
             self._make("profile", lambda: server_checks.check_profile(store, self.settings, header=server.found))
         else:
             self.settings = self.settings.with_graph(store.meta.settings)
-            self._skip(["profile"], "Folders have no profile.")
+            self._skip(["profile"], "A graph folder has no server profile.")
         view = self._look_at(store)
         if view is None:
             return
@@ -178,7 +178,7 @@ class GraphExamination:
 
     def _explore(self, store: ProbeStore, schema: Schema, view: Sequence[Entity], *, public: bool) -> None:
         assert self.id is not None
-        # derived data is cached by fingerprint; without one it would have to be computed first
+        # derived data is cached by fingerprint; without a cache, no time is spent on computing the fingerprint
         cache = self._cache if self.id.fingerprint else None
         graph = KnowledgeGraph(
             store,
@@ -196,13 +196,13 @@ class GraphExamination:
             graph.tables.close()
 
     def _is_large(self, store: ProbeStore) -> bool:
-        """Whether a server's graph is too large for queries over all triples."""
+        """Return whether a server's graph is too large for queries that read all triples."""
         assert self.id is not None
         if not isinstance(store, ProbeEndpoint):
             return False
         if self.id.triples is not None:
-            return self.id.triples > MOST_SCANNED
-        store.retries_timeouts = False  # it counts a dozen predicates
+            return self.id.triples > MAX_SCANNED_TRIPLES
+        store.retries_timeouts = False  # `large` counts a dozen predicates
         try:
             return store.large
         finally:
@@ -224,13 +224,13 @@ class GraphExamination:
             self._make(
                 "full-text search",
                 lambda: speed_checks.check_search(graph, sample, triples=triples),
-                remedy="The first question allows more time to build the index of names.",
+                remedy="Ask a question: kgqa ask allows more time to build the index of names.",
             )
-            store.retries_timeouts = False  # from here on, time is measured
+            store.retries_timeouts = False  # from here on, durations are measured
             self._make("latency", lambda: self._time(graph, sample))
 
     def _draw(self, graph: KnowledgeGraph) -> Sample | None:
-        """Draw a sample; None, with a failed check of labels, if it has no edges."""
+        """Draw a sample; if there are no edges, let the check `labels` fail and return None."""
         try:
             sample = draw_sample(graph)
             if sample.missed and not sample.edges:
@@ -240,7 +240,7 @@ class GraphExamination:
         else:
             if sample.edges:
                 return sample
-            remedy = "Load the facts too: triples whose subject and object are entities."
+            remedy = "Load triples whose subject and object are entities."
             self._make("labels", lambda: Check("labels", "failed", NO_EDGES, remedy))
         self._skip([*graph_checks.OF_SAMPLE, *speed_checks.NAMES], NO_SAMPLE)
         return None
@@ -268,5 +268,5 @@ def _fail(error: StoreError) -> Check:
 
 
 def is_public(store: ProbeEndpoint) -> bool:
-    """Whether a server is a public service, which must not be put under load."""
+    """Return whether a server is a public service, on which the checks must not put load."""
     return not store.profile.allows_scans or (urlsplit(store.url).hostname or "").lower() in store.profile.hosts

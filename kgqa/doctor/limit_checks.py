@@ -23,15 +23,15 @@ from kgqa.graph.store import DEFAULT_MAX_ROWS, DEFAULT_TIMEOUT, Rows, Store
 from kgqa.model import Entity, Literal
 
 ROWS_ASKED = (10_001, 100_001, 1_048_577)
-"""Numbers of rows to request: one more than the usual caps of servers."""
+"""Numbers of rows to request. Each is one more than a usual row cap of servers."""
 ROWS_NEEDED = 100_000
-"""A lower cap is a warning: names of a graph, or ends of a path, are often that many."""
+"""A lower row cap is a warning, because the names in a graph or the ends of a path are often that many."""
 SLOW_SECONDS = 1.0
 MOST_SECONDS = 3 * SLOW_SECONDS
 LISTEN_SECONDS = 12.0
-"""Seconds to wait for a server whose limit is SLOW_SECONDS; some end a query only some seconds after their limit."""
+"""Seconds to wait for a server whose limit is SLOW_SECONDS; some servers end a query several seconds late."""
 TRIPLES_COMBINED = 12
-"""No server counts 10 ** TRIPLES_COMBINED combinations within SLOW_SECONDS."""
+"""The slow query counts at least 10 ** TRIPLES_COMBINED rows, which no server can do within SLOW_SECONDS."""
 MOST_FACTORS = 6
 RIGHTS = "update rights"
 BUSY = "Find out what keeps the server busy, and run kgqa doctor again."
@@ -44,21 +44,21 @@ _LIMIT = (
     "Virtuoso: kgqa virtuoso stop, then kgqa virtuoso start --query-seconds {seconds:.0f}; "
     f"{ELSEWHERE} MaxQueryExecutionTime in virtuoso.ini."
 )
-LOGIN_REMEDY = f"Check endpoint.user and the password in {PASSWORD_VARIABLE}."
+LOGIN_REMEDY = f"Check endpoint.user and the password in the environment variable {PASSWORD_VARIABLE}."
 
 
 def check_row_cap(store: ProbeStore, view: Sequence[Entity], *, triples: int | None, known_cap: int | None) -> Check:
     """Find the server's row cap, by requesting more rows than servers usually return.
 
     Args:
-        triples: number of triples of the graph; a small graph has no such large result.
+        triples: number of triples of the graph, which limits the number of rows that a query can have.
         known_cap: the setting endpoint.row_cap.
 
     Raises:
         StoreUnavailable, QueryRejected: see `Store`.
     """
     if isinstance(store, ProbeFolder):
-        found = f"Only kgqa's own: a result of more than {DEFAULT_MAX_ROWS:,} rows is an error, never truncated."
+        found = f"No result is truncated. A result of more than {DEFAULT_MAX_ROWS:,} rows is an error."
         return Check("row cap", "ok", found)
     given, late = 0, False
     for asked in rows_to_ask(triples, store.limits.rows):
@@ -76,7 +76,7 @@ def check_row_cap(store: ProbeStore, view: Sequence[Entity], *, triples: int | N
 def rows_to_ask(triples: int | None, announced: float | None) -> list[int]:
     """Choose the numbers of rows to request, one after the other.
 
-    They do not exceed the number of pairs of triples, nor 100,001 if the server announces its cap.
+    No number exceeds the number of pairs of triples. If the server announces its cap, no number exceeds 100,001.
     """
     most = ROWS_ASKED[-1] if announced is None else ROWS_NEEDED + 1
     return [asked for asked in ROWS_ASKED if asked <= most and (triples is None or asked <= triples * triples)]
@@ -86,7 +86,7 @@ def judge_no_cap(given: int, *, late: bool, announced: float | None) -> Check:
     """Judge a server whose row cap was not reached.
 
     Args:
-        given: the most rows that arrived completely.
+        given: the largest number of rows that arrived completely.
         late: whether a request for more rows timed out.
         announced: the cap that the server announces; infinite if it announces that there is none.
     """
@@ -95,26 +95,27 @@ def judge_no_cap(given: int, *, late: bool, announced: float | None) -> Check:
         return Check("row cap", "warning", found, BUSY)
     if not given:
         return Check("row cap", "skipped", "The graph is too small to reach a row cap.")
-    found = f"None reached: {given:,} rows arrived completely."
+    found = f"No cap reached: {given:,} rows arrived completely."
     if late:
-        found += f" More did not arrive within {QUERY_SECONDS:g} s."
+        found += f" More rows did not arrive within {QUERY_SECONDS:g} s."
     if announced is not None and math.isfinite(announced):
         found += f" The server announces a cap of {announced:,.0f}."
     elif announced is not None:
-        found += " The server announces that it has none."
+        found += " The server announces that it has no cap."
     return Check("row cap", "ok", found)
 
 
 def measure_cap(
     store: ProbeEndpoint, view: Sequence[Entity], asked: int, *, known_cap: int | None = None
 ) -> tuple[int | None, bool]:
-    """Request `asked` rows of a result that has as many.
+    """Request `asked` rows, from a query whose result has at least as many.
 
     Returns:
-        The number of rows received, None if all; and whether kgqa detects the truncation.
+        The number of rows received, or None if all rows were received; and whether kgqa detects the truncation.
 
     Raises:
-        StoreTimeout, StoreUnavailable, QueryRejected: see `Store`. PartialResult: cut for another reason.
+        StoreTimeout, StoreUnavailable, QueryRejected: see `Store`. PartialResult: the result is incomplete for another
+        reason.
     """
     query = render("doctor_rows", view=view, limit=asked)
     try:
@@ -137,13 +138,13 @@ def judge_cap(cap: int, *, noticed: bool) -> Check:
         return Check("row cap", "failed", found, f"Set endpoint.row_cap = {cap}.")
     found = f"The server truncates results at {cap:,} rows. kgqa detects this and raises an error."
     if cap < ROWS_NEEDED:
-        return Check("row cap", "warning", f"{found} Queries about hubs and names may need more.", CAP_REMEDY)
+        return Check("row cap", "warning", f"{found} Queries about hubs and names may need more rows.", CAP_REMEDY)
     return Check("row cap", "ok", found)
 
 
 @dataclass(frozen=True)
 class QueryEnd:
-    """How a slow query ended: by whom, after how many seconds, and `how`, in the words of the error or reply."""
+    """How a slow query ended: who ended it, after how many seconds, and `how`, the text of the error or reply."""
 
     by: OneOf["server", "client", "finished"]
     seconds: float
@@ -153,7 +154,7 @@ class QueryEnd:
 
 @dataclass(frozen=True)
 class _ShortLimitProfile(Profile):
-    """A profile that always tells the server SLOW_SECONDS, so that the server's limit ends before the client's."""
+    """A profile that always sends SLOW_SECONDS as the time limit, so that it ends before the limit of the client."""
 
     def time_limit(self, seconds: float) -> str:
         return super().time_limit(SLOW_SECONDS)
@@ -210,7 +211,7 @@ def judge_time_limit(
         by_client: how the query ended under the client's limit.
         by_server: how it ended under the server's limit alone; None for a folder.
         everything: the correct count, None if unknown.
-        limit_sent: whether requests tell the server a limit.
+        limit_sent: whether requests to the server contain a time limit.
         own: the server's own limit in seconds, if it announces one.
         granted: time limit of a query in the settings, in seconds.
     """
@@ -230,9 +231,9 @@ def judge_time_limit(
     if by_client.seconds > MOST_SECONDS:
         return Check(name, "warning", f"{timeout}, which is late.", BUSY)
     if by_server is None:
-        return Check(name, "ok", f"{timeout}. Its worker is ended, and no partial result is returned.")
+        return Check(name, "ok", f"{timeout}. Its worker process is stopped, and no partial result is returned.")
     if by_server.by == "client":
-        reason = "although the request names the limit" if limit_sent else "because requests to it name no limit"
+        reason = "although the request contains the limit" if limit_sent else "because requests to it contain no limit"
         return Check(
             name,
             "warning",
@@ -241,10 +242,10 @@ def judge_time_limit(
         )
     found = f"{timeout}. The server itself ends it after {seconds_words(by_server.seconds)}: {by_server.how}"
     if own is not None and own < granted:
-        found += f" Its own limit is {own:g} s, less than graph.timeout ({granted:g} s)."
+        found += f" The server's own limit is {own:g} s, less than graph.timeout ({granted:g} s)."
         remedy = f"Lower graph.timeout, or raise the server's limit. {limit_remedy(granted)}"
         return Check(name, "warning", found, remedy)
-    return Check(name, "ok", found + (f" Its own limit is {own:g} s." if own and math.isfinite(own) else ""))
+    return Check(name, "ok", found + (f" The server's own limit is {own:g} s." if own and math.isfinite(own) else ""))
 
 
 def limit_remedy(seconds: float) -> str:
@@ -304,7 +305,7 @@ def _count(rows: Rows) -> int | None:
 def check_update_rights(store: ProbeStore, view: Sequence[Entity]) -> Check:
     """Check whether updates are possible without a login, and with the login of the settings if there is one.
 
-    The update sent changes nothing even if the server accepts it.
+    The update that is sent changes nothing, even if the server accepts the update.
     """
     if isinstance(store, ProbeFolder):
         return Check(RIGHTS, "ok", "A folder is opened for reading only; only kgqa graph load writes to it.")
@@ -320,7 +321,7 @@ def check_update_rights(store: ProbeStore, view: Sequence[Entity]) -> Check:
                 return error
         return None
 
-    # the generic profile sends updates to the public URL, which is the one that matters
+    # the generic profile sends updates to the public URL, which anybody can try
     anonymous = judge_anonymous(store.url, tried("generic", Access(patience=0.0)))
     if not store.access.user:
         return anonymous
@@ -345,7 +346,7 @@ def judge_anonymous(url: str, error: StoreError | None) -> Check:
 
 
 def judge_login(anonymous: Check, error: StoreError | None, user: str) -> Check:
-    """Add the result of the same update with a login to the result without one."""
+    """Add the result of an update with a login to the result of the same update without a login."""
     who = f"the login of {user} (endpoint.user)"
     if error is None:
         return replace(anonymous, found=f"{anonymous.found} Updates with {who} are accepted.")
@@ -359,5 +360,5 @@ def judge_login(anonymous: Check, error: StoreError | None, user: str) -> Check:
 
 
 def is_refusal(error: StoreError) -> bool:
-    """Whether the server rejected an update for its kind or its user, and not for another reason."""
+    """Return whether an error means that the server rejects all updates, or updates by this user."""
     return isinstance(error, (QueryRejected, LoginRefused))

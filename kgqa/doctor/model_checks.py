@@ -20,11 +20,11 @@ from kgqa.settings import Settings
 NAMES = ("model", "choice mode", "model concurrency")
 PROMPT = "top/compare"
 REAL = ("A", "B")
-"""The choices that the prompt names."""
+"""The choices that the text of the prompt names."""
 STRANGE = ("FIRST", "SECOND")
-"""Choices that the prompt does not name, so that only a constrained model gives them."""
+"""Choices that the prompt does not name. Only a model that the server constrains to them replies with them."""
 TRIES = 3
-"""One for each constraint mode."""
+"""The largest number of calls with STRANGE: one for each constraint mode."""
 AT_ONCE = 4
 SECONDS = 20.0
 RETRIES = 1
@@ -33,7 +33,7 @@ NO_MODEL = "No language model is set, so paths are chosen by similarity. Set one
 
 @dataclass(frozen=True)
 class Calls:
-    """Completed calls, and the wall time of all in seconds; calls of a batch run concurrently."""
+    """Completed calls, and their wall time in seconds. The calls of a batch run concurrently."""
 
     completions: tuple[Completion, ...]
     seconds: float
@@ -45,7 +45,7 @@ class Calls:
 
 
 def check_model(settings: Settings) -> list[Check]:
-    """Call the tournament's model, at most TRIES + AT_ONCE times. Replies are not recorded.
+    """Call the language model of the tournament, at most TRIES + AT_ONCE times. Replies are not recorded.
 
     Returns:
         One check for each of NAMES.
@@ -67,7 +67,7 @@ def check_model(settings: Settings) -> list[Check]:
 
 
 def no_model_reason(settings: Settings) -> str:
-    """Explain why the settings provide no model to call; empty if they do."""
+    """Explain why there is no language model to call; return an empty text if there is one."""
     if (settings["llm.model"] or "none").strip() == "none":
         return NO_MODEL
     if settings["llm.replay_only"] == "on":
@@ -97,7 +97,8 @@ def _call_model(models: Models, prompts: Prompts) -> list[Check]:
     except TimeoutError:
         late = f"{models.name} did not answer within {SECONDS:g} s."
         return _without(
-            late, "Use a faster model, or limit its reasoning (llm.extra_body). Questions wait for llm.timeout seconds."
+            late,
+            "Use a faster model, or limit its reasoning (llm.extra_body). Questions wait llm.timeout seconds.",
         )
     except KgqaError as error:
         return _without(*split_message(str(error)))
@@ -111,7 +112,7 @@ def _call_model(models: Models, prompts: Prompts) -> list[Check]:
 
 
 def _try_choices(model: LLM, prompt: Prompt) -> Calls:
-    """Call the model until it is constrained to the choices, or no further mode is left to try."""
+    """Call the model until a reply is constrained to the choices, or until all constraint modes have been tried."""
     completions: list[Completion] = []
     started = time.monotonic()
     for _ in range(TRIES):
@@ -130,7 +131,7 @@ def _complete(model: LLM, prompts: Sequence[Prompt]) -> Calls:
 
 
 def choice_mode(model: LLM, completions: Sequence[Completion]) -> ConstraintMode:
-    """Return how the server constrains the model to choices, from its completions and notes."""
+    """Return how the server constrains the model to choices, judged by the model's completions and notes."""
     if not completions[-1].constrained:
         return "free"
     modes = CONSTRAINT_MODES if getattr(model, "url", "") != OPENAI_URL else CONSTRAINT_MODES[1:]
@@ -139,9 +140,9 @@ def choice_mode(model: LLM, completions: Sequence[Completion]) -> ConstraintMode
 
 def rejected_modes(model: LLM) -> set[ConstraintMode]:
     """Return the constraint modes that failed, according to the model's notes."""
-    return {
-        mode for mode, field in REQUEST_FIELDS.items() if any(f"to choices by {field}," in note for note in model.notes)
-    }
+    # the wording of the note in kgqa/llm/backends/openai.py
+    texts = {mode: f"to choices with {field}," for mode, field in REQUEST_FIELDS.items()}
+    return {mode for mode, text in texts.items() if any(text in note for note in model.notes)}
 
 
 def judge_model(name: str, calls: Calls, *, others: Sequence[str]) -> Check:
@@ -184,23 +185,25 @@ def judge_mode(mode: ConstraintMode, completions: Sequence[Completion]) -> Check
         return Check(name, verdict, found, remedy)
     if read < len(usable):
         return Check(
-            name, "warning", f"{mode}, yet only {parsed}", "Check how the server handles " + REQUEST_FIELDS[mode] + "."
+            name, "warning", f"{mode}, but only {parsed}", "Check how the server handles " + REQUEST_FIELDS[mode] + "."
         )
     return Check(name, "ok", f"{mode}: the server constrains the model to the choices. {parsed}")
 
 
 def judge_at_once(calls: Calls, cost: str) -> Check:
-    """Judge concurrent calls; together they should take little more time than one."""
+    """Judge concurrent calls, which together should take little more time than a single call."""
     name = "model concurrency"
     seconds = [each.seconds for each in calls.completions if not each.failure]
     found = f"{len(calls.completions)} concurrent calls took {seconds_words(calls.seconds)}"
     if seconds:
         one = percentile(seconds, 0.5)
-        found += f", one of them {seconds_words(one)}"
+        found += f", the median call {seconds_words(one)}"
     found = f"{found}. {cost}"
     if calls.failures:
         remedy = "Lower llm.concurrency."
-        return Check(name, "warning", f"{len(calls.failures)} failed ({calls.failures[0].failure}). {found}", remedy)
+        return Check(
+            name, "warning", f"{len(calls.failures)} calls failed ({calls.failures[0].failure}). {found}", remedy
+        )
     return Check(name, "ok", found)
 
 

@@ -21,20 +21,20 @@ from kgqa.settings import Settings
 
 T = TypeVar("T")
 QUERY_SECONDS = 5.0
-"""Time limit of a query; slower ones would be of no use to questions either."""
+"""Time limit of a query, in seconds; a slower query would be too slow for questions too."""
 RETRY_FACTOR = 6
 """A query that timed out is retried with a limit larger by this factor, because the server may have been busy."""
 ALL_SECONDS = 180.0
-"""Time limit of all queries together."""
+"""Time limit of all queries together, in seconds."""
 PATIENCE = 1.0
-"""Seconds to keep retrying a server that does not respond."""
+"""Seconds during which a request is repeated while the server does not respond."""
 
 
 class _ShortLimits:
     """Limits each query to QUERY_SECONDS and all queries to ALL_SECONDS.
 
     Attributes:
-        retries_timeouts: whether a query that timed out is retried with more time; False while time is measured.
+        retries_timeouts: whether a query that timed out is retried with more time; False while durations are measured.
     """
 
     started: float
@@ -62,9 +62,9 @@ class _ShortLimits:
                 raise
         return run(timeout=more)
 
-    def _limit(self, timeout: float | None, most: float) -> float:
+    def _limit(self, timeout: float | None, longest: float) -> float:
         left = self.started + ALL_SECONDS - time.monotonic()
-        return min(left, most if timeout is None else min(timeout, most))
+        return min(left, longest if timeout is None else min(timeout, longest))
 
 
 class ProbeEndpoint(_ShortLimits, EndpointStore):

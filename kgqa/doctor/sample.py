@@ -16,7 +16,7 @@ RELATIONS = 12
 EDGES = 20
 TOPICS = 20
 LOOKED_AT = 10_000
-"""Triples searched for relations, if the graph is too large to count them."""
+"""Number of triples in which to look for relations, if the graph is too large to count its relations."""
 FREQUENT = 4
 HUB_EDGES = 200
 HUB_DEGREE = 1_000
@@ -27,7 +27,7 @@ HUBS = 3
 class Sample:
     """A sample of a graph.
 
-    `edges`: pairs of subject and object by relation, without mediators. `topics`: some of these entities. `hubs`:
+    `edges`: pairs of subject and object by relation, without mediators. `topics`: some entities of these edges. `hubs`:
     entities with HUB_DEGREE edges or more, with their degrees. `missed`: the error if some edges could not be fetched.
     """
 
@@ -43,11 +43,11 @@ class Sample:
 
 
 def draw_sample(graph: KnowledgeGraph) -> Sample:
-    """Draw a sample; it is the same each time for the same graph on the same server.
+    """Draw a sample of a graph. The same graph on the same server always gives the same sample.
 
     Raises:
         StoreUnavailable, QueryRejected: see `Store`.
-        StoreTimeout, PartialResult: the relations could not be fetched; edges that cannot be fetched are left out.
+        StoreTimeout, PartialResult: the relations could not be fetched. Edges that could not be fetched are left out.
     """
     relations = sampled_relations(graph)
     missed: StoreTimeout | PartialResult | None = None
@@ -65,10 +65,10 @@ def draw_sample(graph: KnowledgeGraph) -> Sample:
 
 
 def sampled_relations(graph: KnowledgeGraph) -> list[str]:
-    """Choose relations of exploration that do not touch mediators: the most frequent one, others of all frequencies."""
+    """Choose relations for exploration that do not touch mediators: the most frequent, others of all frequencies."""
     known = list(graph.relations) if graph.tables.counted else _relations_met(graph)
     usable = [r for r in known if not graph.is_noise(r) and not _at_mediators(graph, r)]
-    # relations of the rarer half have only one or two edges
+    # most relations of the rarer half have only one or two edges
     usable = usable[: max(RELATIONS, len(usable) // 2)]
     apart = max(1, len(usable) // RELATIONS)
     return usable[::apart][:RELATIONS]
@@ -90,7 +90,7 @@ def _pairs(graph: KnowledgeGraph, relation: str, limit: int) -> tuple[tuple[Enti
 
 
 def _hubs(graph: KnowledgeGraph, relations: Sequence[str]) -> tuple[tuple[Entity, int], ...]:
-    """Find entities with many edges of frequent relations."""
+    """Find entities that have very many edges, among the nodes of frequent relations."""
     candidates: list[Entity] = []
     for relation in relations:
         try:

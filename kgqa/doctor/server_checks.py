@@ -1,4 +1,4 @@
-"""Checks of the server: whether it answers, its kind and profile, and which of its graphs is used."""
+"""Checks of the server: whether it answers, which kind of server it is, and which of its graphs is used."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ IS_IT_SPARQL = "Give the URL for SPARQL queries; on Virtuoso it ends in /sparql.
 
 
 def check_reachable(store: Store) -> Check:
-    """Check whether the store answers a trivial query, and how long the first answer takes.
+    """Check whether the store answers a trivial query, and how many seconds the first reply takes.
 
     Raises:
-        StoreUnavailable, QueryRejected: it does not.
+        StoreUnavailable, QueryRejected: the store does not answer.
     """
     started = time.perf_counter()
     try:
@@ -49,7 +49,7 @@ def check_profile(store: ProbeEndpoint, settings: Settings, *, header: str) -> C
     """Check whether the profile fits the server.
 
     Args:
-        header: its Server header.
+        header: the Server header of the server's replies.
     """
     return judge_profile(store.profile, profile_of(store.url, header), chosen=settings["endpoint.profile"])
 
@@ -77,7 +77,7 @@ def judge_profile(used: Profile, seems: Profile, *, chosen: str) -> Check:
 
 @dataclass(frozen=True)
 class GraphChoice:
-    """The named graphs to use; `view` is None if there are none."""
+    """The named graphs to use; `view` is None if there are no graphs to use."""
 
     check: Check
     view: tuple[str, ...] | None = None
@@ -87,7 +87,7 @@ def choose_graphs(store: ProbeStore, wanted: Sequence[str]) -> GraphChoice:
     """Choose the named graphs to use.
 
     Args:
-        wanted: graph IRIs from the settings; empty for those that questions use by default.
+        wanted: graph IRIs from the settings; empty for the graphs that questions use by default.
 
     Raises:
         InvalidTerm: a wanted text is not an IRI. StoreUnavailable, QueryRejected: see `Store`.
@@ -108,24 +108,26 @@ def judge_wanted(wanted: Sequence[str], empty: Sequence[str], there: Sequence[st
     """Judge the graphs that the settings name.
 
     Args:
-        empty: those without triples.
+        empty: the wanted graphs that have no triples.
         there: all graphs with triples, None if unknown.
     """
     if empty:
         known = NOT_LISTED if there is None else _names(there)
         found = f"No triples in {_listed(empty)}. {known}"
-        return GraphChoice(Check("graph", "failed", found, "Use an existing one: --graph-iri IRI (setting graph.iri)."))
+        return GraphChoice(
+            Check("graph", "failed", found, "Use an existing graph: --graph-iri IRI (setting graph.iri).")
+        )
     others = [iri for iri in there or () if iri not in wanted]
     return GraphChoice(Check("graph", "ok", f"{_listed(wanted)}.{_also(others)}"), tuple(wanted))
 
 
 def judge_found(place: str, there: Sequence[str] | None, *, is_folder: bool, needs_graph: bool) -> GraphChoice:
-    """Judge the graphs if the settings name none and the default graph cannot be used."""
+    """Judge the graphs found, if the settings name no graph and the default graph cannot be used."""
     if there is None:
-        return GraphChoice(Check("graph", "failed", NOT_LISTED, "Choose one: --graph-iri IRI."))
+        return GraphChoice(Check("graph", "failed", NOT_LISTED, "Name the graph to use: --graph-iri IRI."))
     if not there:
         what, into = ("The graph is empty.", f"--into {place}") if is_folder else (
-            "The server has no named graphs except its own.", f"--into {place} --graph-iri IRI",
+            "The server has no named graphs except its system graphs.", f"--into {place} --graph-iri IRI",
         )  # fmt: skip
         return GraphChoice(Check("graph", "failed", what, f"Load data: kgqa graph load FILE {into}"))
     if needs_graph and len(there) > 1:

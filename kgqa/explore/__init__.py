@@ -1,1 +1,1 @@
-"""From a question to ranked relation paths: linking, masking and beam search."""
+"""The search for relation paths: linking of topics, masking of their names, and beam search."""

@@ -1,8 +1,8 @@
 """Beam search over relation paths (thesis, sections 2.11, 3.2 and chapter 4): expand, prefilter, tournament, repeat.
 
-Depth counts edges, including those at mediators, as published; with `mediator_hop="free"` the edges into and out of a
-mediator count as one. A path that ends on a mediator is not a candidate: it is expanded before anything is ranked, or
-dropped at the last edge.
+The depth of a path is its number of edges, including edges to mediators, as in the thesis; with `mediator_hop="free"`,
+the edge into a mediator and the edge out of it count as one. A path that ends at a mediator is not a candidate: it is
+extended by another edge before candidates are ranked, or dropped if the depth is reached.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ SelectEntities = Callable[[Sequence[Candidate]], list[Candidate]]
 
 @dataclass(frozen=True, slots=True)
 class BeamSettings:
-    """How far and how wide to explore.
+    """Settings of the beam search.
 
     Attributes:
-        depth: The most hops of a path; see the module.
-        mediator_hop: Whether a mediator is an edge or free.
-        wording: The words by which paths are ranked.
-        kinds: Find out what kind of entity each path leads to.
-        last_only: Describe paths by their last hop (the ablation of whole paths).
+        depth: Most hops of a path.
+        mediator_hop: How hops are counted at a mediator: "edge" for two hops (in and out), "free" for one.
+        wording: The words with which paths are described for ranking.
+        kinds: Whether to look up the type of entity that each path leads to.
+        last_only: Whether paths are described by their last hop only, for comparison with whole paths.
     """
 
     depth: int = 2
@@ -53,7 +53,13 @@ class BeamSettings:
 
 @dataclass(frozen=True, slots=True)
 class HopResult:
-    """The result of one hop: all its candidates, those that passed the prefilter, and the winners."""
+    """The result of one hop of the beam search.
+
+    Attributes:
+        pool: All candidates.
+        shortlist: The candidates that passed the prefilter.
+        kept: The winners of the tournament.
+    """
 
     pool: tuple[Candidate, ...]
     shortlist: tuple[Candidate, ...]
@@ -71,23 +77,23 @@ def explore(
     select: SelectEntities | None = None,
     enough: Callable[[Sequence[HopResult]], bool] = lambda hops: False,
 ) -> list[HopResult]:
-    """Explore hop by hop, all topics together.
+    """Search the graph hop by hop, from all topics at the same time; return the result of each hop.
 
-    The pool of a hop contains the paths kept so far and their extensions, so that paths of different lengths and topics
-    compete (thesis, figure 3.2).
+    The pool of a hop contains the paths kept so far and their extensions. Paths of different lengths and from different
+    topics therefore compete (thesis, figure 3.2).
 
     Args:
         graph: The graph.
-        topics: Where paths start.
-        settings: How far and how wide.
-        prefilter: Returns the better ones of some candidates, best first.
-        tournament: The same, for the candidates that passed the prefilter.
+        topics: The entities at which paths start.
+        settings: Settings of the search.
+        prefilter: Returns the better candidates of a pool, best first.
+        tournament: Returns the winners among the candidates that passed the prefilter, best first.
         trace: Records the search.
-        select: Restricts winners to some entities at their ends before they are expanded; None expands all ends.
-        enough: Called after every hop; True ends the exploration.
+        select: Restricts the winners to some of their end nodes before they are extended; None extends from all.
+        enough: Called after every hop with all results so far; True ends the search.
 
     Raises:
-        StoreTimeout: The first hop timed out; a timeout in a later hop ends the exploration.
+        StoreTimeout: A query of the first hop timed out. A timeout in a later hop only ends the search.
     """
     hops: list[HopResult] = []
     keys: dict[RelationPath, str] = {}
@@ -99,10 +105,10 @@ def explore(
         except StoreTimeout:
             if not hops:
                 raise
-            # the earlier hops are valid, but better paths may be missing
+            # the results of earlier hops are valid, but better paths may be missing
             hops[-1] = _approximate(hops[-1])
             return hops
-        # behind a relation that leads to mediators and to others, a path is found in two hops
+        # a relation that leads both to mediators and to other nodes can give the same path in two hops
         found = [candidate for candidate in found if candidate.path not in keys]
         if not found:
             break
@@ -121,7 +127,7 @@ def explore(
         new = {candidate.path for candidate in found}
         frontier = [c for c in kept if c.path in new and path_cost(graph, c.path, settings) < settings.depth]
         if select and frontier:
-            frontier = select(frontier)  # the winners that are kept as answers keep all their ends
+            frontier = select(frontier)  # only the frontier is restricted; the winners in `kept` keep all end nodes
     return hops
 
 
@@ -131,12 +137,12 @@ def _approximate(hop: HopResult) -> HopResult:
 
 
 def path_cost(graph: KnowledgeGraph, path: RelationPath, settings: BeamSettings) -> int:
-    """Return the length of a path in hops."""
+    """Return the length of a path in hops, as counted by `settings.mediator_hop`."""
     return len(path) if settings.mediator_hop == "edge" else logical_hops(graph, path)
 
 
 def logical_hops(graph: KnowledgeGraph, path: RelationPath) -> int:
-    """Return the length of a path when a mediator with the edges into and out of it counts as one hop."""
+    """Return the length of a path in hops, where the two edges at a mediator count as one hop."""
     return len(grouped_steps(path, graph.leads_to_mediator))
 
 
@@ -148,7 +154,7 @@ def make_candidate(
     approximate: bool = False,
     restricted: tuple[tuple[int, tuple[Entity, ...]], ...] = (),
 ) -> Candidate:
-    """Make a candidate of a path, in plain words for ranking or in the published wording of full names and arrows."""
+    """Build a candidate from a path, described in plain words, or with full names and arrows as published."""
     hops = hop_words(path, graph.schema, graph.relation_labels, is_mediator=graph.leads_to_mediator)
     if settings.last_only:
         words = hops[-1]
@@ -161,7 +167,7 @@ def make_candidate(
 
 
 def _end_words(graph: KnowledgeGraph, step: Step) -> str:
-    """Describe what a step leads to: its type, or the relations that describe its ends."""
+    """Return in words the type of the nodes that a step leads to, or else the relations that describe these nodes."""
     if type_ := graph.target_type(step):
         return type_words(type_, graph.schema)
     return ", ".join(relation_words(r, graph.schema, graph.relation_labels) for r in graph.describing_relations(step))
@@ -185,7 +191,7 @@ def _expand(
             _look_up_kinds(graph, parents, expansions, settings)
         for parent, expansion in zip(parents, expansions):
             if isinstance(expansion, StoreTimeout):
-                # the other paths continue, and all candidates become approximate
+                # the other paths are still extended, but all candidates are marked as approximate
                 late = expansion
                 trace.event("gave_up", path=_shown(graph, parent.path), error=str(expansion))
                 continue
@@ -220,7 +226,7 @@ def _look_up_kinds(
     expansions: Sequence[Expansion | StoreTimeout],
     settings: BeamSettings,
 ) -> None:
-    """Look up what the steps within the depth lead to, concurrently and before the candidates are made."""
+    """Look up, concurrently, which relations describe the end nodes of all steps within the depth."""
     steps = {
         step: None
         for parent, expansion in zip(parents, expansions)
@@ -231,7 +237,7 @@ def _look_up_kinds(
 
 
 def _may_pass(graph: KnowledgeGraph, path: RelationPath, settings: BeamSettings) -> bool:
-    """Return whether the edge after a mediator is within the depth; consecutive mediators are limited too."""
+    """Return whether another edge may follow a mediator; this also limits chains of several mediators."""
     if settings.mediator_hop == "edge":
         return len(path) < settings.depth
     return len(path) < 3 * settings.depth

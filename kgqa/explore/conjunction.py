@@ -1,4 +1,4 @@
-"""Joins for questions about several topics: paths from each must meet, at the answer or at a mediator before it."""
+"""Joins for questions about several topics: the paths from all topics must meet at the answer or at a mediator."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from kgqa.model import Candidate, Entity, Join, RelationPath, Value
 from kgqa.trace import Trace
 
 MAX_FIRST = 40
-"""The most paths, best first, for which partners are looked for."""
+"""Most paths, best first, for which a join is searched."""
 MAX_PARTNERS = 60
-"""The most paths of another topic, best first, that are tried with each."""
+"""Most paths of another topic, best first, that are tried as partners of a path."""
 MAX_ENDS = 2000
-"""The most ends of a path that are compared here; for longer lists the graph is asked."""
+"""Most end nodes of a path that are compared in memory; for longer lists a query tests whether paths meet."""
 
 
 def join_topics(
@@ -26,21 +26,21 @@ def join_topics(
     trace: Trace,
     alternatives: int = 1,
 ) -> list[Candidate]:
-    """Return paths that meet paths from other topics: those that meet most topics first, then in the given order.
+    """Join paths with paths from other topics that meet them; paths that meet most topics come first.
 
-    A partner is one logical hop long. It may meet a path at its end, or, if both pass the same mediator, there: who
-    played this part in that film.
+    A partner is a path of one hop from another topic. The two paths meet if they have a common end node, or if both
+    pass the same mediator, as in "who played this part in that film".
 
     Args:
         ranked: Paths from any of the topics, best first.
-        partners: For every topic its paths of one logical hop, best first; `MAX_PARTNERS` of them are tried.
-        finder: Finds joins; it caches the ends looked up for this question.
+        partners: Each topic's paths of one hop, best first; a mediator does not count as a hop.
+        finder: Finds the joins, and caches end nodes for this question.
         trace: Records the joins.
-        alternatives: How many partners of a path are returned, each as a candidate of its own, for a chooser that can
-            tell which is meant. With more than one the search continues after all topics have met.
+        alternatives: Most partners of a path, each returned as a candidate of its own, for a chooser to decide. With 1,
+            the search ends at the first path that meets all topics.
 
     Returns:
-        Candidates with joins, approximate if a query timed out; empty if nothing meets.
+        Candidates with joins, approximate if a query timed out; empty if no paths meet.
     """
     timed_out = finder.timed_out
     found: list[Candidate] = []
@@ -52,7 +52,7 @@ def join_topics(
             break
     found.sort(key=lambda candidate: -len(candidate.joins))
     if finder.timed_out and not timed_out:
-        trace.event("gave_up", error="finding out which paths meet took too long")
+        trace.event("gave_up", error="testing which paths meet took too long")
     trace.event(
         "joined" if found else "no_intersection",
         paths=[c.words for c in found[:5]],
@@ -68,14 +68,14 @@ def _joined(
     finder: JoinFinder,
     alternatives: int,
 ) -> list[Candidate]:
-    """Return a path with a join for each other topic that it meets, once per partner of the first such topic."""
+    """Join a path with partners from all topics that it meets; one candidate per partner of the first such topic."""
     every: list[tuple[Join, ...]] = [()]
     for topic in others:
         near = partners[topic][:MAX_PARTNERS]
-        most = alternatives if every == [()] else 1
+        limit = alternatives if every == [()] else 1
         longer = []
         for joins in every:
-            met = finder.some(candidate, joins, near, most)
+            met = finder.some(candidate, joins, near, limit)
             longer += [(*joins, join) for join in met] or [joins]
         every = longer
     if every == [()]:
@@ -85,19 +85,19 @@ def _joined(
 
 
 _Ends = tuple[frozenset[Value], bool]
-"""Some ends of a path, and whether it has more."""
+"""End nodes of a path, and whether the path has more end nodes than these."""
 
 
 def _may_meet(here: _Ends, there: _Ends) -> bool:
-    """Return whether two paths have an end in common, or may have: if a list is incomplete, only the graph can tell."""
+    """Return whether two paths have a common end node, or may have one because a list of end nodes is incomplete."""
     return not here[0].isdisjoint(there[0]) or bool(here[1] and there[0]) or bool(there[1] and here[0])
 
 
 class JoinFinder:
-    """Finds out which paths of one question meet, and looks up the ends of each path once.
+    """Tests which paths of a question meet, and caches the end nodes of paths.
 
     Attributes:
-        timed_out: A query timed out, so that a join may be missing.
+        timed_out: Whether a query timed out; joins may then be missing.
     """
 
     def __init__(self, graph: KnowledgeGraph) -> None:
@@ -105,32 +105,34 @@ class JoinFinder:
         self.timed_out = False
         self._ends: dict[RelationPath, _Ends] = {}
 
-    def some(self, candidate: Candidate, joins: Sequence[Join], partners: Sequence[Candidate], most: int) -> list[Join]:
-        """Return the first `most` partners that meet the path.
+    def some(
+        self, candidate: Candidate, joins: Sequence[Join], partners: Sequence[Candidate], limit: int
+    ) -> list[Join]:
+        """Return joins of a candidate, which already has `joins`, with at most `limit` of the partners.
 
-        A mediator is tried before the end, because it is the closer connection.
+        Joins at a mediator are tried before joins at the end of the path, because they are a closer connection.
         """
         path = candidate.path
         found: list[Join] = []
-        for place in self._places(path):
-            paths = (p.path if place == len(path) else self._onto_mediator(p.path) for p in partners)
+        for position in self._positions(path):
+            paths = (p.path if position == len(path) else self._onto_mediator(p.path) for p in partners)
             others = [other for other in dict.fromkeys(paths) if other is not None]
             here: _Ends | None = None
             for number, other in enumerate(others):
                 if here is None:
-                    start = RelationPath(path.topic, path.steps[:place])
+                    start = RelationPath(path.topic, path.steps[:position])
                     self._look_up([start, *others[: self._graph.concurrency - 1]])
                     here = self._ends[start]
                 if other not in self._ends:
                     self._look_up(others[number : number + self._graph.concurrency])
-                if _may_meet(here, self._ends[other]) and self._meets(candidate, (*joins, Join(place, other))):
-                    found.append(Join(place, other))
-                    if len(found) == most:
+                if _may_meet(here, self._ends[other]) and self._meets(candidate, (*joins, Join(position, other))):
+                    found.append(Join(position, other))
+                    if len(found) == limit:
                         return found
         return found
 
-    def _places(self, path: RelationPath) -> list[int]:
-        inner = [place for place in range(1, len(path)) if self._graph.leads_to_mediator(path.steps[place - 1])]
+    def _positions(self, path: RelationPath) -> list[int]:
+        inner = [number for number in range(1, len(path)) if self._graph.leads_to_mediator(path.steps[number - 1])]
         return [*reversed(inner), len(path)]
 
     def _onto_mediator(self, path: RelationPath) -> RelationPath | None:
@@ -138,7 +140,7 @@ class JoinFinder:
         return RelationPath(path.topic, first) if self._graph.leads_to_mediator(first[0]) else None
 
     def _look_up(self, paths: Sequence[RelationPath]) -> None:
-        """Look up the ends of paths, concurrently."""
+        """Look up the end nodes of paths, concurrently."""
         new = [path for path in dict.fromkeys(paths) if path not in self._ends]
         timeouts = (StoreTimeout, PartialResult)
         for path, ends in zip(

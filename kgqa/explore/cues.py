@@ -1,6 +1,7 @@
-"""Cues about the path in a question's wording: the words for each hop, in order, and the number of hops.
+"""Cues in a question's wording about the path to the answer: the words for its hops, in order, and how many hops.
 
-Rules of English without look-ups: possessives, `of`, relative clauses and `same` each announce another hop.
+The cues are found by rules of English grammar: a possessive, "of", a relative clause and "same" each announce a further
+hop.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _POSSESSIVE = re.compile(r"(?:'s|’s|(?<=\s)s)(?=\s|$)", re.IGNORECASE)
 _OWNER = re.compile(r"\s*(?:'s|’s|(?<=\s)s)$", re.IGNORECASE)
 _CONTRACTION = re.compile(r"\b(who|what|where|when|that|there|it)\s?['’]s\b", re.IGNORECASE)
 _OF = re.compile(r"\bof\b", re.IGNORECASE)
-# `of` within the name of one relation: place of birth, form of government
+# phrases with "of" that describe a single relation: place of birth, form of government
 _ONE_THING = re.compile(
     r"\b(?:places?|causes?|dates?|forms?|kinds?|types?|sorts?|names?|times?|parts?|members?|pieces?|numbers?|some|one|all|"
     r"any|languages?|years?|days?|lines?|works?|books?|seats?|head|chief|secretary|minister|board|out|because)\s+of\b",
@@ -50,7 +51,7 @@ _ONE_THING = re.compile(
 _RELATIVE = re.compile(r"(?<=\w\s)(?:that|which|who|whom|whose|where)(?=\s)", re.IGNORECASE)
 _SHARED = re.compile(r"\b(?:same|shares?|shared|also|together|co-\w+)\b", re.IGNORECASE)
 _ASKS = re.compile(r"\b(?:what|which|who|whom|whose|where|when)\b", re.IGNORECASE)
-# "the movies written by": a clause without its pronoun, unless the participle belongs to the verb before it
+# "the movies written by": a relative clause without a pronoun, unless the participle belongs to the verb before it
 _REDUCED = re.compile(
     r"\b(?!(?:is|are|was|were|be|been|being|has|have|had|did|does|do|who|which|that|also)\b)\w+\s+"
     r"\w+(?:ed|en|wn|ght|ade)\s+by\b",
@@ -61,7 +62,7 @@ _KIND_OF_TOPIC = re.compile(
     rf"\b(?:what|which)\s+(?:kind|sort|type)s?\s+of\s+\w+\s+(?:is|are|was|were)\s+{_MENTION}", re.IGNORECASE
 )
 _ENDS_IN_OF = re.compile(r"\bof(?:\s+(?:the|all|some))*\s*$", re.IGNORECASE)
-# "the film Avatar": the kind of the topic, which is not a hop; in "the films Ann directed" it is one
+# in "the film Avatar" the noun is the kind of the topic, not a hop; in "the films Ann directed" the noun is a hop
 _APPOSITION = re.compile(rf"\bthe\s+\w*[^\W_sS]\s+{_MENTION}", re.IGNORECASE)
 _ASKED_NOUN = re.compile(
     rf"^(?:in|of|for)?\s*(?:what|which)\s+\w+\s+(?:is|are|was|were|do|does|did)\s+(?:the\s+)?{_MENTION}", re.IGNORECASE
@@ -73,10 +74,10 @@ class Cues:
     """Cues about the path to the answer.
 
     Attributes:
-        words: The content words in the order in which hops leave the topic: those after its mention, then those before
-            it in reverse.
+        words: The question's content words, the word for the first hop first: the words after the topic's mention, then
+            the words before the mention in reverse order.
         hops: How many hops the wording announces, at least 1.
-        asked_for: The kind of thing that is asked for, in words; empty if the wording does not say.
+        asked_for: The kind of answer that is asked for, such as "person"; empty if the wording does not show it.
     """
 
     words: tuple[str, ...]
@@ -85,20 +86,20 @@ class Cues:
 
     @property
     def plain(self) -> bool:
-        """Whether the wording has no room for a second hop: at most one word besides what is asked for."""
+        """Whether the wording leaves no words for a second hop: at most one word apart from those in `asked_for`."""
         return self.hops == 1 and len(set(self.words) - set(self.asked_for.split())) <= 1
 
 
 def read_cues(question: str, names: Iterable[str]) -> Cues:
-    """Return the cues of a question about entities with these names."""
+    """Return the cues in a question; `names` are the names of its topics."""
     marked = _marked(question, names)
     return Cues(tuple(_outward(marked)[:MAX_WORDS]), _announced(marked), _asked_for(marked))
 
 
 def _marked(question: str, names: Iterable[str]) -> str:
-    """Replace each mention in the question by one character."""
+    """Replace each mention of a topic in the question by the character `_MENTION`."""
     text = question
-    # without the possessive ending, which stays in the question, because there it announces a hop
+    # names without a possessive ending, which must stay in the question, because it announces a hop
     bare = {_OWNER.sub("", name.strip()).strip() for name in names}
     for name in sorted((name for name in bare if name.replace("_", " ").strip()), key=len, reverse=True):
         pattern = r"(?<!\w)" + r"[\s_]+".join(re.escape(word) for word in name.replace("_", " ").split()) + r"(?!\w)"
@@ -111,7 +112,7 @@ def _outward(marked: str) -> list[str]:
     if not mention:
         return _content(marked)
     if _ASKS.search(after) and not _ASKS.search(before):
-        # "the films written by X were in which languages": what is asked for comes last
+        # in "the films written by X were in which languages", the kind of answer comes last
         return _content(before)[::-1] + _content(after)
     return _content(after) + _content(before)[::-1]
 
@@ -124,13 +125,13 @@ def _content(text: str) -> list[str]:
 def _announced(marked: str) -> int:
     body = _OPENING.sub(" ", marked, count=1)
     links = len(_POSSESSIVE.findall(marked)) + len(_OF.findall(_ONE_THING.sub(" ", body)))
-    # "what gender is X's father": the noun right after the question word is a hop too
+    # in "what gender is X's father", the noun directly after the question word is a hop too
     links += bool(links and _ASKED_NOUN.search(marked))
     # with several mentions a clause connects the answer with another topic
     alone = marked.count(_MENTION) < 2
     clauses = len(_RELATIVE.findall(body)) if alone else 0
     if clauses and not _OPENING.match(marked) and not _IMPERATIVE.match(marked):
-        clauses -= 1  # one of them asks: "X directed which films"
+        clauses -= 1  # one of the pronouns asks the question, as in "X directed which films"
     shared = bool(_SHARED.search(body))
     reduced = list(_REDUCED.finditer(marked)) if alone else []
     if not reduced:
@@ -139,9 +140,9 @@ def _announced(marked: str) -> int:
 
 
 def _says_more(marked: str, clause: re.Match[str]) -> bool:
-    """Return whether the sentence around a clause has a hop of its own.
+    """Return whether the sentence around a clause announces another hop.
 
-    "who directed the movies written by X" does, "what is a film written by X" does not.
+    "who directed the movies written by X" announces one, "what is a film written by X" does not.
     """
     before = marked[: clause.start()]
     if _ENDS_IN_OF.search(before):
@@ -152,9 +153,9 @@ def _says_more(marked: str, clause: re.Match[str]) -> bool:
 
 
 def _asked_for(marked: str) -> str:
-    """Return the noun after what or which, or what who, where and when stand for."""
+    """Return the noun after "what" or "which"; for "who", "where" and "when", the kind of answer they ask for."""
     if _KIND_OF_TOPIC.search(marked):
-        return "type genre"  # the kind of the film, not the film
+        return "type genre"  # "what kind of film is X" asks for the kind, not for a film
     words = re.findall(r"[^\W\d_]+|\0", _POSSESSIVE.sub("", marked.lower()))
     for index, word in enumerate(words):
         if word in _STANDS_FOR:
@@ -166,7 +167,7 @@ def _asked_for(marked: str) -> str:
 
 def _noun(words: list[str]) -> str:
     if not words or words[0] in _VERBS:
-        return ""  # "what did she do" has no noun
+        return ""  # there is no noun, as in "what did she do"
     start = 0
     while start < min(len(words), 5) and words[start] in _BEFORE_NOUN:
         start += 1

@@ -1,4 +1,4 @@
-"""Entity selection (thesis, sections 3.3.1 and 4.1): exploration continues from only some ends of the winning paths."""
+"""Entity selection (thesis, sections 3.3.1 and 4.1): the search continues from only some end entities of the paths."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def select_entities(
     worded: Callable[[Candidate], str] | None = None,
     trace: Trace,
 ) -> list[Candidate]:
-    """Return the paths restricted to `k` entities in total; a path without a selected entity is dropped.
+    """Restrict paths to `k` of their end entities in total, and drop paths without a selected entity.
 
     Args:
         graph: The graph.
@@ -35,9 +35,9 @@ def select_entities(
         candidates: The winning paths.
         chooser: Picks the entities.
         k: How many entities to select, over all paths.
-        prefilter: Cuts a pool of more than `FILTER_ABOVE` entities; all of them are considered, none is sampled.
-        shown: Maps an entity and its name to the text that may be shown; topics are masked.
-        worded: Maps a path to the text that the chooser reads; None for its words.
+        prefilter: Reduces a pool of more than `FILTER_ABOVE` entities.
+        shown: Maps an entity and its name to the text shown to the chooser, in which topics are masked.
+        worded: Maps a path to the text shown to the chooser; None for `Candidate.words`.
         trace: Records the selection.
     """
     reached = _reached(graph, candidates, trace)
@@ -47,13 +47,13 @@ def select_entities(
     texts = [shown(entity, named.name) for (_, entity), named in zip(reached, names)]
     pool = list(range(len(reached)))
     if len(pool) > FILTER_ABOVE:
-        # one candidate per entity, described by its path and its name, for the same filter
+        # the prefilter takes candidates, so each entity becomes a candidate described by its path and its name
         stand_ins = [
             Candidate(RelationPath(entity), f"{candidate.words} {text}")
             for (candidate, entity), text in zip(reached, texts)
         ]
-        places: dict[int, int] = {id(each): index for index, each in enumerate(stand_ins)}
-        pool = [places[id(each)] for each in prefilter(stand_ins)][:FILTER_ABOVE]
+        index_of: dict[int, int] = {id(each): index for index, each in enumerate(stand_ins)}
+        pool = [index_of[id(each)] for each in prefilter(stand_ins)][:FILTER_ABOVE]
         trace.event("entities_filtered", pool=len(reached), kept=len(pool))
     prefixes = {id(candidate): worded(candidate) if worded else candidate.words for candidate in candidates}
     chosen = _choose(question, reached, texts, pool, chooser, k, prefixes)
@@ -62,9 +62,9 @@ def select_entities(
     for candidate in candidates:
         entities = tuple(reached[index][1] for index in chosen if reached[index][0] is candidate)
         if entities:
-            place = len(candidate.path)
-            kept = tuple(each for each in candidate.restricted if each[0] != place)
-            result.append(replace(candidate, restricted=(*kept, (place, entities))))
+            position = len(candidate.path)
+            kept = tuple(each for each in candidate.restricted if each[0] != position)
+            result.append(replace(candidate, restricted=(*kept, (position, entities))))
     return result
 
 
@@ -92,7 +92,7 @@ def _choose(
     k: int,
     prefixes: Mapping[int, str],
 ) -> list[int]:
-    """Pick entities in chunks under their paths, in rounds, until one chunk is left."""
+    """Let the chooser pick entities from chunks, grouped by path; repeat with the winners until one chunk is left."""
     left = list(pool)
     while True:
         chunks = [left[start : start + CHUNK] for start in range(0, len(left), CHUNK)]
@@ -113,7 +113,7 @@ def _grouped(
     texts: Sequence[str],
     prefixes: Mapping[int, str],
 ) -> tuple[list[EntityGroup], list[int]]:
-    """Group a chunk by path, and return its indices in the order in which the groups count them."""
+    """Group a chunk of entity indices by path; return the groups, and the indices in the order of the groups."""
     by_path: dict[int, list[int]] = {}
     for index in chunk:
         by_path.setdefault(id(reached[index][0]), []).append(index)

@@ -1,8 +1,8 @@
-"""Linking: finds the topic entities that a question names, in the index of names and aliases.
+"""Linking: finds the topic entities of a question in the index of names and aliases.
 
-Every stretch of the question that is a name, nearly a name, or a distinctive part of a name gives candidates. They are
-ranked by how much of the name is in the question, how much of the question it covers, degree, and, if the caller can
-tell, how well the entity's relations fit the question.
+Candidates are the entities for whose name the question contains the whole name, a similar text, or a distinctive part.
+They are ranked by the share of the name that occurs in the question, the share of the question that belongs to the
+name, the entity's degree and, if there is an embedding model, how well the entity's relations fit the question.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from kgqa.rank.lexical import STOPWORDS, terms
 from kgqa.words import relation_words
 
 RelationFit = Callable[[str, Sequence[str]], Sequence[float]]
-"""Maps a question without the mention and the words of an entity's relations to their similarities, up to 1."""
+"""Maps a question without the topic's name, and an entity's relations in words, to their similarities, at most 1."""
 
 MAX_CANDIDATES = 100
 MAX_FITTED = 8
 MAX_MATCHES = 20
-# fitted to the first half of the question sets of benchmarks/linking.py, listwise, and rounded
+# weights of the score, fitted to the first half of the question sets of benchmarks/linking.py and rounded
 QUALITY = 7.0
 COVERED = 5.0
 WORDS = 0.6
@@ -42,27 +42,36 @@ MIN_PART = 0.4
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A stretch of the question that names entities; `matches` are ranked, and the first one is used."""
+    """A part of the question that names an entity.
+
+    Attributes:
+        text: The part of the question.
+        matches: The entities that may be meant, most likely first; the first one is used as topic.
+    """
 
     text: str
     matches: tuple[NameMatch, ...]
 
     @property
     def ambiguous(self) -> bool:
-        """Whether it may mean several entities."""
+        """Whether the text may mean several entities."""
         return len(self.matches) > 1
 
     @property
     def certain(self) -> bool:
-        """Whether it is the whole name of one entity and of no other."""
+        """Whether the text is the exact name of one entity and of no other."""
         return len(self.matches) == 1 and self.matches[0].exact
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An entity that a question may be about, with the stretch that names it.
+    """An entity that a question may be about.
 
-    Scores are comparable within one question.
+    Attributes:
+        entity: The entity.
+        mention: The part of the question that names the entity.
+        match: The name that matches.
+        score: Higher is more likely; comparable within one question.
     """
 
     entity: Entity
@@ -72,11 +81,11 @@ class Link:
 
 
 def find_mentions(graph: KnowledgeGraph, question: str, *, fit: RelationFit | None = None) -> list[Mention]:
-    """Return the stretches of a question that name its topics, in the question's order, without overlap.
+    """Return the mentions of topics in a question, in the question's order, without overlap.
 
-    The best whole name is always taken, and a part of a name if it is a large part or in capitals. Further mentions are
-    taken only if they are whole names, or large parts in capitals, and neither consist of words of relations (`capital`
-    may be a film) nor are in lower case in a question with capitals.
+    The first mention is the best one that is a whole name, a large part of a name, or a part of a name in capitals.
+    Further mentions must be whole names, or large parts of names in capitals. They must not consist only of words of
+    relations ("capital" is also a film's name), and must not be in lower case if the question has capitals elsewhere.
     """
     ranked = _LinkRanking(graph, question)
     if fit:
@@ -91,12 +100,12 @@ def find_mentions(graph: KnowledgeGraph, question: str, *, fit: RelationFit | No
     for item in sorted(chosen, key=lambda item: item.found.start):
         matches, alive = ranked.matches_of(item)
         mentions.append((alive, Mention(ranked.lookup.text(item.found.start, item.found.end), matches)))
-    # an entity without relations is not a topic if another one has some
+    # mentions of entities without relations count only if no other mention has an entity with relations
     return [mention for alive, mention in mentions if alive] or [mention for _, mention in mentions]
 
 
 def link(graph: KnowledgeGraph, question: str, *, fit: RelationFit | None = None, limit: int = 5) -> list[Link]:
-    """Return the entities that a question is most likely about, best first, each with its best mention."""
+    """Return the entities that a question is most likely about, best first, each with its best mention in the text."""
     ranked = _LinkRanking(graph, question)
     if fit:
         ranked.fit(fit)
@@ -121,7 +130,7 @@ class _ScoredHit:
         return self.found.how not in ("part", "initials")
 
     def good_part(self, *, first: bool) -> bool:
-        """Return whether a part of a name may stand for it, as the first mention of a question or a further one."""
+        """Return whether a part of a name is enough to be the question's first mention, or a further mention."""
         good = self.found.quality >= MIN_PART
         return good or self.capitals if first else good and self.capitals
 
@@ -131,13 +140,13 @@ class _ScoredHit:
 
 
 class _LinkRanking:
-    """The candidates of one question, best first; takes two queries per 50 of the best, for their degrees."""
+    """The candidates of one question, best first. Looking up their degrees takes two queries per 50 candidates."""
 
     def __init__(self, graph: KnowledgeGraph, question: str) -> None:
         self.graph = graph
         self.question = question
         self.lookup = NameLookup(question, graph.names)
-        # a relation may have a name too, but is never a topic
+        # a relation may have a name in the index, but is never a topic
         found = [
             item
             for item in (*self.lookup.whole(), *self.lookup.in_part())
@@ -177,13 +186,13 @@ class _LinkRanking:
         return _ScoredHit(found, score, like_a_relation, lower_case, self._mixed and upper)
 
     def fit(self, fit: RelationFit) -> None:
-        """Rank the best candidates again by their relations, with one query for each."""
+        """Add to the scores of the best candidates how well their relations fit the question; one query for each."""
         best = self.items[:MAX_FITTED]
         self._look_up(item.found.match.entity for item in best)
         texts: dict[tuple[int, int], list[str]] = {}
         for item in best:
             texts.setdefault((item.found.start, item.found.end), []).extend(self.relations_of(item.found.match.entity))
-        # one call per span, because without the mention all its entities leave the same question
+        # one call per span: all entities of a span share the question from which the span is removed
         likely = {}
         for span, words in texts.items():
             distinct = list(dict.fromkeys(words))
@@ -198,7 +207,7 @@ class _LinkRanking:
         self.items = [*sorted(fitted, key=_order), *self.items[MAX_FITTED:]]
 
     def relations_of(self, entity: Entity) -> tuple[str, ...]:
-        """Return the words of the relations that lead on from an entity; none for a dead end."""
+        """Return the relations that lead on from an entity, in words; empty if no relation leads on."""
         self._look_up([entity])
         return self._relations[entity]
 
@@ -212,7 +221,7 @@ class _LinkRanking:
             self._relations[entity] = tuple(sorted(words))
 
     def best_of_spans(self) -> Iterable[_ScoredHit]:
-        """Yield the best candidate of every span, best first."""
+        """Yield the best candidate of every span of the question, best first."""
         seen = set()
         for item in self.items:
             span = (item.found.start, item.found.end)
@@ -221,9 +230,9 @@ class _LinkRanking:
                 yield item
 
     def matches_of(self, chosen: _ScoredHit) -> tuple[tuple[NameMatch, ...], bool]:
-        """Return the entities that a span may mean, best first, and whether the first has relations to follow.
+        """Return the entities that a span may mean, best first, and whether the first entity has relations to follow.
 
-        Entities whose whole name it is are not mixed with those that have it in part.
+        If the span is the whole name of the chosen entity, only entities with that whole name are returned.
         """
         span = (chosen.found.start, chosen.found.end)
         unique: dict[Entity, NameMatch] = {}
@@ -231,9 +240,9 @@ class _LinkRanking:
             if (item.found.start, item.found.end) == span and item.whole == chosen.whole:
                 unique.setdefault(item.found.match.entity, item.found.match)
         matches = list(unique.values())[:MAX_MATCHES]
-        for place, match in enumerate(matches[:3]):
+        for index, match in enumerate(matches[:3]):
             if self.relations_of(match.entity):
-                return (match, *matches[:place], *matches[place + 1 :]), True
+                return (match, *matches[:index], *matches[index + 1 :]), True
         return tuple(matches), False
 
 
@@ -247,7 +256,7 @@ _VOCABULARIES: weakref.WeakKeyDictionary[GraphTables, tuple[dict[str, int], froz
 
 
 def _relation_vocabulary(graph: KnowledgeGraph) -> frozenset[str]:
-    """Return the stems of all words of a graph's relations, except noise relations."""
+    """Return the stems of all words in the names of a graph's relations; noise relations are left out."""
     relations = graph.relations
     known = _VOCABULARIES.get(graph.tables)
     if known is None or known[0] is not relations:

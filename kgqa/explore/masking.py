@@ -1,7 +1,7 @@
-"""Masking: removes the names of topics from what a model reads, so that it cannot answer from memory (thesis, 3.4).
+"""Masking: removes the names of topics from texts, so that a model cannot answer from memory (thesis, section 3.4).
 
-Embeddings rank relations best without the mention (`drop`); a language model gets a placeholder, `[E1]`, or the topic's
-id.
+For embeddings the name is dropped, which ranks relations best. For language models a placeholder such as `[E1]`, or the
+topic's id, replaces the name.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from kgqa.model import Entity, Named
 from kgqa.rank.lexical import STOPWORDS
 
 MaskStyle = Literal["drop", "placeholder", "id"]
-# words for kinds, not names: in a question with only "college", the name "Boston College" is not masked
+# words for kinds of things: the word "college" in a question is not masked as a part of the name "Boston College"
 GENERIC = frozenset(
     [
         "album",
@@ -108,7 +108,7 @@ _CJK = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Characters `start` to `end` of a question that stand for a topic."""
+    """The characters of a question, from `start` to before `end`, that name a topic."""
 
     start: int
     end: int
@@ -122,7 +122,7 @@ class MaskedQuestion:
     Attributes:
         text: The masked text.
         spans: The masked spans of the original question.
-        unmasked: Topics that were not found.
+        unmasked: Topics whose names were not found in the question.
     """
 
     text: str
@@ -131,7 +131,7 @@ class MaskedQuestion:
 
 
 def placeholders(topics: Iterable[Entity]) -> dict[Entity, str]:
-    """Return what stands for each topic: `[E1]`, `[E2]`, ..."""
+    """Return a placeholder for each topic: `[E1]`, `[E2]`, ..."""
     return {topic: f"[E{number}]" for number, topic in enumerate(dict.fromkeys(topics), start=1)}
 
 
@@ -142,17 +142,17 @@ def mask(
     style: MaskStyle = "drop",
     ids: Mapping[Entity, str] | None = None,
 ) -> MaskedQuestion:
-    """Remove the names of topics from a question.
+    """Remove the names of topics from a question, or replace them.
 
-    A topic's names are searched as written (except for case, accents, punctuation, plurals and the like), and only if
-    they are not found, then misspelt, shortened or in part. Longer names have priority; spans do not overlap. A
-    question that would have no word left stays as it is.
+    A topic's names are first searched as written, regardless of case, accents, punctuation and plurals. If none is
+    found, misspelled, shortened and partial names are searched too. Longer names have priority; spans do not overlap. A
+    question that would have no word left is returned unchanged.
 
     Args:
         question: The question.
-        names: Each topic's label, aliases, and other texts known to stand for it.
-        style: What a span becomes: nothing, a placeholder, or the topic's id.
-        ids: Each topic's id, for `id`; a topic without an id gets its placeholder.
+        names: Each topic's label, aliases and other names.
+        style: What replaces a name: nothing ("drop"), a placeholder ("placeholder"), or the topic's id ("id").
+        ids: Each topic's id, for the style "id"; a topic without an id gets a placeholder.
     """
     spans = _spans(question, names)
     rest = _replaced(question, spans, {})
@@ -161,7 +161,7 @@ def mask(
     found = {span.topic for span in spans}
     unmasked = tuple(topic for topic in names if topic not in found)
     if style == "drop":
-        # a question without spans also keeps its spacing
+        # a question without spans is returned unchanged, with its spacing
         return MaskedQuestion(" ".join(rest.split()) if spans else question, tuple(spans), unmasked)
     stands_for = placeholders(names)
     if style == "id":
@@ -170,23 +170,23 @@ def mask(
 
 
 def drop_mentions(question: str, names: Iterable[str]) -> str:
-    """Return the question without these names, see `mask`."""
+    """Return the question without the given names; see `mask`."""
     topic = Entity("urn:kgqa:topic")
     text = mask(question, {topic: [name for name in names if name.strip()]}).text
     return " ".join(text.split())
 
 
 def masked_names(values: Sequence[Named], stands_for: Mapping[Entity, str]) -> list[str]:
-    """Return what a model may read of each value: its name, or its placeholder if it is a topic itself."""
+    """Return the text that a model may read for each value: its name, or the placeholder if the value is a topic."""
     return [stands_for.get(item.value, item.name) if isinstance(item.value, Entity) else item.name for item in values]
 
 
 def leaks(texts: Sequence[str], names: Iterable[str]) -> list[tuple[str, str]]:
-    """Return the texts that still contain a name, each with the first name found in it.
+    """Return the texts that still contain a name, each with the first name found in the text.
 
-    It does not use the matcher that masks: only letters are compared, without gaps and punctuation. A name must begin
-    where a word begins, and end where one ends, except for a common ending. Names of up to three letters count only as
-    written, and names of only function words not at all.
+    This check is independent of `mask`: only letters and digits are compared, without spaces and punctuation. A name
+    must begin at the start of a word, and end at the end of a word or before a common ending. Names of up to three
+    letters must occur exactly as written; names of only function words are ignored.
     """
     wanted = []
     for name in dict.fromkeys(names):
@@ -196,30 +196,30 @@ def leaks(texts: Sequence[str], names: Iterable[str]) -> list[tuple[str, str]]:
             wanted.append((name, letters))
     found = []
     for text in texts:
-        squeezed, places = _letters(text)
+        squeezed, positions = _letters(text)
         for name, letters in wanted:
-            if _carries(text, squeezed, places, name, letters):
+            if _carries(text, squeezed, positions, name, letters):
                 found.append((text, name))
                 break
     return found
 
 
 def _letters(text: str) -> tuple[str, list[int]]:
-    """Return the letters and digits of a text, lower case and without accents, and the position of each."""
+    """Return a text's letters and digits, in lower case and without accents, and the position of each in the text."""
     letters: list[str] = []
-    places: list[int] = []
-    for place, char in enumerate(text):
+    positions: list[int] = []
+    for position, char in enumerate(text):
         for plain in unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", char).casefold()):
             if plain.isalnum():
                 letters.append(plain)
-                places.append(place)
-    return "".join(letters), places
+                positions.append(position)
+    return "".join(letters), positions
 
 
-def _carries(text: str, squeezed: str, places: list[int], name: str, letters: str) -> bool:
+def _carries(text: str, squeezed: str, positions: list[int], name: str, letters: str) -> bool:
     at = squeezed.find(letters)
     while at >= 0:
-        start, end = places[at], places[at + len(letters) - 1] + 1
+        start, end = positions[at], positions[at + len(letters) - 1] + 1
         begins = start == 0 or not text[start - 1].isalnum()
         rest = re.match(r"[^\W_]*", text[end:]).group().casefold()  # type: ignore[union-attr]
         ends = not rest or (len(letters) > 3 and rest in ENDINGS)
@@ -247,7 +247,7 @@ def _formed(words: Sequence[Word], name: Sequence[str]) -> _Windows:
 
 def _spelt(words: Sequence[Word], name: Sequence[str]) -> _Windows:
     keys = _keys(words)
-    # at least one word of a longer name is spelt correctly
+    # of a name with several words, at least one must be spelled correctly
     spelt = [
         (start, end)
         for start, end in windows_of(keys, name, lambda word, part: same_word(word, part) or is_misspelling(word, part))
@@ -257,7 +257,7 @@ def _spelt(words: Sequence[Word], name: Sequence[str]) -> _Windows:
 
 
 def _in_part(words: Sequence[Word], name: Sequence[str]) -> _Windows:
-    """Return the longest stretch of words of a name that says more than the kind of the entity."""
+    """Return the longest window of words that all occur in a name and are not all generic, such as "city"."""
     keys = _keys(words)
     best: tuple[int, int] | None = None
     for start in range(len(keys)):
@@ -275,7 +275,7 @@ def _in_part(words: Sequence[Word], name: Sequence[str]) -> _Windows:
     return [best] if best else []
 
 
-# from certain to uncertain; each is tried only for topics that the ones before did not find
+# from certain to uncertain; a finder is used only for topics that no earlier finder has found
 _LEVELS: tuple[_Finder, ...] = (_exact, _formed, _spelt, _in_part)
 
 
@@ -305,9 +305,9 @@ def _spans(question: str, names: Mapping[Entity, Sequence[str]]) -> list[Span]:
 def _with_names_as_written(
     question: str, words: Sequence[Word], windows: Sequence[tuple[int, int]], name: str, topic: Entity
 ) -> list[Span]:
-    """Convert windows of words to characters, with the punctuation that a name begins or ends with.
+    """Return the spans of characters for windows of words, including punctuation at either end of the name.
 
-    A name of only function words (It, Her) counts where it is written exactly so, if it is anywhere.
+    For a name of only function words (It, Her), spans written exactly like the name are preferred.
     """
     spans = [_with_punctuation(question, words[start], words[end - 1], name, topic) for start, end in windows]
     if {word.casefold() for word in name.split()} <= STOPWORDS:
@@ -328,7 +328,7 @@ def _with_punctuation(question: str, first: Word, last: Word, name: str, topic: 
 
 
 def _literal(question: str, name: str, keys: Sequence[str]) -> list[tuple[int, int]]:
-    """Find names without words (`!!!`), and names in scripts without gaps between words, exactly as written."""
+    """Find a name without words (`!!!`), or in a script without spaces between words, exactly as written."""
     name = name.strip()
     if not name or (keys and not _CJK.search(name)):
         return []
@@ -338,7 +338,7 @@ def _literal(question: str, name: str, keys: Sequence[str]) -> list[tuple[int, i
 
 
 def _replaced(question: str, spans: Sequence[Span], stands_for: Mapping[Entity, str]) -> str:
-    """Replace each span of the question; a dropped span takes its possessive ending along."""
+    """Replace each span of the question; if spans are dropped, a possessive ending after a span is dropped too."""
     parts = []
     at = 0
     for span in spans:

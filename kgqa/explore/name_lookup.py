@@ -29,7 +29,7 @@ MAX_HOLDING = 60
 MAX_FREQUENCY = 3000
 MIN_COVERAGE = 0.25
 MAX_PART = 0.95
-# the quality of names that are nearly whole; 1 is an exact name
+# quality of a match by the difference between text and name; an exact match has quality 1
 LOOSE = {"article": 0.97, "plural": 0.93, "bracket": 0.92, "comma": 0.88, "squeezed": 0.9, "initials": 0.6}
 QUESTION_WORDS = STOPWORDS | frozenset(
     [
@@ -73,15 +73,15 @@ QUESTION_WORDS = STOPWORDS | frozenset(
 
 @dataclass(frozen=True, slots=True)
 class NameHit:
-    """An entity that words `start` to `end` of a question may mean.
+    """An entity that some words of a question may mean.
 
     Attributes:
-        start: First word.
-        end: Word after the last one.
+        start: Index of the first word.
+        end: Index after the last word.
         match: The entity and its name.
-        quality: Share of the name that the words are, 1 for all.
-        how: `exact`, one of `LOOSE`, or `part`.
-        covered: Weight of the words that belong to the name.
+        quality: How well the words match the name, from 0 to 1; 1 for an exact match.
+        how: Kind of the match: `exact`, a key of `LOOSE`, or `part`.
+        covered: Sum of the rarity of those words that belong to the name.
     """
 
     start: int
@@ -94,7 +94,14 @@ class NameHit:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """Words `start` to `end` contain a `share` of a name, by rarity; `covered` is the weight of those words."""
+    """The best match of a name in a text.
+
+    Attributes:
+        start: Index of the first word in the text.
+        end: Index after the last word.
+        share: Share of the name found in the text, from 0 to 1; rare words of the name count more.
+        covered: Sum of the rarity of those words of the text that belong to the name.
+    """
 
     start: int
     end: int
@@ -103,7 +110,7 @@ class Alignment:
 
 
 class NameLookup:
-    """The words of one question, and the names in the index that match them."""
+    """Lookup of the names in the index that match words of one question."""
 
     def __init__(self, question: str, names: Names) -> None:
         self.question = question
@@ -116,21 +123,21 @@ class NameLookup:
         return NameHit(start, end, match, quality, how, self.weight(start, end))
 
     def text(self, start: int, end: int) -> str:
-        """Return words `start` to `end` as written."""
+        """Return the words from `start` to before `end` as written in the question."""
         return self.question[self.words[start].start : self.words[end - 1].end]
 
     def rarity(self, word: str) -> float:
-        """Return how distinctive a word is: 0 for one that all names have."""
+        """Return how rare a word is among all names: 0 for a word that every name contains."""
         return math.log1p(max(self.names.count, 1) / (1 + self._frequencies.get(word, 0)))
 
     def weight(self, start: int, end: int) -> float:
-        """Return how distinctive words `start` to `end` are together; function words do not count."""
+        """Return the sum of the rarity of the words from `start` to before `end`, without function words."""
         return sum(self.rarity(key) for key in self.keys[start:end] if key not in STOPWORDS)
 
     # --- whole names
 
     def whole(self) -> list[NameHit]:
-        """Return windows of words that are a name or nearly one."""
+        """Return the entities whose name is equal or similar to some consecutive words of the question."""
         longest = min(MAX_MENTION_WORDS, max(self.names.longest, 1))
         variants: dict[str, list[tuple[int, int, str]]] = {}
         for start in range(len(self.words)):
@@ -142,8 +149,8 @@ class NameLookup:
         found: dict[tuple[int, int, Entity], NameHit] = {}
         exact = self.names.exact(sorted(variants))
         loose = self.names.loose(sorted(variants))
-        for text, places in variants.items():
-            for start, end, how in places:
+        for text, windows in variants.items():
+            for start, end, how in windows:
                 for named in exact.get(text, ()):
                     match = named if how == "exact" else replace(named, exact=False)
                     _keep(found, self._hit(start, end, match, LOOSE.get(how, 1.0), how))
@@ -151,10 +158,10 @@ class NameLookup:
                     if self._acceptable(start, end, item.how):
                         quality = LOOSE[item.how] * LOOSE.get(how, 1.0)
                         _keep(found, self._hit(start, end, item.match, quality, item.how))
-        for place, word in enumerate(self.words):
+        for index, word in enumerate(self.words):
             if word.capitals and 2 <= len(word.key) <= 4:
                 for match in self.names.initials_with_prefix(word.key):
-                    _keep(found, self._hit(place, place + 1, match, LOOSE["initials"], "initials"))
+                    _keep(found, self._hit(index, index + 1, match, LOOSE["initials"], "initials"))
         return list(found.values())
 
     def _variants(self, start: int, end: int) -> Iterable[tuple[str, str]]:
@@ -170,18 +177,18 @@ class NameLookup:
     def _acceptable(self, start: int, end: int, how: str) -> bool:
         if how != "initials":
             return True
-        # a common word may be somebody's initials, such as "who"
+        # a common word such as "who" may happen to be the initials of a name
         word = self.words[start]
         return end - start == 1 and len(word.key) > 1 and word.key not in QUESTION_WORDS
 
     def _capital(self, start: int, end: int) -> bool:
-        """Return whether function words are capitalised within a sentence, as in `It` and `What's in a Name?`."""
+        """Return whether one of the words has a capital letter within the sentence, as the title `It` has."""
         return start > 0 and any(self.question[word.start].isupper() for word in self.words[start:end])
 
     # --- parts of names
 
     def in_part(self) -> list[NameHit]:
-        """Return names of which the question has some distinctive words, perhaps in another form or misspelt."""
+        """Return the entities of whose name the question has distinctive words, even if inflected or misspelled."""
         distinctive = [key for key in dict.fromkeys(self.keys) if key not in QUESTION_WORDS and len(key) > 1]
         alike = {key: self._word_variants(key) for key in distinctive[:MAX_DISTINCTIVE_WORDS]}
         candidates: dict[tuple[Entity, str], NameMatch] = {}
@@ -204,7 +211,7 @@ class NameLookup:
         return list(found.values())
 
     def _word_variants(self, key: str) -> list[str]:
-        """Return the words of names that a word may mean: itself, other forms, and, if no name has it, misspellings."""
+        """Return the words of names that a word may mean: the word itself, other forms, or similar spellings."""
         found = [key] if key in self._frequencies else []
         if len(key) < 4 or key.isdigit():
             return found
@@ -220,12 +227,12 @@ class NameLookup:
         return list(dict.fromkeys(found))
 
     def align(self, name: Sequence[str]) -> Alignment | None:
-        """Return where a name fits best, its words weighted by their rarity among all names."""
+        """Return the best match of a name in the question, with words weighted by their rarity among all names."""
         return align(self.keys, name, self.rarity)
 
 
 def align(keys: Sequence[str], name: Sequence[str], rarity: Callable[[str], float]) -> Alignment | None:
-    """Return where a name fits best: from its first word to its last, with at most one foreign word between."""
+    """Return the best match of a name in a text, with at most one word in between that is not part of the name."""
 
     def weight(word: str) -> float:
         return 0.3 if word in STOPWORDS else rarity(word)
@@ -236,8 +243,8 @@ def align(keys: Sequence[str], name: Sequence[str], rarity: Callable[[str], floa
         if key in STOPWORDS or not any(_word_certainty(key, part) for part in name):
             continue
         left, gained, covered, foreign, since = list(name), 0.0, 0.0, 0, 0
-        for place in range(start, len(keys)):
-            word = keys[place]
+        for index in range(start, len(keys)):
+            word = keys[index]
             part = max(left, key=lambda part: _word_certainty(word, part), default="")
             likely = _word_certainty(word, part)
             if not likely:
@@ -251,15 +258,15 @@ def align(keys: Sequence[str], name: Sequence[str], rarity: Callable[[str], floa
             covered += likely * rarity(word) * (word not in STOPWORDS)
             share = gained / total * 0.9**foreign
             if word not in STOPWORDS and (best is None or share > best.share):
-                best = Alignment(start, place + 1, share, covered)
+                best = Alignment(start, index + 1, share, covered)
     return best
 
 
 def mention_of(question: str, names: Iterable[str], *, least: float = 0.4) -> str | None:
-    """Return the stretch of a question that stands for an entity with these names if none of them occurs whole.
+    """Return the part of a question that names an entity incompletely, for example only by its last name.
 
-    The stretch has at least the share `least` of one of the names, all words weighing the same; None if there is none
-    or a whole name occurs. No graph is asked.
+    The part contains at least the share `least` of the words of one name. Return None if there is no such part, or if
+    one of the names occurs completely.
     """
     words = words_of(question)[:MAX_WORDS]
     keys = [word.key for word in words]
@@ -274,13 +281,13 @@ def mention_of(question: str, names: Iterable[str], *, least: float = 0.4) -> st
 
 
 def _keep(found: dict[tuple[int, int, Entity], NameHit], new: NameHit) -> None:
-    place = (new.start, new.end, new.match.entity)
-    if place not in found or found[place].quality < new.quality:
-        found[place] = new
+    key = (new.start, new.end, new.match.entity)
+    if key not in found or found[key].quality < new.quality:
+        found[key] = new
 
 
 def _same_beginning(left: str, right: str) -> bool:
-    """Return whether two words share most of their beginning: Panamanian and Panama, Hungarian and Hungary."""
+    """Return whether two words have most of their letters in common at the beginning, as Hungarian and Hungary have."""
     common = 0
     for one, other in zip(left, right):
         if one != other:
@@ -291,7 +298,7 @@ def _same_beginning(left: str, right: str) -> bool:
 
 @lru_cache(maxsize=200_000)
 def _word_certainty(word: str, part: str) -> float:
-    """Return how certain it is that a word of a question is a word of a name."""
+    """Return how likely a word of a question means a word of a name, from 0 to 1."""
     if word == part:
         return 1.0
     if word[:1] != part[:1]:

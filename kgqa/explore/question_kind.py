@@ -1,6 +1,6 @@
-"""Detection of questions that a relation path cannot answer: counts, superlatives, comparisons, yes/no.
+"""Detection of questions that a relation path cannot answer: counts, superlatives, comparisons and yes/no questions.
 
-They are declined, not guessed.
+Such questions are rejected instead of answered wrongly.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ _YES_NO = re.compile(
     r"didn't|hasn't)\b",
     re.IGNORECASE,
 )
-# a capitalised title within a sentence: The Last Samurai
+# a capitalised title within a sentence, such as The Last Samurai
 _TITLE = re.compile(r"(?<=\s)(?:The|A|An)(?:\s+(?:[A-Z]\w*|of|the|and))*\s+[A-Z]\w*")
-# polite requests and alternatives begin like yes/no questions: "can you name ...?", "is she a man or a woman?"
+# questions that only begin like yes/no questions: "can you name ...?", "is she a man or a woman?"
 _OPEN = re.compile(
     r"^\s*(?:(?:can|could|will|would) (?:you|anyone|somebody|someone)|do(?:es)? (?:you|anyone|anybody) know)\b"
     r"|\bor (?:a|an|the)\b",
     re.IGNORECASE,
 )
-# a name that looks like a verb, with the question at the end: "Will Smith starred in which films?"
+# the question word is at the end, and a name at the beginning looks like a verb: "Will Smith starred in which films?"
 _ASKED_LAST = re.compile(r"\b(?:in|of|to|for|by|from|with|borders)\s+(?:which|what)\s+\w+\s*\?*\s*$", re.IGNORECASE)
 _SUPERLATIVE = re.compile(
     r"\b((?:the|'s|’s|its|their|whose|which|with|by|has|have|had)\s+(?:\w+\s+){0,2}?(?:most|least|fewest)\s+\w+"
@@ -40,7 +40,7 @@ _TAG = re.compile(
     r"|(?:is|are|was|were|do|does|did|has|have|can)(?:n't|n’t)? (?:it|he|she|they|there))\s*\?*\s*$",
     re.IGNORECASE,
 )
-# "more people than Spain", "which is bigger, Spain or France?"; a comparison with a number is a condition instead
+# "more people than Spain", "which is bigger, Spain or France?"; a comparison with a number is not matched
 _COMPARISON = re.compile(
     r"\b(?:more|less|fewer|(?!(?:other|rather|whether|either)\b)\w{2,}er)\s+(?:\w+\s+){0,3}?than\s+"
     r"(?!\d|(?:an?|one|two|three|four|five|ten|others?|or|to|having|just|usual|before)\b)"
@@ -51,10 +51,10 @@ _COMPARISON = re.compile(
 
 
 def unsupported_kind(question: str) -> str | None:
-    """Return the kind of a question that paths alone cannot answer, in words; None if they can.
+    """Return the kind of question, in words, if relation paths alone cannot answer it; else None.
 
-    "How much" asks for a stored value as often as for a count, but is declined too; so is "who was the first ...",
-    which needs an order in time. Known names should be removed first.
+    "How much" is rejected as a count, although it often asks for a stored value. "Who was the first ..." is rejected
+    too, because the answer depends on an order in time. Names of entities should be removed from the question before.
     """
     if _COUNT.search(question):
         return "a count"

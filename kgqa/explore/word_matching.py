@@ -1,6 +1,7 @@
-"""Matching of a name's words with a text's words, regardless of case, accents, endings and small mistakes.
+"""Comparison of the words of a name with the words of a text, regardless of case, accents, endings and small mistakes.
 
-Masking searches for names it knows, linking for any name of the graph; both compare words with this module.
+Masking, which searches for the known names of topics, and linking, which searches for all names of the graph, both
+compare words with these functions.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ class Word:
     """A word of a text.
 
     Attributes:
-        start: Its first character.
-        end: The character after it, without a possessive ending.
-        tail: The character after its possessive ending.
-        key: The normalised word that is compared.
-        capitals: It is written in capitals.
+        start: Index of the first character in the text.
+        end: Index after the last character, without a possessive ending.
+        tail: Index after the last character, including a possessive ending.
+        key: The normalised form in which words are compared.
+        capitals: Whether the word is written in capitals.
     """
 
     start: int
@@ -56,7 +57,7 @@ def words_of(text: str) -> list[Word]:
 
 
 def word_keys(text: str) -> tuple[str, ...]:
-    """Return the words of a name in the form in which they are compared."""
+    """Return the words of a name in their normalised form, for comparison."""
     return tuple(word.key for word in words_of(text))
 
 
@@ -69,7 +70,7 @@ def same_word(left: str, right: str) -> bool:
 
 
 def is_derived(word: str, name: str) -> bool:
-    """Return whether a word is a name with an ending: Jamaican, Brazilians, Hungarian."""
+    """Return whether a word is derived from a name by an ending, as Jamaican is from Jamaica."""
     if len(name) < MIN_DERIVED or word[:3] != name[:3]:
         return False
     return any(
@@ -82,12 +83,12 @@ def is_derived(word: str, name: str) -> bool:
 
 @lru_cache(maxsize=100_000)
 def spelling_similarity(left: str, right: str) -> float:
-    """Return how similar two words are, 0 to 1: twice the common letters in order, divided by all letters."""
+    """Return how similar two words are, 0 to 1: twice the number of letters in common, in order, divided by all."""
     return SequenceMatcher(None, left, right, autojunk=False).ratio()
 
 
 def is_misspelling(left: str, right: str) -> bool:
-    """Return whether words of four or more letters differ by a letter or two, except the first letter and digits."""
+    """Return whether two words of four or more letters are similar, have the same first letter, and have no digits."""
     if left[:1] != right[:1] or min(len(left), len(right)) < MIN_MISSPELT or abs(len(left) - len(right)) > 2:
         return False
     if any(char.isdigit() for char in left + right):
@@ -96,7 +97,7 @@ def is_misspelling(left: str, right: str) -> bool:
 
 
 def windows_of(keys: Sequence[str], name: Sequence[str], same: Callable[[str, str], bool]) -> list[tuple[int, int]]:
-    """Return where the words of a name occur in sequence in a text, as (start, end) word indices without overlap."""
+    """Return where the words of a name occur consecutively in a text, as (start, end) word indices without overlap."""
     found = []
     start = 0
     while name and start + len(name) <= len(keys):
@@ -109,7 +110,7 @@ def windows_of(keys: Sequence[str], name: Sequence[str], same: Callable[[str, st
 
 
 def squeezed_windows(keys: Sequence[str], name: Sequence[str]) -> list[tuple[int, int]]:
-    """Return where a text has the letters of a name with different gaps between words: superbowl, se hinton."""
+    """Return where a text has a name with other spaces, as (start, end) word indices: superbowl for Super Bowl."""
     wanted = "".join(name)
     if len(wanted) < 5:
         return []
@@ -129,9 +130,9 @@ def squeezed_windows(keys: Sequence[str], name: Sequence[str]) -> list[tuple[int
 
 
 def shortened_windows(keys: Sequence[str], name: Sequence[str]) -> list[tuple[int, int]]:
-    """Return where a text has the first and last word of a name and, in order, any of those between.
+    """Return where a text has a name without some of the words in the middle, as (start, end) word indices.
 
-    James Polk is found for James Knox Polk.
+    For the name James Knox Polk, James Polk is found.
     """
     found = []
     start = 0
@@ -144,13 +145,16 @@ def shortened_windows(keys: Sequence[str], name: Sequence[str]) -> list[tuple[in
 
 
 def initials_windows(words: Sequence[Word], name: Sequence[str], ignored: Container[str]) -> list[tuple[int, int]]:
-    """Return where a text has the initials of a name: UK, usa. In capitals the first of them are enough: US."""
+    """Return where a text has the initials of a name, such as UK, as (start, end) word indices.
+
+    If the word is in capitals, the first initials are enough: US for the United States of America.
+    """
     initials = "".join(part[0] for part in name if part not in ignored)
     if len(initials) < 2:
         return []
     return [
-        (place, place + 1)
-        for place, word in enumerate(words)
+        (index, index + 1)
+        for index, word in enumerate(words)
         if len(word.key) > 1
         and (word.capitals or word.key not in ignored)
         and (word.key == initials or (word.capitals and initials.startswith(word.key)))
@@ -158,15 +162,15 @@ def initials_windows(words: Sequence[Word], name: Sequence[str], ignored: Contai
 
 
 def _shortened(keys: Sequence[str], name: Sequence[str], start: int) -> int:
-    """Return the end of a shortened name that begins at `start`, 0 if there is none."""
-    at, place = start + 1, 1
+    """Return the index after a shortened name that begins at `start`; 0 if there is no such name."""
+    at, part = start + 1, 1
     while at < len(keys):
         if same_word(keys[at], name[-1]):
             return at + 1
-        # an initial may stand for a word: James K Polk
-        while place < len(name) - 1 and not (same_word(keys[at], name[place]) or keys[at] == name[place][0]):
-            place += 1
-        if place >= len(name) - 1:
+        # an initial may stand for a word, as in James K Polk
+        while part < len(name) - 1 and not (same_word(keys[at], name[part]) or keys[at] == name[part][0]):
+            part += 1
+        if part >= len(name) - 1:
             return 0
-        at, place = at + 1, place + 1
+        at, part = at + 1, part + 1
     return 0

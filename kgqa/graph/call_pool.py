@@ -1,4 +1,4 @@
-"""A pool of threads for the independent queries of questions."""
+"""A thread pool that runs the independent queries of a question concurrently."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ Result = TypeVar("Result")
 class CallPool:
     """Runs calls on the caller's thread and on helper threads, which all questions about a graph share. Thread-safe.
 
-    However many questions run, helpers add at most `max_concurrency() - 1` concurrent calls.
+    However many questions run at the same time, helper threads add at most `max_concurrency() - 1` concurrent calls.
 
     Args:
-        max_concurrency: returns the number of concurrent calls; called once, before the first helpers start.
-        has_room: tells whether the store takes one more call now; a helper checks it before each call.
+        max_concurrency: returns the maximum number of concurrent calls of one question; called once, before the first
+            helper threads start.
+        has_room: tells whether the store can take one more call now; called by a helper thread before each call.
     """
 
     def __init__(self, max_concurrency: Callable[[], int], *, has_room: Callable[[], bool] = lambda: True) -> None:
@@ -42,36 +43,37 @@ class CallPool:
         """Call the function for each item and return the results in the order of the items.
 
         Args:
-            tolerated: exceptions that are returned in place of a result.
+            tolerated: types of exceptions that are returned in place of a result.
 
         Raises:
-            Exception: the first other exception, in the order of the items. Calls not started by then are dropped, and
-                running ones are not waited for; the same holds on Ctrl-C.
+            Exception: a call raised an exception of another type; of several, the first in the order of the items.
+                Calls that have not started are dropped, and running calls are not waited for. This is
+                also done on Ctrl-C.
         """
         calls: list[tuple[Future[Any], Item]] = [(Future(), item) for item in items]
         waiting = deque(calls)
 
         def work() -> bool:
-            """Make the next call. Returns whether there was one."""
+            """Make the next waiting call. Returns False if no call is waiting."""
             try:
                 future, item = waiting.popleft()
             except IndexError:
                 return False
             try:
                 future.set_result(function(item))
-            except Exception as error:  # noqa: BLE001 - kept for the caller
+            except Exception as error:  # noqa: BLE001 - stored in the future for the caller
                 if not isinstance(error, tolerated):
                     waiting.clear()
                 future.set_exception(error)
             except BaseException as error:
-                # Ctrl-C: nothing may wait for this future any longer
+                # Ctrl-C: without an outcome, a thread could wait for this future forever
                 waiting.clear()
                 future.set_exception(error)
                 raise
             return True
 
         def help_out() -> None:
-            # questions that use the whole limit themselves must not queue behind the helpers of others
+            # if the questions' own threads use the whole limit, they must not wait behind helper threads
             while waiting and self._begin(as_helper=True):
                 try:
                     work()
@@ -89,14 +91,14 @@ class CallPool:
         return [self._outcome(future, tolerated) for future, _ in calls]
 
     def close(self) -> None:
-        """End the helpers. Closing twice does no harm."""
+        """End the helper threads. Closing twice does no harm."""
         with self._lock:
             if self._helpers is not None:
                 self._helpers.close()
             self._helpers, self._count = None, 0
 
     def _begin(self, *, as_helper: bool = False) -> bool:
-        """Count one more calling thread. Returns False for a helper if there is no room for it."""
+        """Add one to the number of calling threads. Returns False if the thread is a helper that has to stop."""
         with self._lock:
             if as_helper and (self._running > self._count or not self._has_room()):
                 return False

@@ -1,4 +1,4 @@
-"""Queries of one question to a store: rendered over a view, counted and limited by the question's budget."""
+"""Queries of one question, counted and limited by the question's budget."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from kgqa.trace import Trace
 
 
 class ChargedQueries:
-    """Runs queries over a view of a store, charged to a question's trace if there is one.
+    """Runs queries over a view of a store and charges them to a question's budget.
 
     Args:
-        timeout: seconds per query, at most.
-        trace: the question that is charged; None for none.
+        view: IRIs of the graphs to query; empty for the default graph.
+        timeout: maximum seconds per query.
+        trace: the trace of the question; None if the queries are charged to no question.
     """
 
     def __init__(self, store: Store, view: tuple[Entity, ...], *, timeout: float, trace: Trace | None) -> None:
@@ -28,15 +29,16 @@ class ChargedQueries:
         self._trace = trace
 
     def select(self, name: str, **values: Any) -> Rows:
-        """Run queries/NAME.rq with these values. Raises as `rows` does."""
+        """Run the SELECT query queries/NAME.rq with these values. Raises the same errors as `rows`."""
         return self.rows(render(name, view=self._view, **values))
 
     def rows(self, query: str, *, timeout: float | None = None) -> Rows:
         """Run a SELECT query.
 
         Raises:
-            ResultCapped: the server cut the result at its row cap; the rest cannot be compared.
-            StoreError: as `Store.select` does.
+            ResultCapped: the server cut the result at its row cap. A path with a cut result cannot be compared with
+                other paths.
+            StoreError: see `Store.select`.
         """
         try:
             with self._charge() as charged:
@@ -53,7 +55,7 @@ class ChargedQueries:
 
     @contextmanager
     def _charge(self) -> Iterator[float | None]:
-        """Count a query and yield the seconds it may take; a timeout is noted in the trace."""
+        """Charge a query to the budget and yield the seconds that the query may take. The trace records a timeout."""
         try:
             yield self._trace.charge_query(self._timeout) if self._trace else self._timeout
         except StoreTimeout as error:

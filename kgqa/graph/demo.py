@@ -15,18 +15,18 @@ from kgqa.graph.embedded.loading import load_graph
 
 
 def demo_folder(cache: Cache) -> Path:
-    """Return the folder of the demo graph, loading it first if needed (less than a second).
+    """Return the folder of the demo graph, which is loaded on first use (in less than a second).
 
     Raises:
         StoreUnavailable: the cache is not writable.
-        StoreIncomplete: another process did not finish loading it in time.
+        StoreIncomplete: another process is loading the demo graph and did not finish in 30 seconds.
     """
     with as_file(files("kgqa") / "demo" / "graph.nt") as source:
         digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
         folder = cache.entry("demo", digest)
         if not _is_usable(folder):
             try:
-                # a mediator and its exit count as one hop
+                # free: a step to a mediator and the next step count as one hop
                 load_graph(folder, [source], restart=True, schema="freebase", settings={"mediator_hop": "free"})
             except StoreBusy:
                 _wait_for_load(folder)
@@ -34,7 +34,7 @@ def demo_folder(cache: Cache) -> Path:
 
 
 def _is_usable(path: Path) -> bool:
-    """Return whether the demo graph is complete; a damaged one is removed."""
+    """Return whether the demo graph is complete. A damaged demo graph is removed."""
     folder = GraphFolder(path)
     if not folder.exists():
         return False
@@ -51,5 +51,5 @@ def _wait_for_load(path: Path, seconds: float = 30.0) -> None:
     deadline = time.monotonic() + seconds
     while not GraphFolder(path).exists():
         if time.monotonic() > deadline:
-            raise StoreIncomplete(f"Another process is still loading the demo graph at {path}. Try again.")
+            raise StoreIncomplete(f"Another process is still loading the demo graph at {path}. Try again later.")
         time.sleep(0.05)

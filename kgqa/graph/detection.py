@@ -1,4 +1,4 @@
-"""Detection of what a store holds: its schema, its named graphs, and the default view."""
+"""Detection of a store's schema, its named graphs and its default view."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kgqa.words import clean
 
 
 def detect_schema(store: Store, view: Sequence[str] = ()) -> Schema:
-    """Return the bundled schema that fits a store: that with the largest share of its `detect` predicates present."""
+    """Return the bundled schema with the largest share of its `detect` predicates in a store; `rdfs` if none fits."""
     graphs = tuple(Entity(iri) for iri in view)
     best, best_share = None, 0.0
     for name in BUNDLED:
@@ -27,16 +27,18 @@ def detect_schema(store: Store, view: Sequence[str] = ()) -> Schema:
 
 MAX_NAMED_GRAPHS = 100
 NAMES_GRAPHS = "urn:kgqa:names:"
-"""The prefix of the IRIs of graphs of names, see `names_graph`."""
+"""IRI prefix of the named graphs in which kgqa stores its index of names on a server; see `names_graph`."""
 
 
 def default_view(store: Store) -> tuple[str, ...]:
-    """Return the graphs to query if the user names none: the default graph, or all named graphs if that is empty.
+    """Return the IRIs of the graphs to query if the user names no graph.
 
-    On a server whose default graph includes its own system graphs (Virtuoso), this is the only named graph with data.
+    These are the default graph (returned as an empty tuple), or all named graphs if the default graph is empty. On a
+    server whose default graph includes the server's own system graphs (Virtuoso), it is the only named graph with data.
 
     Raises:
-        StoreUnavailable: such a server has no graph, or several, or did not list them in time.
+        StoreUnavailable: a server with system graphs has no named graph with data, or has several, or did not list its
+            graphs in time.
     """
     profile = getattr(store, "profile", None)
     if not (profile and profile.needs_graph):
@@ -47,11 +49,12 @@ def default_view(store: Store) -> tuple[str, ...]:
         found = user_graphs(store)
     except StoreTimeout as error:
         raise StoreUnavailable(
-            f"{store.location} did not list its graphs in time. Name one: --graph-iri IRI."
+            f"{store.location} did not list its graphs in time. Name the graph to query: --graph-iri IRI"
         ) from error
     if not found:
         raise StoreUnavailable(
-            f"{store.location} has no graph yet. Load one: kgqa graph load FILE --into {store.location} --graph-iri IRI"
+            f"{store.location} has no graph yet. Load data into a graph: "
+            f"kgqa graph load FILE --into {store.location} --graph-iri IRI"
         )
     if len(found) > 1:
         names = ", ".join(map(clean, found[:10])) + (", ..." if len(found) > 10 else "")
@@ -63,16 +66,16 @@ def user_graphs(store: Store) -> tuple[str, ...]:
     """Return the named graphs that hold data, without the server's own graphs and kgqa's graphs of names.
 
     Raises:
-        StoreTimeout, StoreUnavailable: as `select` does.
-        PartialResult: there are more than MAX_NAMED_GRAPHS.
+        StoreTimeout, StoreUnavailable: see `Store.select`.
+        PartialResult: there are more than MAX_NAMED_GRAPHS named graphs.
     """
     profile = getattr(store, "profile", None)
     own = profile.system_graphs if profile else ()
-    # filtered here: a FILTER makes a server read every triple
+    # filtered in Python: a FILTER in the query makes a server read every triple
     rows = store.select(render("named_graphs", limit=MAX_NAMED_GRAPHS + 1), fresh=True)
     if len(rows) > MAX_NAMED_GRAPHS:
         raise PartialResult(
-            f"{store.location} has more than {MAX_NAMED_GRAPHS} named graphs. Choose one: --graph-iri IRI."
+            f"{store.location} has more than {MAX_NAMED_GRAPHS} named graphs. Name the graph to query: --graph-iri IRI"
         )
     named = (row[0].iri for row in rows if isinstance(row[0], Entity))
     return tuple(sorted(iri for iri in named if iri not in own and not iri.startswith(NAMES_GRAPHS)))

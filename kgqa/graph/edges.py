@@ -1,4 +1,4 @@
-"""Edges of single entities: their number, and samples of them."""
+"""Counts and samples of the edges of single entities."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from kgqa.model import Direction, Entity, Literal, Step, Value
 from kgqa.schema import Schema
 
 CallEach = Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]]
-"""Calls a function for each item, see `CallPool.map`."""
+"""Calls a function for each item; see `CallPool.map`."""
 WIDENINGS = (1, 10, 100)
-"""Factors by which the number of requested edges grows while noise crowds out the wanted ones."""
+"""Factors for the number of edges to request: the next factor is used if too many of the returned edges are noise."""
 
 
 def count_edges(entities: Iterable[Entity], *, select: Select, call_each: CallEach) -> dict[Entity, int]:

@@ -1,4 +1,4 @@
-"""The expansion of a relation path: the query for the steps that lead on from its ends."""
+"""The query that finds the possible next steps of a relation path."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kgqa.schema import WalkRule
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """The steps that lead on from a path. `approximate`: its frontier was capped, steps may be missing."""
+    """The possible next steps of a path. `approximate`: steps may be missing, because the path has too many ends."""
 
     steps: tuple[Step, ...]
     approximate: bool
@@ -28,18 +28,19 @@ class Expansion:
 
 @dataclass(frozen=True, slots=True)
 class FoundSteps:
-    """All steps from the ends of a path before folding, and the number of nodes in its frontier."""
+    """All possible next steps of a path, before folding, and the number of nodes at the path's end (the frontier)."""
 
     steps: set[Step]
     frontier: int
 
 
 class ExpansionQuery:
-    """The query for one path.
+    """Finds the possible next steps of one path.
 
     Args:
-        pattern: the path as a pattern, its last node not final.
-        cap: nodes of the frontier, at most.
+        path: the path to extend.
+        pattern: the pattern of the path, built by `path_pattern` with `final=False`.
+        cap: maximum number of nodes at the end of the path that are explored.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class ExpansionQuery:
         self._cap = cap
 
     def run(self) -> FoundSteps:
-        """Find the steps in one query; in two where edges lead the topic to itself, which are no steps."""
+        """Find the steps in one query, or in two if the topic has edges to itself, which do not count as steps."""
         found = _columns(self._queries.select("relations", **self._values()))
         if loops := found["loop"]:
             onward = _columns(
@@ -73,7 +74,7 @@ class ExpansionQuery:
         return FoundSteps(steps, frontier)
 
     def says_more(self, leaving: StatementExit) -> bool:
-        """Return whether some statement at the end of the path says more than its claim: a newer one replaced it."""
+        """Return whether some statement at the end of the path has no claim, because a newer statement replaced it."""
         pattern, out = self._pattern, leaving.step.direction == "out"
         entered_from, other = pattern.nodes[-2], Variable("other")
         keep = [pattern.end] if isinstance(entered_from, Entity) else [entered_from, pattern.end]
@@ -92,7 +93,7 @@ class ExpansionQuery:
                 untrue=[TypeTest(Entity(untrue[0]), Entity(kind)) for kind in untrue[1:]],
             )
         except StoreTimeout:
-            return False  # the claim is one of the other candidates
+            return False  # the step along the claim is a candidate anyway
 
     def _values(self) -> dict[str, Any]:
         path, pattern = self._path, self._pattern
@@ -114,7 +115,7 @@ class ExpansionQuery:
         }
 
     def _returning(self, last: Step) -> dict[str, list[Entity]]:
-        """Return, by direction, the relations that can go back over the edge of the last step."""
+        """Return, for each direction, the relations by which a walk can go back over the edge of the last step."""
         inverse: Callable[[str], str | None] = self._tables.inverses.get
         known = {last.relation, inverse(last.relation), *self._tables.inverse_of.get(last.relation, ())}
         relations = sorted(relation for relation in known if relation)
@@ -126,7 +127,7 @@ class ExpansionQuery:
 
 
 def _columns(rows: Rows) -> defaultdict[str, set[Value]]:
-    """Return the values of each variable."""
+    """Return the distinct values of each variable."""
     columns: defaultdict[str, set[Value]] = defaultdict(set)
     for row in rows:
         for name, value in zip(rows.variables, row):

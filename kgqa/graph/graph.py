@@ -1,4 +1,4 @@
-"""The knowledge graph: a store seen through a schema, with the queries of exploration."""
+"""The knowledge graph: a store, the schema of its data, and the queries that explore it."""
 
 from __future__ import annotations
 
@@ -28,33 +28,35 @@ from kgqa.schema import Schema, WalkRule
 from kgqa.trace import Trace
 
 SUBJECTS = 50
-"""How many subjects of a relation are sampled to describe them."""
-MOST_RELATIONS = 12
+"""How many subjects of a relation are sampled to find the relations that describe its subjects."""
+MAX_DESCRIBING_RELATIONS = 12
 DEFAULT_FRONTIER_CAP = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """The distinct entities and literals at the end of a path. `approximate`: cut at the limit."""
+    """The distinct entities and literals at the end of a path. `approximate`: some are missing because of a limit."""
 
     values: tuple[Value, ...]
     approximate: bool
 
 
 class KnowledgeGraph:
-    """Explores one dataset of a store.
+    """Explores the graph in a store.
 
     Args:
         store: any implementation of the `Store` protocol.
         schema: the vocabulary of the graph; see `detect_schema`.
         view: IRIs of the graphs to query; empty for the store's default graph.
-        walks: the nodes a walk may return to; None for the schema's rule. See `patterns.path_pattern`.
-        frontier_cap: how many nodes at the end of a path are explored further, at most.
-        timeout: seconds per query of a question; queries over the whole graph have more.
-        cache: where derived tables are kept; None keeps them in memory only.
-        languages: the user's languages, before the schema's; see `kgqa.schema.language_list`.
-        scan: whether to run queries that read every triple; without them, tables come from the schema alone.
-        most_scanned: the number of triples up to which they are run; None for any number.
+        walks: the walk rule, which limits the nodes that a walk may visit twice (see `patterns.path_pattern`); None for
+            the schema's rule.
+        frontier_cap: maximum number of nodes at the end of a path that are explored further.
+        timeout: maximum seconds per query of a question; queries over the whole graph get at least
+            `graph_tables.TIMEOUT`.
+        cache: where tables computed from the graph are stored; None keeps them in memory only.
+        languages: the user's languages, tried before the schema's; see `kgqa.schema.language_list`.
+        scan: whether to run queries that read every triple; if not, tables hold only what the graph declares.
+        max_scanned_triples: size of the largest graph on which such queries are run; None for any size.
     """
 
     def __init__(
@@ -69,7 +71,7 @@ class KnowledgeGraph:
         cache: Cache | None = None,
         languages: Sequence[str] = (),
         scan: bool = True,
-        most_scanned: int | None = None,
+        max_scanned_triples: int | None = None,
     ) -> None:
         self.store = store
         self.schema = schema = schema.preferring(languages)
@@ -79,7 +81,7 @@ class KnowledgeGraph:
         self.timeout = timeout
         self.cache = cache
         self.settings: dict[str, Any] = {}
-        """Settings stored in the graph's folder."""
+        """Settings stored in the graph folder."""
         self.tables = GraphTables(
             store,
             schema,
@@ -88,15 +90,15 @@ class KnowledgeGraph:
             cache=cache,
             timeout=max(timeout, graph_tables.TIMEOUT),
             scan=scan,
-            most_scanned=most_scanned,
+            max_scanned_triples=max_scanned_triples,
         )
         self._calls = CallPool(lambda: self.concurrency, has_room=lambda: getattr(self.store, "has_free_slot", True))
         self._trace: Trace | None = None
         self._names: Names | None = None
 
     def for_question(self, trace: Trace) -> KnowledgeGraph:
-        """Return the same graph with its queries charged to one question's budget."""
-        # shared by all questions, charged to none
+        """Return a copy of this object whose queries are charged to the budget of one question."""
+        # these tables are shared by all questions and charged to none of them
         self.prepare()
         bound = copy.copy(self)
         bound._trace, bound._names = trace, None
@@ -141,13 +143,13 @@ class KnowledgeGraph:
     # --- exploration
 
     def next_steps(self, path: RelationPath, *, restricted: Restrictions = ()) -> Expansion:
-        """Find the steps that lead on from the ends of a path, in both directions.
+        """Find the possible next steps of a path, in both directions.
 
-        Left out are noise relations, the inverse of a relation that is given already, and a statement whose claim is
-        given. Literals are ends only, never walked through.
+        Noise relations are left out. Of two steps with the same meaning only one is returned: a relation instead of its
+        inverse walked backwards, a claim instead of its statement. No step leads on from a literal.
 
         Args:
-            restricted: for nodes of the path (1 is the node after the topic) the only entities to go on from.
+            restricted: the entities to which nodes of the path are restricted, by index (1: the node after the topic).
         """
         pattern = path_pattern(path, self.walks, inverse=self.inverse, final=False)
         pattern = replace(pattern, restricted=restricted) if restricted else pattern
@@ -179,12 +181,12 @@ class KnowledgeGraph:
         """Return the distinct entities and literals at the end of a path, without mediators.
 
         Args:
-            joins: paths from other topics; every end is reached by a walk that meets all of them.
-            restricted: for inner nodes of the path the only entities they may be.
-            limit: how many ends to return, at most; None for all.
+            joins: paths from other topics; only walks that meet all these paths count.
+            restricted: the entities to which inner nodes of the path are restricted, by index.
+            limit: maximum number of ends to return; None for all.
 
         Raises:
-            PartialResult: without a limit, there are more ends than the store's row cap.
+            PartialResult: `limit` is None, and there are more ends than the store's row cap.
         """
         rows = self._queries.select(
             "ends", walk=self.pattern(path, joins, restricted), limit=None if limit is None else limit + 1
@@ -207,9 +209,9 @@ class KnowledgeGraph:
         """Return some walks along a path, each from the topic to an end.
 
         Args:
-            ends: only walks to the first `LABEL_BATCH` of these.
-            limit: how many walks, at most.
-            timeout: seconds, if less than the graph's own timeout.
+            ends: ends of the walks to return, of which the first `LABEL_BATCH` are used; None for any end.
+            limit: maximum number of walks.
+            timeout: maximum seconds for the query, if less than the graph's own timeout.
         """
         wanted = None if ends is None else [end for end in ends if not is_blank_node(end)][:LABEL_BATCH]
         if wanted == []:
@@ -221,10 +223,10 @@ class KnowledgeGraph:
         return [(path.topic, *row) for row in rows]
 
     def pattern(self, path: RelationPath, joins: Sequence[Join] = (), restricted: Restrictions = ()) -> PathPattern:
-        """Return the pattern of a whole path, with filters against mediators at its ends and with its joins.
+        """Return the pattern of a path with its joins and restrictions, and with filters that keep mediators out.
 
         Raises:
-            ValueError: a join has no steps or is not on an inner node or the end.
+            ValueError: the path of a join has no steps, or the join is not at an inner node or the end of the path.
         """
         walk = path_pattern(path, self.walks, inverse=self.inverse)
         if any(not 0 < join.at <= len(path) or not join.path.steps for join in joins):
@@ -244,14 +246,14 @@ class KnowledgeGraph:
         return walk
 
     def target_type(self, step: Step) -> str | None:
-        """Return the type of the nodes that a step leads to, if the graph declares one for the relation."""
+        """Return the type that the graph declares for the nodes to which a step leads; None if it declares no type."""
         return self.tables.types[step.direction].get(step.relation)
 
     def describing_relations(self, step: Step) -> tuple[str, ...]:
         """Return relations that describe the nodes a step leads to, in a graph that declares no types.
 
-        For an outward step this is its own relation (`has genre` leads to a genre), for an inward step the relations of
-        its subjects. Empty in a graph with types.
+        An outward step is described by its own relation (`has genre` leads to a genre), an inward step by the relations
+        of the nodes it leads to. In a graph with types the result is empty.
         """
         if self.tables.types["out"] or self.tables.types["in"]:
             return ()
@@ -264,9 +266,9 @@ class KnowledgeGraph:
             try:
                 rows = self._queries.select("subject_relations", relation=Entity(relation), sample=SUBJECTS)
             except StoreTimeout:
-                rows = Rows((), [])  # one hint less; not tried again
+                rows = Rows((), [])  # remembered as empty: the relations are only a hint
             found = {row[0].iri for row in rows if isinstance(row[0], Entity) and not self.is_noise(row[0].iri)}
-            known[relation] = tuple(name for name in self.relations if name in found)[:MOST_RELATIONS]
+            known[relation] = tuple(name for name in self.relations if name in found)[:MAX_DESCRIBING_RELATIONS]
         return known[relation]
 
     def leads_to_mediator(self, step: Step) -> bool:
@@ -274,7 +276,7 @@ class KnowledgeGraph:
         return self.mediators.extent(step) == "all"
 
     def ends_on_mediators(self, path: RelationPath) -> bool:
-        """Return whether a path ends on mediators only, so that it must be extended to give answers."""
+        """Return whether all ends of a path are mediators. Such a path must be extended to give answers."""
         return bool(path.steps) and self.leads_to_mediator(path.steps[-1])
 
     # --- single nodes
@@ -302,7 +304,7 @@ class KnowledgeGraph:
     # --- names
 
     def labels(self, entities: Iterable[Entity]) -> dict[Entity, str]:
-        """Return the label of each entity that has one, by the schema's order of predicates and languages."""
+        """Return the labels of the entities that have a label, by the schema's order of predicates and languages."""
         return find_labels(entities, schema=self.schema, select=self._queries.select, known=self.tables.labels)
 
     def aliases(self, entities: Iterable[Entity]) -> dict[Entity, tuple[str, ...]]:
@@ -310,23 +312,23 @@ class KnowledgeGraph:
         return find_aliases(entities, schema=self.schema, select=self._queries.select)
 
     def named(self, values: Iterable[Value]) -> list[Named]:
-        """Return each value with its name: its label, else the readable end of its IRI; a literal's own text."""
+        """Return each value with its name: an entity's label or else the readable end of its IRI, a literal's text."""
         return with_labels(values, schema=self.schema, labels=self.labels)
 
     # --- tables of the whole graph, see `GraphTables`
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences about what is unknown because the graph is too large to scan."""
+        """Sentences that say what is unknown because the graph is too large to scan."""
         return self.tables.notes
 
     def is_noise(self, relation: str) -> bool:
-        """Return whether exploration skips a relation, by the schema or by the graph's own marks."""
+        """Return whether exploration skips a relation because the schema or the graph marks it as noise."""
         return self.tables.is_noise(relation)
 
     @property
     def names(self) -> Names:
-        """The index of names. Within a question, its queries and those that build it count for the budget."""
+        """The index of names. Within a question, looking up names and building the index are charged to the budget."""
         if self._trace is None:
             return self.tables.names
         if self._names is None:
@@ -358,7 +360,7 @@ class KnowledgeGraph:
     # --- exported queries
 
     def run_exported(self, sparql: str) -> tuple[Value, ...]:
-        """Run an exported query and return its one column, in the engine's order."""
+        """Run an exported query and return the values of its only column, in the engine's order."""
         return tuple(row[0] for row in self._queries.rows(sparql) if row[0] is not None)
 
     def answer_query(self, path: RelationPath, **options: Any) -> str:

@@ -1,4 +1,4 @@
-"""Loads RDF files into a graph folder, with the schema that is kept in it."""
+"""Loading of RDF files into a graph folder, with a schema that is stored in the folder."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ def load_into_folder(
     Args:
         files: RDF files.
         folder: the graph folder, created if needed.
-        schema: a bundled schema or the path of a TOML file, which is copied into the folder; None keeps the schema.
+        schema: name of a bundled schema, or path of a schema file (TOML), which is copied into the folder; None keeps
+            the folder's present schema.
 
     Raises:
         SchemaError: the schema is invalid.
         LoadError: a file is missing, malformed or truncated; the graph is unchanged.
         StoreBusy: another load is running.
-        StoreUnavailable: no permission, or the folder holds other files.
+        StoreUnavailable: the folder is not writable, or contains other files.
         KeyboardInterrupt: Ctrl-C; the load can be resumed.
     """
     return load_graph(
@@ -56,7 +57,7 @@ def load_into_folder(
 def keep_schema(schema: str, folder: Path) -> str:
     """Return the name of a bundled schema, or copy a schema file into the folder and return the name of the copy.
 
-    The name of the copy contains the digest of its content, so the schema in use stays if the load fails.
+    The name of the copy contains the digest of its content: a failed load does not overwrite the schema in use.
     """
     loaded = load_schema(schema)
     if schema in BUNDLED:

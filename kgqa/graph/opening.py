@@ -1,4 +1,4 @@
-"""Opening of stores and graphs, from folders, addresses or settings."""
+"""Opening of stores and graphs by folder, address or settings."""
 
 from __future__ import annotations
 
@@ -23,26 +23,27 @@ from kgqa.schema import (
 )
 from kgqa.settings import Settings
 
-MOST_SCANNED = 20_000_000
-"""The size up to which a server's graph is scanned, in triples. Virtuoso takes 10 s for the slowest of these queries on
-5 million triples, and stops queries after 60 s."""
+MAX_SCANNED_TRIPLES = 20_000_000
+"""Largest graph of a server, in triples, for which kgqa runs queries that read every triple.
+
+On 5 million triples Virtuoso takes 10 s for the slowest of these queries, and it stops queries after 60 s."""
 
 
 def open_store(location: str | Path, *, writable: bool = False, create: bool = False) -> Store:
     """Open a folder made by `kgqa graph load`, or the SPARQL endpoint at an address.
 
     Args:
-        writable: whether to allow `update` on a folder; no other process may then have the store open.
-        create: whether to create an empty store if the folder has none.
+        writable: whether to allow updates of a folder; only one process can then have the folder open.
+        create: whether to create an empty store if there is no store in the folder.
 
     Raises:
-        StoreUnavailable: there is no store, or no permission to read it.
-        StoreBusy: another process is writing to it.
-        SettingsError: the address is not usable, or `writable` or `create` was given with an address.
+        StoreUnavailable: there is no store, or the store is not readable.
+        StoreBusy: another process is writing to the folder.
+        SettingsError: the address is not valid, or `writable` or `create` was given with an address.
     """
     if is_address(location):
         if writable or create:
-            raise SettingsError("A server needs the IRI of the graph to write to: EndpointStore(url, writable=IRI).")
+            raise SettingsError("To write to a server, name the graph to write to: EndpointStore(url, writable=IRI).")
         return EndpointStore(str(location))
     return EmbeddedStore(Path(location), writable=writable, create=create)
 
@@ -63,17 +64,19 @@ def open_graph(
 
     Args:
         location: a folder or an address; None for the demo graph.
-        schema: a schema, the name of a bundled one, or a TOML file; None for the folder's own, else detection.
-        view: IRIs of the graphs to query; empty for `default_view`.
-        walks: the walk rule; None for the graph's own.
-        frontier_cap: how many nodes at the end of a path are explored further, at most.
-        timeout: seconds per query.
-        cache: where derived tables are kept; None for the user's cache.
-        endpoint: options for a server; unused for a folder.
-        languages: preferred languages of names, before the schema's.
+        schema: a schema, the name of a bundled schema, or the path of a schema file (TOML); None for the schema stored
+            in the folder, or else the schema that `detect_schema` finds.
+        view: IRIs of the graphs to query; empty for the result of `default_view`.
+        walks: the walk rule (see `patterns.path_pattern`); None for the rule stored in the folder, or else the
+            schema's rule.
+        frontier_cap: maximum number of nodes at the end of a path that are explored further.
+        timeout: maximum seconds per query.
+        cache: where tables computed from the graph are stored; None for the user's cache.
+        endpoint: options for a server; ignored for a folder.
+        languages: preferred languages of names, tried before the schema's languages.
 
     Raises:
-        StoreUnavailable, StoreIncomplete, StoreBusy, SchemaError, SettingsError.
+        StoreUnavailable, StoreIncomplete, StoreBusy, SchemaError, SettingsError: see `kgqa.errors`.
     """
     cache = cache or Cache.default()
     store: Store
@@ -111,7 +114,7 @@ def open_graph(
         cache=cache,
         languages=languages,
         scan=not isinstance(store, EndpointStore) or store.profile.allows_scans,
-        most_scanned=MOST_SCANNED if isinstance(store, EndpointStore) else None,
+        max_scanned_triples=MAX_SCANNED_TRIPLES if isinstance(store, EndpointStore) else None,
     )
     graph.settings = settings
     return graph
@@ -120,7 +123,10 @@ def open_graph(
 def open_graph_of(
     settings: Settings, location: str | Path | None = None, *, cache: Cache | None = None
 ) -> KnowledgeGraph:
-    """Open the graph at `location`, or else at `graph.path`, with these settings. Raises as `open_graph` does."""
+    """Open the graph at `location`, or, if `location` is None, at the setting `graph.path`.
+
+    Raises the same errors as `open_graph`.
+    """
     if location is None:
         location = settings["graph.path"]
     return open_graph(

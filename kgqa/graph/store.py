@@ -1,4 +1,4 @@
-"""The `Store` protocol: what kgqa asks of anything that answers SPARQL."""
+"""The `Store` protocol: the methods that kgqa needs from anything that answers SPARQL queries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEFAULT_TIMEOUT = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A complete result: variable names without `?`, and one tuple per row, None for an unbound variable."""
+    """A complete query result: variable names without `?`, and one tuple of values per row (None: unbound variable)."""
 
     variables: tuple[str, ...]
     rows: list[Row]
@@ -32,7 +32,7 @@ class Rows:
 
 
 def count_value(value: Value | None) -> int:
-    """Return the number in the result of a COUNT.
+    """Return the result of a COUNT as an integer.
 
     Raises:
         StoreUnavailable: the value is not a whole number.
@@ -41,20 +41,21 @@ def count_value(value: Value | None) -> int:
     if text is None or not re.fullmatch(r"[0-9]{1,18}", text):
         found = clean(str(value if text is None else text))[:60]
         raise StoreUnavailable(
-            f"The server answered a count with {found!r}, which is not a whole number. Check that it speaks SPARQL 1.1."
+            f"The server answered a count with {found!r}, which is not a whole number. "
+            "Check that the server supports SPARQL 1.1."
         )
     return int(text)
 
 
 def single_count(rows: Iterable[Row]) -> int:
-    """Return the number in a result of one row and one column. Raises as `count_value` does."""
+    """Return the integer in a COUNT result of one row and one column. Raises the same errors as `count_value`."""
     found = list(rows)
     return count_value(found[0][0] if len(found) == 1 and len(found[0]) == 1 else None)
 
 
 @dataclass(frozen=True, slots=True)
 class MalformedLine:
-    """A line that is not valid RDF: its file, its number (from 1), and the parser's message."""
+    """A line that is not valid RDF: the file name, the line number (from 1) and the parser's message."""
 
     file: str
     line: int
@@ -65,8 +66,9 @@ class MalformedLine:
 class LoadReport:
     """The result of a load.
 
-    `added` counts triples that are new, `triples` all triples after the load; both are None where a server did not
-    count in time. `malformed` counts the lines left out, `examples` holds the first few of them.
+    `added` is the number of new triples, `triples` the number of all triples after the load; both are None if a server
+    did not count its triples in time. `malformed` is the number of malformed lines, which were skipped; `examples`
+    holds the first few of these lines.
     """
 
     files: int
@@ -81,7 +83,7 @@ class LoadReport:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress of a load: bytes read of the current file (as on disk), and lines of RDF so far."""
+    """The progress of a load: bytes read of the current file (as stored on disk), and lines of RDF read so far."""
 
     file: str
     bytes_done: int
@@ -94,14 +96,14 @@ OnError = Literal["fail", "skip"]
 
 
 class Store(Protocol):
-    """A SPARQL dataset. A result is complete, or an exception is raised.
+    """A SPARQL dataset. A query returns its complete result, or raises an exception.
 
-    `timeout` is in seconds, None for the store's default. All methods are thread-safe.
+    `timeout` is in seconds; None stands for the store's default. All methods are thread-safe.
     """
 
     @property
     def location(self) -> str:
-        """The folder or the address, for messages."""
+        """The folder or address of the store, for messages."""
         ...
 
     @property
@@ -111,12 +113,12 @@ class Store(Protocol):
 
     @property
     def version(self) -> str:
-        """A text that changes with every update made through this object; cheap to read."""
+        """A string that changes with every update made through this object; cheap to read."""
         ...
 
     @property
     def triples(self) -> int | None:
-        """The number of triples; None where a server did not count them in time."""
+        """The number of triples; None if a server did not count them in time."""
         ...
 
     @property
@@ -127,7 +129,7 @@ class Store(Protocol):
     def select(
         self, query: str, *, timeout: float | None = None, max_rows: int | None = None, fresh: bool = False
     ) -> Rows:
-        """Run a SELECT query. `fresh` bypasses any cache of results.
+        """Run a SELECT query. With `fresh=True` the result does not come from a cache.
 
         Raises:
             StoreTimeout, PartialResult, QueryRejected, StoreUnavailable, StoreCrashed: see `kgqa.errors`.
@@ -135,11 +137,11 @@ class Store(Protocol):
         ...
 
     def ask(self, query: str, *, timeout: float | None = None, fresh: bool = False) -> bool:
-        """Run an ASK query. Raises as `select` does."""
+        """Run an ASK query. Raises the same errors as `select`."""
         ...
 
     def update(self, update: str, *, timeout: float | None = None) -> None:
-        """Run a SPARQL update on a store that was opened for writing. Raises as `select` does."""
+        """Run a SPARQL update on a store that was opened for writing. Raises the same errors as `select`."""
         ...
 
     def load(
@@ -149,7 +151,7 @@ class Store(Protocol):
         on_error: OnError = "fail",
         progress: Callable[[Progress], None] | None = None,
     ) -> LoadReport:
-        """Add the triples of RDF files to those in the store. Raises LoadError and what `select` raises."""
+        """Add the triples of RDF files to the store. Raises LoadError, and the same errors as `select`."""
         ...
 
     def notice(self) -> str | None:
@@ -157,7 +159,7 @@ class Store(Protocol):
         ...
 
     def close(self) -> None:
-        """End workers and release locks. Closing twice does no harm."""
+        """End worker processes and release locks. Closing twice does no harm."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""The interface of a language model: a batch of prompts in, completions out, in order."""
+"""The interface of a language model, which answers a batch of prompts with one completion each."""
 
 from __future__ import annotations
 
@@ -9,13 +9,21 @@ from typing import Any, Literal, Protocol
 Role = Literal["system", "user", "assistant"]
 Stage = Literal["link", "clauses", "filter", "tournament", "entity", "decide", "judge"]
 STAGES: tuple[Stage, ...] = ("link", "clauses", "filter", "tournament", "entity", "decide", "judge")
-"""The stages of a question that ask a model: split the text, prefer paths, select entities, decide."""
+"""The stages of a question at which a language model is asked.
+
+"link" finds the topic in the text; "clauses" splits the question; "filter" and "tournament" select relations and paths;
+"entity" selects entities; "decide" decides whether the evidence is enough, and answers; "judge" grades answers.
+"""
 Failure = Literal["", "refused", "empty", "length", "rejected", "unreachable", "not_recorded"]
-"""Why a completion cannot be used: the model declined, replied nothing, or reached its token limit; the server rejected
-this prompt, or could not be reached despite retries; a replay file has no such reply."""
+"""Why a completion cannot be used; "" if it can.
+
+"refused": the model declined. "empty": the reply has no text. "length": the reply was cut off at its token limit.
+"rejected": the server does not accept the prompt. "unreachable": the server could not be reached despite retries.
+"not_recorded": the replay file has no reply to the prompt.
+"""
 
 MAX_TOKEN_COUNT = 10**9
-"""A server that counts more tokens for one reply is wrong."""
+"""Largest plausible token count of one reply; a server that reports more is not believed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +36,10 @@ class Message:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How a reply is sampled; None leaves a value to the server.
+    """The sampling parameters of a reply; None leaves a value to the server.
 
-    `extra_body` is added to the request unchanged (Qwen3: `{"chat_template_kwargs": {"enable_thinking": false}}`).
+    `extra_body` is added to the request unchanged. For Qwen3, for example, it turns off reasoning:
+    `{"chat_template_kwargs": {"enable_thinking": false}}`.
     """
 
     temperature: float | None = 0.0
@@ -42,7 +51,14 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Prompt:
-    """One request; with `choices` the reply should be one of them, if the server can constrain the model to that."""
+    """One request to a language model.
+
+    Attributes:
+        messages: The messages, in order.
+        stage: The stage of the question that sends the prompt.
+        sampling: The sampling parameters of the reply.
+        choices: If not empty, the reply should be one of these texts; a server that supports it enforces this.
+    """
 
     messages: tuple[Message, ...]
     stage: Stage
@@ -52,18 +68,18 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """One reply.
+    """The reply to one prompt.
 
     Attributes:
         text: The reply without reasoning; not to be used if there is a `failure`.
         reasoning: The model's reasoning.
-        failure: Why the completion cannot be used, empty if it can.
-        detail: What happened, for people.
-        prompt_tokens: Tokens of the prompt.
-        completion_tokens: Tokens of the reply.
-        seconds: Time it took, retries included; for a recorded reply the time when it was recorded.
-        constrained: The server constrained the model to the prompt's choices.
-        recorded: The reply came from a replay file.
+        failure: Why the completion cannot be used; "" if it can.
+        detail: The cause of the failure, for messages to the user.
+        prompt_tokens: Number of tokens in the prompt.
+        completion_tokens: Number of tokens in the reply.
+        seconds: Duration of the request with its retries; for a reply from a replay file, the original duration.
+        constrained: Whether the server constrained the model to the prompt's choices.
+        recorded: Whether the reply came from a replay file.
     """
 
     text: str = ""
@@ -82,10 +98,10 @@ OnCompletion = Callable[[int, Completion], None]
 
 
 class LLM(Protocol):
-    """A language model. Thread-safe; a problem with one prompt is a failure of its completion, never an exception.
+    """A language model. Thread-safe. A problem with one prompt sets `failure` in its completion and raises nothing.
 
-    `name` identifies the model for people, runs and replay keys; it contains no key and no password. `notes` are
-    messages that came up during requests and matter to people, such as a dropped parameter, each once.
+    `name` identifies the model in messages, runs and replay files; it contains no API key and no password. `notes` are
+    distinct messages for the user that arose during requests, such as a parameter that the server does not support.
     """
 
     name: str
@@ -100,13 +116,14 @@ class LLM(Protocol):
 
         Args:
             prompts: The batch.
-            deadline: Time of `time.monotonic()` at which unfinished prompts are abandoned.
-            on_completion: Called for each completion as it arrives, if they arrive one by one; completions passed to it
-                are kept even if others fail.
+            deadline: Time on the clock of `time.monotonic()` at which unfinished prompts are abandoned; None for none.
+            on_completion: Called with each completion as it arrives, even if another prompt fails later; not called by
+                models that return all completions at once.
 
         Raises:
             TimeoutError: The deadline has passed.
-            ModelUnavailable: The model cannot be used at all: unknown model, wrong key, no server, missing library.
+            ModelUnavailable: The model cannot answer any prompt: unknown model, wrong API key, no server, missing
+                library.
         """
         ...
 

@@ -1,6 +1,6 @@
 """A chooser that asks a language model: every decision is a prompt, and a batch of decisions is a batch of prompts.
 
-The caller supplies the words of paths and of their ends; this module knows only prompts and replies.
+The caller supplies functions that describe a path and the entities at its end in words.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ T = TypeVar("T")
 Elements = tuple[str, ...]
 """A path in words: the topic, then one text per hop."""
 ReplyReader = Callable[[str], Reading[T]]
-"""Reads a reply."""
+"""Extracts a value from the text of a reply."""
 Compare = Literal["choice", "mark", "reasons"]
 LETTERS = ("A", "B")
 RELEVANCE = ("RELEVANT", "NOT RELEVANT")
@@ -35,17 +35,18 @@ SCORES_PER_PROMPT = 5
 
 
 class ModelChooser:
-    """Lets a language model decide.
+    """A chooser whose decisions are made by a language model.
 
     Args:
-        models: The models of the question.
+        models: The language models of the question.
         prompts: The prompt files.
-        elements: Maps a candidate to the words the model reads. A pair is shown as its common beginning and the two
-            different rests (diff prompting, thesis section 3.3.2); otherwise the whole path is shown.
-        ends: Maps a candidate to the words of some of its ends, for `accept`, and for pairs with `show_ends`.
-        show_ends: Show pairs together with their ends.
-        compare: How the decision is requested; see the setting `llm.compare`.
-        reask: How often to ask again after an unusable reply.
+        elements: Maps a candidate to the words of its path. A prompt for a pair shows the common beginning of both
+            paths once, and then the two different endings (diff prompting, thesis section 3.3.2); other prompts show
+            whole paths.
+        ends: Maps a candidate to the names of some entities at the end of its path, for `accept` and `show_ends`.
+        show_ends: Whether prompts that compare or score paths show the entities at their ends.
+        compare: Form in which the reply is requested; see the setting `llm.compare`.
+        reask: How often to repeat a prompt after an unusable reply.
     """
 
     def __init__(
@@ -76,13 +77,13 @@ class ModelChooser:
     def _pair(
         self, question: str, first: Candidate, second: Candidate
     ) -> tuple[Prompt, tuple[str, ...], dict[str, int]]:
-        """Return the prompt, its options, and what each means: 1 for the first candidate, -1 for the second."""
+        """Return the prompt, its options, and a map from option to winner: 1 for `first`, -1 for `second`."""
         one, other = self._elements(first), self._elements(second)
         common = sum(1 for _ in takewhile(lambda two: two[0] == two[1], zip(one, other)))
         rest, other_rest = one[common:], other[common:]
         reasons = self._compare == "reasons"
         if (rest and other_rest) or not (rest or other_rest):
-            # if both rests are empty, only the ends tell the two apart
+            # if both endings are empty, the two candidates differ only in the entities at their ends
             values: dict[str, Any] = {
                 "a": " ".join(rest) or "(the same)",
                 "b": " ".join(other_rest) or "(the same)",
@@ -148,7 +149,7 @@ class ModelChooser:
         return scores
 
     def accept(self, question: str, batches: Sequence[Sequence[Candidate]]) -> list[Acceptance]:
-        """Judge each batch by its first candidate: a path and its ends. An empty batch is not enough."""
+        """Decide each batch by its first candidate, a path and the entities at its end; an empty batch gets "no"."""
         decisions: list[Acceptance] = ["no"] * len(batches)
         asked = [index for index, batch in enumerate(batches) if batch]
         prompts = [
@@ -196,10 +197,10 @@ def ask_and_read(
     *,
     reask: int = 1,
 ) -> list[T | None]:
-    """Send prompts of one stage and read the replies, in order; None stands for an unusable reply.
+    """Send prompts of one stage and return the values read from the replies, in order; None for an unusable reply.
 
-    A reply that cannot be read is asked for again with an explanation, `reask` times; it is never guessed. The counts
-    of repaired, repeated and unparsed replies are added to the stage's usage.
+    After an unusable reply, the prompt is sent again with an explanation of the problem, at most `reask` times; the
+    value is never guessed. The numbers of repaired, repeated and unusable replies are added to the stage's usage.
     """
     values: list[T | None] = [None] * len(asked)
     waiting = dict(enumerate(asked))

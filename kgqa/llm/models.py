@@ -1,4 +1,4 @@
-"""The language models of a run, by stage of a question, and the view of one question that charges for its requests."""
+"""The language models of a run, one for each stage of a question, and the accounting of their requests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,13 @@ _MILLION = 1_000_000
 
 @dataclass(frozen=True)
 class Models:
-    """The model and the sampling of each stage. Thread-safe; shared by all questions of a run."""
+    """The language models of a run, which all its questions share. Thread-safe.
+
+    Attributes:
+        by_stage: The model of each stage.
+        sampling: The sampling parameters of each stage.
+        prices: USD per million tokens of prompts and of replies, by a model's name.
+    """
 
     by_stage: Mapping[str, LLM]
     sampling: Mapping[str, Sampling]
@@ -38,12 +44,12 @@ class Models:
 
     @property
     def name(self) -> str:
-        """The name of the model that decides, then those of the others."""
+        """The names of all models, separated by commas; the model of the stage "decide" comes first."""
         return ", ".join(dict.fromkeys(m.name for m in (self.by_stage["decide"], *self.by_stage.values())))
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The notes of all models, each once."""
+        """The distinct notes of all models."""
         return tuple(dict.fromkeys(note for model in self._distinct() for note in model.notes))
 
     def without_price(self) -> list[str]:
@@ -51,7 +57,7 @@ class Models:
         return [name for name in dict.fromkeys(m.name for m in self._distinct()) if name not in self.prices]
 
     def require_prices(self, option: str) -> None:
-        """Raise SettingsError if `option` needs the price of a model that has none."""
+        """Raise SettingsError, which names `option` as the reason, if a model has no known price."""
         if names := self.without_price():
             raise SettingsError(
                 f"{option} needs the price of {', '.join(names)}. Write it to a TOML file and set llm.prices to that "
@@ -59,15 +65,15 @@ class Models:
             )
 
     def stage_settings(self) -> dict[str, dict[str, Any]]:
-        """Return the model and every sampling value of each stage, for the record of a run."""
+        """Return the model and the sampling parameters of each stage, for the file run.json."""
         return {stage: {"model": model.name, **asdict(self.sampling[stage])} for stage, model in self.by_stage.items()}
 
     def for_question(self, trace: Trace) -> QuestionModels:
-        """Return a view that charges one question's trace."""
+        """Return the models for one question; their calls, tokens and costs are charged to its `trace`."""
         return QuestionModels(self, trace)
 
     def unresponsive(self, seconds: float) -> list[str]:
-        """Return the models whose server sends no reply within `seconds`; models without a server are left out."""
+        """Return descriptions of the models whose server sends no reply within `seconds`."""
         return [
             f"the language model {clean(model.name)}"
             for model in self._distinct()
@@ -84,7 +90,7 @@ class Models:
 
 
 class QuestionModels:
-    """The models for one question: adds the stage's sampling, charges calls and tokens, and keeps to the time left."""
+    """The language models for one question, which add the stage's sampling and observe the question's budget."""
 
     def __init__(self, models: Models, trace: Trace) -> None:
         self._models = models
@@ -92,9 +98,9 @@ class QuestionModels:
         self.name = models.name
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
-        """Return one completion for each prompt, all of one stage, in order.
+        """Return one completion for each prompt, in order; all prompts belong to one stage.
 
-        Calls are charged before, tokens after the request.
+        Calls are charged to the question's budget before the request, tokens after it.
 
         Raises:
             BudgetExhausted: The question's budget is spent.
@@ -112,7 +118,7 @@ class QuestionModels:
             deadline = None if left is None else time.monotonic() + left
             completions = model.complete(sampled, deadline=deadline, on_completion=received.__setitem__)
         except BaseException as error:
-            # completions that arrived are paid for, even if others failed
+            # completions that arrived cost money even if other prompts failed
             self._charge(stage, model.name, list(received.values()))
             if isinstance(error, TimeoutError):
                 raise BudgetExhausted("a language model has not answered in time") from None
@@ -135,11 +141,11 @@ class QuestionModels:
 
 
 def open_models(settings: Settings) -> Models | None:
-    """Open the models that the settings name; return None if they name none.
+    """Open the language models named in the settings; return None if no model is named.
 
     Raises:
         SettingsError: A name or a value is invalid.
-        ModelUnavailable: A library or a file is missing.
+        ModelUnavailable: A library, an API key or a file is missing.
     """
     default = (settings["llm.model"] or "none").strip()
     stages = _stages(settings["llm.stages"] or {})
@@ -148,10 +154,13 @@ def open_models(settings: Settings) -> Models | None:
     if default == "none":
         if settings["llm.replay"] or settings["llm.replay_only"] == "on":
             raise SettingsError(
-                "A replay file needs the language model whose replies it keeps: --llm MODEL (see `kgqa ask --help`)."
+                "--replay needs the name of the language model whose replies are recorded: --llm MODEL "
+                "(see `kgqa ask --help`)."
             )
         if any("model" in table for table in stages.values()):
-            raise SettingsError("llm.stages names a model for one stage, but the others have none. Set llm.model too.")
+            raise SettingsError(
+                "llm.stages names a language model for some stages only. Set llm.model for the other stages."
+            )
         return None
     base = {name: settings[f"llm.{name}"] for name in _SAMPLING}
     base["extra_body"] = base["extra_body"] or {}
@@ -177,7 +186,7 @@ def open_models(settings: Settings) -> Models | None:
 
 
 def _method_sampling(stage: Stage, settings: Settings) -> dict[str, Any]:
-    """Return the method's sampling defaults of a stage: Think-on-Graph explores with a temperature above 0."""
+    """Return the sampling defaults of the method for a stage; Think-on-Graph explores with a temperature above 0."""
     given = settings.origins.get("llm.temperature", "default") != "default"
     exploring = settings["ask.method"] == "tog" and stage in ("filter", "entity")
     return {"temperature": settings["tog.temperature"]} if exploring and not given else {}
@@ -188,7 +197,7 @@ def open_model(name: str, settings: Settings) -> LLM:
 
     Raises:
         SettingsError: The name has none of these forms.
-        ModelUnavailable: A library, a key or a file is missing.
+        ModelUnavailable: A library, an API key or a file is missing.
     """
     kind, _, rest = name.partition(":")
     if kind == "replay" and rest:
@@ -201,7 +210,7 @@ def open_model(name: str, settings: Settings) -> LLM:
     if settings["llm.replay_only"] == "on":
         if settings["llm.replay"] is None:
             raise SettingsError("--replay-only needs the file with recorded replies: --replay FILE.")
-        # the server is not asked, not even for its model's name, and no key is needed
+        # nothing is sent to the server, not even a request for the model's name, and no API key is needed
         called = name.partition("#")[2] or None if kind in ("http", "https") else rest
         return Replay(Path(settings["llm.replay"]), model=None, name=called)
     model = _live(name, kind, rest, settings)
@@ -221,7 +230,7 @@ def _live(name: str, kind: str, rest: str, settings: Settings) -> LLM:
     if kind == "openai":
         key = _key(OPENAI_KEY_VARIABLE)
         if not key:
-            raise ModelUnavailable(f"{name} needs a key. Set the environment variable {OPENAI_KEY_VARIABLE}.")
+            raise ModelUnavailable(f"{name} needs an API key. Set the environment variable {OPENAI_KEY_VARIABLE}.")
         return OpenAIChat(rest, key=key, **limits)
     url, _, model = name.partition("#")
     return OpenAIChat(model or None, url=url, key=_key(KEY_VARIABLE), **limits)
@@ -235,20 +244,22 @@ def _stages(tables: Mapping[str, Any]) -> dict[Stage, Mapping[str, Any]]:
     found: dict[str, Mapping[str, Any]] = {}
     for stage, table in tables.items():
         if stage not in STAGES or not isinstance(table, dict):
-            raise SettingsError(
-                f"Unknown stage {stage!r} in llm.stages; the stages are tables named {', '.join(STAGES)}."
-            )
+            raise SettingsError(f"Unknown stage {stage!r} in llm.stages. Use tables named {', '.join(STAGES)}.")
         for key, value in table.items():
             if key not in ("model", *_SAMPLING) or value is None:
                 raise SettingsError(
-                    f"llm.stages: invalid {stage}.{key} = {value!r}; a stage has model, {', '.join(_SAMPLING)}."
+                    f"llm.stages: invalid {stage}.{key} = {value!r}. The keys of a stage are model, "
+                    f"{', '.join(_SAMPLING)}."
                 )
         found[stage] = {key: check(BY_KEY[f"llm.{key}"], value, f"llm.stages, {stage}") for key, value in table.items()}
     return found  # type: ignore[return-value]
 
 
 def read_prices(file: str | None) -> dict[str, tuple[float, float]]:
-    """Read prices of models, USD per million tokens of prompts and of replies: the packaged table, updated by a file.
+    """Read the prices of language models from the packaged table; prices in `file`, if given, replace those.
+
+    Returns:
+        Map from a model's name to USD per million tokens of prompts and of replies.
 
     Raises:
         SettingsError: The file cannot be read or is not a table of prices.

@@ -1,7 +1,8 @@
-"""Prompt files and their rendering: `prompts/<method>/<name>.j2`, each with a `.json` that describes values and reply.
+"""Prompt files and their rendering.
 
-A template has a block `system` and a block `user`. Values are data: text of one line without control characters.
-Templates are sandboxed, and a missing or surplus value is an error.
+A prompt is a template `prompts/<method>/<name>.j2` with a file `<name>.json` beside it that describes the template's
+values and the reply. The template has a block `system`, a block `user`, or both. Text in values is reduced to one line
+without control characters. Templates run in a sandbox; a missing or unknown value is an error.
 """
 
 from __future__ import annotations
@@ -23,14 +24,23 @@ from kgqa.llm.client import Message, Role
 from kgqa.words import clean
 
 MAX_VALUE_CHARS = 4000
-"""The most characters of one value, such as a question, a path or a name."""
+"""Longer values, such as a question, a path or a name, are cut to this number of characters."""
 MAX_FILE_BYTES = 200_000
 _NAME = re.compile(r"[a-z0-9_-]+/[a-z0-9_-]+\Z")
 
 
 @dataclass(frozen=True)
 class Template:
-    """A prompt file: its purpose, the meaning of its values, an example of them, and the form of the reply."""
+    """A prompt file and its description.
+
+    Attributes:
+        name: `method/name`.
+        about: Purpose of the prompt.
+        values: Meaning of each value that the template takes.
+        reply: Form of the reply.
+        example: Example values.
+        source: Text of the template.
+    """
 
     name: str
     about: str
@@ -41,16 +51,17 @@ class Template:
 
 
 class Prompts:
-    """All prompts; those of a user's folder replace the packaged ones.
+    """The packaged prompts, with those replaced for which the user's folder has a file.
 
     Args:
-        folder: Contains `<method>/<name>.j2` files; if the `.json` beside one is missing, the packaged one is used.
+        folder: The user's folder with files `<method>/<name>.j2`; if the file `<name>.json` is missing there, the
+            packaged description is used.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
         if folder is not None and not folder.is_dir():
-            raise SettingsError(f"There is no folder {folder}. Set llm.prompts to a folder of prompts.")
+            raise SettingsError(f"There is no folder {folder}. Set llm.prompts to a folder with prompt files.")
         self._compiled: dict[str, tuple[Template, Any]] = {}
 
     def names(self) -> list[str]:
@@ -70,12 +81,12 @@ class Prompts:
         """Render the messages of a prompt.
 
         Raises:
-            SettingsError: The prompt does not exist, a value is missing or surplus, or the template fails.
+            SettingsError: The prompt does not exist, a value is missing or unknown, or the template fails.
         """
         template, compiled = self._load(name)
         if wrong := set(values) ^ set(template.values):
             raise SettingsError(
-                f"The prompt {name} takes {sorted(template.values)}; missing or unknown: {sorted(wrong)}."
+                f"The prompt {name} takes the values {sorted(template.values)}; missing or unknown: {sorted(wrong)}."
             )
         given = {key: _plain(value) for key, value in values.items()}
         messages = []
@@ -84,7 +95,7 @@ class Prompts:
             if role in compiled.blocks:
                 try:
                     text = "".join(compiled.blocks[role](compiled.new_context(given))).strip()
-                except Exception as error:  # a template can fail in any way, even by recursion
+                except Exception as error:  # a template can raise any exception, even RecursionError
                     raise SettingsError(f"The prompt {name} cannot be rendered: {error}") from error
                 if text:
                     messages.append(Message(role, text))
@@ -143,7 +154,7 @@ def _environment() -> ImmutableSandboxedEnvironment:
 
 
 def _plain(value: Any) -> Any:
-    """Clean the text of a value, in lists and tables too; numbers and None stay."""
+    """Clean all text in a value, also inside lists and tables; numbers and None stay as they are."""
     if isinstance(value, str):
         return _line(value)
     if isinstance(value, Mapping):

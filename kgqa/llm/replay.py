@@ -1,4 +1,4 @@
-"""A language model with recorded replies: a prompt that was asked once is not asked again."""
+"""A language model with recorded replies: a prompt with a recorded reply is not sent again."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ from kgqa.llm.replay_file import ReplayFile
 from kgqa.words import clean
 
 _TEMPORARY = ("unreachable", "not_recorded")
-"""Failures that have nothing to do with the prompt. They are not recorded, so the prompt is asked again next time."""
+"""Failures that are not caused by the prompt; they are not recorded, and the next run sends the prompt again."""
 _SHOWN = 80
 _LISTED = 20
 
 
 class Replay:
-    """A model whose replies are recorded in a file, or the file alone. Thread-safe; processes may share the file.
+    """A language model whose replies are recorded in a file, or only the recorded replies, without a model.
 
-    The same prompt to the same model with the same sampling and choices always gets the same reply, the first one that
-    was recorded. A prompt that occurs twice in one batch, or that two threads ask at the same time, is asked once. The
-    stage of a prompt makes no difference.
+    Thread-safe; several processes may share the file. The same prompt to the same model with the same sampling and
+    choices always gets the first reply that was recorded, at whatever stage. A prompt that occurs twice in a batch, or
+    that two threads send at the same time, is sent once.
 
     Attributes:
-        name: Name of the model whose replies these are.
+        name: Name of the model whose replies are used.
         path: Path of the file.
     """
 
     def __init__(self, path: Path | str, *, model: LLM | None, name: str | None = None) -> None:
-        """Open the file; with a model, create it if it does not exist.
+        """Open the replay file; if `model` is given, create a missing file.
 
         Args:
             path: The replay file.
-            model: Answers prompts that are not in the file, and is closed with the replay. None: nothing is asked, and
-                the file is only read.
-            name: Whose replies to use. None: those of `model`, or of the only model in the file.
+            model: The model that answers prompts without a recorded reply; `close` closes it too. None: the file is
+                only read, and a prompt without a recorded reply is an error.
+            name: Name of the model whose replies to use; None for the name of `model` or of the only model in the file.
 
         Raises:
             SettingsError: The file is not a replay file, has a newer format, or cannot be written or read.
-            ModelUnavailable: Without a model: the file is missing, is empty, or has replies of several models.
+            ModelUnavailable: `model` is None, and the file is missing, is empty, or has replies of several models.
         """
         self.path = Path(path)
         self._model = model
@@ -68,13 +68,12 @@ class Replay:
     ) -> list[Completion]:
         """Return one completion for each prompt, in order; see `LLM`.
 
-        Every completion is on disk when this returns, except temporary failures; so are those that arrived before
-        another prompt failed.
+        Every completion is written to the file as soon as it arrives, except temporary failures.
 
         Raises:
             TimeoutError: The deadline has passed.
-            ModelUnavailable: There is no model and the file has no reply to one of the prompts; or the file is damaged,
-                full or closed; or the model raised it.
+            ModelUnavailable: Without a model, the file has no reply to one of the prompts; or the file is damaged or
+                closed; or the disk is full; or the model raised this error.
         """
         keys = [reply_key(self.name, prompt) for prompt in prompts]
         missing = dict(zip(keys, prompts))
@@ -93,7 +92,7 @@ class Replay:
                 found |= self._ask(mine, done, deadline)
                 missing = {key: prompt for key, prompt in missing.items() if key not in found}
             for event in others:
-                # afterwards the replies in the file are used, and missing ones are asked here
+                # then the loop reads the replies of the other threads and sends the prompts still without a reply
                 if not event.wait(None if deadline is None else max(deadline - time.monotonic(), 0.0)):
                     raise TimeoutError
         found_in_order = _ordered(keys, found)
@@ -103,18 +102,18 @@ class Replay:
         return found_in_order
 
     def responds(self, seconds: float) -> bool:
-        """Return whether the server of its model, if it has one and needed it so far, replies within `seconds`."""
+        """Return whether the model's server replies within `seconds`; True if no server has been needed so far."""
         responds = getattr(self._model, "responds", None)
         return responds is None or not self._model_used or responds(seconds)
 
     def close(self) -> None:
-        """Close the file and the model; may be called again."""
+        """Close the file and the model; may be called more than once."""
         if self._model is not None:
             self._model.close()
         self._file.close()
 
     def _ask(self, mine: Mapping[str, Prompt], done: threading.Event, deadline: float | None) -> dict[str, Completion]:
-        """Ask the model and record its replies as they arrive; `done` is set at the end, even after an error."""
+        """Send prompts to the model, record the replies as they arrive, and set `done` at the end, even on an error."""
         assert self._model is not None
         self._model_used = True
         names = list(mine)
@@ -140,9 +139,11 @@ class Replay:
         if len(models) == 1:
             return models[0]
         if not models:
-            raise ModelUnavailable(f"{self.path} has no replies yet. Run once with --llm MODEL --replay {self.path}")
+            raise ModelUnavailable(
+                f"{self.path} contains no replies. Record some with --llm MODEL --replay {self.path}"
+            )
         raise ModelUnavailable(
-            f"{self.path} has replies of several models: {_listed(models)}. Choose one: "
+            f"{self.path} has replies of several models: {_listed(models)}. Choose one of them with "
             f"--llm MODEL --replay {self.path} --replay-only"
         )
 
@@ -151,11 +152,11 @@ class Replay:
         text = clean(messages[-1].content) if messages else ""
         shown = text if len(text) <= _SHOWN else f"...{text[-_SHOWN:]}"
         models = self._file.models()
-        others = "" if self.name in models else f" It has replies of: {_listed(models) or 'no model'}."
+        others = "" if self.name in models else f" The file has replies of: {_listed(models) or 'no model'}."
         more = f" (and to {len(missing) - 1} more)" if len(missing) > 1 else ""
         return ModelRefused(
             f"{self.path} has no reply of {clean(self.name)} to this prompt{more}: {shown!r}.{others} Prompts depend "
-            "on the settings: use those of the recording, or record this prompt too by running with --llm MODEL "
+            "on the settings: use the settings of the recording, or record the prompt by running with --llm MODEL "
             f"--replay {self.path} and without --replay-only."
         )
 
@@ -166,9 +167,12 @@ def _listed(models: Sequence[str]) -> str:
 
 
 def reply_key(model: str, prompt: Prompt) -> str:
-    """Return what a reply depends on as 64 hexadecimal digits: the SHA-256 of canonical JSON."""
+    """Return the key of a reply: the SHA-256, in hexadecimal digits, of canonical JSON.
+
+    The JSON contains the model's name, the sampling, the messages and the choices.
+    """
     sampling = prompt.sampling
-    # 0 and 0.0 are the same temperature, but not the same JSON
+    # the temperatures 0 and 0.0 are equal, but their JSON differs
     numbers = [None if value is None else float(value) for value in (sampling.temperature, sampling.top_p)]
     parts = [
         model,
@@ -186,9 +190,9 @@ def _plain(value: Any) -> Any:
 
 
 def _ordered(keys: Sequence[str], found: Mapping[str, Completion]) -> list[Completion]:
-    """Return the completions in order.
+    """Return the completions in the order of `keys`.
 
-    A repeated prompt counts as recorded, because only its first occurrence was asked.
+    Of a prompt that occurs more than once, only the first occurrence was sent; the others are marked as recorded.
     """
     completions: list[Completion] = []
     seen: set[str] = set()

@@ -1,4 +1,4 @@
-"""The SQLite file of recorded replies of language models."""
+"""The replay file: an SQLite file with recorded replies of language models."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _APPLICATION = 0x6B677172
 _BUSY_SECONDS = 30.0
 _AT_ONCE = 500
 _QUERY_SECONDS = 60.0
-"""A query takes milliseconds, unless the file was built to be slow."""
+"""Time limit of a query, which normally takes milliseconds; a hostile file could make a query slow."""
 _STEPS = 1_000
 """Steps of SQLite's virtual machine between two checks of the time limit."""
 _LARGEST_REPLY = 32 << 20
 _LARGEST_BATCH = 256 << 20
-"""Bytes of one stored reply, and of all replies read at once."""
+"""Most bytes of all replies read in one call; `_LARGEST_REPLY` limits a single reply."""
 _MOST_MODELS = 1000
 _LONGEST_NAME = 500
 _LONGEST_SECONDS = 1e7
@@ -43,23 +43,24 @@ _SCHEMA = {
     ("index", "replies_by_model", "replies", _INDEX),
 }
 _SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")
-"""The last bytes of a journal that names another file; SQLite deletes that file after a rollback."""
+"""Last bytes of a journal that contains another file's name; SQLite deletes that other file after a rollback."""
 _FIELDS = tuple(each.name for each in fields(Completion) if each.name != "recorded")
 
 
 class ReplayFile:
-    """Completions by key; an entry never changes. Safe to share among threads and processes.
+    """A file of completions by key. An entry never changes. Threads and processes may share the file.
 
-    A completion that `put` returned is on disk and survives a killed process. A file from somebody else is untrusted
-    data: it is opened only if it has exactly our tables, and everything read from it is checked by type and range.
+    A completion that `put` returned is on disk and is kept if the process is killed. A file from somebody else is
+    untrusted: it is opened only if its tables are exactly those of a replay file, and every value read from it is
+    checked for type and range.
     """
 
     def __init__(self, path: Path, *, write: bool) -> None:
-        """Open the file; for writing, create it if it does not exist.
+        """Open the file; with `write`, create a missing file.
 
         Raises:
             SettingsError: The file is not a replay file, has a newer format, or cannot be written or read.
-            ModelUnavailable: There is no file to read.
+            ModelUnavailable: Without `write`, the file does not exist.
         """
         self._path = path
         self._lock = threading.Lock()
@@ -74,11 +75,11 @@ class ReplayFile:
             raise _unusable(path, error, write) from error
 
     def get(self, keys: Sequence[str], *, deadline: float | None = None) -> dict[str, Completion]:
-        """Return the completions that are recorded.
+        """Return the recorded completions of the keys that have one.
 
         Raises:
-            TimeoutError: The deadline, a time of `time.monotonic()`, has passed.
-            ModelUnavailable: The file is damaged, too large or closed.
+            TimeoutError: The deadline, on the clock of `time.monotonic()`, has passed.
+            ModelUnavailable: The file is damaged or closed, or the replies are too large.
         """
         found: dict[str, Completion] = {}
         size = 0
@@ -90,14 +91,14 @@ class ReplayFile:
                 for key, text in rows:
                     size += len(text)
                     if size > _LARGEST_BATCH:
-                        raise ValueError("its replies are too large")
+                        raise ValueError("the replies are too large")
                     found[key] = _completion(text)
         return found
 
     def put(self, model: str, completions: Mapping[str, Completion]) -> dict[str, Completion]:
-        """Record completions, all or none, and return the ones recorded now.
+        """Record completions, either all or none, and return the completion now in the file for each key.
 
-        If another process was first for a key, its completion is returned.
+        If another process has already recorded a completion for a key, that completion is returned.
 
         Raises:
             ModelUnavailable: The file is damaged or closed, or the disk is full.
@@ -128,11 +129,11 @@ class ReplayFile:
             query = "SELECT DISTINCT model FROM replies ORDER BY model LIMIT ?"
             names = [name for (name,) in connection.execute(query, (_MOST_MODELS,))]
             if not all(isinstance(name, str) and len(name) <= _LONGEST_NAME for name in names):
-                raise ValueError("one of its models has an invalid name")
+                raise ValueError("the name of a model is invalid")
             return names
 
     def close(self) -> None:
-        """Close the file; may be called again."""
+        """Close the file; may be called more than once."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
@@ -142,7 +143,7 @@ class ReplayFile:
     def _used(self, deadline: float | None = None) -> Iterator[sqlite3.Connection]:
         with self._lock:
             if self._connection is None:
-                raise ModelUnavailable(f"{self._path} was closed while a reply was read from it.")
+                raise ModelUnavailable(f"The replay file {self._path} was closed while a reply was being read.")
             self._end = min(time.monotonic() + _QUERY_SECONDS, deadline or math.inf)
             try:
                 yield self._connection
@@ -151,21 +152,21 @@ class ReplayFile:
                     raise TimeoutError from None
                 if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
                     raise ModelUnavailable(
-                        f"No space left on the disk of {self._path} to record replies. Free some space and run again; "
+                        f"The disk of {self._path} is full. Free some space and run the command again; "
                         "the replies recorded so far are intact."
                     ) from error
                 raise ModelUnavailable(
-                    f"{self._path} is damaged: {error}. Move it away and record the replies again."
+                    f"The replay file {self._path} is damaged: {error}. Move it away and record the replies again."
                 ) from error
 
     def _open_to_write(self) -> sqlite3.Connection:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         connection = self._connect(self._path.absolute().as_uri() + "?mode=rwc")
         try:
-            # nothing is written until the file is known to be ours
+            # nothing is written before the file is known to be a replay file or empty
             connection.execute("BEGIN IMMEDIATE")
             is_new = not self._is_ours(connection)
-            # also written to an existing file, so that a read-only one fails now and not after the first request
+            # written to an existing file too, so that a read-only file fails now and not after the first request
             connection.execute(f"PRAGMA application_id = {_APPLICATION}")
             connection.execute(f"PRAGMA user_version = {FORMAT}")
             if is_new:
@@ -187,11 +188,11 @@ class ReplayFile:
             )
         uri = self._path.absolute().as_uri()
         try:
-            # SQLite falls back to "ro" if the file is read-only; requesting "ro" leaves files behind at the end
+            # with "rw", SQLite falls back to reading if the file is read-only; with "ro", it leaves files behind
             return self._checked(self._connect(uri + "?mode=rw"))
         except sqlite3.OperationalError:
-            # in a read-only folder SQLite cannot create the memory that readers in WAL mode share; without a log
-            # beside it the file is complete, and nobody can be writing to it
+            # in a read-only folder SQLite cannot create the shared-memory file of WAL mode; if there is no log file,
+            # the replay file is complete and nobody is writing to it, so it can be opened as immutable
             log = self._path.with_name(self._path.name + "-wal")
             if log.exists() and log.stat().st_size:
                 raise
@@ -201,17 +202,17 @@ class ReplayFile:
         try:
             connection.execute("PRAGMA query_only = ON")
             if not self._is_ours(connection):
-                raise SettingsError(f"{self._path} is empty. Name a recorded replay file.")
+                raise SettingsError(f"{self._path} is empty. Give the path of a replay file with replies.")
         except BaseException:
             connection.close()
             raise
         return connection
 
     def _is_ours(self, connection: sqlite3.Connection) -> bool:
-        """Return False for a file without content and True for a replay file.
+        """Return True for a replay file and False for an empty file.
 
         Raises:
-            SettingsError: The file is something else.
+            SettingsError: The file is neither.
         """
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         (version,) = connection.execute("PRAGMA user_version").fetchone()
@@ -220,7 +221,7 @@ class ReplayFile:
         if application == 0 and version == 0 and not schema:
             return False
         if application != _APPLICATION:
-            raise SettingsError(f"{self._path} is a database, but not a replay file. Name another file.")
+            raise SettingsError(f"{self._path} is an SQLite database, but not a replay file. Name another file.")
         if version > FORMAT:
             raise SettingsError(
                 f"{self._path} was written by a newer version of kgqa (format {version}; this version reads {FORMAT}). "
@@ -228,15 +229,15 @@ class ReplayFile:
             )
         if version < 1 or len(schema) != len(_SCHEMA) or set(schema) != _SCHEMA:
             raise SettingsError(
-                f"The tables of {self._path} are not those of a replay file: it was changed or is damaged. Name "
-                "another file, or move it away and record the replies again."
+                f"{self._path} does not have the tables of a replay file: it was changed or is damaged. Name "
+                "another file, or move this file away and record the replies again."
             )
         return True
 
     def _connect(self, uri: str) -> sqlite3.Connection:
-        """Open a connection that an untrusted file cannot abuse.
+        """Open a connection that is safe for untrusted files.
 
-        Functions in the schema are off, values have a maximum size, and queries a time limit.
+        Functions in the schema are turned off, and the size of values and the time of queries are limited.
         """
         connection = sqlite3.connect(
             uri, uri=True, timeout=_BUSY_SECONDS, check_same_thread=False, isolation_level=None
@@ -249,12 +250,12 @@ class ReplayFile:
 
 
 def _refuse_companions(path: Path) -> None:
-    """Refuse a file whose journal, WAL or shared memory file leads to another file.
+    """Refuse a replay file whose journal, WAL or shared-memory file refers to another file.
 
-    SQLite writes to the files beside a database by their names, and deletes a file that a journal names.
+    SQLite writes to these files wherever a symbolic link leads, and deletes a file whose name is in the journal.
 
     Raises:
-        SettingsError: One of them is not what SQLite itself leaves behind.
+        SettingsError: One of the three is a symbolic link, or the journal contains the name of another file.
     """
     file = path.resolve()
     journal, *others = (file.with_name(file.name + ending) for ending in ("-journal", "-wal", "-shm"))
@@ -264,11 +265,14 @@ def _refuse_companions(path: Path) -> None:
             opened.seek(max(0, journal.stat().st_size - len(_SUPER_JOURNAL)))
             strange = journal if opened.read() == _SUPER_JOURNAL else None
     if strange is not None:
-        raise SettingsError(f"{strange} beside {path} refers to another file. Remove it if it is not yours.")
+        raise SettingsError(
+            f"{strange}, which belongs to the replay file {path}, refers to another file. Remove {strange} if you did "
+            "not create it."
+        )
 
 
 def _switch_to_wal(connection: sqlite3.Connection) -> None:
-    """Switch to WAL mode, which needs exclusive access and does not always wait for it."""
+    """Switch to WAL mode; this needs exclusive access, and SQLite does not always wait for that access by itself."""
     end = time.monotonic() + _BUSY_SECONDS
     while True:
         try:
@@ -284,32 +288,34 @@ def _unusable(path: Path, error: Exception, write: bool) -> SettingsError:
     reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
     if isinstance(error, sqlite3.OperationalError | OSError):
         if write:
-            hint = "Read it with --replay-only, or name a file that you may write to."
+            hint = "Add --replay-only to read it without writing, or name a file that you may write to."
         else:
-            hint = "Copy it and the files beside it to a folder that you may write to."
-        return SettingsError(f"Cannot {'write' if write else 'read'} {path}: {reason}. {hint}")
-    return SettingsError(f"{path} is damaged or not a replay file: {reason}. Name another file, or move it away.")
+            hint = f"Copy {path.name} and the files {path.name}-* to a folder that you may write to."
+        return SettingsError(f"Cannot {'write' if write else 'read'} the replay file {path}: {reason}. {hint}")
+    return SettingsError(
+        f"{path} is damaged or not a replay file: {reason}. Name another file, or move this file away."
+    )
 
 
 def _text(completion: Completion) -> str:
     values = asdict(completion)
-    # ASCII, because a reply may contain half a surrogate pair, which SQLite does not accept as text
+    # ASCII, because a reply may contain an unpaired surrogate, which SQLite does not accept in text
     return json.dumps({name: values[name] for name in _FIELDS})
 
 
 def _completion(text: object) -> Completion:
-    """Read a completion.
+    """Read a completion from its JSON text in the file.
 
     Raises:
         ValueError: The text is not a completion.
     """
     values = load_json(text.encode()) if isinstance(text, str) else None
     if not isinstance(values, dict) or "text" not in values:
-        raise ValueError("one of its entries is not a reply")
+        raise ValueError("an entry is not a reply")
     known = {name: values[name] for name in _FIELDS if name in values}
     for name, value in known.items():
         if not _VALID[name](value):
-            raise ValueError(f"one of its replies has an invalid {name}")
+            raise ValueError(f"a reply has an invalid {name}")
     return Completion(**known, recorded=True)
 
 

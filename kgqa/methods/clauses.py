@@ -1,6 +1,6 @@
-"""Splits a question with several topics into one clause per topic (thesis, section 6.2.1).
+"""Splitting of a question with several topics into one clause per topic (thesis, section 6.2.1).
 
-The paths of each topic are then compared with its own clause only.
+The paths from a topic are then compared only with the clause of that topic.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ LONGEST = 500
 
 
 def clauses_of(view: PromptView, topics: Sequence[Named], resources: Resources, trace: Trace) -> Mapping[Entity, str]:
-    """Ask the model for the clause of each topic; empty if there is only one topic, or no usable reply.
+    """Ask the language model for the clause of each topic; return {} for a single topic and after an unusable reply.
 
     Raises:
-        BudgetExhausted, ModelUnavailable: see `top.answer`.
+        BudgetExhausted: The question's budget is spent.
+        ModelUnavailable: The language model failed.
     """
     if len(topics) < 2 or resources.models is None:
         return {}
@@ -38,7 +39,7 @@ def clauses_of(view: PromptView, topics: Sequence[Named], resources: Resources, 
     )
     clauses = clauses or {}
     trace.event("clauses", clauses=clauses)
-    view.texts.update(clauses.values())  # the model may have guessed a name, which later prompts then contain
+    view.texts.update(clauses.values())  # searched for leaks, because the model may have guessed a topic's name
     return {marks[mark]: clause for mark, clause in clauses.items()}
 
 

@@ -1,7 +1,7 @@
 """Answer composition, the last step of System 1 (thesis, sections 3.3.1 and 4.1).
 
-A model composes the answer from all retained paths and may fall back to its own knowledge. The answer counts as
-grounded in the graph only if every item is an end of a path.
+A language model composes the answer from all retained paths, or answers from its own knowledge. The answer counts as
+grounded in the graph only if every item of it is an end node of a path.
 """
 
 from __future__ import annotations
@@ -25,14 +25,20 @@ from kgqa.words import normalise, relation_words
 
 MOST_PATHS = 12
 MOST_ENTITIES = 20
-"""Entities shown per path; answers are looked up among all of its ends."""
+"""Most entities shown per path; the model's answers are looked up among all end nodes of the path."""
 MOST_TRIPLES = 6
 COUNTED = 1000
 
 
 @dataclass(frozen=True)
 class Retained:
-    """A path, all its ends, and the number of ends shown."""
+    """A path for the answer prompt.
+
+    Attributes:
+        candidate: The path.
+        ends: All end nodes of the path.
+        shown: How many of the end nodes the prompt shows.
+    """
 
     candidate: Candidate
     ends: tuple[Named, ...]
@@ -47,14 +53,20 @@ def compose(
     resources: Resources,
     trace: Trace,
 ) -> Answer:
-    """Let the model compose the answer from the paths kept in all hops.
+    """Let the language model compose the answer from the paths kept in all hops.
 
     Args:
-        empty: an answer without answers, to fill in.
-        candidates: the paths, best first; at most `MOST_PATHS` are shown.
+        graph: The graph.
+        empty: An answer without results, which provides the question, the topics and the notes.
+        candidates: The paths, best first; at most `MOST_PATHS` are shown.
+        view: The question as the language model sees it.
+        resources: The resources of the run.
+        trace: Records the composition.
 
     Raises:
-        BudgetExhausted, ModelUnavailable, StoreError: see `top.answer`.
+        BudgetExhausted: The question's budget is spent.
+        ModelUnavailable: The language model failed.
+        StoreError: The graph failed.
     """
     assert resources.models is not None
     retained = _retained(graph, candidates, empty, trace)[:MOST_PATHS]
@@ -62,7 +74,7 @@ def compose(
     if replied is None:
         return replace(empty, reason=UNREADABLE)
     if not replied:
-        return replace(empty, reason="The language model found no answer in the paths and knew none itself.")
+        return replace(empty, reason="The language model found no answer in the paths, and knew no answer itself.")
     found = _resolved(replied, retained)
     trace.event("composed", said=list(replied)[:50], resolved=found is not None)
     if found is None:
@@ -76,13 +88,13 @@ def compose(
             notes=(*empty.notes, "Answered from the language model's own knowledge, not from the graph."),
         )
     wanted = {item.value for item in found}
-    # paths to most of the answers first; among equals, those with the fewest other ends
+    # the path to most of the answers first; if several, the path with the fewest other end nodes
     fittest = sorted(retained, key=lambda each: (-len(wanted & {item.value for item in each.ends}), len(each.ends)))
     return answer_of_entities(graph, empty, found, (each.candidate for each in fittest), trace)
 
 
 def _retained(graph: KnowledgeGraph, candidates: Sequence[Candidate], empty: Answer, trace: Trace) -> list[Retained]:
-    """Return the candidates that have ends, with these ends."""
+    """Return the candidates whose paths have end nodes other than the question's topics."""
     every = graph.map(
         lambda each: graph.ends(each.path, joins=each.joins, restricted=each.restricted, limit=COUNTED),
         candidates,
@@ -106,7 +118,7 @@ def _retained(graph: KnowledgeGraph, candidates: Sequence[Candidate], empty: Ans
 def _ask(
     graph: KnowledgeGraph, retained: Sequence[Retained], view: PromptView, resources: Resources, trace: Trace
 ) -> tuple[int | str, ...] | None:
-    """Return the model's answers: entities by their number from 0, or names; None if the reply is unreadable."""
+    """Return the model's answers, each an entity's number (from 0) or a name; None if the reply is unreadable."""
     assert resources.models is not None
     paths = []
     for each in retained:
@@ -128,7 +140,7 @@ def _ask(
 
 
 def _triples(graph: KnowledgeGraph, candidate: Candidate, view: PromptView) -> list[str]:
-    """Return a few of the path's triples, in words."""
+    """Return some triples along the path, in words."""
     try:
         walks = graph.walks_along(
             candidate.path,
@@ -153,12 +165,12 @@ def _triples(graph: KnowledgeGraph, candidate: Candidate, view: PromptView) -> l
 
 
 def _numbered(retained: Sequence[Retained]) -> list[Named]:
-    """Return the entities in the order of their numbers in the prompt."""
+    """Return the entities that the prompt numbers, in order."""
     return [item for each in retained for item in each.ends[: each.shown]]
 
 
 def _resolved(replied: Sequence[int | str], retained: Sequence[Retained]) -> tuple[Named, ...] | None:
-    """Return the ends that the answers name; None if one of the answers is not the end of any path."""
+    """Return the end nodes that the answers name; None if an answer names no end node, or several."""
     numbered = _numbered(retained)
     by_name: dict[str, list[Named]] = {}
     for each in retained:
@@ -171,6 +183,6 @@ def _resolved(replied: Sequence[int | str], retained: Sequence[Retained]) -> tup
             continue
         same = {item.value: item for item in by_name.get(normalise(answer), ())}
         if len(same) != 1:
-            return None  # unknown, or ambiguous
+            return None  # the name is unknown or ambiguous
         found |= same
     return tuple(found.values())

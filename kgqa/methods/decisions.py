@@ -1,4 +1,4 @@
-"""Decides after each hop which path is best and whether the search can stop."""
+"""The decisions after each hop: which path is best, and whether the search can stop."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from kgqa.settings import Settings
 from kgqa.trace import Trace
 
 Ranked = list[tuple[Candidate, float | None]]
-"""Paths, best first, with their scores; None if a language model compared them."""
+"""Paths with their scores, best first; the score is None if a language model compared the paths."""
 ALTERNATIVES = 4
-"""Joins of a path with another topic's paths that a language model can choose from."""
+"""Most joins of one path with paths of another topic, from which a language model chooses."""
 COMPARED = 10
-"""Joined paths that a language model compares."""
+"""Most joined paths that a language model compares."""
 ENDS = 2000
 
 
 class Decisions:
-    """The decisions of one question. The ranking after the last hop is kept."""
+    """The decisions for one question."""
 
     def __init__(
         self,
@@ -46,22 +46,22 @@ class Decisions:
         self._last: tuple[HopResult | None, Ranked] = (None, [])
         self._ends_before: frozenset[Value] | None = None
         self.reached: list[HopResult] = []
-        """All finished hops, also if the budget ended the search."""
+        """The finished hops, up to the end of the search or of the question's budget."""
 
     def ranked_after(self, hops: Sequence[HopResult]) -> Ranked:
-        """Rank the paths that may answer, best first; joined paths come before the others."""
+        """Rank the paths that may be the answer, best first; paths joined with other topics come first."""
         if not hops or self._last[0] is not hops[-1]:
             ranked = self._by_model(hops) if self._ranking.by_model else self._by_score(hops)
             self._last = (hops[-1] if hops else None, ranked)
         return self._last[1]
 
     def enough(self, hops: Sequence[HopResult]) -> bool:
-        """Whether the search can stop after these hops."""
+        """Return whether the search can stop after the hops in `hops`."""
         self.reached = list(hops)
         settings = self._settings
         if settings["explore.lengths"] == "deepest":
             return False
-        # an answer composed from all hops needs all of them
+        # an answer that is composed from the paths of all hops needs the later hops too
         composed = settings["ask.compose"] == "composed" and self._ranking.by_model
         if settings["explore.combine"] == "intersect" and not composed and self._all_meet(self.ranked_after(hops)):
             return True
@@ -70,7 +70,7 @@ class Decisions:
         return settings["explore.stop"] == "accepted" and self._accepted(self.ranked_after(hops))
 
     def retained(self, hops: Sequence[HopResult]) -> list[Candidate]:
-        """Return the paths to compose an answer from: joined paths, then kept paths, last hop first."""
+        """Return the paths from which to compose an answer: joined paths, then the kept paths, last hop first."""
         joined = self._joined(hops)[:COMPARED] if self._joins(hops) else []
         return list(dict.fromkeys([*joined, *(c for hop in reversed(hops) for c in hop.kept)]))
 
@@ -84,7 +84,7 @@ class Decisions:
         alone: Ranked = list(ranking.best_first([candidate for hop in hops for candidate in hop.kept]))
         if not self._joins(hops):
             return alone
-        # the other topics prune better than any score, so all paths that passed a prefilter may be joined
+        # meeting another topic is stronger evidence than a score, so all paths after the prefilter may be joined
         every = ranking.best_first([candidate for hop in hops for candidate in hop.shortlist])
         joined = join_topics(
             [candidate for candidate, _ in every], self._near(hops), finder=self._join_finder, trace=self._trace
@@ -106,7 +106,7 @@ class Decisions:
         return [(candidate, None) for candidate in pool]
 
     def _joined(self, hops: Sequence[HopResult]) -> list[Candidate]:
-        """Join paths of several topics, with up to `ALTERNATIVES` joins each; kept paths come first."""
+        """Join paths of several topics, with at most `ALTERNATIVES` joins per path; kept paths come first."""
         others = self._ranking.best_first([candidate for hop in hops for candidate in hop.shortlist])
         kept = [candidate for hop in reversed(hops) for candidate in hop.kept]
         every = list({(c.path, c.restricted): c for c in [*kept, *(c for c, _ in others)]}.values())
@@ -118,16 +118,15 @@ class Decisions:
         return len(self._topics) > 1 and bool(hops) and self._settings["explore.combine"] == "intersect"
 
     def _near(self, hops: Sequence[HopResult]) -> dict[Entity, list[Candidate]]:
-        """Return each topic's paths of one logical hop, best first."""
+        """Return each topic's paths of one hop, best first; a mediator does not count as a hop."""
         near = self._ranking.best_first([candidate for candidate in hops[0].pool if len(candidate.hops) == 1])
         topics = [topic.value for topic in self._topics if isinstance(topic.value, Entity)]
         return {topic: [c for c, _ in near if c.path.topic == topic] for topic in topics}
 
     def _all_meet(self, ranked: Ranked) -> bool:
-        """Whether the best path meets paths from all other topics; a language model must also accept it.
+        """Return whether the best path meets paths from all other topics and is accepted by the language model, if any.
 
-        The search then stops: what two topics agree on says more about the depth than the wording (requiring the
-        announced number of hops as well costs 2 points on CWQ).
+        The number of hops that the wording announces is not required: that costs 2 points on CWQ.
         """
         if len(self._topics) < 2 or not ranked or len(ranked[0][0].joins) < len(self._topics) - 1:
             return False
@@ -137,9 +136,9 @@ class Decisions:
         return True
 
     def _accepted(self, ranked: Ranked) -> bool:
-        """Whether the best path so far is accepted as an answer.
+        """Return whether the best path so far is accepted as an answer.
 
-        If it was accepted by its score, it must also have the number of hops that the wording announces.
+        Without a language model, the path must also have as many hops as the wording announces.
         """
         if not ranked or (not self._ranking.by_model and len(ranked[0][0].hops) < self._cues.hops):
             return False
@@ -150,7 +149,7 @@ class Decisions:
         return True
 
     def _converged(self, ranked: Ranked) -> bool:
-        """Whether the best path has the same ends as the best one hop before, or as the second best.
+        """Return whether the best path has the same end nodes as the second best one, or as the best one a hop before.
 
         See the thesis, section 6.2.3.
         """

@@ -1,4 +1,4 @@
-"""Baselines without a graph: the model answers directly (`io`) or after thinking step by step (`cot`)."""
+"""Baselines without a graph: the language model answers directly (`io`) or after thinking step by step (`cot`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def answer_io(
     topics: Sequence[Named] = (),
     names: Mapping[Value, Sequence[str]] = {},
 ) -> Answer:
-    """Answer from the model's memory. Arguments and errors are those of `top.answer`; topics are not used."""
+    """Answer from the language model's memory; arguments and errors as in `top.answer`, without use of the topics."""
     return recalled(question, "io", resources, trace)
 
 
@@ -34,12 +34,12 @@ def answer_cot(
     topics: Sequence[Named] = (),
     names: Mapping[Value, Sequence[str]] = {},
 ) -> Answer:
-    """Answer from the model's memory, thinking step by step. Arguments and errors are those of `top.answer`."""
+    """Answer from the language model's memory after thinking step by step; arguments and errors as in `top.answer`."""
     return recalled(question, "cot", resources, trace)
 
 
 def recalled(question: Question, prompt: str, resources: Resources, trace: Trace) -> Answer:
-    """Answer from the model's memory, with a prompt of `prompts/direct`."""
+    """Answer from the language model's memory; `prompt` is the name of a prompt in `prompts/direct`."""
     assert resources.models is not None
     messages = resources.prompts.render(f"direct/{prompt}", question=question.text)
     models = resources.models.for_question(trace)

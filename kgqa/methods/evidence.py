@@ -1,4 +1,4 @@
-"""Collects the evidence of an answer: its path in words, and some walks along it with named nodes."""
+"""The evidence of an answer: the relation path in words, and some walks along the path with the names of the nodes."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from kgqa.words import arrow_words
 MAX_ENDS = 20
 MAX_WALKS_PER_END = 3
 SECONDS = 5.0
-"""Time limit of the query for walks. The answer holds without them."""
+"""Time limit of the query for walks; an answer is valid without walks."""
 
 
 def gather_evidence(
     graph: KnowledgeGraph, candidate: Candidate, score: float | None, ends: Sequence[Value], trace: Trace
 ) -> tuple[Evidence, ...]:
-    """Find walks to the first ends of a path, and walks of each joined path to where they meet.
+    """Find walks along a path to its first end nodes, and along each joined path to the node where the two meet.
 
-    There are no walks, and the trace says so, if finding them takes too long or the server rejects the query.
+    If the query for walks takes too long or the server rejects it, there are no walks, and the trace records this.
 
     Returns:
         The evidence of the path, then of each joined path.
@@ -43,20 +43,20 @@ def _walks(
     path: RelationPath,
     ends: Sequence[Value],
     trace: Trace,
-    most: int,
+    per_end: int,
     **conditions: Any,
 ) -> list[tuple[Value, ...]]:
     try:
         every = graph.walks_along(path, ends=ends[:MAX_ENDS], limit=20 * MAX_ENDS, timeout=SECONDS, **conditions)
     except (StoreTimeout, QueryRejected, BudgetExhausted) as error:
-        # some servers return values that they reject in a query, such as xsd:time on Virtuoso
+        # a server may reject a query with a value that the server itself returned, such as xsd:time on Virtuoso
         trace.event("no_walks", error=str(error))
         return []
     walks: list[tuple[Value, ...]] = []
     seen: dict[Value, int] = {}
     for walk in every:
         seen[walk[-1]] = seen.get(walk[-1], 0) + 1
-        if seen[walk[-1]] <= most:
+        if seen[walk[-1]] <= per_end:
             walks.append(walk)
     return walks
 

@@ -1,4 +1,4 @@
-"""Turns chosen paths or entities into grounded answers: runs the exported query, and classifies it by a second run."""
+"""Building of answers grounded in the graph: runs the exported query twice, and classifies it by the results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DEFECT = "The exported query returned a different result when it was run again."
 
 
 def _by_name(item: Named) -> tuple[str, str, str]:
-    # the value breaks ties, so that the order does not depend on the engine
+    # entities with equal names and ids are sorted by value, because the engine's order may change
     return item.name.casefold(), item.id, str(item.value)
 
 
@@ -29,17 +29,23 @@ def answer_of_path(
     *,
     chosen: Collection[Value] = (),
 ) -> Answer | None:
-    """Read the ends of a path as an answer.
+    """Build the answer that consists of the end nodes of a path.
 
     Args:
-        chosen: the ends to show walks to; empty for the first ends.
+        graph: The graph.
+        candidate: The path.
+        score: The score of the path; None if a language model chose the path.
+        topics: The topics of the question.
+        trace: Records the answer.
+        chosen: The end nodes to which walks are shown; empty for the first end nodes.
 
     Returns:
-        An answer whose question, method and topics the caller fills in; None if the path has no ends except other
-        topics of the question.
+        An answer in which the caller fills in question, method and topics; None if the path has no end nodes except
+        other topics of the question.
 
     Raises:
-        AnswerInQuery: the query contains an answer, a bug in kgqa. StoreError: the graph failed.
+        AnswerInQuery: The query contains an answer, which is a bug in kgqa.
+        StoreError: The graph failed.
     """
     sparql = graph.answer_query(candidate.path, joins=candidate.joins, restricted=dict(candidate.restricted))
     first, again = graph.map(graph.run_exported, [sparql, sparql])
@@ -71,16 +77,21 @@ def answer_of_path(
 def answer_of_entities(
     graph: KnowledgeGraph, empty: Answer, chosen: Sequence[Named], candidates: Iterable[Candidate], trace: Trace
 ) -> Answer:
-    """Build an answer of entities that a model chose among the ends of paths.
+    """Build an answer from entities that a language model chose among the end nodes of paths.
 
-    Its query is that of the first path that leads to all of them; it returns these entities and possibly others.
+    The answer's query is that of the first path that leads to all chosen entities; the query may return further
+    entities.
 
     Args:
-        empty: an answer without answers, to fill in.
-        candidates: paths that may lead to all of them, best first.
+        graph: The graph.
+        empty: An answer without results, which provides the question, the method, the topics and the notes.
+        chosen: The entities.
+        candidates: Paths that may lead to the entities, best first.
+        trace: Records the answer.
 
     Raises:
-        AnswerInQuery: the query contains an answer, a bug in kgqa. StoreError: the graph failed.
+        AnswerInQuery: The query contains an answer, which is a bug in kgqa.
+        StoreError: The graph failed.
     """
     wanted = {item.value for item in chosen}
     answers = tuple(sorted(chosen, key=_by_name))
@@ -106,7 +117,7 @@ def answer_of_entities(
         if read is not None and every & missing:
             missing -= every
             evidence += read.paths
-    note = "No single path leads to all of these answers, so there is no query that returns them."
+    note = "No single path leads to all of these answers, so no query is given."
     return replace(
         empty,
         status="answered",

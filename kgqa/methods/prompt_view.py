@@ -1,6 +1,7 @@
-"""Renders what a language model sees of one question: the masked question, paths in words, and their ends.
+"""The texts of one question that a language model sees: the masked question, paths in words, and their end nodes.
 
-All texts from the graph reach prompts through this module, which masks topics and counts leaks (thesis, section 3.4).
+All texts from the graph that enter prompts pass through this module. It masks the topics, and counts the texts that
+still contain a topic's name (thesis, section 3.4).
 """
 
 from __future__ import annotations
@@ -16,17 +17,17 @@ from kgqa.trace import Trace
 from kgqa.words import grouped_steps, published_words, relation_words
 
 MOST_ENDS = 10
-"""Entities shown at the end of a path (thesis, section 4.2)."""
+"""Most entities shown at the end of a path (thesis, section 4.2)."""
 COUNTED = 1000
-"""Maximum number of ends that are counted."""
+"""Most end nodes of a path that are counted."""
 
 
 class PromptView:
     """One question as a language model sees it.
 
     Attributes:
-        question: the question, with its topics masked if the settings say so.
-        texts: all texts from the graph shown so far, to search for leaks.
+        question: The question; the topics are masked unless the setting `llm.mask` is "none".
+        texts: All texts shown to the model so far, to be searched for names of masked topics.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class PromptView:
         self._marks: dict[Entity, str] = {}
         self.question = text
         if self.masks:
-            # an id that contains the name would leak it
+            # an id that contains the topic's name must not be shown
             ids = {e: id_ for e, id_ in entities.items() if not leaks([id_], self._names)} if style == "id" else {}
             self._marks = {**placeholders(entities), **ids}
             self.question = mask(text, self._named, style=style, ids=ids).text
@@ -62,22 +63,22 @@ class PromptView:
         self.texts: set[str] = {self.question}
 
     def topic(self, entity: Entity) -> str:
-        """Return the placeholder, id or name of a topic."""
+        """Return the text shown for a topic: a placeholder, an id, or the name."""
         if entity in self._marks:
             return self._marks[entity]
         return next((topic.name for topic in self._topics if topic.value == entity), entity.iri)
 
     def name(self, value: Value, name: str) -> str:
-        """Return the name to show for a value: a topic's placeholder, or the name with topics masked."""
+        """Return the text shown for a value: a placeholder for a topic, else the name, in which topics are masked."""
         if isinstance(value, Entity) and value in self._marks:
             return self._marks[value]
         if not self.masks:
             return name
-        # mask topics inside other names: namesakes, titles, sequels
+        # the name of another entity may contain a topic's name, as the title of a sequel does
         return mask(name, self._named, style="placeholder").text if leaks([name], self._names) else name
 
     def elements(self, candidate: Candidate) -> tuple[str, ...]:
-        """Return a path as texts: the topic, each hop, then each path it must meet."""
+        """Return a path as texts: the topic, each hop, and each path of another topic that the path meets."""
         found = self._elements.get(candidate)
         if found is None:
             hops = self._hops(candidate.path)
@@ -104,7 +105,7 @@ class PromptView:
         )
 
     def ends(self, candidate: Candidate) -> str:
-        """Return some names of a path's ends, and how many more there are."""
+        """Return the names of some end nodes of a path, and the number of further end nodes, as one text."""
         text = self._ends.get(candidate)
         if text is None:
             self._ends[candidate] = text = self._ends_text(candidate)
@@ -130,5 +131,5 @@ class PromptView:
         return f"{names}; and {len(values) - MOST_ENDS} others" if len(values) > MOST_ENDS else names
 
     def leaked(self) -> int:
-        """Count the texts shown so far that contain the name of a masked topic."""
+        """Return how many of the texts shown so far contain the name of a masked topic."""
         return len(leaks(sorted(self.texts), self._names)) if self.masks else 0

@@ -1,4 +1,4 @@
-"""Assembles the ranking of one question from the settings: prefilter, tournament, chooser, final comparison."""
+"""The ranking of the paths of one question, as selected in the settings: prefilter, chooser and tournament."""
 
 from __future__ import annotations
 
@@ -35,10 +35,12 @@ class Ranking:
     """Ranks the paths of one question.
 
     Args:
-        asked: the question without its topics' mentions.
-        cues: what the wording suggests about the path.
-        view: the question as a language model sees it; None if no language model decides.
-        clauses: the text to compare each topic's paths with, if not the whole question.
+        asked: The question without the mentions of its topics.
+        cues: Cues in the question's wording about the path.
+        resources: The resources of the run.
+        trace: Records the tournaments.
+        view: The question as a language model sees it; None if no language model decides.
+        clauses: For each topic the text to compare its paths with; empty to compare with the whole question.
     """
 
     def __init__(
@@ -59,7 +61,10 @@ class Ranking:
         self._random = settings["rank.chooser"] == "random"
         trained = settings["rank.chooser"] == "trained" or settings["rank.prefilter"] == "trained"
         if trained and resources.ranker is None:
-            raise SettingsError("A trained ranker needs --ranker FILE. Create the file with `kgqa rank train`.")
+            raise SettingsError(
+                "The value `trained` of rank.chooser or rank.prefilter needs --ranker FILE. Create the file with "
+                "`kgqa rank train`."
+            )
         self._similarity = similarity_of(resources.encoder)
         self._trained = resources.ranker
         use_trained = settings["rank.chooser"] == "trained"
@@ -90,7 +95,7 @@ class Ranking:
 
     @cached_property
     def scores(self) -> PathScores:
-        """The scores of paths. Created on demand, because a language model seldom needs them."""
+        """The scores of paths; created when needed, because a ranking by a language model rarely uses scores."""
         settings = self._settings
         return PathScores(
             self._asked,
@@ -106,17 +111,17 @@ class Ranking:
 
     @property
     def by_model(self) -> bool:
-        """Whether a language model decides."""
+        """Whether a language model compares the paths."""
         return self._view is not None
 
     @property
     def question(self) -> str:
-        """The question as the chooser sees it."""
+        """The text of the question that the chooser compares paths with."""
         return self._asked if self._view is None else self._view.question
 
     def _voting(self, chooser: Chooser) -> CachingChooser:
         votes = self._settings["rank.votes"]
-        # with one vote, Voting draws the order of a pair, so that a position bias does not favour earlier candidates
+        # with one vote, VotingChooser only draws the order of each pair, which a model that favours a position needs
         return CachingChooser(VotingChooser(chooser, votes) if votes > 1 or self._view is not None else chooser)
 
     def _chooser(self, use_trained: bool, resources: Resources) -> Chooser:
@@ -148,7 +153,10 @@ class Ranking:
         )
 
     def tournament(self, pool: Sequence[Candidate]) -> list[Candidate]:
-        """Return the winners of a hop, best first. With clauses, each topic has a tournament, and winners alternate."""
+        """Return the winners of a hop, best first.
+
+        With clauses there is one tournament per topic, and the result alternates between the topics' winners.
+        """
         if not self._clauses:
             return self._play(self.question, pool, self._memo)
         winners = [
@@ -158,7 +166,7 @@ class Ranking:
         return [each for place in zip_longest(*winners) for each in place if each is not None]
 
     def compare_finalists(self, pool: Sequence[Candidate]) -> list[Candidate]:
-        """Compare the remaining paths once more, together with their ends; best first."""
+        """Compare the remaining paths, now shown with their end nodes; return them best first."""
         return self._play(self.question, pool, self._last_word) if len(pool) > 1 else list(pool)
 
     def _play(self, question: str, pool: Sequence[Candidate], memo: CachingChooser) -> list[Candidate]:
@@ -177,7 +185,7 @@ class Ranking:
         return self._memo
 
     def best_first(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, float]]:
-        """Sort distinct paths of any length by score, best first."""
+        """Return the distinct candidates with their scores, best first; paths of different lengths are comparable."""
         distinct = list({(c.path, c.joins, c.restricted): c for c in candidates}.values())
         values = self.chooser.score(self._asked, distinct) if self._random else self.scores.complete(distinct)
         return sorted(zip(distinct, map(float, values)), key=lambda pair: -pair[1])
@@ -191,9 +199,9 @@ class Ranking:
         return "" if name in CHOOSERS else f"the chooser {name}"
 
     def accepts(self, candidate: Candidate, score: float | None) -> bool:
-        """Whether a path is accepted as an answer, by the language model or by its score.
+        """Return whether a path is accepted as an answer, by the language model or by its score.
 
-        A joined path needs no minimum score: that the topics meet is better evidence than its words.
+        A path that meets paths of other topics needs no minimum score, because meeting them is strong evidence.
         """
         if self.accepted_by:
             return self._last_word.accept(self.question, [[candidate]]) == ["yes"]

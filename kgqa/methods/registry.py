@@ -1,4 +1,4 @@
-"""Finds methods by name: kgqa's own, and those of other packages (entry point `kgqa.methods`)."""
+"""The methods by name: those of kgqa, and those of other packages with an entry point `kgqa.methods`."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from kgqa.trace import BudgetExhausted
 class Method:
     """A question answering method.
 
-    `answer` is called as `(question, *, resources, trace, topics, names)`; an exception becomes a failed answer.
-    `topics`: whether the topics must be linked first. `model`: whether it needs a language model.
+    Attributes:
+        answer: Called as `(question, *, resources, trace, topics, names)`; an exception becomes a failed answer.
+        topics: Whether the method needs the topic entities of the question.
+        model: Whether the method needs a language model.
     """
 
     answer: Callable[..., Answer]
@@ -38,16 +40,19 @@ _OURS: dict[str, tuple[str, str, bool, bool]] = {
 
 
 def method_names() -> list[str]:
-    """List all method names, kgqa's own first."""
+    """List the names of all methods; those of kgqa come first."""
     return list(dict.fromkeys([*_OURS, *plugin_names("method")]))
 
 
 @lru_cache(32)
 def method(name: str) -> Method:
-    """Return a method by name. An entry point is a `Method`, or a function that needs topics and no model.
+    """Return a method by name.
+
+    An entry point of another package is a `Method`, or a function, which becomes a method that needs topics and no
+    language model.
 
     Raises:
-        SettingsError: there is no such method, or its package fails.
+        SettingsError: There is no such method, or the package of the method cannot be imported.
     """
     if name in _OURS:
         module, function, topics, model = _OURS[name]
@@ -60,7 +65,7 @@ def method(name: str) -> Method:
 
 
 def _contained(name: str, answer: Callable[..., Answer]) -> Callable[..., Answer]:
-    """Wrap a method of another package, so that its bugs fail one question only."""
+    """Wrap a method of another package, so that an exception in it fails only the current question."""
 
     def guarded(*arguments: Any, **options: Any) -> Answer:
         try:

@@ -14,19 +14,19 @@ from kgqa.settings import Settings
 
 @dataclass(frozen=True)
 class Resources:
-    """Graph, embeddings, language models and settings of a run. Frozen and thread-safe."""
+    """The graph, embedding model, language models and settings of a run. Immutable and thread-safe."""
 
     graph: KnowledgeGraph
     encoder: CachedEncoder | None
     settings: Settings
     ranker: Scorer | None = None
-    """A trained ranker, if the settings name one."""
+    """The trained ranker; None if the settings name no ranker."""
     models: Models | None = None
-    """Language models, if the settings name any."""
+    """The language models; None if the settings name no model."""
     prompts: Prompts = field(default_factory=Prompts)
 
     def silent(self, seconds: float) -> list[str]:
-        """List the servers that do not reply within some seconds, by URL or model name."""
+        """List the servers that send no reply within `seconds`, each by its URL or the name of its model."""
         responds = getattr(self.graph.store, "responds", None)
         gone = [self.graph.store.location] if responds is not None and not responds(seconds) else []
         if self.encoder is not None and not self.encoder.responds(seconds):

@@ -1,4 +1,4 @@
-"""Scores paths for one question without a language model: similarity, alignment of words and hops, depth."""
+"""Scores of paths without a language model: similarity to the question, alignment of hops with words, and depth."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.lexical import bm25
 
 ONE_HOP = 0.3
-"""Factor of the alignment's weight if the wording announces one hop."""
+"""Factor on the weight of the alignment if the wording announces only one hop."""
 UNKNOWN_TYPE = 0.25
-"""Type similarity that counts as neutral, also for unknown types: the usual similarity of unrelated types."""
+"""The usual similarity of unrelated types; it is subtracted from similarities, and unknown types count as 0."""
 PROMISE = 0.075
-"""Penalty of a partial path against an equally similar complete path. Without it, short paths push complete ones out of
-a narrow beam (PathQuestion-3 with a beam of 3: 72 instead of 83)."""
+"""Penalty for paths scored as the beginning of an answer. Without the penalty, short paths displace complete paths in a
+narrow beam (PathQuestion-3 with a beam of 3: 72 instead of 83)."""
 PLAIN = 0.2
-"""Extra penalty per hop beyond the first if the wording leaves no room for a second hop."""
+"""Additional penalty per hop after the first if the question has no words for a second hop."""
 AGAINST = 0.02
-"""Penalty per reversed step, because the relation's words mean the opposite: `children` backwards is a parent."""
+"""Penalty per step against a relation's direction, where its words mislead: `children` backwards leads to a parent."""
 Scores = np.ndarray[Any, np.dtype[np.float64]]
 """float64 of shape (n,)."""
 Similarity = Callable[[str, Sequence[Candidate]], Scores]
@@ -34,9 +34,11 @@ Similarity = Callable[[str, Sequence[Candidate]], Scores]
 class ScoreWeights:
     """Weights of the parts of a score.
 
-    `alignment`: weight of the alignment; the rest is the similarity of the whole path. `deeper`, `shallower`: penalty
-    per hop more or less than the wording announces. `answer_type`: weight of the similarity between the expected
-    answer type and the type of the path's ends.
+    Attributes:
+        alignment: Weight of the alignment, 0 to 1; the similarity of the whole path has the weight 1 - `alignment`.
+        deeper: Penalty for each hop more than the wording announces.
+        shallower: Penalty for each hop less than the wording announces.
+        answer_type: Weight of the similarity between the expected type of answer and the type of the path's end nodes.
     """
 
     alignment: float = 0.4
@@ -46,12 +48,14 @@ class ScoreWeights:
 
 
 class PathScores:
-    """Computes the scores of paths for one question, comparable across lengths.
+    """The scores of paths for one question; paths of different lengths are comparable.
 
     Args:
-        asked: the question without its topics' mentions.
-        cues: what the wording suggests about the path.
-        similarity: similarity of the question to whole paths; None for cosine, or BM25 without an encoder.
+        asked: The question without the mentions of its topics.
+        cues: Cues in the question's wording about the path.
+        encoder: The embedding model; None if there is none.
+        weights: Weights of the parts of a score.
+        similarity: Similarity of the question to whole paths; None for the cosine, or for BM25 without an encoder.
     """
 
     def __init__(
@@ -76,14 +80,14 @@ class PathScores:
             else None
         )
         self._aligner: HopAligner | None = None
-        # with one hop there is little to align
+        # the alignment tells little about paths of one hop
         self._share = min(weights.alignment, 1.0) * (1.0 if cues.hops > 1 else ONE_HOP)
         if encoder is not None and cues.words and self._share:
             self._aligner = HopAligner(cues.words, encode_questions=encoder.encode_questions, encode=encoder.encode)
 
     @property
     def uses_kinds(self) -> bool:
-        """Whether scores depend on the type of a path's ends."""
+        """Whether scores depend on the type of a path's end nodes."""
         return self._asked_for is not None
 
     def complete(self, candidates: Sequence[Candidate]) -> Scores:
@@ -91,7 +95,7 @@ class PathScores:
         return self._complete(candidates, self._similar(candidates))
 
     def promising(self, candidates: Sequence[Candidate]) -> Scores:
-        """Score each path as a complete answer or as the beginning of one."""
+        """Score each path as a complete answer or as the beginning of an answer, whichever is higher."""
         similar = self._similar(candidates)
         complete = self._complete(candidates, similar)
         if self._aligner is None:
@@ -114,7 +118,7 @@ class PathScores:
         return self._similarity(self._asked, candidates) - AGAINST * self._against(candidates)
 
     def _fitting(self, candidates: Sequence[Candidate]) -> Scores:
-        """Return the similarity of each path's end type to the expected answer type, minus `UNKNOWN_TYPE`."""
+        """Return the similarity of each path's type of end nodes to the expected type, minus `UNKNOWN_TYPE`."""
         found = np.zeros(len(candidates))
         if self._asked_for is None or self._encoder is None:
             return found
@@ -134,7 +138,7 @@ class PathScores:
 
 
 def similarity_of(encoder: CachedEncoder | None) -> Similarity:
-    """Return cosine similarity of embeddings of question and path, or BM25 relative to the best without an encoder."""
+    """Return a function for the cosine between question and path; without an encoder, for BM25 scaled to 0 to 1."""
 
     def cosine(question: str, candidates: Sequence[Candidate]) -> Scores:
         if not candidates:

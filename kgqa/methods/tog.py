@@ -1,8 +1,8 @@
 """Think-on-Graph (Sun et al. 2024), the baseline: a beam search over entities.
 
-In each hop the model scores the relations of each entity, then the neighbours of each relation; the score of a
-neighbour is the product of both. If there are 20 neighbours or more, some are sampled. After each hop the model decides
-whether the triples found suffice. Paths are never compared as a whole.
+In each hop the language model scores the relations of each entity, then the neighbours by each relation; the product of
+both is the score of a neighbour. Of 20 or more neighbours, only a sample is scored. After each hop the model decides
+whether the triples found are enough to answer. Whole paths are never compared.
 """
 
 from __future__ import annotations
@@ -41,21 +41,27 @@ from kgqa.words import hop_words, normalise, relation_words
 
 METHOD = "tog"
 MANY = 20
-"""Number of neighbours from which on they are sampled."""
+"""With this number of neighbours or more, only a sample of the neighbours is scored."""
 LISTED = 1000
-"""Maximum number of neighbours that are fetched."""
+"""Most neighbours that are fetched from the graph."""
 _FORM = re.compile(r"\{\s*(.+?)\s*\(Score:\s*([0-9]*\.?[0-9]+)\s*\)\s*\}")
 _LOOSE = re.compile(
     r"^\s*(?:\d+[.)]|[-*])?\s*\{?\s*(.+?)\s*[(:\[]\s*(?:score\s*[:=])?\s*([01](?:\.\d+)?|\.\d+)\b", re.IGNORECASE
 )
 _BRACES = re.compile(r"\{([^{}]{1,2000})\}")
 _OBJECT = re.compile(r"""\s*(["'])\w[^"']*\1\s*:""")
-"""The beginning of a JSON object. In braces without it, also a number is an answer, as the prompt requests."""
+"""The beginning of a JSON object; other text in braces is an answer, even a number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """A chain of nodes along a path from a topic, without the topic itself; `score` is that of its last hop."""
+    """A chain of nodes along a path.
+
+    Attributes:
+        path: The path, which starts at a topic.
+        nodes: The nodes after the topic, one per step.
+        score: The score of the last hop.
+    """
 
     path: RelationPath
     nodes: tuple[Value, ...]
@@ -73,7 +79,7 @@ class Chain:
 
 
 class ThinkOnGraph:
-    """The search for one question."""
+    """The Think-on-Graph search for one question."""
 
     def __init__(self, question: Question, resources: Resources, trace: Trace) -> None:
         self._question = question.text
@@ -88,10 +94,10 @@ class ThinkOnGraph:
         seed = f"{self._settings['rank.seed']}\0{question.text}".encode("utf-8", "surrogatepass")
         self._random = random.Random(hashlib.blake2b(seed, digest_size=8).digest())
         self.chains: list[Chain] = []
-        """All kept chains, of all hops."""
+        """The chains kept in all hops so far."""
 
     def hop(self, frontier: Sequence[Chain]) -> list[Chain]:
-        """Extend the chains by one hop and return the best, at most `explore.beam`; all have scores above 0."""
+        """Extend the chains by one hop; return the best `explore.beam` of those with a score above 0."""
         steps = self._relations([chain for chain in frontier if isinstance(chain.end, Entity)])
         found = self._neighbours(steps)
         best = sorted((chain for chain in found if chain.score > 0), key=lambda chain: -chain.score)[: self._width]
@@ -104,12 +110,12 @@ class ThinkOnGraph:
         return best
 
     def sufficient(self) -> tuple[str, ...] | None:
-        """Ask the model whether the triples so far suffice, and return its answers; None if they do not."""
+        """Ask the model whether the triples are enough to answer; return the model's answers, or None if not."""
         texts = self._ask("tog/sufficient", "decide", [{"triples": self._triples()}], [self._read_sufficient])
         return texts[0] or None
 
     def final_answer(self) -> tuple[str, ...]:
-        """Ask the model for the answers at the end of the search."""
+        """Ask the model for the answers after the search has ended."""
         return self._ask("tog/answer", "decide", [{"triples": self._triples()}], [self._read_answer])[0] or ()
 
     def _relations(self, frontier: Sequence[Chain]) -> list[tuple[Chain, Step, float]]:
@@ -166,7 +172,7 @@ class ThinkOnGraph:
         readers = [self._entity_reader(len(ends)) for _, _, _, ends in several]
         read = self._ask("tog/entities", "entity", values, readers)
         for (chain, step, score, ends), scores in zip(several, read):
-            # as published, an unreadable reply counts as equal scores
+            # as published, all neighbours get equal scores after an unreadable reply
             shares = scores or (1 / len(ends),) * len(ends)
             found += [self._extended(chain, step, end, score * (share or 0.0)) for end, share in zip(ends, shares)]
         return found
@@ -226,7 +232,7 @@ class ThinkOnGraph:
         braces = _BRACES.findall(text[:20_000])
         verdict = next((b.strip().lower() for b in braces if b.strip().lower() in ("yes", "no")), None)
         if self._faithful:
-            # the published evaluator reads the first braces as the verdict, and any later braces as answers
+            # the published program reads the first text in braces as the verdict, and all later ones as answers
             verdict = braces[0].strip().lower() if braces else None
         if verdict == "no":
             return Reading((), False, "")
@@ -275,8 +281,7 @@ class ThinkOnGraph:
         if isinstance(value, Literal):
             return value.value[:200]
         named = self._graph.named([value])[0]
-        # published: a node without a name, such as a mediator
-        # lists of names are set apart by semicolons
+        # semicolons separate the names in a prompt; as published, a node without a name has a common text
         return named.name.replace(";", ",") if named.name != named.id else "an unnamed entity"
 
 
@@ -288,7 +293,7 @@ def answer(
     topics: Sequence[Named],
     names: Mapping[Value, Sequence[str]],
 ) -> Answer:
-    """Answer as Think-on-Graph does. Arguments and errors are those of `top.answer`; nothing is masked."""
+    """Answer by Think-on-Graph; arguments and errors as in `top.answer`. Names of topics are not masked."""
     assert resources.models is not None
     search = ThinkOnGraph(question, resources, trace)
     notes = (f"Explored by {resources.models.name}.",)
@@ -305,7 +310,7 @@ def answer(
                 trace.event("accepted", answers=list(texts)[:20])
                 break
         if not texts:
-            # as published: with triples the model answers as well as it can, without it thinks step by step
+            # as published: if triples were found, the model answers from them; else it thinks step by step
             texts = search.final_answer() if search.chains else ()
             if not search.chains:
                 recall = recalled(question, "cot", resources, trace)
@@ -320,7 +325,7 @@ def answer(
 def _best_so_far(
     search: ThinkOnGraph, empty: Answer, error: BudgetExhausted, resources: Resources, trace: Trace
 ) -> Answer:
-    """Answer with the end of the best chain of the last finished hop, after the budget ended the search."""
+    """Return the end of the best chain of the last finished hop as the answer, after the budget was spent."""
     spent = replace(empty, status="budget_exhausted", reason=error.reason)
     longest = max((len(chain.nodes) for chain in search.chains), default=0)
     ends = [chain.end for chain in search.chains if len(chain.nodes) == longest and chain.nodes][:1]
@@ -338,7 +343,7 @@ def _best_so_far(
 
 
 def _grounded(search: ThinkOnGraph, texts: Sequence[str], empty: Answer, resources: Resources, trace: Trace) -> Answer:
-    """Ground the answers in nodes of the chains if each names exactly one node; else return them as the model's."""
+    """Return an answer of nodes if each text names exactly one node of the chains, else an answer of texts."""
     graph = resources.graph.for_question(trace)
     nodes = list(dict.fromkeys(node for chain in search.chains for node in chain.nodes))
     by_name: dict[str, list[Named]] = {}
@@ -354,9 +359,9 @@ def _grounded(search: ThinkOnGraph, texts: Sequence[str], empty: Answer, resourc
 
 
 def _leading_to(search: ThinkOnGraph, wanted: Collection[Value]) -> Iterator[Candidate]:
-    """Yield the chains up to each wanted node, as paths restricted to the nodes on the way.
+    """Yield the chains that lead to wanted nodes, as paths restricted to the nodes of the chains.
 
-    Each chain comes by itself first, then all chains along the same path together.
+    First each chain is yielded separately, then all chains along the same path together.
     """
     along: dict[RelationPath, dict[tuple[Value, ...], None]] = {}
     for chain in search.chains:
@@ -373,9 +378,9 @@ def _leading_to(search: ThinkOnGraph, wanted: Collection[Value]) -> Iterator[Can
 
 
 def _restricted_to(search: ThinkOnGraph, path: RelationPath, chains: Sequence[tuple[Value, ...]]) -> Candidate:
-    """Return a path restricted, at each position, to the nodes that any of the chains has there."""
+    """Return a path restricted, at each position, to the nodes that the chains have at this position."""
     restricted = tuple(
-        (place, tuple(dict.fromkeys(node for node in nodes if isinstance(node, Entity))))
-        for place, nodes in enumerate(zip(*chains), 1)
+        (position, tuple(dict.fromkeys(node for node in nodes if isinstance(node, Entity))))
+        for position, nodes in enumerate(zip(*chains), 1)
     )
     return Candidate(path, ", ".join(search.hops(path)), restricted=restricted)

@@ -1,7 +1,7 @@
-"""Tournament on Path (Xiang & Wu 2026, chapter 4), with a language model or with choosers that need none.
+"""Tournament on Path (Xiang & Wu 2026, chapter 4), with or without a language model.
 
-Its two systems differ in settings only (table 4.1). With path-only exploration the exported query is always exact, and
-no answer can come from a model's memory.
+System 1 and System 2 of the thesis differ only in settings (table 4.1). With `explore.shape` "path", the exported query
+returns exactly the answers, and no answer can come from a language model's memory.
 """
 
 from __future__ import annotations
@@ -41,11 +41,15 @@ def answer(
     """Answer a question whose topics are known.
 
     Args:
-        topics: the topic entities with their names.
-        names: for each topic, the texts that may refer to it in the question: labels, aliases, mentions.
+        question: The question.
+        resources: The resources of the run.
+        trace: Records the search and observes the question's budget.
+        topics: The topic entities with their names.
+        names: For each topic, the texts that may name it in the question: labels, aliases, mentions.
 
     Raises:
-        StoreError: the graph failed. ModelUnavailable: a language model failed.
+        StoreError: The graph failed.
+        ModelUnavailable: A language model failed.
     """
     settings = resources.settings
     graph = resources.graph.for_question(trace)
@@ -130,7 +134,7 @@ def _notes(ranking: Ranking, resources: Resources) -> tuple[str, ...]:
 def _masked(
     text: str, names: Mapping[Value, Sequence[str]], topics: Sequence[Named], settings: Settings, trace: Trace
 ) -> tuple[str, list[str]]:
-    """Return the question with masked topics, and the texts that were masked."""
+    """Return the question with masked topics, and the parts of the question that were masked."""
     style = settings["explore.mask"]
     ids = {topic.value: topic.id for topic in topics if isinstance(topic.value, Entity)}
     by_entity = {value: texts for value, texts in names.items() if isinstance(value, Entity)}
@@ -196,11 +200,15 @@ def _first_answered(
 def _rejected(
     empty: Answer, candidate: Candidate, score: float | None, settings: Settings, *, by: str, first: bool
 ) -> Answer:
-    """Return the answer of a question whose best remaining path was rejected.
+    """Return the answer to a question whose best path was rejected.
 
     Args:
-        by: who rejected it; empty for its score.
-        first: whether the path is the best of all, and not only the best of those that have ends.
+        empty: An answer without results, to fill in.
+        candidate: The rejected path.
+        score: The score of the path.
+        settings: The settings, with the minimum score.
+        by: What rejected the path, for the message; "" if the score was too low.
+        first: Whether the path is the best of all paths, not only of those with end nodes.
     """
     which = "No path" if first else "No other path"
     if by:
@@ -222,7 +230,7 @@ def _filled(found: Answer, empty: Answer, notes: tuple[str, ...]) -> Answer:
 def _best_so_far(
     graph: KnowledgeGraph, empty: Answer, decisions: Decisions, error: BudgetExhausted, trace: Trace
 ) -> Answer:
-    """Answer from the finished hops, after the budget ended the search."""
+    """Answer from the finished hops, after the question's budget was spent."""
     with trace.grace():
         for candidate, score in decisions.best_so_far():
             try:

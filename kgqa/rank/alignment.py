@@ -1,7 +1,7 @@
-"""Alignment of a question's words with the hops of a path: each hop takes one stretch of words, in order.
+"""Alignment of a question's words with the hops of a path: each hop is matched with a run of consecutive words.
 
-A question such as "what is the gender of X's mother's father" names one hop after the other. Whether a path has
-the hops in that order cannot be seen in an embedding of the whole path; the alignment shows it.
+A question such as "what is the gender of X's mother's father" names one hop after the other. An embedding of the
+whole path does not show whether the path has the hops in that order; the alignment does.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ class HopAligner:
     """The content words of one question, prepared for alignment with many paths.
 
     Args:
-        words: content words in the order in which hops leave the topic, about ten at most.
-        encode_questions: encodes stretches of the question as unit vectors, float32 of shape (n, size).
-        encode: encodes the texts of hops in the same way; these occur again in other questions.
+        words: content words of the question, the word nearest to the topic first; about ten at most.
+        encode_questions: encodes runs of the question's words as unit vectors, float32 of shape (n, size).
+        encode: encodes the texts of hops as unit vectors, float32 of shape (n, size).
     """
 
     def __init__(self, words: Sequence[str], *, encode_questions: Encode, encode: Encode) -> None:
@@ -33,15 +33,16 @@ class HopAligner:
         self._sums: dict[tuple[str, ...], np.ndarray] = {}
 
     def scores(self, chains: Sequence[tuple[str, ...]]) -> np.ndarray:
-        """Return the mean cosine of each chain's hops with their stretches, when the words are divided in the best way.
+        """Return each chain's mean cosine between its hops and their runs of words, for the best division of the words.
 
-        All words are used. The result is float64 of shape (n,); `NOT_ALIGNED` for a chain with more hops than words.
+        Every word belongs to some hop. The result is float64 of shape (n,); the score of a chain with more hops than
+        words is `NOT_ALIGNED`.
         """
         self._prepare(chains)
         return np.array([self._mean(chain, self._best(chain)[-1]) for chain in chains])
 
     def promises(self, chains: Sequence[tuple[str, ...]]) -> np.ndarray:
-        """Return scores like `scores`, but allow words at the end to be left for later hops."""
+        """Return the scores of unfinished chains: like `scores`, but the last words may belong to later hops."""
         self._prepare(chains)
         return np.array([self._mean(chain, self._best(chain)[1:].max(initial=-np.inf)) for chain in chains])
 
@@ -50,7 +51,7 @@ class HopAligner:
         return float(total) / len(chain) if chain and np.isfinite(total) else NOT_ALIGNED
 
     def _best(self, chain: tuple[str, ...]) -> np.ndarray:
-        """Return the best sum of cosines of a chain for each number of leading words that it takes exactly."""
+        """Return a chain's best sum of cosines over exactly the first i words, for each i; shape (words + 1,)."""
         if chain not in self._sums:
             best = np.full(self._count + 1, -np.inf)
             if not chain:

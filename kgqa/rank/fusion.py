@@ -12,7 +12,7 @@ RRF_K = 60
 def average_ranks(scores: np.ndarray) -> np.ndarray:
     """Rank scores from 1 for the highest; equal scores share the average of their ranks.
 
-    BM25 leaves most of a pool at zero; without averaging, these would be ranked by their position in the pool.
+    BM25 gives most of a pool the score zero; without averages, those candidates would be ranked by their position.
     """
     order = np.argsort(-scores, kind="stable")
     ranks = np.empty(len(scores))
@@ -24,7 +24,7 @@ def average_ranks(scores: np.ndarray) -> np.ndarray:
 def reciprocal_rank_fusion(
     rankings: Sequence[np.ndarray], *, weights: Sequence[float] | None = None, k: int = RRF_K
 ) -> np.ndarray:
-    """Fuse score arrays of one shape (n,): the sum over rankings of weight / (k + rank).
+    """Fuse several arrays of scores, each of shape (n,), into one: the sum of weight / (k + rank) over the arrays.
 
     Raises:
         ValueError: The arrays differ in length, or the number of weights is not the number of arrays.

@@ -1,8 +1,8 @@
 """BM25 over a small pool of candidates (thesis, section 2.9), with Lucene's idf, which is never negative.
 
-A pool is ranked once and discarded, so there is no index: only the terms of the question are counted. The published
-("okapi") idf is negative for a term in more than half of the texts and useless for two texts or fewer; it is
-implemented for comparison, as is a variant that calls the rank-bm25 library.
+A pool is ranked only once, so no index is built: only the terms of the question are counted. The published ("okapi")
+idf is negative for a term in more than half of the texts and useless for two texts or fewer. The okapi idf and the
+rank-bm25 library are available for comparison with published results.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ _ENDINGS = (
 
 
 def stem(word: str) -> str:
-    """Stem an English word lightly: plurals and the commonest verb endings, never below three letters."""
+    """Remove the ending of an English plural or verb (-s, -es, -ed, -ing), if at least three letters remain."""
     for ending, replacement in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) + len(replacement) >= 3 and not word.endswith("ss"):
             return word[: -len(ending)] + replacement
@@ -110,22 +110,22 @@ def stem(word: str) -> str:
 
 
 def terms(text: str) -> list[str]:
-    """Return the lower-case stems of the content words of a text; dotted names and camelCase are split."""
+    """Return the stems of a text's content words in lower case; dotted names and camelCase words are split."""
     return list(_terms(text))
 
 
 def bm25(query: str, texts: Sequence[str], *, idf: Idf = "lucene", variant: BM25Variant = "own") -> np.ndarray:
-    """Score texts for a query by BM25 (Robertson & Zaragoza 2009), float64 of shape (len(texts),).
+    """Score texts for a query by BM25 (Robertson & Zaragoza 2009); return float64 of shape (len(texts),).
 
-    k1 = 1.5 and b = 0.75; a term that occurs twice in the query counts once.
+    k1 is 1.5 and b is 0.75. A term that occurs twice in the query counts once.
 
     Args:
-        query: The text whose terms are looked for.
-        texts: The pool.
+        query: The text that the others are compared with.
+        texts: The pool of texts to score.
         idf: See `bm25_of_terms`.
-        variant: "okapi" scores pools of three or more texts with the rank-bm25 library, as in published results.
-            The library scores smaller pools wrongly (division by zero, negative scores, 0 for a match), so these are
-            scored here.
+        variant: "own" for the implementation of this module; "okapi" for the rank-bm25 library, as in published
+            results. The library scores pools of one or two texts wrongly (division by zero, negative scores, 0 for a
+            match), so those pools are always scored by this module.
     """
     wanted = list(dict.fromkeys(_terms(query)))
     bags = [_terms(text) for text in texts]
@@ -138,14 +138,14 @@ def bm25(query: str, texts: Sequence[str], *, idf: Idf = "lucene", variant: BM25
 
 
 def bm25_of_terms(wanted: Sequence[str], bags: Sequence[Sequence[str]], *, idf: Idf = "lucene") -> np.ndarray:
-    """Score texts that are already split into terms, for the distinct terms of a query; see `bm25`.
+    """Score texts that are already split into terms, as `bm25` does.
 
     Args:
         wanted: Distinct terms of the query.
         bags: The terms of each text.
-        idf: For a term in n of N texts, "lucene" is ln(1 + (N - n + 0.5) / (n + 0.5)); "okapi" is
-            ln((N - n + 0.5) / (n + 0.5)), replaced where it is negative by a quarter of its mean over all terms of the
-            pool, as in rank-bm25. That mean may itself be negative.
+        idf: Weight of a term that occurs in n of N texts. "lucene": ln(1 + (N - n + 0.5) / (n + 0.5)). "okapi":
+            ln((N - n + 0.5) / (n + 0.5)), where a negative weight is replaced by a quarter of the mean weight of the
+            pool's terms, as in rank-bm25. The mean may itself be negative.
     """
     term_number = {term: i for i, term in enumerate(wanted)}
     lengths = np.fromiter(map(len, bags), dtype=np.intp, count=len(bags))
@@ -155,7 +155,7 @@ def bm25_of_terms(wanted: Sequence[str], bags: Sequence[Sequence[str]], *, idf: 
     if not len(hits):
         return np.zeros(len(bags))
     texts_of_words = np.repeat(np.arange(len(bags)), lengths)
-    # one cell for each term and text in which it occurs, in the order of the terms
+    # one cell for each pair of a term and a text that contains the term, ordered by term
     cells, counts = np.unique(found[hits] * len(bags) + texts_of_words[hits], return_counts=True)
     term, text = np.divmod(cells, len(bags))
     holding = np.bincount(term, minlength=len(wanted))
@@ -197,6 +197,6 @@ def _split(text: str, term: Callable[[str], str]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 16)
 def _term(word: str) -> str:
-    """Return the term of a word, empty for a stopword."""
+    """Return a word's stem in lower case, or "" if the word is a stopword."""
     lower = word.lower()
     return "" if lower in STOPWORDS else stem(lower)

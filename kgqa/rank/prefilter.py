@@ -1,4 +1,4 @@
-"""The prefilter: cuts a pool of thousands of candidates to tens before a chooser sees them (thesis, section 3.1)."""
+"""The prefilter: reduces a pool from thousands of candidates to tens, for a chooser to decide (thesis, section 3.1)."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ def prefilter(
         question: The question's text without the topic's mention.
         candidates: The pool.
         keep: How many candidates to return.
-        encoder: None if there are no embeddings: "rrf" and "sbert" then fall back to "bm25".
+        encoder: The embedding model; without a model (None), "rrf" and "sbert" rank by BM25 alone.
         lexical_weight: Weight of BM25 in "rrf"; SBERT has weight 1.
-        method: "rrf" fuses BM25 and SBERT by reciprocal rank; "trained" uses `score`; "random" draws a sample, as
-            Think-on-Graph does; "none" keeps all candidates in their order. A random sample depends on the seed but
-            not on the order of the pool, and a smaller sample is the beginning of a larger one.
+        method: "rrf" fuses the ranks of BM25 and SBERT; "bm25" and "sbert" use one of the two; "trained" uses
+            `score`; "random" draws a sample, as Think-on-Graph does; "none" keeps all candidates in their order. A
+            random sample depends on the seed, not on the order of the pool; a smaller sample is a prefix of a larger.
         seed: Seed of "random".
-        score: Maps the question and n candidates to n scores; NaN ranks last.
-        lexical_variant: See `bm25`.
+        score: Function for "trained": maps the question and n candidates to n scores; NaN ranks last.
+        lexical_variant: See the argument `variant` of `bm25`.
 
     Raises:
-        ValueError: The method is unknown, or "trained" has no `score` or one of the wrong shape.
+        ValueError: The method is unknown, or "trained" has no `score`, or `score` returns the wrong shape.
     """
     if method == "none":
         return list(candidates)
@@ -73,7 +73,7 @@ def prefilter_scores(
     score: Callable[[str, Sequence[Candidate]], np.ndarray] | None = None,
     lexical_variant: BM25Variant = "own",
 ) -> np.ndarray:
-    """Return the scores by which `prefilter` orders: float64 of shape (len(candidates),), all zero for "none"."""
+    """Return the scores by which `prefilter` sorts: float64 of shape (len(candidates),), all zero for "none"."""
     if method not in PREFILTER_METHODS:
         raise ValueError(f"unknown prefilter {method!r}; choose one of {', '.join(PREFILTER_METHODS)}")
     if method == "trained" and score is None:

@@ -1,10 +1,10 @@
-"""A small trained ranker over frozen sentence embeddings: no path has to be embedded when a question is asked.
+"""A small trained ranker that scores paths from the embeddings of relations, so that no path has to be embedded.
 
 The score of a path of steps s1, ..., sn is cosine(Wq q, W1 x1 + W2 mean(x2, ..., xn)), plus a bias if n is 1. q is
-the vector of the question without its topic's mention; xi is the vector of the relation's words plus a vector for
-the direction. The three square maps start as the identity; they, the two direction vectors and the bias are trained.
-Steps count edges, so leaving a mediator is the second step. Steps after the first share W2 by their mean, not
-their sum, so that a long path is not dominated by its end.
+the vector of the question without the topic's mention; xi is the vector of the step's relation in words plus a vector
+for the step's direction. Training starts with identity matrices for Wq, W1 and W2, and changes these matrices, the two
+direction vectors and the bias; the embedding model stays fixed. A step is one edge: a path through a mediator has two
+steps. The steps after the first enter by their mean, because their sum would outweigh the first step in a long path.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ MAX_BYTES = 64 << 20
 MAX_SIZE = 4096
 MAX_BIAS = 1e6
 MAX_VALUE = 1e5
-"""A little above the 16-bit maximum; larger values could make a score overflow."""
-_ROWS = 512  # a block of path vectors stays in the processor's cache
+"""Largest value in a ranker's arrays, a little above the 16-bit maximum; larger values could overflow in a score."""
+_ROWS = 512  # path vectors per block; a block of this size fits into the processor's cache
 _ARRAYS = ("question_map", "first_map", "further_map", "directions")
-# what zipfile, zlib, json and numpy raise for files they did not write
+# exceptions of zipfile, zlib, json and numpy for damaged files
 _DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
@@ -49,16 +49,21 @@ _DAMAGE = (
 
 @dataclass(frozen=True)
 class PathTable:
-    """Paths by number: `steps` are the distinct steps, `rows` an int32 array (paths, longest), padded with -1."""
+    """Paths as rows of step numbers.
+
+    Attributes:
+        steps: The distinct steps of all paths; a step's number is its index.
+        rows: One row of step numbers per path, int32 of shape (paths, length of the longest path), padded with -1.
+    """
 
     steps: tuple[Step, ...]
     rows: np.ndarray
 
     @classmethod
     def of(cls, paths: Sequence[RelationPath]) -> PathTable:
-        """Make the table of some paths."""
+        """Build the table of the given paths."""
         numbers: dict[Step, int] = {}
-        seen: dict[int, int] = {}  # by id: the same object is hashed only once
+        seen: dict[int, int] = {}  # id(step) to number, because hashing a step is slow
         flat: list[int] = []
         for path in paths:
             for step in path.steps:
@@ -74,10 +79,17 @@ class PathTable:
 
 @dataclass(frozen=True, eq=False)
 class TrainedRanker:
-    """A trained ranker: maps of shape (d, d) and `directions` of shape (2, d) for out and in, all float32.
+    """A trained ranker over vectors of length d; see the module for the formula.
 
-    `embeddings` names the model whose vectors of length d it was trained on. The file stores 16 bits per value, and
-    scoring uses the same values.
+    The file stores 16 bits per value, and scoring uses these rounded values.
+
+    Attributes:
+        question_map: Wq, float32 of shape (d, d).
+        first_map: W1, float32 of shape (d, d).
+        further_map: W2, float32 of shape (d, d).
+        directions: Vectors for the directions "out" and "in", float32 of shape (2, d).
+        one_step_bias: Added to the score of a path of one step.
+        embeddings: Name of the embedding model whose vectors the ranker was trained on.
     """
 
     question_map: np.ndarray
@@ -89,13 +101,13 @@ class TrainedRanker:
 
     @classmethod
     def identity(cls, size: int, embeddings: str) -> TrainedRanker:
-        """Return an untrained ranker: its score is the cosine of the question and the sum of the relations' vectors."""
+        """Return an untrained ranker, with identity matrices, zero direction vectors and no bias."""
         eye = np.eye(size, dtype=np.float32)
         return cls(eye, eye, eye, np.zeros((2, size), dtype=np.float32), 0.0, embeddings)
 
     @property
     def size(self) -> int:
-        """The length d of the vectors it takes."""
+        """The length d of the embedding model's vectors."""
         return len(self.question_map)
 
     # --- scores
@@ -106,10 +118,10 @@ class TrainedRanker:
         paths: Sequence[RelationPath],
         relation_vector: Callable[[Sequence[str]], np.ndarray],
     ) -> np.ndarray:
-        """Score paths, float64 of shape (len(paths),); scores of all lengths are comparable within one question.
+        """Score paths, float64 of shape (len(paths),); within a question, paths of different lengths are comparable.
 
         Args:
-            question_vector: Shape (d,).
+            question_vector: Vector of the question without the topic's mention, shape (d,).
             paths: The paths.
             relation_vector: Maps n relation IRIs to vectors of shape (n, d).
         """
@@ -127,12 +139,12 @@ class TrainedRanker:
     def score_rows(
         self, question_vector: np.ndarray, vectors: np.ndarray, directions: np.ndarray, rows: np.ndarray
     ) -> np.ndarray:
-        """Score paths like `score`, with their steps given by number.
+        """Score the paths of a `PathTable`, with the vectors of its steps already looked up; otherwise like `score`.
 
         Args:
-            question_vector: Shape (d,).
+            question_vector: Vector of the question without the topic's mention, shape (d,).
             vectors: Vectors of the steps' relations, shape (steps, d).
-            directions: 0 for out, 1 for in, shape (steps,).
+            directions: Directions of the steps, 0 for out and 1 for in, shape (steps,).
             rows: The rows of a `PathTable`.
         """
         scores = np.zeros(len(rows))
@@ -143,7 +155,7 @@ class TrainedRanker:
         step_vectors = vectors + self.directions[directions]
         first, first_of = _used(rows[:, 0])
         second, second_of = _used(rows[:, 1] if rows.shape[1] > 1 else np.full(len(rows), -1))
-        # the last row stands for a missing step
+        # a path without a second step refers to the last row, which is zero
         missing = np.zeros((1, self.size), dtype=np.float32)
         first_terms = np.vstack([step_vectors[first] @ self.first_map.T, missing])
         second_terms = np.vstack([step_vectors[second] @ self.further_map.T, missing])
@@ -184,7 +196,7 @@ class TrainedRanker:
             with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
                 temporary = file.name
                 np.savez(file, header=np.array(json.dumps(header)), **arrays)
-            # only its owner can read a temporary file; a ranker gets the usual permissions
+            # a temporary file is readable for its owner only; give it the permissions of an ordinary new file
             mask = os.umask(0)
             os.umask(mask)
             os.chmod(temporary, 0o666 & ~mask)
@@ -200,11 +212,11 @@ class TrainedRanker:
 
         Args:
             path: The .npz file.
-            embeddings: Name of the model whose vectors will be scored.
+            embeddings: Name of the embedding model in use, to be compared with the ranker's; None to skip the check.
 
         Raises:
             SettingsError: The file is missing, damaged or not a ranker.
-            ModelUnavailable: It was trained on the vectors of another model.
+            ModelUnavailable: The ranker was trained on the vectors of another embedding model.
         """
         header, arrays = _read(Path(path))
         size = header["size"]
@@ -218,34 +230,34 @@ class TrainedRanker:
         )
         shapes = [getattr(ranker, name).shape for name in _ARRAYS]
         if shapes != [(size, size)] * 3 + [(2, size)]:
-            raise _not_a_ranker(path, f"its arrays have the shapes {shapes}")
+            raise _not_a_ranker(path, f"the arrays have the shapes {shapes}")
         if not all((np.abs(getattr(ranker, name)) <= MAX_VALUE).all() for name in _ARRAYS):
-            raise _not_a_ranker(path, "it contains NaN or values that are too large")
+            raise _not_a_ranker(path, "the file contains NaN or values that are too large")
         if embeddings is not None:
             ranker.check_embeddings(embeddings, str(path))
         return ranker
 
     def check_embeddings(self, name: str, where: str = "This ranker") -> None:
-        """Raise ModelUnavailable if vectors come from another model than the one the ranker was trained on."""
+        """Raise ModelUnavailable unless `name` is the embedding model that the ranker was trained on."""
         if name != self.embeddings:
             raise ModelUnavailable(
-                f"{where} was trained on the vectors of {self.embeddings}, but the embedding model here is {name}. "
-                "Use that model, or train a ranker for this one: kgqa rank train"
+                f"{where} was trained with the embedding model {self.embeddings}, but the current one is {name}. "
+                f"Set rank.model to the model of the ranker, or train a ranker for {name}: kgqa rank train"
             )
 
 
 def ranker_scorer(
     ranker: TrainedRanker, encoder: CachedEncoder, relation_text: Callable[[str], str]
 ) -> Callable[[str, Sequence[Candidate]], np.ndarray]:
-    """Return a function that scores candidates for a question without its mentions; see `TrainedRanker.score`.
+    """Return a function that scores candidates for a question whose topic mentions were removed.
 
     Args:
         ranker: The ranker.
-        encoder: The embedding model it was trained on.
-        relation_text: Maps a relation's IRI to its words, see `words.relation_words`.
+        encoder: The embedding model that the ranker was trained on.
+        relation_text: Maps a relation's IRI to words, see `words.relation_words`.
 
     Raises:
-        ModelUnavailable: The ranker was trained on the vectors of another model.
+        ModelUnavailable: The ranker was trained on the vectors of another embedding model.
     """
     ranker.check_embeddings(encoder.name)
     texts: dict[str, str] = {}
@@ -265,29 +277,29 @@ def ranker_scorer(
 
 
 def _used(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct numbers of a column and each row's index among them; -1 gets the index after the last."""
-    used, places = np.unique(column, return_inverse=True)
+    """Return a column's distinct numbers and each row's index among them; -1 gets the index after the last."""
+    used, indices = np.unique(column, return_inverse=True)
     if used.size and used[0] < 0:
-        return used[1:], np.where(places == 0, len(used) - 1, places - 1)
-    return used, places
+        return used[1:], np.where(indices == 0, len(used) - 1, indices - 1)
+    return used, indices
 
 
 def _stored(name: str, array: np.ndarray) -> np.ndarray:
-    """Return what the file stores of an array: for a map its difference from the identity, which suits 16 bits best."""
+    """Return an array as 16-bit values for the file; a matrix minus the identity, for smaller rounding errors."""
     if name.endswith("_map"):
         array = array - np.eye(len(array), dtype=np.float32)
     return array.astype("<f2")
 
 
 def _loaded(name: str, array: np.ndarray) -> np.ndarray:
-    """Return the array that `_stored` was made from."""
+    """Return an array from the values in a file; the inverse of `_stored`."""
     with np.errstate(over="ignore"):  # `load` rejects values that are too large
         array = array.astype(np.float32)
     return array + np.eye(*array.shape, dtype=np.float32) if name.endswith("_map") and array.ndim == 2 else array
 
 
 def in_half_precision(ranker: TrainedRanker) -> TrainedRanker:
-    """Return the ranker as it is after saving and loading."""
+    """Return the ranker with its values rounded to 16 bits, as after saving and loading."""
     arrays: dict[str, Any] = {name: _loaded(name, _stored(name, getattr(ranker, name))) for name in _ARRAYS}
     return replace(ranker, **arrays)
 
@@ -296,7 +308,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     try:
         with zipfile.ZipFile(path) as members:
             if sum(member.file_size for member in members.infolist()) > MAX_BYTES:
-                raise _not_a_ranker(path, f"it unpacks to more than {MAX_BYTES:,} bytes")
+                raise _not_a_ranker(path, f"the file unpacks to more than {MAX_BYTES:,} bytes")
         with np.load(path, allow_pickle=False) as file:
             header = json.loads(str(file["header"]))
             arrays = {name: file[name] for name in _ARRAYS}
@@ -313,7 +325,8 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         raise _not_a_ranker(path, str(error)) from error
     if header["version"] != VERSION:
         raise SettingsError(
-            f"{path} is a ranker of version {header['version']}, but this kgqa reads version {VERSION}. Train it again."
+            f"{path} is a ranker of version {header['version']}, but this kgqa reads version {VERSION}. "
+            "Train the ranker again: kgqa rank train"
         )
     return header, arrays
 
@@ -321,15 +334,16 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 def _check_header(header: object) -> None:
     wanted = {"version": (int,), "size": (int,), "embeddings": (str,), "one_step_bias": (int, float)}
     if not isinstance(header, dict) or header.get("kind") != MAGIC:
-        raise ValueError("its header is not that of a ranker")
+        raise ValueError("the header has another format")
     for name, kinds in wanted.items():
         if not isinstance(header.get(name), kinds) or isinstance(header.get(name), bool):
-            raise ValueError(f"its header has no {name}")
+            raise ValueError(f"the file's header has no {name}")
     if not abs(header["one_step_bias"]) <= MAX_BIAS or not 1 <= header["size"] <= MAX_SIZE:
-        raise ValueError("it contains NaN or values that are too large")
+        raise ValueError("the file contains NaN or values that are too large")
 
 
 def _not_a_ranker(path: str | Path, why: str) -> SettingsError:
     return SettingsError(
-        f"{path} is damaged or not a ranker written by `kgqa rank train` ({why}). Train it again, or get another copy."
+        f"{path} is damaged or not a ranker written by `kgqa rank train` ({why}). Train the ranker again, or get "
+        "another copy of the file."
     )

@@ -1,1 +1,1 @@
-"""Training of rankers of relation paths, on questions with gold paths."""
+"""Training of a ranker of relation paths on questions with gold paths."""

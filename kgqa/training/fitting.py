@@ -1,7 +1,8 @@
-"""Fitting of a `TrainedRanker`: softmax cross-entropy of the gold path against paths sampled from its pool.
+"""Fitting of a `TrainedRanker`, with softmax cross-entropy between the gold path and other paths of its pool.
 
-Relations and questions are embedded once. Three maps are learned and pulled towards the identity, their initial value,
-so that the embeddings' knowledge of relations not seen in training is kept. Torch is imported when fitting starts.
+Relations and questions are embedded once, before the fit. A term of the loss keeps the three learned matrices close to
+the identity, their initial value, because far from it the embeddings of relations not seen in training would lose their
+meaning. Torch is imported only when the fit starts.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ from kgqa.model import Step
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.trained_ranker import TrainedRanker, in_half_precision
 
-SCALE = 20.0  # from cosines to logits
+SCALE = 20.0  # factor from cosines to logits
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A question without its topic's mention, and the paths it could have meant.
+    """A training example: a question, its gold path, and the other paths that its topic has.
 
     Attributes:
-        question: The question.
-        pool: int32 of shape (paths, longest), numbers of steps, padded with -1.
-        gold: The row of the gold path.
+        question: The question without the topic's mention.
+        pool: One row of step numbers per path, int32 of shape (paths, length of the longest path), padded with -1.
+        gold: Index of the gold path's row.
     """
 
     question: str
@@ -41,10 +42,10 @@ class TrainingSettings:
 
     Attributes:
         epochs: How often each example is used.
-        negatives: Paths sampled from the pool for each example, newly in every epoch.
-        batch: Examples per step.
+        negatives: Number of wrong paths sampled for each example; every epoch samples other paths.
+        batch: Number of examples per batch.
         rate: Learning rate.
-        pull: Weight of the term that pulls the maps to the identity.
+        pull: Weight of the loss term that keeps the matrices close to the identity.
         seed: Seed of all random choices.
     """
 
@@ -58,12 +59,12 @@ class TrainingSettings:
 
 @dataclass(frozen=True)
 class Vectors:
-    """The embedded relations and questions of examples.
+    """The embedding vectors, of length d, for a list of examples.
 
     Attributes:
-        relations: Shape (steps, d).
-        directions: Shape (steps,); 0 for out, 1 for in.
-        questions: Vectors by text.
+        relations: Vectors of the steps' relations, shape (steps, d).
+        directions: Directions of the steps, 0 for out and 1 for in, shape (steps,).
+        questions: Map from a question's text to the question's vector.
         embeddings: Name of the embedding model.
     """
 
@@ -76,7 +77,7 @@ class Vectors:
 def embed_examples(
     examples: Sequence[Example], steps: Sequence[Step], encoder: CachedEncoder, relation_text: Callable[[str], str]
 ) -> Vectors:
-    """Embed the relations of all steps and the questions of all examples, each once."""
+    """Embed the relations of all steps and the questions of all examples."""
     texts = [relation_text(step.relation) for step in steps]
     questions = list(dict.fromkeys(example.question for example in examples))
     return Vectors(
@@ -90,16 +91,17 @@ def embed_examples(
 def hit_rates(
     ranker: TrainedRanker, examples: Sequence[Example], vectors: Vectors, ks: Sequence[int] = (1,)
 ) -> list[float]:
-    """Return the share of examples, 0 to 1, whose gold path is among the best k of its pool, for each k.
+    """Return for each k the share of examples, 0 to 1, whose gold path is among the best k paths of the pool.
 
-    Paths with the same score as the gold path count as better, so that a ranker with constant scores gains nothing.
+    A path with the same score as the gold path counts as better, because otherwise a ranker that gives all paths the
+    same score would seem perfect.
     """
     ranks = np.array([rank_of_gold(ranker, example, vectors) for example in examples])
     return [float((ranks <= k).mean()) if len(ranks) else 0.0 for k in ks]
 
 
 def rank_of_gold(ranker: TrainedRanker, example: Example, vectors: Vectors) -> int:
-    """Return the rank of the gold path in its pool, from 1."""
+    """Return the rank of the gold path in its pool; 1 is the best."""
     used, rows = _renumbered(example.pool)
     scores = ranker.score_rows(
         vectors.questions[example.question], vectors.relations[used], vectors.directions[used], rows
@@ -108,7 +110,7 @@ def rank_of_gold(ranker: TrainedRanker, example: Example, vectors: Vectors) -> i
 
 
 def split_examples(examples: Sequence[Example], share: float, seed: int) -> tuple[list[Example], list[Example]]:
-    """Split examples into those to train on and a share of them to measure on; those of one question stay together."""
+    """Split examples into a training set and a test set; the test set gets `share` of the questions."""
     groups = list(dict.fromkeys(example.question for example in examples))
     chosen = np.random.default_rng(seed).permutation(len(groups))[: round(share * len(groups))]
     apart = {groups[number] for number in chosen}
@@ -126,23 +128,26 @@ def fit_ranker(
 
     Args:
         examples: The examples; those with only one path are ignored.
-        vectors: Their vectors.
+        vectors: The vectors of the examples.
         settings: Settings of the fit; None for the defaults.
-        progress: Called after every batch with the batches done, all batches and the loss of the batch.
+        progress: Called after every batch with the number of finished batches, the number of all batches and the
+            batch's loss.
 
     Raises:
-        SettingsError: There is nothing to train on.
+        SettingsError: No example has more than one path.
         ModelUnavailable: Torch is not installed.
     """
     examples = [example for example in examples if len(example.pool) > 1]
     if not examples:
-        raise SettingsError("There is nothing to train on: no question has a gold path beside other paths.")
+        raise SettingsError(
+            "There is nothing to train on: no question has a gold path and other paths to compare it with."
+        )
     if importlib.util.find_spec("torch") is None:
-        raise ModelUnavailable("Training needs torch: pip install 'kgqa[minilm]'. Using a trained ranker does not.")
+        raise ModelUnavailable("Training a ranker needs torch: pip install 'kgqa[minilm]'")
     import torch
 
     threads = torch.get_num_threads()
-    # more threads gain little at this size, lose much on a busy machine, and change the last digits
+    # more threads are hardly faster for such small matrices, are slow on a busy machine, and change the last digits
     torch.set_num_threads(1)
     try:
         return _fit(examples, vectors, settings or TrainingSettings(), progress)
@@ -166,7 +171,7 @@ def _fit(
     question_map, first_map, further_map = maps = [torch.eye(size, requires_grad=True) for _ in range(3)]
     directions = torch.zeros((2, size), requires_grad=True)
     bias = torch.zeros((), requires_grad=True)
-    # the maps are pulled to their initial value, not to zero: a term of the loss replaces weight decay
+    # no weight decay, which pulls matrices towards zero: a term of the loss pulls them towards the identity
     optimiser = torch.optim.AdamW([*maps, directions, bias], lr=settings.rate, weight_decay=0.0)
     total = settings.epochs * -(-len(examples) // settings.batch)
     for done, batch in enumerate(_batches(examples, settings), start=1):
@@ -198,7 +203,7 @@ _Sampled = tuple[Example, np.ndarray]
 
 
 def _batches(examples: Sequence[Example], settings: TrainingSettings) -> Iterator[list[_Sampled]]:
-    """Yield examples in a new order every epoch, each with the rows of its gold path and of newly sampled negatives."""
+    """Yield batches of examples, in another order and with other sampled paths in every epoch."""
     random = np.random.default_rng(settings.seed)
     for _ in range(settings.epochs):
         order = random.permutation(len(examples))
@@ -210,7 +215,7 @@ def _batches(examples: Sequence[Example], settings: TrainingSettings) -> Iterato
 
 
 def _sampled(example: Example, negatives: int, random: np.random.Generator) -> np.ndarray:
-    """Return the rows of the gold path, which is first, and of at most `negatives` others."""
+    """Return the row of the gold path, followed by the rows of at most `negatives` other paths."""
     others = len(example.pool) - 1
     drawn = np.arange(others) if others <= negatives else random.choice(others, negatives, replace=False)
     rows: np.ndarray = example.pool[np.concatenate([[example.gold], drawn + (drawn >= example.gold)])]
@@ -219,16 +224,16 @@ def _sampled(example: Example, negatives: int, random: np.random.Generator) -> n
 
 @dataclass(frozen=True, slots=True)
 class _Packed:
-    """The paths of a batch as weighted sums of moves.
+    """The paths of a batch as weighted sums of step vectors.
 
-    With n steps in `used`, move i is step i as the first one, move n + i the same step as a further one, and move 2n is
-    none.
+    A step has different vectors as the first step of a path and as a later step. With n steps in `used`, index i means
+    step i as first step, index n + i means step i as later step, and index 2n means no step.
 
     Attributes:
-        used: Numbers of the steps that occur.
-        moves: Shape (examples * paths, longest).
-        weights: The same shape.
-        single: 1.0 for a path with one step, shape (examples, paths).
+        used: Numbers of the steps that occur in the batch.
+        moves: Indices of step vectors, shape (examples * paths, length of the longest path).
+        weights: Weights of the step vectors, of the same shape as `moves`.
+        single: 1.0 for a path with one step, else 0.0, shape (examples, paths).
         padding: True where there is no path, shape (examples, paths).
     """
 
@@ -259,7 +264,7 @@ def _packed(batch: Sequence[_Sampled]) -> _Packed:
 
 
 def _renumbered(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the numbers that a table uses, and the table with their indices among them; -1 stays."""
+    """Return the distinct numbers in a table, and the table with each number replaced by its index; -1 stays -1."""
     used, indices = np.unique(table, return_inverse=True)
     indices = indices.reshape(table.shape)
     return (used[1:], indices - 1) if used.size and used[0] < 0 else (used, indices)

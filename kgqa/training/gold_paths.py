@@ -1,6 +1,6 @@
-"""The gold relation paths of a question, from each topic to the answer, read from its gold query or chain.
+"""The gold relation paths of a question, from each topic to the answer, read from the question's gold query or chain.
 
-Conditions on nodes between the topic and the answer (a role, a year) are not part of a path.
+Conditions of the query on other nodes, such as a role or a year, are not part of a path.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _APART = ("EXISTS", "MINUS", "VALUES")
 def gold_paths(
     row: Mapping[str, Any], schema: Schema, *, by_local_name: Mapping[str, str] | None = None
 ) -> list[RelationPath]:
-    """Return the gold paths of a question in the project's format, one for each topic that has one.
+    """Return the gold paths of a question, at most one for each topic.
 
     Args:
-        row: A line of a question file: `gold_path`, `gold_chains` or `sparql`, and `topic_entities` if known.
-        schema: Schema of the ids.
-        by_local_name: Relations of the graph by the last part of their IRIs, for chains that name them so.
+        row: A line of a question file, with `gold_path`, `gold_chains` or `sparql`, and `topic_entities` if known.
+        schema: Schema of the ids in the line.
+        by_local_name: Map from the last part of a relation's IRI to the IRI, for chains that use only the last part.
     """
     topics = [_iri(item.get("id"), schema) for item in _objects(row.get("topic_entities"))]
     for relations in _chains(row):
@@ -46,12 +46,12 @@ def gold_paths(
 
 
 def query_paths(sparql: str, topics: Sequence[str] = ()) -> list[RelationPath]:
-    """Return the shortest chain of variables from each topic to the variable that is asked for.
+    """Return for each topic the shortest path, through variables of a query, to the variable that is asked for.
 
     Args:
         sparql: The gold query.
-        topics: IRIs. If empty: the entities that the query excludes from the answers (`?x != <topic>`), else the first
-            entity with a chain to the answer.
+        topics: IRIs of the topics. If empty, the topic is an entity that the query excludes from the answers
+            (`?x != <topic>`), or else the first entity with a path to the answer.
     """
     try:
         items = [token for token in tokens(prepare_for_engine(sparql)) if token.kind not in ("space", "comment")]
@@ -72,10 +72,10 @@ def query_paths(sparql: str, topics: Sequence[str] = ()) -> list[RelationPath]:
 
 @dataclass(frozen=True, slots=True)
 class QueryPattern:
-    """The triple patterns of a gold query, without filters and everything else that is not a plain triple pattern.
+    """The plain triple patterns of a gold query.
 
     Attributes:
-        edges: Triples of terms, which are `?name` or N-Triples text.
+        edges: Triples of terms; a term is `?name` or N-Triples text.
         different: Pairs of terms that must not be equal.
         answer: The variable that is asked for.
     """
@@ -86,7 +86,7 @@ class QueryPattern:
 
 
 def query_pattern(sparql: str) -> QueryPattern | None:
-    """Return the triple patterns of a gold query; None if it has none or asks for no variable."""
+    """Return the triple patterns of a gold query; None if it has no triple pattern or asks for no variable."""
     try:
         items = [token for token in tokens(prepare_for_engine(sparql)) if token.kind not in ("space", "comment")]
     except QueryRejected:
@@ -99,7 +99,7 @@ def query_pattern(sparql: str) -> QueryPattern | None:
     unequal = [(_name(a), _name(c)) for a, b, c in triples if a.kind == "variable" and b.text == "!="]
     different = tuple((stands_for.get(a, a), stands_for.get(c, c)) for a, c in unequal if c[0] in "?<")
     if not any(answer in (s, o) for s, _, o in edges):
-        # the variable is bound to an expression (`?x AS ?value`)
+        # the variable asked for is bound to an expression (`?x AS ?value`)
         named = [_name(token) for token in items if token.kind == "variable"]
         answer = next((name for name in named if any(name in (s, o) for s, _, o in edges)), answer)
     return QueryPattern(edges, different, answer)
@@ -118,7 +118,7 @@ def _excluded(items: Sequence[Token]) -> list[str]:
 
 
 def _values(items: Sequence[Token]) -> dict[str, str]:
-    """Return the variables that `VALUES ?x { <entity> }` makes another name of one entity."""
+    """Map each variable with a clause `VALUES ?x { <entity> }` to that entity."""
     found = {}
     for keyword, variable, opening, value, closing in zip(*(items[offset:] for offset in range(5))):
         is_values = keyword.text.upper() == "VALUES" and variable.kind == "variable"
@@ -128,7 +128,7 @@ def _values(items: Sequence[Token]) -> dict[str, str]:
 
 
 def _edges(items: Sequence[Token]) -> Iterator[TermTriple]:
-    """Yield the triple patterns of all groups except those that only test (EXISTS, MINUS) or give values."""
+    """Yield the triple patterns of a query, except those in EXISTS, MINUS and VALUES."""
     terms: list[str] = []
     plain = True
     at = 0
@@ -155,7 +155,7 @@ def _edges(items: Sequence[Token]) -> Iterator[TermTriple]:
             terms = terms[: {";": 1, ",": 2}.get(token.text, 0)]
             plain = True
         elif token.kind == "mark":
-            plain = False  # a property path, a list or a typed literal is not a single edge
+            plain = False  # a property path, a list or a typed literal is not a plain triple pattern
         at += 1
 
 
@@ -171,7 +171,7 @@ def _after(items: Sequence[Token], at: int, opening: str, closing: str) -> int:
 
 
 def _chain(edges: Sequence[TermTriple], start: str, goal: str) -> tuple[Step, ...]:
-    """Return the shortest path from an entity to a variable through variables, the first in the text among equals."""
+    """Return the shortest path from an entity to a variable through variables; if several, the first in the query."""
     reached: dict[str, tuple[Step, ...]] = {start: ()}
     frontier = [start]
     while frontier and goal not in reached:
@@ -193,18 +193,18 @@ def _name(token: Token) -> str:
 
 
 def _chains(row: Mapping[str, Any]) -> Iterator[list[list[str]]]:
-    """Yield chains of relations as the files write them, a list with one chain per topic."""
+    """Yield the gold chains of a line as written, each time a list with one chain of relations per topic."""
     path = row.get("gold_path")
     if isinstance(path, list) and path and all(isinstance(item, str) for item in path):
         yield [path]
     chains = row.get("gold_chains")
     if isinstance(chains, list) and chains and all(isinstance(chain, list) for chain in chains):
-        # nodes and relations alternate, beginning with the topic
+        # a chain alternates between nodes and relations, and begins with the topic
         yield [[str(item) for item in chain[1::2]] for chain in chains]
 
 
 def _steps(chain: Sequence[str], schema: Schema, by_local_name: Mapping[str, str]) -> tuple[Step, ...]:
-    """Return the steps of a chain; `^` before a relation reverses it. Empty if a relation is unknown."""
+    """Return the steps of a chain, or () if a relation is unknown; `^` marks a relation followed backwards."""
     steps = []
     for text in chain:
         name = text.removeprefix("^")

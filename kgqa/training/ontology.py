@@ -1,8 +1,9 @@
-"""An ontology in place of a graph: the relation paths that an entity of a type could have.
+"""An ontology: the types that relations lead from and to, and so the paths that an entity of a type could have.
 
-It gives pools for topics that are in no available graph. The files are those of GrailQA's Freebase: lines of `domain
-relation range`, and beside them, if present, `fb_types` (lines of a type, a word and a type that includes it),
-`reverse_properties` (two relations) and `cvt_types` (one type), plain or gzipped.
+An ontology gives pools to topics that are in no available graph. The files have the format of GrailQA's Freebase: a
+file with lines of `domain relation range`, and in the same folder, if present, the files `fb_types` (lines of a type, a
+word and a type that includes the first), `reverse_properties` (lines of two relations) and `cvt_types` (lines of one
+type). All may be gzipped.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ MAX_LINES = 5_000_000
 
 @dataclass(frozen=True)
 class Ontology:
-    """Relations with the types they lead from and to; all names are full IRIs.
+    """Relations with the types that they lead from and to; all names are full IRIs.
 
     Attributes:
-        leaving: Relations by domain.
-        entering: Relations by range.
-        ends: Domain and range by relation.
-        inverses: The inverse of each relation that has one.
+        leaving: Map from a type to the relations with this domain.
+        entering: Map from a type to the relations with this range.
+        ends: Map from a relation to its domain and range.
+        inverses: Map from a relation to its inverse, if it has an inverse.
         mediators: Types of mediators.
-        wider: The types that include a type (a country is a location).
+        wider: Map from a type to the types that include it (the type country to the type location).
     """
 
     leaving: Mapping[str, tuple[str, ...]]
@@ -42,22 +43,22 @@ class Ontology:
     wider: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def start(self, step: Step) -> str | None:
-        """Return the type of the nodes that a step leaves; None for an unknown relation."""
+        """Return the type of the nodes from which a step starts; None for an unknown relation."""
         ends = self.ends.get(step.relation)
         return ends and ends[0 if step.direction == "out" else 1]
 
     def end(self, step: Step) -> str | None:
-        """Return the type of the nodes that a step leads to."""
+        """Return the type of the nodes that a step leads to; None for an unknown relation."""
         return self.start(step.reversed())
 
     def steps_from(self, type_: str | None, *, widened: bool = False) -> tuple[Step, ...]:
-        """Return the steps that lead on from a type; of a relation and its inverse only one.
+        """Return the steps that start from nodes of a type; of a relation and its inverse, only one is returned.
 
-        Nothing leads on from a type that is not the domain of a relation, such as dates and numbers.
+        Types that are not the domain of any relation, such as dates and numbers, have no steps.
 
         Args:
             type_: The type.
-            widened: Include the steps of its wider types.
+            widened: Whether to include the steps of the types that include this type.
         """
         if not self.leaving.get(type_ or ""):
             return ()
@@ -72,20 +73,20 @@ class Ontology:
         return self.end(step) in self.mediators
 
     def folded(self, step: Step) -> Step:
-        """Return the step in the form that `steps_from` returns: forwards, if an inverse of the relation is known."""
+        """Return the step as `steps_from` returns it: a backward step becomes a forward step of the inverse."""
         twin = self.inverses.get(step.relation) if step.direction == "in" else None
         return Step(twin) if twin is not None and twin in self.ends else step
 
 
-def read_ontology(place: Path, schema: Schema) -> Ontology:
-    """Read an ontology: the file of roles, or the folder that has it as `fb_roles` or `fb_roles.gz`.
+def read_ontology(path: Path, schema: Schema) -> Ontology:
+    """Read an ontology from its file of `domain relation range`, or from a folder with `fb_roles` or `fb_roles.gz`.
 
-    Lines with the wrong number of names, and relations that the schema calls noise, are skipped.
+    Lines with a wrong number of names are skipped, and so are the schema's noise relations.
 
     Raises:
         SettingsError: A file cannot be read, or has no line of three names.
     """
-    roles = place if not place.is_dir() else _beside(place / "fb_roles", "fb_roles") or place / "fb_roles.gz"
+    roles = path if not path.is_dir() else _beside(path / "fb_roles", "fb_roles") or path / "fb_roles.gz"
     leaving: dict[str, list[str]] = defaultdict(list)
     entering: dict[str, list[str]] = defaultdict(list)
     ends: dict[str, tuple[str, str]] = {}
@@ -99,7 +100,7 @@ def read_ontology(place: Path, schema: Schema) -> Ontology:
         leaving[domain].append(relation)
         entering[range_].append(relation)
     if not ends:
-        raise SettingsError(f"{roles} is not an ontology: it needs lines of `domain relation range`.")
+        raise SettingsError(f"{roles} is not an ontology: the file has no lines of `domain relation range`.")
     inverses: dict[str, str] = {}
     for line in _lines(_beside(roles, "reverse_properties")):
         if len(line) == 2:

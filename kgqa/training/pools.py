@@ -1,7 +1,8 @@
-"""Pools for training: each gold path beside the other paths that its topic has.
+"""Pools for training: the paths of a question's topic, among which the ranker learns to find the gold path.
 
-The pool of a topic in a graph is its paths of up to two edges there, with mediators expanded. The pool of any other
-topic is simulated from an ontology: the paths that an entity of the gold path's first type could have.
+If the topic is in a graph, the pool contains its paths of up to two edges in that graph, except paths that end at
+mediators. For other topics the pool is simulated with an ontology: it contains the paths that an entity of the topic's
+type could have.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ MAX_POOL = 60_000
 
 
 class PoolBuilder:
-    """Makes training examples and numbers their steps; `steps` is complete when all examples are made.
+    """Builds training examples and numbers the steps of their paths.
 
     Attributes:
-        from_graph: Examples with a pool from a graph.
-        from_ontology: Examples with a pool from the ontology.
+        from_graph: Number of examples with a pool from a graph.
+        from_ontology: Number of examples with a pool from the ontology.
     """
 
     def __init__(self, *, graphs: Sequence[KnowledgeGraph] = (), ontology: Ontology | None = None) -> None:
@@ -40,11 +41,11 @@ class PoolBuilder:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The steps of all examples, by number."""
+        """The steps of all examples built so far; a step's number is its index."""
         return tuple(self._numbers)
 
     def example(self, question: TrainingQuestion) -> Example | None:
-        """Make a training example; None if neither a graph nor the ontology has the beginning of the gold path."""
+        """Build a training example; return None if neither a graph nor the ontology has the gold path."""
         return self._from_graph(question) or self._from_ontology(question)
 
     # --- from a graph
@@ -81,7 +82,7 @@ class PoolBuilder:
         if start not in self._simulated:
             self._simulated[start] = self._rows(_paths_of(ontology, start))
         pool = self._simulated[start]
-        # an ontology is incomplete, so the gold path is added to the pool in any case
+        # an ontology is incomplete, so a gold path that it lacks is added to the pool
         beside = [steps]
         if len(steps) > MAX_EDGES:
             beside += _continuations(steps, lambda start: _ontology_onward(ontology, start[-1]))
@@ -103,7 +104,7 @@ class PoolBuilder:
     def _joined_example(
         self, question: TrainingQuestion, pool: np.ndarray, gold: tuple[Step, ...], beside: Sequence[tuple[Step, ...]]
     ) -> Example | None:
-        """Make the example of a pool; `beside` is added to the pool if it lacks the gold path."""
+        """Build an example from a pool; if the pool lacks the gold path, add the paths in `beside` to it."""
         row = self._gold_row(pool, gold)
         if row is None and beside:
             pool = self._joined(pool, beside)
@@ -126,7 +127,7 @@ class PoolBuilder:
 
 
 def _paths_in(graph: KnowledgeGraph, topic: Entity) -> list[tuple[Step, ...]]:
-    """Return an entity's paths of at most `MAX_EDGES` edges, except those that end on mediators only."""
+    """Return an entity's paths of at most `MAX_EDGES` edges, except paths whose end nodes are all mediators."""
     found: list[tuple[Step, ...]] = []
     frontier = [RelationPath(topic)]
     for _ in range(MAX_EDGES):
@@ -141,7 +142,7 @@ def _paths_in(graph: KnowledgeGraph, topic: Entity) -> list[tuple[Step, ...]]:
 def _as_explored(
     graph: KnowledgeGraph, steps: tuple[Step, ...], pool: np.ndarray, numbers: Mapping[Step, int]
 ) -> tuple[Step, ...]:
-    """Return the gold path with each step by that relation, or its inverse, which exploration returns."""
+    """Return the gold path, with a relation replaced by its inverse where the pool contains only the inverse."""
     here = set(np.unique(pool).tolist())
 
     def either(step: Step) -> Step:
@@ -154,7 +155,7 @@ def _as_explored(
 
 
 def _paths_of(ontology: Ontology, start: str) -> list[tuple[Step, ...]]:
-    """Return the paths of one or two edges that an entity of a type could have, except those that end on mediators."""
+    """Return the paths of one or two edges that an entity of a type could have, except paths that end at mediators."""
     found: list[tuple[Step, ...]] = []
     for first in ontology.steps_from(start, widened=True):
         if not ontology.leads_to_mediator(first):
@@ -178,6 +179,6 @@ def _ontology_onward(ontology: Ontology, step: Step) -> list[Step]:
 def _continuations(
     steps: tuple[Step, ...], onward: Callable[[tuple[Step, ...]], Sequence[Step]]
 ) -> list[tuple[Step, ...]]:
-    """Return, for a gold path of more than `MAX_EDGES` edges, the alternatives to each step after its first ones."""
+    """Return the paths that share a beginning of at least `MAX_EDGES` edges with a gold path and have one edge more."""
     starts = [steps[:length] for length in range(MAX_EDGES, len(steps))]
     return [(*start, step) for start in starts for step in onward(start)]

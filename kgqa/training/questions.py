@@ -1,4 +1,4 @@
-"""Questions to train a ranker on: their gold paths, and a guard against those that will be evaluated."""
+"""Questions for training a ranker: reading them and their gold paths, and excluding questions of the evaluation."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _WEB_QUESTIONS = re.compile(r"WebQ(?:Trn|Test)-\d+")
 
 
 def read_training_questions(file: Path) -> list[dict[str, Any]]:
-    """Read the questions of a file, plain or gzipped: one JSON object with `question` per line.
+    """Read the questions of a file, plain or gzipped, with one JSON object with a text `question` per line.
 
     Raises:
-        QuestionError: The file cannot be read, or a line is not such an object; the message names it.
+        QuestionError: The file cannot be read, or a line is not such an object; the message names the line.
     """
     opener = gzip.open if file.suffix == ".gz" else open
     rows = []
@@ -52,7 +52,7 @@ NamesOf = Callable[[Sequence[Entity]], Mapping[Entity, Sequence[str]]]
 
 
 def gold_path_reader(schemas: Sequence[Schema], by_local_name: Mapping[str, str] | None = None) -> PathsOf:
-    """Return a function that reads a question's gold paths under the first schema that fits; see `gold_paths`."""
+    """Return a function that reads a question's gold paths with the first schema that gives any; see `gold_paths`."""
 
     def paths_of(row: Mapping[str, Any]) -> list[RelationPath]:
         found = (gold_paths(row, schema, by_local_name=by_local_name) for schema in schemas)
@@ -79,12 +79,12 @@ class TrainingQuestion:
 def training_questions(
     rows: Iterable[Mapping[str, Any]], paths_of: PathsOf, *, names: NamesOf = lambda entities: {}
 ) -> list[TrainingQuestion]:
-    """Return the questions that have a gold path, once per gold path.
+    """Return one training question for each gold path of each question.
 
     Args:
         rows: Lines of question files.
-        paths_of: Reads the gold paths.
-        names: Maps entities to known names, which are removed from questions.
+        paths_of: Reads the gold paths of a line.
+        names: Maps topics to their names, which are removed from the questions.
     """
     found = [(row, paths) for row in rows if (paths := paths_of(row))]
     known = names(list(dict.fromkeys(path.topic for _, paths in found for path in paths)))
@@ -98,10 +98,10 @@ def training_questions(
 
 
 class LeakGuard:
-    """Keeps questions that will be evaluated out of the training questions.
+    """Excludes the questions of an evaluation from training.
 
-    Two questions are the same if their normalised texts are equal, or a topic and the relations of its gold path (in
-    whatever direction), or the WebQuestions numbers in their ids.
+    Two questions count as the same question if one of these is equal: their normalised texts; a topic and the relations
+    of its gold path, whatever their direction; the WebQuestions numbers in their ids.
     """
 
     def __init__(self, paths_of: PathsOf, inverses: Mapping[str, str] | None = None) -> None:
@@ -110,12 +110,12 @@ class LeakGuard:
         self._known: set[Any] = set()
 
     def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Add questions that will be evaluated."""
+        """Add questions of the evaluation."""
         for row in rows:
             self._known.update(self._keys(row))
 
     def keep(self, rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return the questions that will not be evaluated."""
+        """Return the questions that are not in the evaluation."""
         return [row for row in rows if self._known.isdisjoint(self._keys(row))]
 
     def _keys(self, row: Mapping[str, Any]) -> Iterator[Any]:
@@ -126,12 +126,12 @@ class LeakGuard:
             yield path.topic, tuple(self._either(step.relation) for step in path.steps)
 
     def _either(self, relation: str) -> str:
-        """Return one name for a relation and its inverse."""
+        """Return the same name for a relation and for its inverse."""
         return min(relation, self._inverses.get(relation, relation))
 
 
 def labels_in(graphs: Sequence[KnowledgeGraph]) -> NamesOf:
-    """Return a function that looks up the labels of entities in these graphs, for `training_questions`."""
+    """Return a function that looks up the labels of entities in the given graphs, for `training_questions`."""
 
     def names(entities: Sequence[Entity]) -> dict[Entity, list[str]]:
         found: dict[Entity, list[str]] = {}
@@ -144,7 +144,7 @@ def labels_in(graphs: Sequence[KnowledgeGraph]) -> NamesOf:
 
 
 def relations_by_local_name(graphs: Sequence[KnowledgeGraph]) -> dict[str, str]:
-    """Map the last part of an IRI to the relation of these graphs that it identifies."""
+    """Map the last part of each relation's IRI to the relation; parts that several relations share are left out."""
     found: dict[str, set[str]] = {}
     for graph in graphs:
         for relation in graph.relations:

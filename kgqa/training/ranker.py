@@ -1,4 +1,4 @@
-"""Training of a ranker from questions: remove evaluated ones, build pools, hold a tenth back, fit, measure."""
+"""Training of a ranker: excludes evaluated questions, builds pools, fits, and tests on a tenth of the questions."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ QuestionRows = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class TrainingReport:
-    """What a ranker was trained on and how well it ranks.
+    """Figures of a training: the questions used and how well the ranker ranks.
 
     Attributes:
-        questions: All questions.
-        dropped: Questions that will be evaluated.
-        unread: Questions without a readable gold path.
-        without_pool: Gold paths for which neither a graph nor the ontology has a pool.
-        examples: Gold paths trained on.
-        from_graph: Gold paths with a pool from a graph.
-        from_ontology: Gold paths with a pool from the ontology.
-        held_out: Gold paths held back, to measure on.
-        before: Share of `held_out` whose gold path is ranked first without training, by the cosine with the sum of the
-            path's relations.
-        after: The same with training.
-        training_seconds: Time of the fit.
-        seconds: Total time.
+        questions: Number of all questions.
+        dropped: Number of questions excluded because they are in the evaluation.
+        unread: Number of questions without a readable gold path.
+        without_pool: Number of gold paths for which neither a graph nor the ontology gives a pool.
+        examples: Number of gold paths used for training.
+        from_graph: Number of gold paths with a pool from a graph.
+        from_ontology: Number of gold paths with a pool from the ontology.
+        held_out: Number of gold paths kept for the test.
+        before: Share of the test's gold paths, 0 to 1, ranked first without training, by the cosine between the
+            question and the sum of the path's relations.
+        after: Share of the test's gold paths, 0 to 1, ranked first by the trained ranker.
+        training_seconds: Seconds taken by the fit.
+        seconds: Total seconds.
     """
 
     questions: int
@@ -67,20 +67,20 @@ def train_ranker(
     settings: TrainingSettings | None = None,
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
 ) -> tuple[TrainedRanker, TrainingReport]:
-    """Train a ranker on questions in the project's format.
+    """Train a ranker on lines of question files.
 
     Args:
         questions: The questions.
         encoder: The embedding model.
         schema: Schema of the ontology, and of questions whose topics are in no graph.
-        graphs: Graphs with topics of the questions.
+        graphs: Graphs that contain topics of the questions.
         ontology: Gives pools to topics that are in no graph.
-        evaluated: Questions that will be evaluated; nothing like them is trained on.
+        evaluated: Questions of a later evaluation; these questions are excluded from training.
         settings: Settings of the fit; None for the defaults.
-        progress: Called with the stage (`pools`, `training`), the items done and all items.
+        progress: Called with the stage (`pools` or `training`), the number of finished items and of all items.
 
     Raises:
-        SettingsError: There is nothing to train on.
+        SettingsError: No question can be used for training.
         ModelUnavailable: Torch is not installed.
         StoreError: A graph cannot be read.
     """
@@ -104,9 +104,9 @@ def train_ranker(
         progress("pools", number, len(gold))
     if not examples:
         raise SettingsError(
-            f"There is nothing to train on: of {len(questions)} questions {len(questions) - len(kept)} are among those "
-            f"to be evaluated, {len(gold)} gold paths were read, and none has a pool. Add --graph with a graph that "
-            "has their topics, or --ontology."
+            f"There is nothing to train on. Of {len(questions)} questions, {len(questions) - len(kept)} are excluded "
+            f"by --evaluate; the others have {len(gold)} readable gold paths, none with a pool of paths. Add --graph "
+            "with a graph that contains the questions' topics, or --ontology."
         )
     vectors = embed_examples(examples, builder.steps, encoder, relation_texts(graphs, schema))
     part, apart = split_examples(examples, HELD_OUT, settings.seed)
@@ -132,7 +132,7 @@ def train_ranker(
 
 
 def relation_texts(graphs: Sequence[KnowledgeGraph], schema: Schema) -> Callable[[str], str]:
-    """Return a function that gives the words of a relation, by its graph, or by the schema if it is in none."""
+    """Return a function that gives a relation's words, from the graph with the relation or else from `schema`."""
 
     def text(relation: str) -> str:
         for graph in graphs:

@@ -1,4 +1,4 @@
-"""The bundled graph keeps its promises: built from its tables, closed under inverses, and its gold queries give the gold answers."""
+"""The bundled demo graph and its questions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def names(store) -> dict[str, str]:
     return {row[0].value.removeprefix(NS): row[1].value for row in rows}
 
 
-def test_the_file_is_what_the_tables_give():
+def test_graph_file_is_up_to_date():
     assert (FOLDER / "graph.nt").read_text(encoding="utf-8").splitlines() == build.build_lines()
 
 
@@ -47,10 +47,10 @@ def test_size_and_variety(store, names):
     assert any(not name.isascii() for name in names.values())
 
 
-def test_ids_are_our_own(store):
+def test_ids_have_the_demo_prefix(store):
     nodes = {t.value for quad in store for t in (quad.subject, quad.object) if isinstance(t, ox.NamedNode)}
-    taken = [iri for iri in nodes if iri.startswith((NS + "m.", NS + "g."))]
-    assert all(iri.startswith((NS + "m.demo_", NS + "g.demo_")) for iri in taken)
+    entity_iris = [iri for iri in nodes if iri.startswith((NS + "m.", NS + "g."))]
+    assert all(iri.startswith((NS + "m.demo_", NS + "g.demo_")) for iri in entity_iris)
 
 
 def test_inverse_relations_are_complete(store):
@@ -60,20 +60,20 @@ def test_inverse_relations_are_complete(store):
         assert not store.query(f"ASK {{ ?x {left} ?y FILTER NOT EXISTS {{ ?y {right} ?x }} }}")
 
 
-def test_everything_but_mediators_has_a_name(store, names):
+def test_every_entity_except_mediators_has_a_name(store, names):
     nodes = {q.subject.value.removeprefix(NS) for q in store}
     assert all(node in names for node in nodes if node.startswith("m."))
     assert not any(node.startswith("g.") for node in names)
 
 
-def test_text_is_clean(store):
+def test_literals_have_no_control_characters(store):
     for quad in store:
         if isinstance(quad.object, ox.Literal):
             assert all(unicodedata.category(c) not in ("Cc", "Cf") for c in quad.object.value)
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda q: q["id"])
-def test_gold_query_gives_the_gold_answers(question, store, names):
+def test_gold_queries_give_the_gold_answers(question, store, names):
     found = {row[0] for row in store.query(expand_prefixes(question["sparql"]))}
     gold = {
         ox.NamedNode(NS + a["id"]) if "id" in a else ox.Literal(a["value"], datatype=ox.NamedNode(a["datatype"]))

@@ -1,4 +1,4 @@
-"""The demo questions in published formats: made from questions.jsonl, read back the same, and their queries true."""
+"""The demo questions in published formats."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ NS = "http://rdf.freebase.com/ns/"
 COPIES = ("demo-cwq", "demo-webqsp", "demo-grailqa")
 
 
-def test_the_files_are_what_the_questions_give():
-    made = formats.contents()
-    assert set(made) == {"cwq.json", "webqsp.json", "grailqa.json"}
-    for name, text in made.items():
+def test_files_are_up_to_date():
+    contents = formats.contents()
+    assert set(contents) == {"cwq.json", "webqsp.json", "grailqa.json"}
+    for name, text in contents.items():
         assert (DEMO_FOLDER / name).read_text(encoding="utf-8") == text, f"run python -m scripts.demo_formats: {name}"
 
 
-def test_the_check_sees_a_file_that_is_out_of_date(tmp_path, monkeypatch, capsys):
+def test_check_option_detects_outdated_files(tmp_path, monkeypatch, capsys):
     assert formats.main(["--check"]) == 0
     monkeypatch.setattr(formats, "contents", lambda: {"cwq.json": "[]\n"})
     assert formats.main(["--check"]) == 1 and "python -m scripts.demo_formats" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", COPIES)
-def test_they_read_back_the_same(name):
+def test_formats_read_back_equal(name):
     ours, theirs = dataset_questions("demo"), dataset_questions(name)
     assert [q.id for q in theirs] == [q.id for q in ours] and [q.text for q in theirs] == [q.text for q in ours]
     assert [q.topics for q in theirs] == [q.topics for q in ours]
@@ -41,7 +41,7 @@ def test_they_read_back_the_same(name):
     assert all(q.answerable() and not q.parses for q in theirs)
 
 
-def test_what_each_format_adds():
+def test_fields_of_each_format():
     by_name = {name: dataset_questions(name) for name in COPIES}
     assert any(a.aliases for q in by_name["demo-cwq"] for a in q.answers)
     assert {q.kind for q in by_name["demo-cwq"]} == {"simple", "composition"}
@@ -56,7 +56,7 @@ def store():
     return store
 
 
-def test_the_queries_of_grailqa_give_the_gold_answers(store):
+def test_grailqa_queries_give_the_gold_answers(store):
     for question in dataset_questions("demo-grailqa"):
         found = {
             ("id", row[0].value.removeprefix(NS))
@@ -67,7 +67,7 @@ def test_the_queries_of_grailqa_give_the_gold_answers(store):
         assert found == gold_keys(question.answers), question.id
 
 
-def test_the_gold_paths_are_those_of_the_demo():
+def test_gold_paths_equal_those_of_the_demo():
     schema = bundled_schema("freebase")
     for ours, theirs in zip(dataset_questions("demo"), dataset_questions("demo-grailqa")):
         (path,) = gold_paths(theirs.row, schema)

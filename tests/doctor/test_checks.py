@@ -1,4 +1,4 @@
-"""What checks say, by the arithmetic and the words of each verdict; nothing is asked of anybody."""
+"""Verdicts of the checks, from measured figures; no server is queried."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from kgqa.errors import (
 from kgqa.graph.endpoint.profiles import profile_named
 from kgqa.schema import BUNDLED, bundled_schema
 
-FREEBASE, WIKIDATA, PLAIN = map(bundled_schema, ("freebase", "wikidata", "rdfs"))
+FREEBASE, WIKIDATA, RDFS = map(bundled_schema, ("freebase", "wikidata", "rdfs"))
 
 
 class TestChecks:
@@ -60,7 +60,7 @@ class TestChecks:
             ("Nothing more to say", "Nothing more to say", ""),
         ],
     )
-    def test_a_message_is_what_happened_and_what_to_do(self, message, what, next_step):
+    def test_message_is_split_into_problem_and_next_step(self, message, what, next_step):
         assert split_message(message) == (what, next_step)
 
     @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ class TestChecks:
             (SchemaError("No schema."), "failed"),
         ],
     )
-    def test_an_error_is_a_verdict_with_a_remedy(self, error, verdict):
+    def test_error_gives_a_verdict_and_a_remedy(self, error, verdict):
         def run():
             raise error
 
@@ -85,7 +85,7 @@ class TestChecks:
 
     @pytest.mark.parametrize("name", CONTENT_CHECKS)
     @pytest.mark.parametrize("error", [StoreTimeout("Late."), PartialResult("Cut. Ask for less.")])
-    def test_a_check_of_the_graph_that_could_not_be_made_is_failed(self, name, error):
+    def test_unfinished_content_check_is_failed(self, name, error):
         def run():
             raise error
 
@@ -93,7 +93,7 @@ class TestChecks:
         assert check.verdict == "failed"
         assert check.remedy == (AGAIN if isinstance(error, StoreTimeout) else "Ask for less.")
 
-    def test_a_defect_is_no_verdict(self):
+    def test_unexpected_exception_is_raised(self):
         with pytest.raises(ZeroDivisionError):
             checked("x", lambda: 1 / 0)
 
@@ -106,20 +106,20 @@ class TestChecks:
             ([], True, True),
         ],
     )
-    def test_an_evaluation_is_trusted_unless_something_failed(self, verdicts, complete, trusted):
-        checks = tuple(Check(str(place), verdict, "x") for place, verdict in enumerate(verdicts))
+    def test_trusted_unless_a_check_failed(self, verdicts, complete, trusted):
+        checks = tuple(Check(str(index), verdict, "x") for index, verdict in enumerate(verdicts))
         health = Health((*(Check(name, "ok", "x") for name in ESSENTIAL), *checks), None, 1.0, complete)
         assert health.trusted is trusted
         assert health.count("ok") == verdicts.count("ok") + len(ESSENTIAL)
 
     @pytest.mark.parametrize("missing", ESSENTIAL)
-    def test_nothing_essential_may_be_skipped(self, missing):
-        made = [Check(name, "warning", "x") for name in ESSENTIAL if name != missing]
-        for checks in (made, [*made, skipped(missing, "Why not.")]):
+    def test_skipped_essential_check_is_not_trusted(self, missing):
+        essential = [Check(name, "warning", "x") for name in ESSENTIAL if name != missing]
+        for checks in (essential, [*essential, skipped(missing, "Why not.")]):
             health = Health(tuple(checks), None, 1.0, True)
             assert not health.trusted and health.unseen == (missing,)
 
-    def test_what_somebody_did_not_want(self):
+    def test_left_out_checks(self):
         checks = skipped("model", LEFT_OUT), skipped("row cap", "Too small."), Check("graph", "ok", LEFT_OUT)
         assert Health(checks, None, 1.0, True).left_out == ("model",)
 
@@ -130,54 +130,54 @@ class TestChecks:
     def test_percentile_by_nearest_rank(self, values, share, expected):
         assert percentile(values, share) == expected
 
-    def test_no_percentile_of_nothing(self):
+    def test_percentile_of_no_values_is_an_error(self):
         with pytest.raises(ValueError):
             percentile([], 0.5)
 
     @pytest.mark.parametrize(
         "seconds, words", [(0.0042, "4 ms"), (0.9994, "999 ms"), (0.9999, "1.0 s"), (12.34, "12.3 s")]
     )
-    def test_times_for_people(self, seconds, words):
+    def test_seconds_words(self, seconds, words):
         assert seconds_words(seconds) == words
 
 
 class TestGraphs:
-    def test_a_wrong_iri_names_those_that_are_there(self):
-        look = judge_wanted(["http://typo"], ["http://typo"], ["http://right", "http://other"])
-        assert look.view is None and look.check.verdict == "failed"
-        assert "<http://typo>" in look.check.found and "<http://right>" in look.check.found
-        assert "--graph-iri" in look.check.remedy
+    def test_wrong_graph_iri_lists_the_graphs(self):
+        choice = judge_wanted(["http://typo"], ["http://typo"], ["http://right", "http://other"])
+        assert choice.view is None and choice.check.verdict == "failed"
+        assert "<http://typo>" in choice.check.found and "<http://right>" in choice.check.found
+        assert "--graph-iri" in choice.check.remedy
 
-    def test_a_right_iri_names_the_others(self):
-        look = judge_wanted(["http://right"], [], ["http://right", "http://other"])
-        assert look.view == ("http://right",)
-        assert look.check == Check("graph", "ok", "<http://right>. Other graphs: <http://other>.")
+    def test_graph_iri_lists_the_other_graphs(self):
+        choice = judge_wanted(["http://right"], [], ["http://right", "http://other"])
+        assert choice.view == ("http://right",)
+        assert choice.check == Check("graph", "ok", "<http://right>. Other graphs: <http://other>.")
 
-    def test_what_could_not_be_listed_is_said(self):
+    def test_graphs_that_cannot_be_listed(self):
         assert "could not be listed" in judge_wanted(["http://x"], ["http://x"], None).check.found
         assert judge_wanted(["http://x"], [], None).view == ("http://x",)
 
     @pytest.mark.parametrize(
-        "there, is_folder, needs_graph, verdict, word",
+        "graphs, is_folder, needs_graph, verdict, word",
         [
             ((), True, False, "failed", "kgqa graph load FILE --into PLACE"),
             ((), False, True, "failed", "--into PLACE --graph-iri IRI"),
-            (None, False, True, "failed", "Choose one"),
+            (None, False, True, "failed", "Name the graph to use"),
             (("http://a", "http://b"), False, True, "failed", "--graph-iri"),
             (("http://a",), False, True, "ok", ""),
             (("http://a", "http://b"), True, False, "ok", ""),
         ],
     )
-    def test_without_an_iri(self, there, is_folder, needs_graph, verdict, word):
-        look = judge_found("PLACE", there, is_folder=is_folder, needs_graph=needs_graph)
-        assert look.check.verdict == verdict and word in look.check.remedy
-        assert look.view == (there if verdict == "ok" else None)
+    def test_without_a_graph_iri(self, graphs, is_folder, needs_graph, verdict, word):
+        choice = judge_found("PLACE", graphs, is_folder=is_folder, needs_graph=needs_graph)
+        assert choice.check.verdict == verdict and word in choice.check.remedy
+        assert choice.view == (graphs if verdict == "ok" else None)
 
-    def test_many_graphs_are_not_all_listed(self):
-        look = judge_found("PLACE", [f"http://g{n}" for n in range(9)], is_folder=False, needs_graph=True)
-        assert "<http://g4> and 4 more" in look.check.found
+    def test_long_list_of_graphs_is_shortened(self):
+        choice = judge_found("PLACE", [f"http://g{n}" for n in range(9)], is_folder=False, needs_graph=True)
+        assert "<http://g4> and 4 more" in choice.check.found
 
-    def test_a_profile_that_does_not_fit(self):
+    def test_profile_that_does_not_fit(self):
         check = judge_profile(profile_named("qlever"), profile_named("virtuoso"), chosen="qlever")
         assert check.verdict == "warning" and "endpoint.profile" in check.remedy
         assert judge_profile(profile_named("generic"), profile_named("generic"), chosen="auto").verdict == "ok"
@@ -186,12 +186,12 @@ class TestGraphs:
     @pytest.mark.parametrize(
         "triples, fingerprint, verdict", [(None, "", "warning"), (5, "", "ok"), (1234567, "remote-1", "ok")]
     )
-    def test_counts(self, triples, fingerprint, verdict):
+    def test_triple_count(self, triples, fingerprint, verdict):
         check = judge_count(triples, 2.5, fingerprint)
         assert check.verdict == verdict and fingerprint in check.found
         assert ("1,234,567" in check.found) == (triples == 1234567)
 
-    def test_tables_that_could_not_be_made(self):
+    def test_incomplete_tables(self):
         assert judge_tables((), 1.0).verdict == "ok"
         assert judge_tables(("Too large.",), 1.0).found == "Too large."
 
@@ -214,7 +214,7 @@ class TestSchemas:
             ({}, "rdfs"),
         ],
     )
-    def test_the_best_one(self, found, best):
+    def test_best_schema(self, found, best):
         assert best_schema(fits(**found)).name == best
 
     @pytest.mark.parametrize(
@@ -226,17 +226,17 @@ class TestSchemas:
             (WIKIDATA, {"freebase": 3}, "settings", "failed", "Freebase would fit"),
             (WIKIDATA, {}, "settings", "failed", "0 of 4"),
             (WIKIDATA, {"freebase": 3, "wikidata": 1}, "folder", "warning", "fits better"),
-            (PLAIN, {"rdfs": 1}, "detected", "ok", "1 of"),
-            (PLAIN, {}, "detected", "warning", "there are no labels"),
-            (PLAIN, {"rdfs": 1, "freebase": 3}, "settings", "warning", "fits partially"),
+            (RDFS, {"rdfs": 1}, "detected", "ok", "1 of"),
+            (RDFS, {}, "detected", "warning", "there are no labels"),
+            (RDFS, {"rdfs": 1, "freebase": 3}, "settings", "warning", "fits partially"),
         ],
     )
-    def test_verdicts(self, chosen, found, origin, verdict, word):
+    def test_schema_verdicts(self, chosen, found, origin, verdict, word):
         check = judge_schema(chosen, fits(**found), origin=origin)
         assert check.verdict == verdict and word in check.found
         assert bool(check.remedy) == (verdict != "ok")
 
-    def test_a_schema_without_telling_predicates(self):
+    def test_schema_without_detection_predicates(self):
         own = replace(FREEBASE, name="mine", detect=())
         assert judge_schema(own, [*fits(), SchemaFit(own, 0, 0)], origin="settings").verdict == "ok"
 
@@ -260,7 +260,7 @@ class TestSchemas:
         "names, outcome",
         [(None, "absent"), ((), "unnamed"), (("Japón", "JAPAN "), "found"), (("Iceland",), "other")],
     )
-    def test_a_probe(self, names, outcome):
+    def test_known_entity_outcome(self, names, outcome):
         assert KnownEntity("Q17", "Japan", names).outcome == outcome
 
     @pytest.mark.parametrize(
@@ -273,11 +273,11 @@ class TestSchemas:
             ([None] * 4, False, "failed", "0 of 4"),
             ([None] * 4, True, "ok", "0 of 4"),
             ([("Japan",)] * 3 + [("\x1b[31mIceland",)], False, "failed", "should be Japan"),
-            ([], False, "skipped", "lists none"),
+            ([], False, "skipped", "lists no well-known entities"),
         ],
     )
     def test_known_entities(self, names, fallback, verdict, word):
-        probes = [KnownEntity(f"Q{place}", "Japan", name) for place, name in enumerate(names)]
+        probes = [KnownEntity(f"Q{index}", "Japan", name) for index, name in enumerate(names)]
         check = judge_known_entities(probes, replace(WIKIDATA, fallback=fallback))
         assert check.verdict == verdict and word in check.found
         assert bool(check.remedy) == (verdict in ("warning", "failed"))
@@ -294,12 +294,12 @@ class TestLimits:
             (500_000, False, "failed", "endpoint.row_cap = 500000"),
         ],
     )
-    def test_row_caps(self, cap, noticed, verdict, word):
+    def test_row_cap(self, cap, noticed, verdict, word):
         check = judge_cap(cap, noticed=noticed)
         assert check.verdict == verdict and word in check.remedy and f"{cap:,} rows" in check.found
 
     @pytest.mark.parametrize(
-        "triples, said, asked",
+        "triples, announced, asked",
         [
             (None, None, [10_001, 100_001, 1_048_577]),
             (None, 1e6, [10_001, 100_001]),
@@ -308,36 +308,36 @@ class TestLimits:
             (10**6, float("inf"), [10_001, 100_001]),
         ],
     )
-    def test_how_many_rows_are_asked_for(self, triples, said, asked):
-        assert rows_to_ask(triples, said) == asked
+    def test_rows_to_ask(self, triples, announced, asked):
+        assert rows_to_ask(triples, announced) == asked
 
     @pytest.mark.parametrize(
-        "given, late, said, verdict, word",
+        "given, late, announced, verdict, word",
         [
             (0, True, None, "warning", "10,001 rows did not arrive"),
             (0, False, None, "skipped", "too small"),
-            (100_001, True, None, "ok", "More did not arrive"),
+            (100_001, True, None, "ok", "More rows did not arrive"),
             (100_001, False, 1e6, "ok", "announces a cap of 1,000,000."),
-            (100_001, False, float("inf"), "ok", "it has none"),
+            (100_001, False, float("inf"), "ok", "it has no cap"),
         ],
     )
-    def test_no_cap(self, given, late, said, verdict, word):
-        check = judge_no_cap(given, late=late, announced=said)
+    def test_no_row_cap(self, given, late, announced, verdict, word):
+        check = judge_no_cap(given, late=late, announced=announced)
         assert check.verdict == verdict and word in check.found
 
     @pytest.mark.parametrize(
         "triples, factors",
         [(None, 3), (0, 7), (1, 7), (2, 40), (100, 6), (9_000, 4), (10_000, 3), (10**6, 2), (10**9, 2)],
     )
-    def test_how_many_triples_are_combined(self, triples, factors):
+    def test_factors_of_the_slow_query(self, triples, factors):
         assert factors_of(triples) == factors
         if triples and triples > 1:
             assert triples**factors >= 10**12
 
     @pytest.mark.parametrize(
-        "kept, heard, verdict, word",
+        "with_limit, after_disconnect, verdict, word",
         [
-            (QueryEnd("client", 1.0), None, "ok", "Its worker is ended"),
+            (QueryEnd("client", 1.0), None, "ok", "Its worker process is stopped"),
             (QueryEnd("client", 1.0), QueryEnd("server", 1.4, "x: y."), "ok", "x: y."),
             (QueryEnd("client", 1.0), QueryEnd("client", 4.0), "warning", "the server continues for more than"),
             (QueryEnd("client", 5.0), None, "warning", "late"),
@@ -352,32 +352,34 @@ class TestLimits:
             (QueryEnd("client", 1.0), QueryEnd("finished", 1.4), "failed", "as if it had finished"),
         ],
     )
-    def test_time_limits(self, kept, heard, verdict, word):
-        check = judge_time_limit(kept, heard, everything=10**12, limit_sent=True)
+    def test_time_limit(self, with_limit, after_disconnect, verdict, word):
+        check = judge_time_limit(with_limit, after_disconnect, everything=10**12, limit_sent=True)
         assert check.verdict == verdict and word in check.found
 
     @pytest.mark.parametrize(
         "own, verdict, word",
         [
             (None, "ok", ""),
-            (60.0, "ok", "Its own limit is 60 s."),
+            (60.0, "ok", "The server's own limit is 60 s."),
             (float("inf"), "ok", ""),
-            (10.0, "warning", "Its own limit is 10 s, less than graph.timeout (60 s)"),
+            (10.0, "warning", "The server's own limit is 10 s, less than graph.timeout (60 s)"),
         ],
     )
-    def test_the_limit_of_the_server(self, own, verdict, word):
+    def test_time_limit_of_the_server(self, own, verdict, word):
         ended = QueryEnd("client", 1.0), QueryEnd("server", 1.4, "so.")
         check = judge_time_limit(*ended, everything=10**12, limit_sent=True, own=own, granted=60.0)
         assert check.verdict == verdict and word in check.found and ("own limit" in check.found) == (own in (10, 60))
 
-    @pytest.mark.parametrize("heard, own", [(QueryEnd("client", 4.0), None), (QueryEnd("server", 1.4, "so."), 10.0)])
-    def test_how_a_server_is_given_another_limit(self, heard, own):
+    @pytest.mark.parametrize(
+        "after_disconnect, own", [(QueryEnd("client", 4.0), None), (QueryEnd("server", 1.4, "so."), 10.0)]
+    )
+    def test_remedy_for_a_time_limit(self, after_disconnect, own):
         check = judge_time_limit(
-            QueryEnd("client", 1.0), heard, everything=10**12, limit_sent=True, own=own, granted=90.0
+            QueryEnd("client", 1.0), after_disconnect, everything=10**12, limit_sent=True, own=own, granted=90.0
         )
         assert check.verdict == "warning" and "kgqa virtuoso start --query-seconds 90;" in check.remedy
         assert "not started by kgqa: MaxQueryExecutionTime" in check.remedy
 
-    def test_a_count_that_nobody_can_vouch_for_is_none(self):
+    def test_finished_count_without_known_total_is_failed(self):
         check = judge_time_limit(QueryEnd("finished", 0.5, count=7), None, everything=None, limit_sent=True)
         assert check.verdict == "failed"

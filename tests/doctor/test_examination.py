@@ -1,5 +1,4 @@
-"""An examination of servers that behave badly: a small one of our own on the loopback, with faults that a real one can
-have; and of a real Virtuoso at its limits."""
+"""Examinations of faulty servers on the loopback and of a Virtuoso server at its limits."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ ACCESS = Access(patience=0.0)
 
 @pytest.fixture(autouse=True)
 def short_measurements(monkeypatch):
-    """Measure for a fraction of a second, not for seconds."""
+    """Measure for a fraction of a second instead of seconds."""
     for name, seconds in {"ROUND_SECONDS": 0.1, "EXPLORING_SECONDS": 0.3, "HUBS_SECONDS": 0.1}.items():
         monkeypatch.setattr(f"kgqa.doctor.speed_checks.{name}", seconds)
 
@@ -50,12 +49,12 @@ def serve():
         return server, store
 
     yield serve
-    for each in reversed(opened):
-        each.close()
+    for opened_object in reversed(opened):
+        opened_object.close()
 
 
 def examine(tmp_path, url: str, **given):
-    """All checks of a graph by name."""
+    """Return all checks of a graph by name."""
     checks = {}
 
     def make(name, run, remedy=""):
@@ -74,23 +73,23 @@ def examine(tmp_path, url: str, **given):
 
 
 class TestRowCap:
-    def test_a_cap_that_nothing_speaks_of(self, serve):
+    def test_unannounced_row_cap(self, serve):
         _, store = serve(cap=1_000)
         check = check_row_cap(store, (), triples=TRIPLES, known_cap=None)
         assert check.verdict == "failed" and "silently truncates results at 1,000 rows" in check.found
         assert check.remedy == "Set endpoint.row_cap = 1000."
 
-    def test_a_cap_that_the_settings_know(self, serve):
+    def test_configured_row_cap(self, serve):
         server, _ = serve(cap=1_000)
         store = ProbeEndpoint(server.url, access=ACCESS, row_cap=1_000)
         check = check_row_cap(store, (), triples=TRIPLES, known_cap=1_000)
         store.close()
         assert check.verdict == "warning" and "truncates results at 1,000 rows. kgqa detects this" in check.found
 
-    def test_no_cap(self, serve):
+    def test_no_row_cap(self, serve):
         _, store = serve()
         check = check_row_cap(store, (), triples=TRIPLES, known_cap=None)
-        assert (check.verdict, check.found) == ("ok", "None reached: 10,001 rows arrived completely.")
+        assert (check.verdict, check.found) == ("ok", "No cap reached: 10,001 rows arrived completely.")
 
     def test_too_few_triples(self, serve):
         _, store = serve()
@@ -98,19 +97,19 @@ class TestRowCap:
 
 
 class TestTimeLimit:
-    def test_a_count_that_was_cut_and_given_as_whole(self, serve):
+    def test_partial_count_given_as_finished(self, serve):
         _, store = serve(slow="finished")
         check = check_time_limit(store, (), triples=TRIPLES, granted=60.0)
         assert check.verdict == "failed" and "as if it had finished: 4711" in check.found and check.remedy
 
-    def test_a_server_that_does_not_stop(self, serve, monkeypatch):
+    def test_query_continues_after_the_limit(self, serve, monkeypatch):
         monkeypatch.setattr("kgqa.doctor.limit_checks.SLOW_SECONDS", 0.2)
         monkeypatch.setattr("kgqa.doctor.limit_checks.LISTEN_SECONDS", 0.5)
         _, store = serve()
         check = check_time_limit(store, (), triples=TRIPLES, granted=60.0)
-        assert check.verdict == "warning" and "because requests to it name no limit" in check.found
+        assert check.verdict == "warning" and "because requests to it contain no limit" in check.found
 
-    def test_a_server_that_stops_some_seconds_after_its_limit(self, monkeypatch):
+    def test_query_ends_some_seconds_after_the_limit(self, monkeypatch):
         monkeypatch.setattr("kgqa.doctor.limit_checks.SLOW_SECONDS", 0.2)
         monkeypatch.setattr("kgqa.doctor.limit_checks.MOST_SECONDS", 1.0)
         late = replace(virtuoso_timeout(table(["combinations"], []).body), seconds=1.2)  # type: ignore[arg-type]
@@ -124,7 +123,7 @@ class TestTimeLimit:
 
 class TestUpdates:
     @pytest.mark.parametrize("view", [(), (Entity("http://e/graph"),)])
-    def test_anybody_may_write(self, serve, view):
+    def test_updates_without_login_are_accepted(self, serve, view):
         server, store = serve(writable=True)
         before = set(server.store)
         check = check_update_rights(store, view)
@@ -132,11 +131,11 @@ class TestUpdates:
         assert set(server.store) == before and len(server.updates) == 1
         assert all(graph.iri in server.updates[0] for graph in view)
 
-    def test_nobody_may(self, serve):
+    def test_updates_are_rejected(self, serve):
         _, store = serve()
         assert check_update_rights(store, ()).verdict == "ok"
 
-    def test_nobody_answers_any_more(self, serve):
+    def test_update_check_of_a_stopped_server(self, serve):
         server, store = serve()
         assert store.profile
         server.close()
@@ -162,22 +161,22 @@ class TestUnreachable:
             (Response(200, b'{"boolean": tr', RESULTS), "truncated or damaged", "."),
         ],
     )
-    def test_what_does_not_speak_sparql(self, tmp_path, response, found, remedy):
+    def test_faulty_replies_of_the_address(self, tmp_path, response, found, remedy):
         server = LoopbackServer(lambda method, path, headers, body: response)
         checks, examination = examine(tmp_path, f"http://127.0.0.1:{server.port}/sparql")
         server.close()
         check = checks["reachable"]
         assert check.verdict == "failed" and found in check.found and remedy in check.remedy
-        assert {each.verdict for name, each in checks.items() if name != "reachable"} == {"skipped"}
+        assert {opened_object.verdict for name, opened_object in checks.items() if name != "reachable"} == {"skipped"}
         assert checks["latency"].found == NO_GRAPH and examination.id is None
 
-    def test_nobody_there(self, tmp_path):
+    def test_no_server(self, tmp_path):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             checks, _ = examine(tmp_path, f"http://127.0.0.1:{free.getsockname()[1]}/sparql")
         assert checks["reachable"].found.startswith("Nothing answers at") and "running" in checks["reachable"].remedy
 
-    def test_a_server_that_only_listens(self, monkeypatch):
+    def test_server_that_never_answers(self, monkeypatch):
         monkeypatch.setattr("kgqa.doctor.probe_stores.QUERY_SECONDS", 0.1)
         server = LoopbackServer(lambda *request: server.wait(20) or Response())
         with ProbeEndpoint(f"http://127.0.0.1:{server.port}/sparql", access=ACCESS) as store:
@@ -185,29 +184,29 @@ class TestUnreachable:
         server.close()
         assert check.verdict == "failed" and check.remedy
 
-    def test_a_folder_that_is_none(self, tmp_path):
+    def test_missing_folder(self, tmp_path):
         checks, _ = examine(tmp_path, str(tmp_path / "nothing"))
         assert checks["reachable"].verdict == "failed" and "kgqa graph load" in checks["reachable"].remedy
 
 
 class TestGraphs:
-    def test_a_wrong_iri(self, tmp_path, serve):
+    def test_wrong_graph_iri(self, tmp_path, serve):
         server, _ = serve()
         checks, _ = examine(tmp_path, server.url, **{"graph.iri": "http://e/typo"})
         assert checks["graph"].verdict == "failed" and "<http://e/typo>" in checks["graph"].found
 
-    def test_what_is_no_iri(self, tmp_path, serve):
+    def test_invalid_graph_iri(self, tmp_path, serve):
         server, _ = serve()
         checks, _ = examine(tmp_path, server.url, **{"graph.iri": "e"})
         assert checks["graph"].verdict == "failed" and "--graph-iri" in checks["graph"].remedy
 
-    def test_an_empty_graph(self, serve):
+    def test_empty_graph(self, serve):
         server, store = serve()
         server.store.clear()
-        look = choose_graphs(store, [])
-        assert look.view is None and look.check.verdict == "failed" and "kgqa graph load" in look.check.remedy
+        choice = choose_graphs(store, [])
+        assert choice.view is None and choice.check.verdict == "failed" and "kgqa graph load" in choice.check.remedy
 
-    def test_a_plain_server_is_examined_to_the_end(self, tmp_path, serve):
+    def test_complete_examination(self, tmp_path, serve):
         server, _ = serve(slow="finished")
         checks, examination = examine(tmp_path, server.url)
         assert examination.id.triples == TRIPLES and examination.id.fingerprint.startswith("remote-")
@@ -221,10 +220,10 @@ def trusted(checks) -> bool:
     return Health(tuple(checks.values()), None, 1.0, complete=True).trusted
 
 
-class TestNothingToGoBy:
-    """Where little or nothing could be examined, an evaluation cannot be trusted."""
+class TestTooLittleToExamine:
+    """An evaluation is not trusted if little or nothing could be examined."""
 
-    def test_a_tiny_row_cap(self, tmp_path, serve):
+    def test_tiny_row_cap(self, tmp_path, serve):
         server, _ = serve(cap=2, slow="finished")
         server.store.extend(
             [ox.Quad(q.subject, q.predicate, q.object, ox.NamedNode("http://e/graph")) for q in server.store]
@@ -234,7 +233,7 @@ class TestNothingToGoBy:
         assert "cut" in checks["labels"].found and checks["latency"].found == NO_SAMPLE
         assert not trusted(checks)
 
-    def test_a_server_that_hangs_after_a_while(self, tmp_path, monkeypatch):
+    def test_server_hangs_after_the_graph_is_known(self, tmp_path, monkeypatch):
         monkeypatch.setattr("kgqa.doctor.probe_stores.QUERY_SECONDS", 0.1)
 
         def reply(request):
@@ -249,7 +248,7 @@ class TestNothingToGoBy:
         assert {checks[name].found for name in ("tables", "labels", "latency")} == {NO_SCHEMA}
         assert not trusted(checks)
 
-    def test_a_server_that_hangs_before_the_graph_is_known(self, tmp_path, monkeypatch):
+    def test_server_hangs_before_the_graph_is_known(self, tmp_path, monkeypatch):
         monkeypatch.setattr("kgqa.doctor.probe_stores.QUERY_SECONDS", 0.1)
 
         def reply(request):
@@ -261,7 +260,7 @@ class TestNothingToGoBy:
         assert checks["graph"].verdict == "failed" and not trusted(checks)
         assert checks["schema"].found == "The graph could not be queried."
 
-    def test_a_graph_of_labels_only(self, tmp_path, serve):
+    def test_graph_of_labels_only(self, tmp_path, serve):
         server, _ = serve(slow="finished")
         server.store.clear()
         label = ox.NamedNode("http://www.w3.org/2000/01/rdf-schema#label")
@@ -277,21 +276,21 @@ class TestNothingToGoBy:
 FREEBASE = "http://rdf.freebase.com/ns/"
 
 
-class TestBusy:
-    """Late is not large: what was late is asked for again, and what stays unseen is not trusted."""
+class TestSlowServer:
+    """Queries that time out once are repeated; checks that stay unfinished are not trusted."""
 
     @pytest.fixture
     def examined(self, tmp_path, monkeypatch):
-        """`examined(seconds) -> checks` of a small graph with mediators; `seconds` of a query and how often it came."""
+        """`examined(seconds) -> checks` of a small graph with mediators; `seconds(query, times)` delays a query."""
         monkeypatch.setattr("kgqa.doctor.probe_stores.QUERY_SECONDS", 0.2)
         servers = []
 
         def examined(seconds=lambda query, times: 0.0):
-            asked: dict[str, int] = {}
+            counts: dict[str, int] = {}
 
             def busy(query: str) -> float:
-                asked[query] = asked.get(query, 0) + 1
-                return seconds(query, asked[query])
+                counts[query] = counts.get(query, 0) + 1
+                return seconds(query, counts[query])
 
             server = SparqlServer(slow="finished", busy=busy)
             servers.append(server)
@@ -309,7 +308,7 @@ class TestBusy:
             facts += [(f"m.{n}", "type.object.name", ox.Literal(f"Name {n}", language="en")) for n in range(40, 50)]
             server.store.extend([ox.Quad(of(s), of(p), o) for s, p, o in facts])
             checks, _ = examine(tmp_path, server.url, **{"graph.schema": "freebase"})
-            # it is not the Freebase that everybody knows, and its server gives a wrong count
+            # the graph lacks the known entities of Freebase, and its server gives a wrong count
             return {name: check for name, check in checks.items() if name not in ("known entities", "time limit")}
 
         yield examined
@@ -319,7 +318,7 @@ class TestBusy:
     SEEN = ("schema", "mediators", "relation types", "labels", "inverse relations")
 
     @pytest.mark.parametrize("late", ["GROUP BY", "?subject ?predicate ?object"])
-    def test_what_is_late_once_is_asked_for_again(self, examined, late):
+    def test_query_that_times_out_once_is_repeated(self, examined, late):
         right = examined()
         found = examined(lambda query, times: 0.4 if late in query and times == 1 else 0.0)
         assert {name: found[name].found for name in self.SEEN} == {name: right[name].found for name in self.SEEN}
@@ -327,7 +326,7 @@ class TestBusy:
         assert found["tables"].verdict == "ok" and found["triples"].verdict == "ok" and trusted(found)
 
     @pytest.mark.parametrize("late", ["GROUP BY ?relation", "?mediator"])
-    def test_what_stays_late_is_not_trusted(self, examined, late):
+    def test_query_that_keeps_timing_out_is_not_trusted(self, examined, late):
         found = examined(lambda query, times: 60.0 if late in query and "SELECT" in query else 0.0)
         assert not trusted(found)
         failed = [check for check in found.values() if check.verdict == "failed"]
@@ -336,7 +335,7 @@ class TestBusy:
         assert "0 relations lead to mediators" not in found["mediators"].found
 
 
-def test_a_server_that_bears_only_as_many_as_are_sent():
+def test_server_handles_the_configured_concurrency():
     lock, under_way = threading.Lock(), []
 
     def reply(request):
@@ -354,7 +353,7 @@ def test_a_server_that_bears_only_as_many_as_are_sent():
     assert check.verdict == "ok" and check.found.startswith("2 threads") and "8 threads" in check.found, check
 
 
-def test_a_server_that_answers_nothing_to_many():
+def test_server_rejects_all_concurrent_requests():
     with (
         scripted.SparqlServer(lambda request: truth(True)) as server,
         ProbeEndpoint(server.url, access=ACCESS) as store,
@@ -365,28 +364,28 @@ def test_a_server_that_answers_nothing_to_many():
 
 
 @pytest.mark.parametrize("requests", [1, 6, 30])
-def test_a_server_that_goes_away(tmp_path, serve, requests):
+def test_server_stops_during_the_examination(tmp_path, serve, requests):
     server, _ = serve(requests=requests)
     checks, _ = examine(tmp_path, server.url, **{"endpoint.patience": 0.0})
     assert "failed" in {check.verdict for check in checks.values()}
     assert set(checks) == set(OF_GRAPH)
 
 
-def test_errors_of_many_threads_are_counted(serve):
+def test_errors_of_threads_are_counted(serve):
     server, store = serve()
     server.close()
     found = measure_round(store, (), 3, seconds=0.2)
     assert found.answered == 0 and found.errors >= 3 and "Nothing answers" in found.error
 
 
-LITTLE = 2_000
+LOW_CAP = 2_000
 
 
 @pytest.fixture(scope="module")
 def low_cap(tmp_path_factory):
-    """A Virtuoso that cuts results at LITTLE rows, with a small graph."""
+    """A Virtuoso server with a small graph and a row cap of LOW_CAP."""
     needs_virtuoso()
-    with running_server(tmp_path_factory.mktemp("low-cap") / "server", row_cap=LITTLE) as server:
+    with running_server(tmp_path_factory.mktemp("low-cap") / "server", row_cap=LOW_CAP) as server:
         file = server.import_folder / "facts.nt"
         file.write_text("".join(f"<http://e/s{n % 97}> <http://e/r{n % 7}> <http://e/o{n}> .\n" for n in range(3_000)))
         server.load([file], "http://e/graph")
@@ -397,19 +396,19 @@ def low_cap(tmp_path_factory):
 class TestVirtuoso:
     VIEW = (Entity("http://e/graph"),)
 
-    def test_a_low_row_cap(self, low_cap):
+    def test_low_row_cap(self, low_cap):
         with ProbeEndpoint(low_cap.url, access=Access()) as store:
             check = check_row_cap(store, self.VIEW, triples=3_000, known_cap=None)
-        assert check.verdict == "warning" and f"truncates results at {LITTLE:,} rows. kgqa detects this" in check.found
+        assert check.verdict == "warning" and f"truncates results at {LOW_CAP:,} rows. kgqa detects this" in check.found
         assert "--row-cap" in check.remedy and "ResultSetMaxRows" in check.remedy
 
-    def test_it_ends_what_takes_too_long(self, low_cap):
+    def test_query_time_limit(self, low_cap):
         with ProbeEndpoint(low_cap.url, access=Access()) as store:
             check = check_time_limit(store, self.VIEW, triples=3_000, granted=60.0)
             assert store.ask("ASK { ?s ?p ?o }", timeout=2.0)
         assert check.verdict == "ok", check
 
-    def test_a_login(self, low_cap):
+    def test_update_login(self, low_cap):
         low_cap.allow_updates("doctor", "secret")
         for password, verdict, word in (
             ("secret", "ok", "are accepted"),
@@ -419,7 +418,7 @@ class TestVirtuoso:
                 check = check_update_rights(store, self.VIEW)
             assert check.verdict == verdict and word in check.found, check
 
-    def test_who_may_write(self, low_cap):
+    def test_update_rights(self, low_cap):
         with ProbeEndpoint(low_cap.url, access=Access()) as store:
             assert check_update_rights(store, self.VIEW).verdict == "ok"
             low_cap.sql('grant SPARQL_UPDATE to "SPARQL"')

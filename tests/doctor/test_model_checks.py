@@ -1,4 +1,4 @@
-"""The part of an examination that asks a language model, on the scripted server."""
+"""The checks that query a language model, on the scripted server."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from kgqa.testing.server import ScriptedServer
 
 
 def checks(url: str, **given):
-    made = check_model(resolve({"llm.model": url, **given}))
-    assert [check.name for check in made] == list(NAMES)
-    return made
+    model_checks = check_model(resolve({"llm.model": url, **given}))
+    assert [check.name for check in model_checks] == list(NAMES)
+    return model_checks
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def checks(url: str, **given):
         ({"constrains": "none", "ignores_silently": False}, "Free text", TRIES + AT_ONCE),
     ],
 )
-def test_how_the_model_is_held_to_choices(options, mode, calls):
+def test_ways_to_constrain_replies(options, mode, calls):
     with ScriptedServer(lambda messages: "A", latency=0.05, **options) as server:
         model, choice, at_once = checks(server.url)
         assert server.calls == calls
@@ -39,67 +39,67 @@ def test_how_the_model_is_held_to_choices(options, mode, calls):
     assert "tokens" in at_once.found and server.most_at_once > 1
 
 
-def test_a_model_that_does_as_it_likes():
+def test_unreadable_replies():
     with ScriptedServer(lambda messages: "It is all very interesting.") as server:
         _, choice, _ = checks(server.url)
     assert choice.verdict == "failed" and "0 of 4 replies" in choice.found and choice.remedy
 
 
-def test_a_model_that_says_nothing():
+def test_empty_replies():
     with ScriptedServer(lambda messages: ModelReply("", finish_reason="length")) as server:
         model, choice, at_once = checks(server.url)
     assert model.verdict == "failed" and model.remedy
     assert choice.verdict == "skipped" and at_once.verdict == "warning"
 
 
-def test_nobody_there():
+def test_no_server():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
-        made = checks(f"{url}#any")
-    assert [check.verdict for check in made] == ["failed", "skipped", "skipped"]
-    assert "cannot be used" in made[0].found and made[0].remedy
+        model_checks = checks(f"{url}#any")
+    assert [check.verdict for check in model_checks] == ["failed", "skipped", "skipped"]
+    assert "cannot be used" in model_checks[0].found and model_checks[0].remedy
 
 
-def test_a_wrong_key_is_not_shown(monkeypatch):
+def test_wrong_key_is_not_shown(monkeypatch):
     monkeypatch.setenv("KGQA_LLM_KEY", "sk-very-secret")
     with ScriptedServer(["A"], key="another") as server:
-        made = checks(f"{server.url}#any")
-    assert made[0].verdict == "failed" and "KGQA_LLM_KEY" in made[0].remedy
-    assert "very-secret" not in str(made)
+        model_checks = checks(f"{server.url}#any")
+    assert model_checks[0].verdict == "failed" and "KGQA_LLM_KEY" in model_checks[0].remedy
+    assert "very-secret" not in str(model_checks)
 
 
-def test_a_server_that_fails():
+def test_server_error():
     with ScriptedServer(lambda messages: failing(400, "The engine is on fire.")) as server:
-        made = checks(server.url)
-    assert made[0].verdict == "failed" and "on fire" in made[0].found
+        model_checks = checks(server.url)
+    assert model_checks[0].verdict == "failed" and "on fire" in model_checks[0].found
 
 
-def test_a_model_that_is_slow(monkeypatch):
+def test_slow_model(monkeypatch):
     monkeypatch.setattr("kgqa.doctor.model_checks.SECONDS", 0.3)
     with ScriptedServer(lambda messages: "A", latency=5.0) as server:
-        made = checks(server.url)
-    assert made[0].verdict == "failed" and made[0].remedy
+        model_checks = checks(server.url)
+    assert model_checks[0].verdict == "failed" and model_checks[0].remedy
 
 
-def test_no_reply_is_kept(tmp_path):
+def test_replies_are_not_recorded(tmp_path):
     file = tmp_path / "replies.jsonl"
     with ScriptedServer(lambda messages: "A") as server:
-        made = checks(server.url, **{"llm.replay": str(file)})
-    assert made[0].verdict == "ok" and not file.exists()
+        model_checks = checks(server.url, **{"llm.replay": str(file)})
+    assert model_checks[0].verdict == "ok" and not file.exists()
 
 
-def test_where_there_is_nothing_to_ask(tmp_path):
+def test_checks_are_skipped_without_a_model(tmp_path):
     assert {check.verdict for check in check_model(resolve({}))} == {"skipped"}
-    kept = {"llm.model": "http://127.0.0.1:1/v1#x", "llm.replay": str(tmp_path / "r"), "llm.replay_only": "on"}
-    assert {check.verdict for check in check_model(resolve(kept))} == {"skipped"}
+    settings = {"llm.model": "http://127.0.0.1:1/v1#x", "llm.replay": str(tmp_path / "r"), "llm.replay_only": "on"}
+    assert {check.verdict for check in check_model(resolve(settings))} == {"skipped"}
 
 
-def test_no_such_kind_of_model():
+def test_unknown_kind_of_model():
     assert checks("gpt")[0].verdict == "failed"
 
 
-def test_costs():
+def test_cost_words():
     completions = [Completion("A", prompt_tokens=1_000_000, completion_tokens=500_000)] * 2
     assert cost_words(completions, (0.4, 1.6)).endswith("2 calls: 3,000,000 tokens, 2.4000 USD.")
     assert cost_words(completions, None).endswith("3,000,000 tokens.")

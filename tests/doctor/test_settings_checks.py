@@ -1,4 +1,4 @@
-"""Settings that surprise, and the cache that cannot be written."""
+"""Checks of the settings and of the cache."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from kgqa.doctor.settings_checks import check_cache, check_embeddings, check_set
 from kgqa.settings import resolve
 
 
-def found(tmp_path, given, *, query_seconds=0.01, encoder=True):
+def settings_check(tmp_path, given, *, query_seconds=0.01, encoder=True):
     return check_settings(resolve(given, folder=tmp_path), query_seconds=query_seconds, encoder=encoder)
 
 
-def test_defaults_are_no_surprise(tmp_path):
-    check = found(tmp_path, {})
+def test_default_settings(tmp_path):
+    check = settings_check(tmp_path, {})
     assert (check.verdict, check.remedy) == ("ok", "")
 
 
@@ -24,7 +24,7 @@ def test_defaults_are_no_surprise(tmp_path):
         ({"ask.method": "cot"}, "failed", "needs a language model"),
         ({"ask.method": "cot", "llm.model": "http://127.0.0.1:1/v1"}, "ok", "llm.model"),
         ({"rank.chooser": "llm"}, "failed", "rank.chooser needs a language model"),
-        ({"rank.ranker": "/nowhere.npz"}, "failed", "rank.ranker does not exist"),
+        ({"rank.ranker": "/nowhere.npz"}, "failed", "named by rank.ranker does not exist"),
         ({"ask.preset": "as-published"}, "warning", "as-published"),
         ({"llm.temperature": 0.7}, "warning", "0.7"),
         ({"ask.method": "tog", "llm.model": "openai:x"}, "ok", "ask.method"),
@@ -35,30 +35,30 @@ def test_defaults_are_no_surprise(tmp_path):
         ({"endpoint.user": "me"}, "warning", "no password"),
     ],
 )
-def test_surprises(tmp_path, given, verdict, word):
-    check = found(tmp_path, given)
+def test_unusual_settings(tmp_path, given, verdict, word):
+    check = settings_check(tmp_path, given)
     assert check.verdict == verdict and word in check.found
     assert bool(check.remedy) == (verdict != "ok")
 
 
-def test_no_embeddings_where_they_are_wanted(tmp_path):
-    assert found(tmp_path, {"rank.prefilter": "sbert"}).verdict == "ok"
-    assert found(tmp_path, {"rank.prefilter": "sbert"}, encoder=False).verdict == "warning"
+def test_missing_embeddings(tmp_path):
+    assert settings_check(tmp_path, {"rank.prefilter": "sbert"}).verdict == "ok"
+    assert settings_check(tmp_path, {"rank.prefilter": "sbert"}, encoder=False).verdict == "warning"
 
 
-def test_values_are_not_shown_but_the_file_of_the_working_folder_is(tmp_path):
+def test_settings_file_is_named_without_its_values(tmp_path):
     (tmp_path / "kgqa.toml").write_text('[endpoint]\ncontact = "somebody@secret.example"\n')
-    check = found(tmp_path, {})
-    assert "Set by the kgqa.toml of the working folder: endpoint.contact" in check.found
+    check = settings_check(tmp_path, {})
+    assert "Set by kgqa.toml in the working folder: endpoint.contact" in check.found
     assert "secret" not in check.found
 
 
-def test_queries_of_a_question():
+def test_queries_per_question():
     assert queries_of(resolve({"explore.depth": 2, "explore.beam": 10})) == 2 + 2 * 10 + 10
     assert queries_of(resolve({"explore.depth": 1})) == 12
 
 
-def test_a_cache_that_can_be_written(tmp_path):
+def test_writable_cache(tmp_path):
     cache = Cache(tmp_path / "cache")
     (tmp_path / "cache" / "models" / "x").mkdir(parents=True)
     (tmp_path / "cache" / "models" / "x" / "y").write_bytes(b"0" * 20_000_000)
@@ -67,12 +67,12 @@ def test_a_cache_that_can_be_written(tmp_path):
     assert [item.name for item in cache.folder.iterdir()] == ["models"]
 
 
-def test_a_cache_that_cannot_be_written(tmp_path):
+def test_unwritable_cache(tmp_path):
     (tmp_path / "file").write_text("")
     check = check_cache(Cache(tmp_path / "file" / "cache"))
     assert check.verdict == "warning" and "cache.folder" in check.remedy
 
 
-def test_embeddings_that_are_off(tmp_path):
+def test_embeddings_off(tmp_path):
     check = check_embeddings(resolve({"rank.embeddings": "off"}), Cache(tmp_path), say=lambda text: None)
     assert check.verdict == "skipped"

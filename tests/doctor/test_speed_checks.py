@@ -1,4 +1,4 @@
-"""What the checks of speed say, by the arithmetic and the words of each verdict; nothing is asked of anybody."""
+"""Verdicts of the speed checks, from measured figures; no server is queried."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kgqa.doctor.speed_checks import Latency, LoadRound, judge_concurrency, judg
 
 
 class TestSpeed:
-    def test_latency_in_words(self):
+    def test_latency_text(self):
         latency = Latency({"next steps": [0.001, 0.002, 0.030], "labels": []})
         assert str(latency) == "next steps 2.0/30 ms"
 
@@ -20,7 +20,7 @@ class TestSpeed:
         check = judge_latency(Latency({"ends": seconds}), Latency(), topics=len(seconds), most_edges=0)
         assert check.verdict == verdict
 
-    def test_hubs_are_told_apart_and_judged_by_nobody(self):
+    def test_hubs_are_reported_separately(self):
         check = judge_latency(Latency({"ends": [0.01]}), Latency({"ends": [3.0]}), topics=1, most_edges=84_000)
         assert check.verdict == "ok" and "Hubs (up to 84,000 edges): ends 3,000/3,000 ms" in check.found
 
@@ -42,23 +42,23 @@ class TestSpeed:
         assert check.verdict == verdict and word in check.found + check.remedy
 
     @pytest.mark.parametrize("configured", [None, 1, 8, 16])
-    def test_errors_alone_are_no_answers(self, configured):
+    def test_concurrency_with_errors_only(self, configured):
         check = judge_concurrency([LoadRound(n, 0, 9, 1.0, "No.") for n in (8, 16)], configured=configured)
         assert check.verdict == "failed" and check.found.startswith("No request was answered.") and check.remedy
 
-    def test_as_many_as_are_sent_were_borne(self):
+    def test_errors_above_the_configured_concurrency(self):
         rounds = [LoadRound(2, 100, 0, 1.0), LoadRound(8, 50, 3, 1.0, "No."), LoadRound(16, 0, 9, 1.0, "No.")]
         check = judge_concurrency(rounds, configured=2)
         assert check.verdict == "ok" and "which the server handles" in check.found
 
-    def test_one_at_a_time_is_too_much(self):
+    def test_errors_with_one_thread(self):
         check = judge_concurrency([LoadRound(1, 5, 3, 1.0, "No."), LoadRound(8, 5, 3, 1.0, "No.")], configured=1)
         assert check.verdict == "warning" and "below" not in check.remedy
 
-    def test_times_of_what_was_not_answered_are_no_latency(self):
+    def test_latency_of_timeouts_only(self):
         check = judge_latency(Latency({"ends": [0.0] * 3}, late=3), Latency(), topics=3, most_edges=0)
         assert check.verdict == "failed" and "All 3 queries timed out" in check.found
 
-    def test_more_memory_for_a_slow_server(self):
+    def test_slow_server_remedy(self):
         check = judge_latency(Latency({"ends": [3.0]}), Latency(), topics=1, most_edges=0)
         assert "kgqa virtuoso start --memory-share S" in check.remedy and "NumberOfBuffers" in check.remedy

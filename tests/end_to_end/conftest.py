@@ -1,1 +1,1 @@
-"""Tests of the command line. Its runners are fixtures of `tests/cli_runner.py`: kgqa, kgqa_process, started."""
+"""Tests of the command line; the runners kgqa, kgqa_process and started are fixtures of `tests/cli_runner.py`."""

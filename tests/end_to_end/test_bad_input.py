@@ -1,4 +1,4 @@
-"""What people really type, point at and pull the plug on: a message and an exit code each, never a traceback."""
+"""Bad input, interruptions and unwritable folders: a message and an exit code, never a traceback."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import pytest
 from kgqa.graph.embedded.folder import GraphFolder
 from tests.conftest import SOAK
 
-LINES = 600_000 if SOAK else 60_000
-GOOD = "<http://example.org/a> <http://example.org/likes> <http://example.org/b> .\n"
+TRIPLE_COUNT = 600_000 if SOAK else 60_000
+TRIPLE = "<http://example.org/a> <http://example.org/likes> <http://example.org/b> .\n"
 
 
 @pytest.mark.parametrize(
-    ("question", "said"),
+    ("question", "message"),
     [
         ("", "empty"),
         ("   \t", "empty"),
@@ -31,21 +31,21 @@ GOOD = "<http://example.org/a> <http://example.org/likes> <http://example.org/b>
         ("where is xyzzy?", "No entity of this graph"),
     ],
 )
-def test_odd_questions(kgqa, question, said):
+def test_odd_questions(kgqa, question, message):
     done = kgqa("ask", question)
-    if said:
-        assert done.returncode == 1 and said in done.out
+    if message:
+        assert done.returncode == 1 and message in done.out
     else:
         assert done.returncode in (0, 3)
     assert "\x1b" not in done.out and "\x07" not in done.out
 
 
-def test_a_question_of_100_kb(kgqa):
+def test_question_of_100_kb(kgqa):
     done = kgqa("ask", input="why " * 25_000)
     assert done.returncode == 1 and "100,000 characters" in done.out.replace("99,999", "100,000")
 
 
-def test_bytes_that_are_no_text(kgqa):
+def test_invalid_utf8(kgqa):
     done = kgqa("ask", "--json", input=b"\xff\xfe who directed Parasite?\n")
     assert json.loads(done.out)["status"] == "answered"
 
@@ -58,12 +58,12 @@ def test_unknown_topics(kgqa, topic):
     assert done.returncode == 1 and "kgqa graph search" in done.out
 
 
-def test_nothing_on_standard_input(kgqa):
+def test_empty_standard_input(kgqa):
     done = kgqa("ask", input="\n\n")
     assert done.returncode == 2 and "No question given" in done.err
 
 
-def test_an_empty_graph(kgqa, tmp_path):
+def test_empty_graph(kgqa, tmp_path):
     (tmp_path / "empty.nt").touch()
     assert kgqa("graph", "load", "empty.nt", "--into", "g").returncode == 0
     assert "empty" in kgqa("ask", "who is it?", "--graph", "g").out
@@ -71,8 +71,8 @@ def test_an_empty_graph(kgqa, tmp_path):
     assert kgqa("graph", "search", "x", "--graph", "g").returncode == 3
 
 
-def test_a_graph_without_names(kgqa, tmp_path):
-    (tmp_path / "x.nt").write_text(GOOD)
+def test_graph_without_names(kgqa, tmp_path):
+    (tmp_path / "x.nt").write_text(TRIPLE)
     kgqa("graph", "load", "x.nt", "--into", "g")
     found = json.loads(
         kgqa("ask", "whom does a like?", "--topic", "http://example.org/a", "--graph", "g", "--json").out
@@ -80,8 +80,8 @@ def test_a_graph_without_names(kgqa, tmp_path):
     assert [answer["iri"] for answer in found["answers"]] == ["http://example.org/b"]
 
 
-def test_a_graph_of_named_graphs_only(kgqa, tmp_path):
-    (tmp_path / "x.nq").write_text(GOOD.replace(" .", " <http://example.org/g1> ."))
+def test_graph_of_named_graphs_only(kgqa, tmp_path):
+    (tmp_path / "x.nq").write_text(TRIPLE.replace(" .", " <http://example.org/g1> ."))
     kgqa("graph", "load", "x.nq", "--into", "g")
     found = json.loads(
         kgqa("ask", "whom does a like?", "--topic", "http://example.org/a", "--graph", "g", "--json").out
@@ -90,15 +90,15 @@ def test_a_graph_of_named_graphs_only(kgqa, tmp_path):
     assert "FROM <http://example.org/g1>" in found["sparql"] and found["query_class"] == "exact"
 
 
-@pytest.mark.parametrize("place", ["nowhere", ".", "file.txt"])
-def test_places_that_are_no_graph(kgqa, tmp_path, place):
+@pytest.mark.parametrize("folder", ["nowhere", ".", "file.txt"])
+def test_paths_without_a_graph(kgqa, tmp_path, folder):
     (tmp_path / "file.txt").write_text("hello")
-    done = kgqa("ask", "who?", "--graph", place)
+    done = kgqa("ask", "who?", "--graph", folder)
     assert done.returncode == 1 and "kgqa graph load" in done.err
 
 
-def test_a_cut_short_gz_changes_nothing(kgqa, tmp_path):
-    (tmp_path / "good.nt").write_text(GOOD)
+def test_truncated_gzip_changes_nothing(kgqa, tmp_path):
+    (tmp_path / "good.nt").write_text(TRIPLE)
     kgqa("graph", "load", "good.nt", "--into", "g")
     whole = gzip.compress(os.urandom(5000).hex().encode())
     (tmp_path / "bad.nt.gz").write_bytes(whole[: len(whole) // 2])
@@ -107,8 +107,8 @@ def test_a_cut_short_gz_changes_nothing(kgqa, tmp_path):
     assert json.loads(kgqa("graph", "info", "g", "--json").out)["triples"] == 1
 
 
-def test_malformed_lines_by_choice(kgqa, tmp_path):
-    (tmp_path / "x.nt").write_text(GOOD + "nonsense\n" + GOOD.replace("likes", "knows"))
+def test_malformed_lines(kgqa, tmp_path):
+    (tmp_path / "x.nt").write_text(TRIPLE + "nonsense\n" + TRIPLE.replace("likes", "knows"))
     done = kgqa("graph", "load", "x.nt", "--into", "g")
     assert done.returncode == 1 and "x.nt, line 2" in done.err and "--on-error skip" in done.err
     done = kgqa("graph", "load", "x.nt", "--into", "g", "--on-error", "skip")
@@ -118,13 +118,13 @@ def test_malformed_lines_by_choice(kgqa, tmp_path):
 
 def test_no_permission_to_write(kgqa, tmp_path):
     """/sys refuses new folders to everybody, root included."""
-    (tmp_path / "x.nt").write_text(GOOD)
+    (tmp_path / "x.nt").write_text(TRIPLE)
     done = kgqa("graph", "load", "x.nt", "--into", "/sys/kgqa-graph")
     assert done.returncode == 1 and "No permission to write to /sys/kgqa-graph" in done.err
 
 
-def test_a_cache_that_cannot_be_written(kgqa, tmp_path):
-    (tmp_path / "x.nt").write_text(GOOD)
+def test_unwritable_cache(kgqa, tmp_path):
+    (tmp_path / "x.nt").write_text(TRIPLE)
     own = {"KGQA_CACHE_FOLDER": "/sys/kgqa-cache"}
     assert kgqa("graph", "load", "x.nt", "--into", "g", **own).returncode == 0
     question = ("ask", "who likes it?", "--topic", "http://example.org/b", "--graph", "g", "--embeddings", "off")
@@ -133,8 +133,8 @@ def test_a_cache_that_cannot_be_written(kgqa, tmp_path):
     assert done.returncode == 1 and "No permission" in done.err
 
 
-def test_a_query_that_never_ends(kgqa, tmp_path):
-    """Every node knows every other: the walks of three hops are too many to count in the time given."""
+def test_query_timeout(kgqa, tmp_path):
+    """In a complete graph of 300 nodes a query of three hops exceeds the time limit."""
     nodes = [f"<http://example.org/{i}>" for i in range(300)]
     lines = [f"{a} <http://example.org/r{i % 3}> {b} .\n" for i, a in enumerate(nodes) for b in nodes]
     (tmp_path / "x.nt").write_text("".join(lines))
@@ -146,7 +146,7 @@ def test_a_query_that_never_ends(kgqa, tmp_path):
     assert done.returncode == 1 and "was stopped" in done.out
 
 
-def _big_file(folder: Path, lines: int = LINES) -> Path:
+def _big_file(folder: Path, lines: int = TRIPLE_COUNT) -> Path:
     file = folder / "big.nt"
     with open(file, "w") as out:
         out.writelines(
@@ -166,7 +166,7 @@ def _wait_for(condition, seconds: float = 30.0) -> bool:
 
 
 def _workers(folder: Path) -> list[int]:
-    """Processes of ours that have a file of this folder open."""
+    """Return the ids of processes that have a file of this folder open."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -178,18 +178,18 @@ def _workers(folder: Path) -> list[int]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_a_load_that_is_stopped(kgqa, started, tmp_path, how):
-    (tmp_path / "good.nt").write_text(GOOD)
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGKILL])
+def test_stopped_load(kgqa, started, tmp_path, signal_number):
+    (tmp_path / "good.nt").write_text(TRIPLE)
     kgqa("graph", "load", "good.nt", "--into", "g")
     before = json.loads(kgqa("graph", "info", "g", "--json").out)["fingerprint"]
     big = _big_file(tmp_path)
     folder = tmp_path / "g"
     process = started("graph", "load", big, "--into", "g")
     assert _wait_for(lambda: any((folder / "gen-2" / "store").glob("*")))
-    process.send_signal(how)
+    process.send_signal(signal_number)
     process.wait(20)
-    if how == signal.SIGINT:
+    if signal_number == signal.SIGINT:
         assert process.returncode == 130
         assert "--resume" in process.stderr.read().decode()
     assert _wait_for(lambda: not _workers(folder), 10), "a worker was left behind"
@@ -199,29 +199,29 @@ def test_a_load_that_is_stopped(kgqa, started, tmp_path, how):
     done = kgqa("graph", "load", big, "--into", "g")
     assert done.returncode == 1 and "--resume" in done.err and "--restart" in done.err
     done = kgqa("graph", "load", "--resume", "--into", "g", "--json")
-    assert json.loads(done.out)["triples"] == LINES + 1
-    if how == signal.SIGKILL:
+    assert json.loads(done.out)["triples"] == TRIPLE_COUNT + 1
+    if signal_number == signal.SIGKILL:
         again = kgqa("graph", "load", big, "good.nt", "--into", "other", "--json")
         assert json.loads(again.out)["fingerprint"] == json.loads(done.out)["fingerprint"]
 
 
 @pytest.mark.slow
-def test_two_loads_at_once(kgqa, started, tmp_path):
+def test_second_load_is_refused(kgqa, started, tmp_path):
     big = _big_file(tmp_path)
     process = started("graph", "load", big, "--into", "g")
     assert _wait_for((tmp_path / "g" / "loading.json").exists)
-    process.send_signal(signal.SIGSTOP)  # held in the middle, however slow the others start
+    process.send_signal(signal.SIGSTOP)  # keeps the load running during the other commands
     done = kgqa("graph", "load", big, "--into", "g")
     assert done.returncode == 1 and "Another process" in done.err
     assert "being loaded by another process" in kgqa("ask", "who?", "--graph", "g").err
     process.send_signal(signal.SIGCONT)
     assert process.wait(120) == 0
-    assert GraphFolder(tmp_path / "g").meta().triples == LINES
+    assert GraphFolder(tmp_path / "g").meta().triples == TRIPLE_COUNT
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_asking_that_is_stopped(kgqa, started, tmp_path, how):
-    kgqa("graph", "info")  # the demo graph is loaded
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGKILL])
+def test_stopped_questions(kgqa, started, tmp_path, signal_number):
+    kgqa("graph", "info")  # loads the demo graph
     process = started("ask", "--json", "--embeddings", "off")
     process.stdin.write(b"Who directed the film Parasite?\n")
     process.stdin.flush()
@@ -232,9 +232,9 @@ def test_asking_that_is_stopped(kgqa, started, tmp_path, how):
         if (p / "stat").exists() and _parent(p) == process.pid
     ]  # fmt: skip
     assert workers
-    process.send_signal(how)
+    process.send_signal(signal_number)
     process.wait(20)
-    if how == signal.SIGINT:
+    if signal_number == signal.SIGINT:
         assert process.returncode == 130
         assert "Stopped after 1 question" in process.stderr.read().decode()
     assert _wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers), 10)
@@ -247,10 +247,10 @@ def _parent(process: Path) -> int:
         return 0
 
 
-def test_a_failed_load_leaves_the_schema_alone(kgqa, tmp_path):
+def test_failed_load_does_not_change_the_schema(kgqa, tmp_path):
     for name in ("one", "two"):
         (tmp_path / f"{name}.toml").write_text(f'name = "{name}"\n[names]\nlabel = ["http://example.org/{name}"]\n')
-    (tmp_path / "a.nt").write_text(GOOD)
+    (tmp_path / "a.nt").write_text(TRIPLE)
     (tmp_path / "bad.nt").write_text("nonsense\n")
     assert kgqa("graph", "load", "a.nt", "--into", "g", "--schema", "one.toml").returncode == 0
     assert kgqa("graph", "load", "bad.nt", "--into", "g", "--schema", "two.toml").returncode == 1

@@ -1,4 +1,4 @@
-"""`kgqa doctor` as its users run it: on the demo graph, on a real Virtuoso, on what is none, with a model."""
+"""`kgqa doctor` on the demo graph, on servers and with a model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GRAPH = "urn:test:doctor"
 
 
 def verdicts(out: str) -> tuple[dict, dict[str, dict]]:
-    """The JSON object, and its checks by name."""
+    """Return the JSON object and its checks by name."""
     found = json.loads(out)
     checks = {check["name"]: check for check in found["checks"]}
     assert list(checks) == list(NAMES)
@@ -30,7 +30,7 @@ def verdicts(out: str) -> tuple[dict, dict[str, dict]]:
 
 @pytest.fixture(scope="module")
 def freebase(tmp_path_factory, data_folder):
-    """The address of a real Virtuoso with the fast slice of Freebase in a graph of its own."""
+    """The URL of a Virtuoso server with the fast slice of Freebase in a graph."""
     needs_virtuoso()
     with running_server(tmp_path_factory.mktemp("doctor") / "server") as server:
         with gzip.open(data_folder / "freebase_fast" / "kg.nt.gz") as source:
@@ -41,7 +41,7 @@ def freebase(tmp_path_factory, data_folder):
 
 
 class TestDemo:
-    def test_for_a_person(self, kgqa):
+    def test_text_output(self, kgqa):
         started = time.monotonic()
         done = kgqa("doctor", COLUMNS="100", **QUICK)
         assert time.monotonic() - started < 15
@@ -50,7 +50,7 @@ class TestDemo:
         assert "An evaluation on this graph can be trusted: " in done.out and "FAILED" not in done.out
         assert all(len(line) <= 100 for line in done.out.splitlines() if "/" not in line)
 
-    def test_for_a_script(self, kgqa):
+    def test_json_output(self, kgqa):
         done = kgqa("doctor", "--json", **QUICK)
         found, checks = verdicts(done.out)
         assert (done.returncode, found["trusted"], found["complete"]) == (0, True, True)
@@ -64,7 +64,7 @@ class TestDemo:
         answer = json.loads(kgqa("ask", "Who directed the film Parasite?", "--json", **QUICK).out)
         assert answer["graph"] == found["graph"]
 
-    def test_a_schema_that_does_not_fit(self, kgqa):
+    def test_schema_that_does_not_fit(self, kgqa):
         done = kgqa("doctor", "--schema", "wikidata", "--json", **QUICK)
         found, checks = verdicts(done.out)
         assert (done.returncode, found["trusted"], checks["schema"]["verdict"]) == (1, False, "failed")
@@ -72,7 +72,7 @@ class TestDemo:
         assert checks["labels"]["verdict"] == "skipped"
 
     @pytest.mark.parametrize(
-        "arguments, said",
+        "arguments, message",
         [
             (["--graph", "http://me:secret@h.example/sparql"], "must not contain a login"),
             (["--graph", "http:///sparql"], "is not the address"),
@@ -82,15 +82,15 @@ class TestDemo:
             (["--nothing"], "--nothing"),
         ],
     )
-    def test_wrong_usage(self, kgqa, arguments, said):
+    def test_usage_errors(self, kgqa, arguments, message):
         done = kgqa("doctor", *arguments, **QUICK)
-        assert done.returncode == 2 and said in done.err and "secret" not in done.err
+        assert done.returncode == 2 and message in done.err and "secret" not in done.err
 
     def test_ctrl_c_prints_what_is_known(self, started):
-        asked = threading.Event()
-        server = LoopbackServer(lambda *request: asked.set() or server.wait(60))
+        requested = threading.Event()
+        server = LoopbackServer(lambda *request: requested.set() or server.wait(60))
         process = started("doctor", "--json", "--graph", f"http://127.0.0.1:{server.port}/sparql")
-        assert asked.wait(30)
+        assert requested.wait(30)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
         server.close()
@@ -101,11 +101,11 @@ class TestDemo:
 
 
 class TestModel:
-    """Beside a graph that is not there, so that it is quick."""
+    """The model is checked next to a missing graph, which is fast."""
 
     GRAPH = ("--graph", "nowhere")
 
-    def test_a_model(self, kgqa):
+    def test_model_checks(self, kgqa):
         with ScriptedServer(lambda messages: "B", constrains="structured_outputs") as server:
             done = kgqa("doctor", *self.GRAPH, "--llm", server.url, "--json", **QUICK)
             assert server.calls == 5
@@ -115,31 +115,31 @@ class TestModel:
         assert checks["choice mode"]["found"].startswith("structured_outputs")
         assert "5 calls" in checks["model concurrency"]["found"]
 
-    def test_it_is_not_asked_if_one_does_not_want_that(self, kgqa):
+    def test_no_model_sends_no_request(self, kgqa):
         with ScriptedServer(lambda messages: "B") as server:
             done = kgqa("doctor", *self.GRAPH, "--llm", server.url, "--no-model", "--json", **QUICK)
             assert server.calls == server.listings == 0
         assert verdicts(done.out)[1]["model"] == {
             "name": "model",
             "verdict": "skipped",
-            "found": "Left out.",
+            "found": "Left out on request.",
             "remedy": "",
         }
 
-    def test_the_last_line_says_that_it_was_not_looked_at(self, kgqa):
+    def test_summary_names_unchecked_model(self, kgqa):
         done = kgqa("doctor", "--llm", "http://127.0.0.1:9/v1", "--no-model", **QUICK)
         assert done.returncode == 0
         assert "\nAn evaluation on this graph can be trusted, but the model was not checked: " in done.out
         assert "can be trusted: " in kgqa("doctor", "--no-model", **QUICK).out
 
-    def test_a_method_without_its_model(self, kgqa):
+    def test_method_without_its_model(self, kgqa):
         done = kgqa("doctor", *self.GRAPH, "--method", "tog", COLUMNS="120", **QUICK)
         assert done.returncode == 1 and "FAILED   The method tog needs a language model" in done.out
 
 
 @pytest.mark.server
 class TestVirtuoso:
-    def test_a_healthy_one(self, kgqa, freebase):
+    def test_working_server(self, kgqa, freebase):
         done = kgqa("doctor", "--graph", freebase, "--graph-iri", GRAPH, "--json", **QUICK)
         found, checks = verdicts(done.out)
         assert done.returncode == 0, done.out
@@ -152,25 +152,25 @@ class TestVirtuoso:
         assert checks["known entities"]["found"].startswith("Found ")
         assert "p50/p95 over" in checks["latency"]["found"]
 
-    def test_a_wrong_graph(self, kgqa, freebase):
+    def test_wrong_graph_iri(self, kgqa, freebase):
         done = kgqa("doctor", "--graph", freebase, "--graph-iri", "urn:test:no-such-graph", COLUMNS="200", **QUICK)
         assert done.returncode == 1
         assert "graph              FAILED   No triples in <urn:test:no-such-graph>." in done.out
         assert f"<{GRAPH}>" in done.out and "--graph-iri IRI" in done.out
 
-    def test_a_login_is_wanted(self, kgqa, freebase):
+    def test_server_that_requires_a_login(self, kgqa, freebase):
         done = kgqa("doctor", "--graph", freebase.replace("/sparql", "/sparql-auth"), COLUMNS="200", **QUICK)
         assert done.returncode == 1 and "reachable          FAILED" in done.out
         assert "401" in done.out and "KGQA_ENDPOINT_PASSWORD" in done.out
 
 
-def test_a_web_server_that_knows_no_sparql(kgqa, tmp_path):
-    class Quiet(SimpleHTTPRequestHandler):
+def test_web_server_without_sparql(kgqa, tmp_path):
+    class QuietHandler(SimpleHTTPRequestHandler):
         def log_message(self, *_: object) -> None:
             pass
 
     (tmp_path / "index.html").write_text("<h1>Welcome</h1>")
-    with ThreadingHTTPServer(("127.0.0.1", 0), lambda *a: Quiet(*a, directory=str(tmp_path))) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), lambda *a: QuietHandler(*a, directory=str(tmp_path))) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_address[1]}/"
         found, checks = verdicts(kgqa("doctor", "--graph", url, "--json", **QUICK).out)

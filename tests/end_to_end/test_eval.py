@@ -1,4 +1,4 @@
-"""`kgqa eval` as its users run it: a process that may be stopped, killed and gone on with."""
+"""`kgqa eval`: runs, resuming, merging, budgets and failures."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ NUMBER = re.compile(r"\(number (\d+)\)")
 
 @pytest.fixture(autouse=True)
 def _no_embeddings(monkeypatch):
-    """Do not wait for an embedding model, which no test here is about."""
+    """Switch off embeddings, which these tests do not need."""
     monkeypatch.setenv("KGQA_RANK_EMBEDDINGS", "off")
 
 
 @pytest.fixture
 def questions(tmp_path):
-    """Write questions of the demo graph, each with a number in its text, so that prompts tell them apart."""
+    """Write demo questions, each with a number in its text that identifies it in prompts."""
 
     def write(count: int, name: str = "q.jsonl") -> str:
         demo = [json.loads(line) for line in DEMO.read_text(encoding="utf-8").splitlines()]
@@ -57,14 +57,14 @@ def questions(tmp_path):
 
 @pytest.fixture
 def model():
-    """A model that always says the same to the same prompt, and is wrong."""
+    """A server with a deterministic model that knows no gold path."""
     with ScriptedServer(ModelOracle({"": Gold()}), constrains="structured_outputs") as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def oracle(session_cache):
-    """Replies of a model that knows the paths of the demo's questions, and says the same to the same prompt."""
+    """A deterministic model that knows the gold paths of the demo questions."""
     with open_graph(cache=Cache(session_cache)) as demo:
         resources = open_resources(demo, settings=resolve({"rank.embeddings": "off", "ask.method": "top-2"}))
         found = [gold_for(question, resources) for question in read_questions(DEMO)]
@@ -73,7 +73,7 @@ def oracle(session_cache):
 
 
 @pytest.fixture
-def knowing(oracle):
+def oracle_server(oracle):
     with ScriptedServer(oracle, constrains="structured_outputs") as server:
         yield server
 
@@ -82,9 +82,8 @@ def predictions(folder: Path) -> list[dict]:
     return [json.loads(line) for line in (folder / "predictions.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
-def lasting(record: dict) -> dict:
-    """What does not differ from run to run: not times, nor how many queries it took, for names that another question
-    of the process has asked for are known."""
+def reproducible(record: dict) -> dict:
+    """Return what is equal in every run: no times, and no query counts, because names are cached between questions."""
     answer = {key: value for key, value in record["answer"].items() if key not in ("usage", "trace")}
     usage = {key: value for key, value in record["answer"]["usage"].items() if key not in ("seconds", "queries")}
     trace = [{k: v for k, v in event.items() if k not in ("at", "seconds")} for event in record["answer"]["trace"]]
@@ -92,7 +91,7 @@ def lasting(record: dict) -> dict:
     return {**rest, "answer": answer, "usage": usage, "trace": trace}
 
 
-def test_a_run_from_begin_to_end(kgqa, questions, tmp_path):
+def test_complete_run(kgqa, questions, tmp_path):
     done = kgqa("eval", "run", "--dataset", questions(12), "--out", "runs/a", *WORDS)
     assert done.returncode == 0, done.err
     assert "Hit@1" in done.out and "EM" in done.out
@@ -108,12 +107,15 @@ def test_a_run_from_begin_to_end(kgqa, questions, tmp_path):
     assert right >= 4, "the offline chooser answers most of the first questions of the demo"
     status = json.loads(kgqa("eval", "status", "runs/a", "--json").out)
     assert [(line["done"], line["questions"], line["running"]) for line in status] == [(12, 12, False)]
-    again = kgqa("eval", "run", "--dataset", "q.jsonl", "--out", "runs/a", *WORDS)
-    assert again.returncode == 1 and "has a run already. Resume it: kgqa eval resume runs/a" in again.err
+    asked_again = kgqa("eval", "run", "--dataset", "q.jsonl", "--out", "runs/a", *WORDS)
+    assert (
+        asked_again.returncode == 1
+        and "already contains a run. Resume this run: kgqa eval resume runs/a" in asked_again.err
+    )
     assert kgqa("eval", "resume", "runs/a").returncode == 0 and predictions(tmp_path / "runs/a") == records
 
 
-def test_several_methods_have_a_folder_each(kgqa, questions, tmp_path, model):
+def test_several_methods(kgqa, questions, tmp_path, model):
     done = kgqa(
         "eval", "run", "--dataset", questions(4), "--out", "x", "--method", "top-2,io", *WORDS, "--llm", f"{model.url}#m"
     )  # fmt: skip
@@ -122,24 +124,24 @@ def test_several_methods_have_a_folder_each(kgqa, questions, tmp_path, model):
     assert {each["answer"]["method"] for each in predictions(tmp_path / "x/io")} == {"io"}
     found = json.loads(kgqa("eval", "status", "x", "--json").out)
     assert [line["method"] for line in found] == ["io", "top-2"]
-    asked = ("--dataset", questions(12), "--method", "io,cot", "--llm", f"{model.url}#m")
-    stopped = kgqa("eval", "run", *asked, "--out", "y", "--estimate")
+    command = ("--dataset", questions(12), "--method", "io,cot", "--llm", f"{model.url}#m")
+    stopped = kgqa("eval", "run", *command, "--out", "y", "--estimate")
     assert stopped.returncode == 3 and stopped.err.count("only an estimate was requested") == 2
     assert [len(predictions(tmp_path / "y" / name)) for name in ("io", "cot")] == [5, 5]
     assert kgqa("eval", "resume", "y").returncode == 0
     assert [len(predictions(tmp_path / "y" / name)) for name in ("io", "cot")] == [12, 12]
 
 
-def test_a_sample_is_the_same_everywhere_and_shards_are_the_whole(kgqa, questions, tmp_path):
+def test_sample_and_shards(kgqa, questions, tmp_path):
     name = questions(40)
-    asked = ("eval", "run", "--dataset", name, "--sample", "9", "--seed", "3", *WORDS)
-    assert kgqa(*asked, "--out", "whole").returncode == 0
+    command = ("eval", "run", "--dataset", name, "--sample", "9", "--seed", "3", *WORDS)
+    assert kgqa(*command, "--out", "whole").returncode == 0
     for part in ("1/2", "2/2"):
-        assert kgqa(*asked, "--out", f"part{part[0]}", "--shard", part).returncode == 0
+        assert kgqa(*command, "--out", f"part{part[0]}", "--shard", part).returncode == 0
     merged = kgqa("eval", "merge", "part1", "part2", "--out", "both")
     assert merged.returncode == 0, merged.err
     whole, both = predictions(tmp_path / "whole"), predictions(tmp_path / "both")
-    assert {r["id"]: lasting(r) for r in whole} == {r["id"]: lasting(r) for r in both} and len(both) == 9
+    assert {r["id"]: reproducible(r) for r in whole} == {r["id"]: reproducible(r) for r in both} and len(both) == 9
     scores = [json.loads((tmp_path / run / "metrics.json").read_text())["scores"] for run in ("whole", "both")]
     assert scores[0] == scores[1]
     twice = kgqa("eval", "merge", "part1", "part1", "--out", "again")
@@ -153,11 +155,11 @@ def test_a_sample_is_the_same_everywhere_and_shards_are_the_whole(kgqa, question
     lines = (tmp_path / "part2/predictions.jsonl").read_bytes().splitlines(keepends=True)
     (tmp_path / "part2/predictions.jsonl").write_bytes(b"".join(lines[1:]))
     short = kgqa("eval", "merge", "part1", "part2", "--out", "no")
-    assert short.returncode == 1 and "has only 3 of 4 questions. Finish it: kgqa eval resume part2" in short.err
+    assert short.returncode == 1 and "3 of 4 questions are done. Ask the others: kgqa eval resume part2" in short.err
 
 
-def test_parts_may_be_made_on_machines_that_are_not_alike(kgqa, questions, tmp_path, model):
-    """Another address of the model, another path of the graph, another number of threads."""
+def test_merge_parts_of_different_machines(kgqa, questions, tmp_path, model):
+    """Parts may differ in the URL of the model, the path of the graph and the concurrency."""
     name = questions(8)
     for part in ("1", "2"):
         assert kgqa("graph", "load", str(DEMO.with_name("graph.nt")), "--into", f"g{part}").returncode == 0
@@ -173,11 +175,11 @@ def test_parts_may_be_made_on_machines_that_are_not_alike(kgqa, questions, tmp_p
 
 
 @pytest.mark.slow
-def test_killed_at_random_and_gone_on_with_it_is_the_undisturbed_run(kgqa, started, questions, tmp_path, knowing):
-    """Kill -9 loses the questions in flight and those not yet written at most, and none is answered twice."""
-    model, name = knowing, questions(QUESTIONS)
+def test_run_killed_at_random_equals_an_undisturbed_run(kgqa, started, questions, tmp_path, oracle_server):
+    """Kill -9 loses only questions in flight or not yet written, and no question is answered twice."""
+    model, name = oracle_server, questions(QUESTIONS)
     model.latency = 0.002
-    asked = (
+    command = (
         "eval",
         "run",
         "--dataset",
@@ -190,20 +192,20 @@ def test_killed_at_random_and_gone_on_with_it_is_the_undisturbed_run(kgqa, start
         str(IN_FLIGHT),
         *WORDS,
     )
-    assert kgqa(*asked, "--out", "quiet", "--llm", f"{model.url}#m", timeout=1200).returncode == 0
+    assert kgqa(*command, "--out", "quiet", "--llm", f"{model.url}#m", timeout=1200).returncode == 0
     chance = random.Random(1)
     folder = tmp_path / "killed"
     done: set[str] = set()
-    kills = again = 0
+    kills = asked_again = 0
     while True:
         before = len(model.requests)
         if folder.exists() and (folder / "run.json").exists():
             process = started("eval", "resume", "killed", "-q")
         else:
-            process = started(*asked, "--out", "killed", "--llm", f"{model.url}#m", "-q")
-        wanted = len(done) + chance.randint(1, max(2, 2 * QUESTIONS // KILLS))
+            process = started(*command, "--out", "killed", "--llm", f"{model.url}#m", "-q")
+        target_count = len(done) + chance.randint(1, max(2, 2 * QUESTIONS // KILLS))
         while kills < KILLS and process.poll() is None:
-            if folder.exists() and _lines(folder) >= min(wanted, QUESTIONS - 1):
+            if folder.exists() and _lines(folder) >= min(target_count, QUESTIONS - 1):
                 time.sleep(chance.random() / 20)
                 process.send_signal(signal.SIGKILL)
                 kills += 1
@@ -216,8 +218,8 @@ def test_killed_at_random_and_gone_on_with_it_is_the_undisturbed_run(kgqa, start
         assert not sent & done, "a question whose answer was kept was asked again"
         now = _ids(folder)
         assert done <= now, "an answer was lost"
-        again += len(sent - now)
-        # asked, answered and waiting to be written, being written: each at most as many as are in flight
+        asked_again += len(sent - now)
+        # in flight, waiting to be written, and being written
         assert len(sent - now) <= 3 * IN_FLIGHT
         done = now
         if code == 0:
@@ -226,7 +228,7 @@ def test_killed_at_random_and_gone_on_with_it_is_the_undisturbed_run(kgqa, start
     assert kills >= min(KILLS, 3)
     quiet, killed = predictions(tmp_path / "quiet"), predictions(folder)
     assert len(killed) == len({record["id"] for record in killed}) == QUESTIONS
-    quiet, killed = ({r["id"]: lasting(r) for r in each} for each in (quiet, killed))
+    quiet, killed = ({r["id"]: reproducible(r) for r in each} for each in (quiet, killed))
     for ident, record in quiet.items():
         assert killed[ident] == record, ident
     assert sum(record["scores"]["em"] for record in quiet.values()) > QUESTIONS / 6
@@ -246,7 +248,7 @@ def _wait_for_lines(process, folder: Path, count: int) -> None:
 
 
 def _ids(folder: Path) -> set[str]:
-    """Of the lines that are whole."""
+    """Return the ids in complete lines."""
     try:
         data = (folder / "predictions.jsonl").read_bytes()
     except FileNotFoundError:
@@ -254,7 +256,7 @@ def _ids(folder: Path) -> set[str]:
     return {json.loads(line)["id"] for line in data[: data.rfind(b"\n") + 1].splitlines()}
 
 
-def test_ctrl_c_finishes_what_is_in_flight(started, questions, tmp_path, model, kgqa):
+def test_ctrl_c_finishes_questions_in_flight(started, questions, tmp_path, model, kgqa):
     model.latency = 0.05
     name = questions(40)
     process = started(
@@ -267,8 +269,8 @@ def test_ctrl_c_finishes_what_is_in_flight(started, questions, tmp_path, model, 
     assert process.returncode == 130 and "Finishing the questions in flight" in err.decode()
     assert "of 40 questions are done. Resume: kgqa eval resume x" in err.decode()
     done = _ids(tmp_path / "x")
-    asked = {f"q{match[1]}" for each in model.requests for match in [NUMBER.search(str(each.messages))] if match}
-    assert asked == done, "what was in flight was finished"
+    requested = {f"q{match[1]}" for each in model.requests for match in [NUMBER.search(str(each.messages))] if match}
+    assert requested == done, "what was in flight was finished"
     model.latency = 0.0
     assert kgqa("eval", "resume", "x").returncode == 0 and len(_ids(tmp_path / "x")) == 40
 
@@ -284,17 +286,17 @@ def test_ctrl_c_twice_stops_at_once(started, questions, tmp_path, model):
             model.latency = 60.0
             break
     time.sleep(0.5)
-    begun = time.monotonic()
+    start = time.monotonic()
     process.send_signal(signal.SIGINT)
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
-    assert process.returncode == 130 and time.monotonic() - begun < 20
+    assert process.returncode == 130 and time.monotonic() - start < 20
     assert "Stopped at once" in err.decode() or "questions are done" in err.decode()
     assert _ids(tmp_path / "x")
 
 
-def test_two_runners_in_one_folder_are_refused(kgqa, started, questions, tmp_path, model):
+def test_second_process_in_one_folder_is_refused(kgqa, started, questions, tmp_path, model):
     model.latency = 0.2
     process = started(
         "eval", "run", "--dataset", questions(40), "--out", "x", "--method", "io", "--concurrency", "1",
@@ -307,14 +309,14 @@ def test_two_runners_in_one_folder_are_refused(kgqa, started, questions, tmp_pat
 
 
 @pytest.mark.slow
-def test_faults_at_five_percent_of_calls(kgqa, questions, tmp_path, oracle):
-    """The run completes; what failed has a status and stays in the denominator; scores move by nothing else."""
+def test_model_faults_in_five_percent_of_calls(kgqa, questions, tmp_path, oracle):
+    """The run completes, failed questions count in the scores, and other scores do not change."""
     count = 200 if SOAK else 40
     name = questions(count)
-    asked = ("eval", "run", "--dataset", name, "--method", "top-2", *WORDS)
+    command = ("eval", "run", "--dataset", name, "--method", "top-2", *WORDS)
     sent: Counter[int] = Counter()
     with ScriptedServer(oracle, constrains="structured_outputs") as server:
-        assert kgqa(*asked, "--out", "quiet", "--llm", f"{server.url}#m").returncode == 0
+        assert kgqa(*command, "--out", "quiet", "--llm", f"{server.url}#m").returncode == 0
     chance = random.Random(2)
     faults = [rate_limited(0.01), server_error(500), hangs(2.0), half_json()]
 
@@ -325,7 +327,7 @@ def test_faults_at_five_percent_of_calls(kgqa, questions, tmp_path, oracle):
         return faults[kind]
 
     with ScriptedServer(reply, constrains="structured_outputs") as server:
-        done = kgqa(*asked, "--out", "faulty", "--llm", f"{server.url}#m", timeout=600, KGQA_LLM_TIMEOUT="1.5")
+        done = kgqa(*command, "--out", "faulty", "--llm", f"{server.url}#m", timeout=600, KGQA_LLM_TIMEOUT="1.5")
     assert done.returncode == 0, done.err
     quiet = {r["id"]: r for r in predictions(tmp_path / "quiet")}
     faulty = {r["id"]: r for r in predictions(tmp_path / "faulty")}
@@ -341,7 +343,7 @@ def test_faults_at_five_percent_of_calls(kgqa, questions, tmp_path, oracle):
             assert record["failure"] or any(s["failed"] or s["unparsed"] for s in stages), ident
 
 
-def test_what_an_outage_took_is_asked_again_without_a_word(kgqa, questions, tmp_path, model):
+def test_questions_lost_to_an_outage_are_asked_again(kgqa, questions, tmp_path, model):
     name = questions(30)
     arguments = ("eval", "run", "--dataset", name, "--method", "io", "--out", "x", "--keep-going")
     with ScriptedServer(lambda messages: server_error(500)) as broken:
@@ -353,10 +355,10 @@ def test_what_an_outage_took_is_asked_again_without_a_word(kgqa, questions, tmp_
     failure = first[0]["failure"]
     assert failure in done.out or failure in kgqa("eval", "status", "x").out
     wrong = kgqa("eval", "resume", "x", "--retry", "StoreTimeOut")
-    assert wrong.returncode == 1 and f"Choose from: {failure} 30, failed 30" in wrong.err
+    assert wrong.returncode == 1 and f"choose from: {failure} 30, failed 30" in wrong.err
     assert "--retry failed" in kgqa("eval", "status", "x").out
-    again = kgqa("eval", "resume", "x", "--llm", f"{model.url}#m")
-    assert again.returncode == 0, again.err
+    asked_again = kgqa("eval", "resume", "x", "--llm", f"{model.url}#m")
+    assert asked_again.returncode == 0, asked_again.err
     manifest = json.loads((tmp_path / "x/run.json").read_text())
     assert manifest["settings"]["llm.model"] == f"{model.url}#m"
     assert manifest["changed"][0]["before"] == {"llm.model": f"{port}#m"}
@@ -364,12 +366,12 @@ def test_what_an_outage_took_is_asked_again_without_a_word(kgqa, questions, tmp_
     assert len(second) == 30 and {record["answer"]["status"] for record in second} != {"failed"}
 
 
-def test_an_estimate_before_the_whole(kgqa, questions, tmp_path, model):
+def test_estimate(kgqa, questions, tmp_path, model):
     (tmp_path / "prices.toml").write_text("m = { prompt = 100.0, completion = 100.0 }\n")
     arguments = ("--method", "io", "--llm", f"{model.url}#m")
     priced = {"KGQA_LLM_PRICES": "prices.toml"}
-    asked = ("eval", "run", "--dataset", questions(50), *arguments)
-    done = kgqa(*asked, "--out", "x", "--estimate", **priced)
+    command = ("eval", "run", "--dataset", questions(50), *arguments)
+    done = kgqa(*command, "--out", "x", "--estimate", **priced)
     assert done.returncode == 3 and "the other" in done.err and "only an estimate was requested" in done.err
     assert re.search(r"and \d+\.\d\d USD", done.err), done.err
     first = predictions(tmp_path / "x")
@@ -377,16 +379,16 @@ def test_an_estimate_before_the_whole(kgqa, questions, tmp_path, model):
     assert kgqa("eval", "resume", "x").returncode == 0 and len(predictions(tmp_path / "x")) == 50
 
 
-def test_a_budget_is_of_the_whole_run(kgqa, questions, tmp_path, model):
+def test_budget_covers_all_methods(kgqa, questions, tmp_path, model):
     (tmp_path / "prices.toml").write_text("m = { prompt = 100.0, completion = 100.0 }\n")
-    asked = ("eval", "run", "--dataset", questions(20), "--llm", f"{model.url}#m", "--concurrency", "2")
-    unknown = kgqa(*asked, "--method", "io", "--out", "u", "--budget", "1")
+    command = ("eval", "run", "--dataset", questions(20), "--llm", f"{model.url}#m", "--concurrency", "2")
+    unknown = kgqa(*command, "--method", "io", "--out", "u", "--budget", "1")
     assert unknown.returncode == 2 and "--budget needs the price of m" in unknown.err and not model.requests
     priced = {"KGQA_LLM_PRICES": "prices.toml"}
-    kgqa(*asked, "--method", "io", "--out", "whole", **priced)
+    kgqa(*command, "--method", "io", "--out", "whole", **priced)
     costs = [record["answer"]["usage"]["cost"] for record in predictions(tmp_path / "whole")]
     budget = sum(costs) / 2
-    done = kgqa(*asked, "--method", "io,cot", "--out", "x", "--budget", f"{budget}", **priced)
+    done = kgqa(*command, "--method", "io,cot", "--out", "x", "--budget", f"{budget}", **priced)
     assert done.returncode == 3 and "USD is spent" in done.err
     count = len(predictions(tmp_path / "x/io"))
     assert 8 <= count < 20 and not (tmp_path / "x/cot/predictions.jsonl").exists()
@@ -395,29 +397,29 @@ def test_a_budget_is_of_the_whole_run(kgqa, questions, tmp_path, model):
     assert len(model.requests) == before, "what is spent is spent"
 
 
-def test_a_run_goes_on_as_it_began(kgqa, questions, tmp_path):
-    """Settings of today change nothing; another model is noted."""
+def test_resume_uses_the_original_settings(kgqa, questions, tmp_path):
+    """Current settings do not change a resumed run."""
     done = kgqa("eval", "run", "--dataset", questions(12), "--out", "x", *WORDS, "--estimate")
     assert done.returncode == 3
     assert kgqa("eval", "resume", "x", KGQA_EXPLORE_DEPTH="1", KGQA_EXPLORE_BEAM="1").returncode == 0
     assert kgqa("eval", "run", "--dataset", "q.jsonl", "--out", "y", *WORDS).returncode == 0
-    x, y = ({r["id"]: lasting(r) for r in predictions(tmp_path / run)} for run in "xy")
+    x, y = ({r["id"]: reproducible(r) for r in predictions(tmp_path / run)} for run in "xy")
     assert x == y
 
 
-def test_a_run_that_is_there_is_gone_on_with_only_if_it_is_the_same(kgqa, questions, tmp_path, model):
-    asked = ("eval", "run", "--resume", "--dataset", questions(9), "--out", "x", *WORDS)
-    assert kgqa(*asked, "--sample", "4").returncode == 0
+def test_resume_needs_the_same_plan(kgqa, questions, tmp_path, model):
+    command = ("eval", "run", "--resume", "--dataset", questions(9), "--out", "x", *WORDS)
+    assert kgqa(*command, "--sample", "4").returncode == 0
     before = predictions(tmp_path / "x")
-    assert kgqa(*asked, "--sample", "4").returncode == 0 and predictions(tmp_path / "x") == before
-    for more, said in ((("--sample", "5"), "sample"), (("--sample", "4", "--seed", "7"), "seed")):
-        done = kgqa(*asked, *more)
-        assert done.returncode == 1 and said in done.err and "Choose another folder" in done.err
-    done = kgqa(*asked, "--sample", "4", "--llm", f"{model.url}#m")
+    assert kgqa(*command, "--sample", "4").returncode == 0 and predictions(tmp_path / "x") == before
+    for more, message in ((("--sample", "5"), "sample"), (("--sample", "4", "--seed", "7"), "seed")):
+        done = kgqa(*command, *more)
+        assert done.returncode == 1 and message in done.err and "Choose another folder" in done.err
+    done = kgqa(*command, "--sample", "4", "--llm", f"{model.url}#m")
     assert done.returncode == 1 and "another llm.model" in done.err
 
 
-def test_all_methods_are_begun_or_none(kgqa, questions, tmp_path):
+def test_all_methods_are_created_or_none(kgqa, questions, tmp_path):
     for second in ("io", "nonsense"):
         done = kgqa("eval", "run", "--dataset", questions(3), "--out", "x", "--method", f"top,{second}", *WORDS)
         assert done.returncode in (1, 2) and not (tmp_path / "x/top/run.json").exists()
@@ -438,8 +440,8 @@ def test_ctrl_c_ends_all_methods(started, questions, tmp_path, model):
     assert len(predictions(tmp_path / "x/io")) == 2 and not (tmp_path / "x/cot/predictions.jsonl").exists()
 
 
-def test_names_for_gold_answers_that_are_ids(kgqa, questions, tmp_path):
-    """What a model says from memory has no id: it is compared with the names that the graph has."""
+def test_names_of_gold_ids_come_from_the_graph(kgqa, questions, tmp_path):
+    """Answers of a model have no ids, so they are compared with the names in the graph."""
     rows = [json.loads(line) for line in (tmp_path / questions(1)).read_text().splitlines()]
     name = rows[0]["answers"][0].pop("name")
     (tmp_path / "q.jsonl").write_text(json.dumps(rows[0]) + "\n")
@@ -448,7 +450,7 @@ def test_names_for_gold_answers_that_are_ids(kgqa, questions, tmp_path):
     assert done.returncode == 0 and predictions(tmp_path / "x")[0]["scores"]["em"] == 1.0
 
 
-def test_a_run_of_somebody_else_is_not_trusted(kgqa, questions, tmp_path, model):
+def test_run_of_somebody_else_needs_trust(kgqa, questions, tmp_path, model):
     assert (
         kgqa(
             "eval", "run", "--dataset", questions(3), "--out", "x", "--method", "io", "--llm", f"{model.url}#m"
@@ -465,8 +467,8 @@ def test_a_run_of_somebody_else_is_not_trusted(kgqa, questions, tmp_path, model)
         assert kgqa("eval", "resume", "--trust", "x").returncode == 0 and elsewhere.requests
 
 
-def test_a_run_goes_on_from_any_folder(kgqa, questions, tmp_path):
-    """Paths are those of where it was begun, also where the same names stand for other files."""
+def test_resume_from_another_folder(kgqa, questions, tmp_path):
+    """Paths are relative to the folder in which the run was created."""
     assert kgqa("graph", "load", str(DEMO.with_name("graph.nt")), "--into", "g").returncode == 0
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -478,21 +480,21 @@ def test_a_run_goes_on_from_any_folder(kgqa, questions, tmp_path):
     assert done.returncode == 0 and len(predictions(tmp_path / "runs/x")) == 6, done.err
 
 
-def test_a_cache_that_cannot_be_written_locks_nobody_out(kgqa, questions, tmp_path):
-    """A home that is only read: that the run is ours cannot be noted, and that is said in time."""
+def test_resume_with_an_unwritable_cache(kgqa, questions, tmp_path):
+    """With an unwritable cache the owner of a run cannot be recorded, and a message says so."""
     (tmp_path / "file").touch()
     nowhere = {"KGQA_CACHE_FOLDER": str(tmp_path / "file" / "cache")}
     assert kgqa("graph", "load", str(DEMO.with_name("graph.nt")), "--into", "g").returncode == 0
-    asked = ("eval", "run", "--dataset", questions(6), "--graph", "g", "--out", "x", "--estimate", *WORDS)
-    done = kgqa(*asked, **nowhere)
+    command = ("eval", "run", "--dataset", questions(6), "--graph", "g", "--out", "x", "--estimate", *WORDS)
+    done = kgqa(*command, **nowhere)
     assert done.returncode == 3 and "kgqa eval resume --trust x" in done.err and "KGQA_CACHE_FOLDER" in done.err
     done = kgqa("eval", "resume", "x", **nowhere)
-    assert done.returncode == 1 and "No record shows that you created this run" in done.err
+    assert done.returncode == 1 and "There is no record that you created this run" in done.err
     assert kgqa("eval", "resume", "--trust", "x", **nowhere).returncode == 0
     assert len(predictions(tmp_path / "x")) == 6
 
 
-def test_a_graph_that_has_changed_is_not_gone_on_with(kgqa, questions, tmp_path):
+def test_changed_graph_is_not_resumed(kgqa, questions, tmp_path):
     demo = DEMO.with_name("graph.nt")
     assert kgqa("graph", "load", str(demo), "--into", "g").returncode == 0
     done = kgqa("eval", "run", "--dataset", questions(6), "--graph", "g", "--out", "x", *WORDS)
@@ -507,7 +509,7 @@ def test_a_graph_that_has_changed_is_not_gone_on_with(kgqa, questions, tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("run", "--dataset", "missing.jsonl", "--out", "x"), "missing.jsonl"),
         (("run", "--dataset", "demo", "--out", "x", "--shard", "3/2"), "--shard 1/4"),
@@ -518,12 +520,12 @@ def test_a_graph_that_has_changed_is_not_gone_on_with(kgqa, questions, tmp_path)
         (("merge", "nowhere", "--out", "x"), "There is no run in nowhere"),
     ],
 )
-def test_what_cannot_be_done_is_said(kgqa, tmp_path, arguments, said):
+def test_invalid_arguments(kgqa, tmp_path, arguments, message):
     done = kgqa("eval", *arguments)
-    assert done.returncode in (1, 2) and said in done.err and not (tmp_path / "x" / "predictions.jsonl").exists()
+    assert done.returncode in (1, 2) and message in done.err and not (tmp_path / "x" / "predictions.jsonl").exists()
 
 
-def test_a_table_of_the_thesis_with_what_there_is(kgqa, questions, tmp_path, model):
+def test_thesis_table(kgqa, questions, tmp_path, model):
     (tmp_path / "models.toml").write_text(f'[gemma-4-e4b]\ntitle = "A model"\nllm = "{model.url}#m"\n')
     arguments = (
         "eval",
@@ -549,17 +551,19 @@ def test_a_table_of_the_thesis_with_what_there_is(kgqa, questions, tmp_path, mod
         assert row["cells"]["cwq"]["n"] == 2 and set(row["cells"]["cwq"]["measured"]) == {
             "tog_em", "hit@1", "em", "tog_em_sound",
         }  # fmt: skip
-    asked = len(model.requests)
-    again = kgqa(*arguments, *WORDS)
-    assert len(model.requests) == asked and "(n=2)" in again.out and "56.5 | not run" in again.out
-    assert "100.0 (0.0 sound) / 0.0 / 0.0 (n=2)" in again.out, "no answer at all passes ToG's EM, and that is said"
+    call_count = len(model.requests)
+    asked_again = kgqa(*arguments, *WORDS)
+    assert len(model.requests) == call_count and "(n=2)" in asked_again.out and "56.5 | not run" in asked_again.out
+    assert "100.0 (0.0 sound) / 0.0 / 0.0 (n=2)" in asked_again.out, (
+        "no answer at all passes ToG's EM, and that is said"
+    )
     other = kgqa(*arguments[:-1], "3", *WORDS)
-    assert other.returncode == 1 and "another sample" in other.err and len(model.requests) == asked
+    assert other.returncode == 1 and "another sample" in other.err and len(model.requests) == call_count
 
 
 @pytest.mark.parametrize("number", ["5.2", "5.3", "5.4"])
 @pytest.mark.slow
-def test_every_row_of_the_tables_can_be_run(kgqa, tmp_path, model, number):
+def test_all_rows_of_thesis_tables(kgqa, tmp_path, model, number):
     table = tables()[number]
     row = table.rows[0].model
     (tmp_path / "models.toml").write_text(f'[{row}]\nllm = "{model.url}#m"\n')
@@ -574,18 +578,20 @@ def test_every_row_of_the_tables_can_be_run(kgqa, tmp_path, model, number):
 
 
 @pytest.mark.parametrize("dataset", ["demo-webqsp", "demo-cwq", "demo-grailqa"])
-def test_the_published_formats_without_anything_and_with_a_model(kgqa, tmp_path, model, dataset):
-    """With the offline chooser, and with a model that is wrong: the same questions in three formats."""
+def test_published_formats(kgqa, tmp_path, model, dataset):
+    """The same questions in three formats, with the offline chooser and with a wrong model."""
     offline = kgqa("eval", "run", "--dataset", dataset, "--sample", "12", "--out", "a", *WORDS)
     assert offline.returncode == 0, offline.err
     scores = json.loads((tmp_path / "a/metrics.json").read_text())["scores"]
     assert scores["em"]["n"] == 12 and scores["em"]["value"] > 0.2
-    asked = kgqa("eval", "run", "--dataset", dataset, "--sample", "3", "--out", "b", *WORDS, "--llm", f"{model.url}#m")
-    assert asked.returncode == 0, asked.err
+    with_model = kgqa(
+        "eval", "run", "--dataset", dataset, "--sample", "3", "--out", "b", *WORDS, "--llm", f"{model.url}#m"
+    )
+    assert with_model.returncode == 0, with_model.err
     assert len(predictions(tmp_path / "b")) == 3 and model.requests
 
 
-def test_one_question_of_a_data_set_beside_its_gold_answer(kgqa):
+def test_ask_a_question_of_a_dataset(kgqa):
     done = kgqa("ask", "--dataset", "demo-webqsp", "--id", "demo-001", *WORDS, "--topic", "m.demo_kimigayo")
     assert done.returncode == 0 and "gold   Tokyo (m.demo_tokyo)" in done.out
     assert "score  hit@1 " in done.out
@@ -599,16 +605,16 @@ def test_one_question_of_a_data_set_beside_its_gold_answer(kgqa):
 
 
 @pytest.mark.slow
-def test_a_model_that_is_gone_is_no_result(kgqa, questions, tmp_path, model):
-    """However few the questions are: they are asked again, of another address if need be."""
+def test_unreachable_model_gives_no_predictions(kgqa, questions, tmp_path, model):
+    """Questions lost to a model that does not answer are asked again, if need be at another URL."""
     dead = "http://127.0.0.1:9/v1#m"
     quick = {"KGQA_LLM_RETRIES": "0"}
-    asked = ("eval", "run", "--resume", "--dataset", questions(3), "--method", "io", "--out", "x", "--llm")
-    done = kgqa(*asked, dead, **quick)
+    command = ("eval", "run", "--resume", "--dataset", questions(3), "--method", "io", "--out", "x", "--llm")
+    done = kgqa(*command, dead, **quick)
     assert done.returncode == 3 and "0 of 3 questions are done because the language model m" in done.err, done.err
     assert "3 questions lost to servers (ModelUnavailable 3)" in done.err
     assert predictions(tmp_path / "x") == []
-    assert kgqa(*asked, f"{model.url}#m").returncode == 0 and len(predictions(tmp_path / "x")) == 3
+    assert kgqa(*command, f"{model.url}#m").returncode == 0 and len(predictions(tmp_path / "x")) == 3
     (tmp_path / "models.toml").write_text(f'[gemma-4-e4b]\nllm = "{dead}"\n')
     table = ("eval", "table", "5.5", "--models", "models.toml", "--dataset", "cwq=q.jsonl", "--sample", "2", *WORDS)
     done = kgqa(*table, **quick)
@@ -617,7 +623,7 @@ def test_a_model_that_is_gone_is_no_result(kgqa, questions, tmp_path, model):
     assert "(n=2)" in kgqa(*table, **quick).out
 
 
-def test_two_runners_in_one_folder_of_several_methods_are_refused(kgqa, started, questions, tmp_path, model):
+def test_second_process_in_a_folder_of_several_methods_is_refused(kgqa, started, questions, tmp_path, model):
     model.latency = 0.3
     process = started(
         "eval", "run", "--dataset", questions(12), "--out", "x", "--method", "io,cot", "--concurrency", "1",
@@ -635,7 +641,7 @@ def test_two_runners_in_one_folder_of_several_methods_are_refused(kgqa, started,
     assert "cot: 12 of 12" in err.decode() and out.decode().count("Hit@1") >= 1
 
 
-def test_where_all_that_is_left_can_be_gone_on_with(kgqa, questions, tmp_path):
+def test_message_to_resume_all_methods(kgqa, questions, tmp_path):
     done = kgqa(
         "eval", "run", "--dataset", questions(3), "--method", "io,cot", "--out", "x", "--llm", "http://127.0.0.1:9/v1#m",
         KGQA_LLM_RETRIES="0",
@@ -644,7 +650,7 @@ def test_where_all_that_is_left_can_be_gone_on_with(kgqa, questions, tmp_path):
     assert ".. Resume" not in done.err
 
 
-def test_places_that_cannot_be_written(kgqa, tmp_path):
+def test_unwritable_output_folders(kgqa, tmp_path):
     (tmp_path / "file").touch()
     for arguments in (
         ("eval", "run", "--dataset", "demo", "--out", "file/x", *WORDS),

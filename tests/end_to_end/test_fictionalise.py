@@ -1,4 +1,4 @@
-"""`kgqa graph fictionalise`, as its users run it."""
+"""`kgqa graph fictionalise`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 import pytest
 
 
-def test_the_invented_world_needs_no_data(kgqa, tmp_path):
+def test_invented_graph(kgqa, tmp_path):
     done = kgqa("graph", "fictionalise", "--invented", "--out", "fiction")
     assert done.returncode == 0, done.err
     assert "96 of 96 have new answers (100%)" in done.out and "kgqa eval run --graph fiction" in done.out
@@ -21,7 +21,7 @@ def test_the_invented_world_needs_no_data(kgqa, tmp_path):
     assert json.loads(answer.out)["status"] == "answered"
 
 
-def test_the_demo_graph_and_other_seeds(kgqa, tmp_path):
+def test_demo_graph_and_seeds(kgqa, tmp_path):
     found = []
     for seed in ("0", "0", "1"):
         out = f"fiction{len(found)}"
@@ -38,7 +38,7 @@ def test_the_demo_graph_and_other_seeds(kgqa, tmp_path):
         assert sum(map(len, lines)) == each["questions"] == 91
 
 
-def test_files_are_rewired_too(kgqa, tmp_path):
+def test_rewire_files(kgqa, tmp_path):
     x = "http://x.example/"
     lines = [f"<{x}{n}> <{x}near> <{x}{(n * 3 + 1) % 20}> .\n" for n in range(20)]
     (tmp_path / "a.nt").write_text("".join(lines[:9]))
@@ -51,7 +51,7 @@ def test_files_are_rewired_too(kgqa, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (["nowhere", "--out", "fiction"], 1, "no graph at nowhere"),
         (["a.nt", "nowhere", "--out", "fiction"], 2, "cannot be combined"),
@@ -62,16 +62,16 @@ def test_files_are_rewired_too(kgqa, tmp_path):
         (["a.nt"], 2, "--out"),
     ],
 )
-def test_what_is_refused(kgqa, tmp_path, arguments, code, said):
+def test_invalid_arguments(kgqa, tmp_path, arguments, code, message):
     (tmp_path / "a.nt").write_text("<http://x.example/a> <http://x.example/b> <http://x.example/c> .\n")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").touch()
     done = kgqa("graph", "fictionalise", *arguments)
-    assert (done.returncode, said in done.err) == (code, True), done.err
+    assert (done.returncode, message in done.err) == (code, True), done.err
     assert not (tmp_path / "fiction").exists()
 
 
-def test_ctrl_c_leaves_nothing(started, tmp_path):
+def test_ctrl_c_leaves_no_files(started, tmp_path):
     lines = (
         f"<http://x.example/s{n}> <http://x.example/r{n % 7}> <http://x.example/o{n % 999}> .\n" for n in range(90_000)
     )

@@ -1,4 +1,4 @@
-"""Help texts are instant: commands are imported only when they run."""
+"""Help texts, which must not import any command."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ except SystemExit:
 
 
 def lazy_commands(group: click.Group, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-    """The paths of all groups and commands below a group; imports each."""
+    """Return the paths of all groups and commands below a group, importing each."""
     found = []
     for name in group.list_commands(click.Context(group)):
         command = group.get_command(click.Context(group), name)

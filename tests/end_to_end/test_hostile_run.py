@@ -1,4 +1,4 @@
-"""Run folders that a stranger wrote: every command that reads one ends with a message or an answer."""
+"""Run folders from untrusted sources: every command ends with a message or an answer."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ FILES = ("run.json", "predictions.jsonl", "metrics.json")
 
 
 @pytest.fixture(scope="module")
-def honest(tmp_path_factory, session_cache) -> Path:
+def folder(tmp_path_factory, session_cache) -> Path:
     """A folder with a run of two questions in `x`."""
     folder = tmp_path_factory.mktemp("hostile")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KGQA_CACHE_FOLDER", str(session_cache))
         patch.chdir(folder)
-        with pytest.raises(SystemExit) as ended:
+        with pytest.raises(SystemExit) as result:
             main(["eval", "run", "--dataset", "demo", "--sample", "2", "--out", "x", "--embeddings", "off", "-q"])
-    assert not ended.value.code
+    assert not result.value.code
     return folder
 
 
@@ -50,42 +50,42 @@ def listing(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-def damage(honest: Path, name: str, change) -> None:
-    """Make `y` of `x`, with a changed JSON document in it."""
-    for made in ("y", "m", "site", "queries"):
-        shutil.rmtree(honest / made, ignore_errors=True)
-    shutil.copytree(honest / "x", honest / "y")
-    text = (honest / "y" / name).read_text()
+def damage(folder: Path, name: str, change) -> None:
+    """Copy `x` to `y` and change a JSON document in it."""
+    for name_ in ("y", "m", "site", "queries"):
+        shutil.rmtree(folder / name_, ignore_errors=True)
+    shutil.copytree(folder / "x", folder / "y")
+    text = (folder / "y" / name).read_text()
     lines = text.splitlines() if name == "predictions.jsonl" else [text]
     damaged = as_json(change(json.loads(lines[0])))
-    (honest / "y" / name).write_text("\n".join([damaged, *lines[1:]]) + "\n", errors="surrogatepass")
-    if name == "run.json":  # so that `resume` has to use it
-        predictions = honest / "y/predictions.jsonl"
+    (folder / "y" / name).write_text("\n".join([damaged, *lines[1:]]) + "\n", errors="surrogatepass")
+    if name == "run.json":  # leave a question for `resume`
+        predictions = folder / "y/predictions.jsonl"
         predictions.write_text(predictions.read_text().splitlines()[0] + "\n")
 
 
-def ends_well(honest: Path, arguments: tuple[str, ...]) -> str:
-    """What a command said that ended as commands do, and left everything else alone."""
-    before = listing(honest / "x")
+def check_output(folder: Path, arguments: tuple[str, ...]) -> str:
+    """Return the output of a command, which must end normally and change nothing else."""
+    before = listing(folder / "x")
     with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(honest)
-        ended = run_limited(*arguments)
-    assert ended.code in (0, 1, 2, 3), (arguments, ended)
-    assert "internal error" not in ended.text and "Traceback" not in ended.text, (arguments, ended.text)
-    assert not CONTROL.search(ended.text), (arguments, ended.text)
-    assert listing(honest / "x") == before
+        patch.chdir(folder)
+        result = run_limited(*arguments)
+    assert result.code in (0, 1, 2, 3), (arguments, result)
+    assert "internal error" not in result.text and "Traceback" not in result.text, (arguments, result.text)
+    assert not CONTROL.search(result.text), (arguments, result.text)
+    assert listing(folder / "x") == before
     allowed = {"x", "y", "m", "site", "queries", "a.csv", "a.tex", "a.md"}
-    assert {path.name for path in honest.iterdir()} <= allowed
-    return ended.text
+    assert {path.name for path in folder.iterdir()} <= allowed
+    return result.text
 
 
 @settings(max_examples=400 if SOAK else 25)
 @given(data=st.data())
-def test_a_run_of_a_stranger(honest, data):
+def test_randomly_damaged_run(folder, data):
     name = data.draw(st.sampled_from(FILES))
     arguments = data.draw(st.sampled_from(COMMANDS))
-    damage(honest, name, lambda document: data.draw(hostile(document), label=name))
-    ends_well(honest, arguments)
+    damage(folder, name, lambda document: data.draw(hostile(document), label=name))
+    check_output(folder, arguments)
 
 
 ESCAPES = "a\x1b]0;title\x07\x9b31m\u202eb"
@@ -110,7 +110,7 @@ ESCAPES = "a\x1b]0;title\x07\x9b31m\u202eb"
         ("metrics.json", ("n",), {"x": 1}),
     ],
 )
-def test_what_strangers_were_seen_to_write(honest, name, keys, value):
+def test_known_damage(folder, name, keys, value):
     def change(document):
         parent = document
         for key in keys[:-1]:
@@ -118,37 +118,37 @@ def test_what_strangers_were_seen_to_write(honest, name, keys, value):
         parent[keys[-1]] = value
         return document
 
-    damage(honest, name, change)
+    damage(folder, name, change)
     for arguments in COMMANDS:
-        ends_well(honest, arguments)
+        check_output(folder, arguments)
 
 
 @pytest.mark.parametrize("name", ["predictions.jsonl", "run.lock", ".metrics.json.new", ".run.json.new"])
-def test_links_in_a_run_lead_nowhere(honest, tmp_path, name):
-    """A folder that was unpacked may have links to files of ours: nothing is written there."""
+def test_links_in_a_run_are_not_followed(folder, tmp_path, name):
+    """An unpacked folder may contain links to other files; nothing is written through them."""
     victim = tmp_path / "victim"
     victim.write_text("a line, and a half")
-    damage(honest, "run.json", lambda document: document)
-    (honest / "y" / name).unlink(missing_ok=True)
-    (honest / "y" / name).symlink_to(victim)
+    damage(folder, "run.json", lambda document: document)
+    (folder / "y" / name).unlink(missing_ok=True)
+    (folder / "y" / name).symlink_to(victim)
     for arguments in (("eval", "resume", "y", "--trust"), ("eval", "resume", "y"), ("report", "y")):
-        ends_well(honest, arguments)
+        check_output(folder, arguments)
         assert victim.read_text() == "a line, and a half"
-    (honest / "y" / name).unlink(missing_ok=True)
+    (folder / "y" / name).unlink(missing_ok=True)
 
 
-def test_a_batch_of_a_stranger_begins_nothing_elsewhere(honest, tmp_path):
-    shutil.rmtree(honest / "y", ignore_errors=True)
-    (honest / "y").mkdir()
-    manifest = json.loads((honest / "x/run.json").read_text())
+def test_hostile_list_of_runs(folder, tmp_path):
+    shutil.rmtree(folder / "y", ignore_errors=True)
+    (folder / "y").mkdir()
+    manifest = json.loads((folder / "x/run.json").read_text())
     names = ("../../victim", "..", "a/b", "a\0", "")
     for runs in (*({name: manifest} for name in names), [manifest], {"a": 1}):
-        (honest / "y/begin.json").write_text(json.dumps({"format": 1, "runs": runs}))
+        (folder / "y/begin.json").write_text(json.dumps({"format": 1, "runs": runs}))
         for arguments in (("eval", "resume", "y", "--trust"), ("eval", "status", "y")):
-            assert "was not written by kgqa" in ends_well(honest, arguments)
-    assert [path.name for path in (honest / "y").iterdir() if path.is_dir()] == []
-    (honest / "y/begin.json").write_text(json.dumps({"format": 1, "runs": {"a": {**manifest, "id": "of another"}}}))
-    assert "kgqa eval resume --trust y" in ends_well(honest, ("eval", "resume", "y"))
-    (honest / "y/a").symlink_to(tmp_path)
-    assert "does not write through links" in ends_well(honest, ("eval", "resume", "y", "--trust"))
+            assert "was not written by kgqa" in check_output(folder, arguments)
+    assert [path.name for path in (folder / "y").iterdir() if path.is_dir()] == []
+    (folder / "y/begin.json").write_text(json.dumps({"format": 1, "runs": {"a": {**manifest, "id": "of another"}}}))
+    assert "kgqa eval resume --trust y" in check_output(folder, ("eval", "resume", "y"))
+    (folder / "y/a").symlink_to(tmp_path)
+    assert "does not write through links" in check_output(folder, ("eval", "resume", "y", "--trust"))
     assert not list(tmp_path.iterdir())

@@ -1,4 +1,4 @@
-"""`kgqa graph load --into URL` as its users run it: in bulk into the server that kgqa runs, by updates into any other."""
+"""`kgqa graph load --into URL`: in bulk into a managed server, by updates into any other."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def graph() -> str:
 
 @pytest.fixture
 def bulk(kgqa, virtuoso_server):
-    """Run `kgqa ... ` where the server is the one that kgqa runs."""
+    """Run `kgqa` with the server as the one it manages."""
     folder = str(virtuoso_server.folder.path)
     return lambda *arguments, **more: kgqa(*arguments, **{"KGQA_VIRTUOSO_FOLDER": folder, **more})
 
 
 @pytest.fixture
 def elsewhere(kgqa, virtuoso_server, tmp_path):
-    """Run `kgqa ...` where it is anybody's server, as a user who may write to it."""
+    """Run `kgqa` with the server as one it does not manage, with update rights."""
     password = virtuoso_server.allow_updates("writer", "pass word-1").read_text().strip()
     settings = {"KGQA_VIRTUOSO_FOLDER": str(tmp_path / "none"), "KGQA_ENDPOINT_USER": "writer"}
 
@@ -50,23 +50,28 @@ def data(tmp_path) -> Path:
     return tmp_path / "data.nt"
 
 
-@pytest.mark.parametrize("way", ["bulk", "elsewhere"])
-def test_load_then_look_then_search_then_load_more(way, request, data, graph, virtuoso_server, tmp_path):
-    run, url = request.getfixturevalue(way), virtuoso_server.url
+@pytest.mark.parametrize("fixture_name", ["bulk", "elsewhere"])
+def test_load_info_search_and_load_again(fixture_name, request, data, graph, virtuoso_server, tmp_path):
+    run, url = request.getfixturevalue(fixture_name), virtuoso_server.url
     done = run("graph", "load", data, "--into", url, "--graph-iri", graph)
     assert done.returncode == 0, done.err
     first, second, third = done.out.splitlines()
     assert first.startswith("40 triples added from 40 lines in ") and first.endswith(f"; <{graph}> now has 40.")
-    names = " Names indexed: 20." if way == "bulk" else ""
+    names = " Names indexed: 20." if fixture_name == "bulk" else ""
     assert second.startswith(f"Schema: RDF with labels.{names} Fingerprint: remote-")
     assert third == f'Ask it: kgqa ask "..." --graph {url} --graph-iri {graph}'
     again = json.loads(run("graph", "load", data, "--into", url, "--graph-iri", graph, "--json").out)
-    assert (again["added"], again["triples"], again["graph_iri"], again["bulk"]) == (0, 40, graph, way == "bulk")
+    assert (again["added"], again["triples"], again["graph_iri"], again["bulk"]) == (
+        0,
+        40,
+        graph,
+        fixture_name == "bulk",
+    )
     info = json.loads(run("graph", "info", url, "--graph-iri", graph, "--json").out)
     assert (info["triples"], info["fingerprint"]) == (40, again["fingerprint"])
     found = run("graph", "search", "thing 7", "--graph", url, "--graph-iri", graph)
     assert "Thing 7" in found.out, found.err
-    # what was asked before is not taken for the graph as it is now
+    # cached results of the earlier graph are not used
     (tmp_path / "more.ttl").write_text(TURTLE)
     assert run("graph", "load", tmp_path / "more.ttl", "--into", url, "--graph-iri", graph).returncode == 0
     after = json.loads(run("graph", "info", url, "--graph-iri", graph, "--json").out)
@@ -74,9 +79,9 @@ def test_load_then_look_then_search_then_load_more(way, request, data, graph, vi
     assert after["fingerprint"] != info["fingerprint"]
 
 
-@pytest.mark.parametrize("way", ["bulk", "elsewhere"])
-def test_malformed_lines(way, request, data, graph, virtuoso_server):
-    run, url = request.getfixturevalue(way), virtuoso_server.url
+@pytest.mark.parametrize("fixture_name", ["bulk", "elsewhere"])
+def test_malformed_lines(fixture_name, request, data, graph, virtuoso_server):
+    run, url = request.getfixturevalue(fixture_name), virtuoso_server.url
     with open(data, "a") as file:
         file.write("non\x1bsense\n")
     done = run("graph", "load", data, "--into", url, "--graph-iri", graph)
@@ -87,7 +92,7 @@ def test_malformed_lines(way, request, data, graph, virtuoso_server):
     assert "\x1b" not in done.out + done.err
 
 
-def test_which_graph(bulk, data, virtuoso_server, prepared_folder, tmp_path):
+def test_default_graph_iri(bulk, data, virtuoso_server, prepared_folder, tmp_path):
     from tests.virtuoso_server import copied, running_server
 
     with running_server(copied(prepared_folder, tmp_path / "own")) as server:
@@ -113,12 +118,12 @@ def test_ctrl_c_then_resume(bulk, started, virtuoso_server, graph, tmp_path, mon
     while not list(chunks.glob("*.nt")) and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.005)
     process.send_signal(signal.SIGINT)
-    said = process.communicate(timeout=60)[1].decode()
-    assert process.returncode == 130 and "Traceback" not in said
+    message = process.communicate(timeout=60)[1].decode()
+    assert process.returncode == 130 and "Traceback" not in message
     resume = f"kgqa graph load --resume --into {virtuoso_server.url}"
-    assert f"lines are in <{graph}>, on disk. Resume: {resume}" in said
-    told = int(re.search(r"([\d,]+) of 60,000 lines", said)[1].replace(",", ""))
-    assert virtuoso_server.sql(f"sparql select count(*) from <{graph}> where {{ ?s ?p ?o }}") == [(str(told),)]
+    assert f"lines are in <{graph}>, on disk. Resume: {resume}" in message
+    loaded_lines = int(re.search(r"([\d,]+) of 60,000 lines", message)[1].replace(",", ""))
+    assert virtuoso_server.sql(f"sparql select count(*) from <{graph}> where {{ ?s ?p ?o }}") == [(str(loaded_lines),)]
     refused = bulk("graph", "load", "big.nt", "--into", virtuoso_server.url, "--graph-iri", graph)
     assert refused.returncode == 1 and "--resume" in refused.err
     done = bulk(*resume.split()[1:])
@@ -127,8 +132,8 @@ def test_ctrl_c_then_resume(bulk, started, virtuoso_server, graph, tmp_path, mon
     assert done.returncode == 0 and "There is no interrupted load" in done.err
 
 
-class TestRefused:
-    def test_a_wrong_password_is_not_shown(self, elsewhere, data, graph, virtuoso_server):
+class TestErrors:
+    def test_wrong_password_is_not_shown(self, elsewhere, data, graph, virtuoso_server):
         done = elsewhere(
             "graph", "load", data, "--into", virtuoso_server.url, "--graph-iri", graph, password="sesame-9"
         )
@@ -136,13 +141,13 @@ class TestRefused:
         assert "sesame" not in done.out + done.err
 
     @pytest.mark.parametrize("option", [("--schema", "rdfs"), ("--walks", "free"), ("--mediator-hop", "free")])
-    def test_a_server_keeps_no_rules(self, kgqa, data, option):
+    def test_options_for_folders_only(self, kgqa, data, option):
         done = kgqa("graph", "load", data, "--into", "http://127.0.0.1:1/sparql", *option)
         assert done.returncode == 2 and "A server keeps no schema and no rules" in done.err and option[0] in done.err
 
-    def test_nothing_to_resume_by_updates(self, elsewhere, virtuoso_server):
-        for what in ("--resume", "--discard"):
-            done = elsewhere("graph", "load", what, "--into", virtuoso_server.url)
+    def test_updates_cannot_be_resumed(self, elsewhere, virtuoso_server):
+        for option_name in ("--resume", "--discard"):
+            done = elsewhere("graph", "load", option_name, "--into", virtuoso_server.url)
             assert done.returncode == 2 and "Load the files again; triples already loaded do no harm" in done.err
 
     @pytest.mark.parametrize("arguments, code, message", [
@@ -152,6 +157,6 @@ class TestRefused:
         (["--into", "folder", "--graph-iri", "urn:g"], 2, "--graph-iri is for servers"),
         (["--into", "http://127.0.0.1:1/sparql", "--resume"], 2, "--resume loads the files of the interrupted load"),
     ])  # fmt: skip
-    def test_what_makes_no_sense(self, kgqa, data, arguments, code, message):
+    def test_invalid_arguments(self, kgqa, data, arguments, code, message):
         done = kgqa("graph", "load", data, *arguments)
         assert done.returncode == code and message in done.err

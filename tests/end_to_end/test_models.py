@@ -70,26 +70,26 @@ def test_recorded_replies_reproduce_the_answer(kgqa, gold, method):
     with ScriptedServer(ModelOracle({"": gold}), constrains="structured_outputs") as server:
         url = f"{server.url}#oracle"
         live = kgqa(*arguments, "--llm", url)
-        asked = server.calls
+        call_count = server.calls
         again = kgqa(*arguments, "--llm", url)
-        assert server.calls == asked > 0  # no call is repeated
+        assert server.calls == call_count > 0  # no call is repeated
     closed = kgqa(*arguments, "--llm", url, "--replay-only")
     assert live.returncode == again.returncode == closed.returncode == 0
     first, second, third = (reproducible(json.loads(done.out)) for done in (live, again, closed))
     assert first == second == third
     assert [answer["name"] for answer in first["answers"]] == ["Tokyo"] and first["method"] == method
-    assert first["usage"]["calls"] == asked and first["query_class"] in ("exact", "restricted")
+    assert first["usage"]["calls"] == call_count and first["query_class"] in ("exact", "restricted")
     file_alone = kgqa(*arguments[:-2], "--llm", "replay:kept.sqlite")
     assert reproducible(json.loads(file_alone.out)) == first
 
 
 def test_missing_reply(kgqa, oracle):
-    kept = (*WORDS, "--method", "top-2", "--replay", "kept.sqlite", "--llm", f"{oracle.url}#oracle")
-    assert kgqa("ask", CURRENCY, *kept).returncode == 0
-    asked = oracle.calls
-    done = kgqa("ask", CAPITAL, *kept, "--replay-only", "--json")
+    options = (*WORDS, "--method", "top-2", "--replay", "kept.sqlite", "--llm", f"{oracle.url}#oracle")
+    assert kgqa("ask", CURRENCY, *options).returncode == 0
+    call_count = oracle.calls
+    done = kgqa("ask", CAPITAL, *options, "--replay-only", "--json")
     found = json.loads(done.out)
-    assert (done.returncode, found["status"], found["answers"]) == (1, "failed", []) and oracle.calls == asked
+    assert (done.returncode, found["status"], found["answers"]) == (1, "failed", []) and oracle.calls == call_count
     assert "no reply of oracle" in found["reason"] and "--replay kept.sqlite" in found["reason"]
     missing = kgqa("ask", CURRENCY, *WORDS, "--llm", f"{oracle.url}#oracle", "--replay", "none.sqlite", "--replay-only")
     assert missing.returncode == 1 and "no replay file none.sqlite" in missing.err
@@ -113,14 +113,14 @@ def test_key_is_sent_to_the_server_only(kgqa, gold, tmp_path):
         arguments = ("ask", CURRENCY, *WORDS, "--method", "top-2", "--llm", f"{server.url}#oracle", "--trace")
         right = kgqa(*arguments, "--json", "--replay", "kept.sqlite", KGQA_LLM_KEY=KEY)
         assert json.loads(right.out)["answers"][0]["name"] == "Swiss franc" and server.calls
-        shown = kgqa(*arguments, KGQA_LLM_KEY=KEY)
+        text_output = kgqa(*arguments, KGQA_LLM_KEY=KEY)
         wrong = kgqa(*arguments, "--json", KGQA_LLM_KEY=f"{KEY}-wrong")  # the reply of the server contains it
-        none = kgqa(*arguments)
-    for done in (right, shown, wrong, none):
+        without_key = kgqa(*arguments)
+    for done in (right, text_output, wrong, without_key):
         assert "sk-secret" not in done.out + done.err
     assert not any(b"sk-secret" in file.read_bytes() for file in tmp_path.glob("kept.sqlite*"))
-    assert wrong.returncode == none.returncode == 1
-    assert "KGQA_LLM_KEY" in json.loads(wrong.out)["reason"] and "KGQA_LLM_KEY" in none.out
+    assert wrong.returncode == without_key.returncode == 1
+    assert "KGQA_LLM_KEY" in json.loads(wrong.out)["reason"] and "KGQA_LLM_KEY" in without_key.out
 
 
 def test_as_published(kgqa, oracle):

@@ -1,4 +1,4 @@
-"""The index of names of a server is made before the first of many questions, whose time is too short for it."""
+"""The index of a server's names is built before the first of several questions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import pytest
 
 from kgqa.testing.sparql_server import SparqlReply, SparqlRequest, SparqlServer
 
-TALKATIVE = """
+SCRIPT = """
 import sys
 from kgqa.evaluation.runs import name_index
 name_index.NOTE_AFTER_SECONDS = 0.2
@@ -40,7 +40,7 @@ def counts_names(request: SparqlRequest) -> bool:
 
 @pytest.fixture
 def demo() -> Iterator[Callable[..., SparqlServer]]:
-    """`demo(special) -> SparqlServer` with the demo graph; `special` may answer a query itself."""
+    """`demo(special) -> SparqlServer` with the demo graph; `special` may return its own reply to a query."""
     store = ox.Store()
     store.bulk_load(files("kgqa.demo").joinpath("graph.nt").read_bytes(), format=ox.RdfFormat.N_TRIPLES)
     lock = threading.Lock()
@@ -60,7 +60,7 @@ def demo() -> Iterator[Callable[..., SparqlServer]]:
 
 def kgqa(folder: Path, *arguments: str, lines: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        [sys.executable, "-c", TALKATIVE, *arguments, "--embeddings", "off"],
+        [sys.executable, "-c", SCRIPT, *arguments, "--embeddings", "off"],
         input=lines, capture_output=True, text=True, cwd=folder, timeout=120,
         env={**os.environ, **BUDGET, **environment},
     )  # fmt: skip
@@ -72,27 +72,29 @@ def statuses(folder: Path) -> list[str]:
     return [json.loads(line)["answer"]["status"] for line in (folder / "predictions.jsonl").read_text().splitlines()]
 
 
-def slowly(request: SparqlRequest) -> None:
+def slow_names(request: SparqlRequest) -> None:
     if reads_names(request):
-        time.sleep(1.3)  # labels, and aliases
+        time.sleep(1.3)  # for labels and for aliases
 
 
-def test_a_run_on_names_that_take_longer_than_a_question_may(demo, tmp_path):
-    url = demo(slowly).url
+def test_run_with_slow_name_index(demo, tmp_path):
+    url = demo(slow_names).url
     done = kgqa(tmp_path, "eval", "run", "--dataset", "demo", "--sample", str(QUESTIONS), "--graph", url, "--out", "x")
     assert done.returncode == 0, done.stderr
     assert len(statuses(tmp_path / "x")) == QUESTIONS and "budget_exhausted" not in statuses(tmp_path / "x")
     assert INDEXED in done.stderr
 
 
-def test_several_questions_on_names_that_take_longer_than_one_may(demo, tmp_path):
-    done = kgqa(tmp_path, "ask", "--json", "--graph", demo(slowly).url, lines="Who directed the film Parasite?\n" * 2)
+def test_several_questions_with_slow_name_index(demo, tmp_path):
+    done = kgqa(
+        tmp_path, "ask", "--json", "--graph", demo(slow_names).url, lines="Who directed the film Parasite?\n" * 2
+    )
     assert [json.loads(line)["status"] for line in done.stdout.splitlines()] == ["answered"] * 2, done.stderr
     assert INDEXED in done.stderr
 
 
 @pytest.mark.parametrize("topics", ["gold", "linked"])
-def test_names_that_cannot_be_counted_stop_only_a_run_that_needs_them(demo, tmp_path, topics):
+def test_failed_name_count_stops_only_runs_that_link_topics(demo, tmp_path, topics):
     def broken(request: SparqlRequest) -> SparqlReply | None:
         return SparqlReply(status=400, body=b"no such function") if counts_names(request) else None
 
@@ -107,7 +109,7 @@ def test_names_that_cannot_be_counted_stop_only_a_run_that_needs_them(demo, tmp_
         assert not (tmp_path / "x/predictions.jsonl").exists() or statuses(tmp_path / "x") == []
 
 
-def test_a_server_without_an_index_of_names_is_no_error(demo, tmp_path):
+def test_server_without_name_index(demo, tmp_path):
     def uncounted(request: SparqlRequest) -> SparqlReply | None:
         return SparqlReply(status=504, body=b"too slow") if counts_names(request) else None
 

@@ -1,4 +1,4 @@
-"""The installed `kgqa` as a process of its own: each command once, exit codes, and readers that stop reading."""
+"""The installed `kgqa` in a separate process: each command once, exit codes and closed pipes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_each_command(kgqa_process, tmp_path, name):
     assert done.returncode == code and text in done.out + done.err, done.out + done.err
 
 
-def test_no_command_is_missing_here():
+def test_every_command_is_tested():
     assert set(RUNS) == set(COMMANDS)
 
 

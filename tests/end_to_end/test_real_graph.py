@@ -1,4 +1,4 @@
-"""The README's tasks on a real slice of Freebase: load, look, search, ask."""
+"""The tasks of the README on a real slice of Freebase."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ def kgqa(folder):
     return lambda *arguments, **options: run_cli(*arguments, cwd=folder, **options)
 
 
-def test_load_look_search_ask(kgqa, loaded, data_folder):
+def test_load_info_search_and_ask(kgqa, loaded, data_folder):
     assert loaded["triples"] == 225_251 and loaded["schema"] == "freebase" and loaded["malformed"] == 0
     found = json.loads(kgqa("graph", "info", "fb", "--json").out)
     assert found["triples"] == 225_251 and found["labelled_entities"] > 13_000 and found["mediator_relations"] > 400
     assert kgqa("graph", "search", "alta verapaz", "--graph", "fb").out.startswith("Alta Verapaz Department (m.0146np)")
     with gzip.open(data_folder / "freebase_fast" / "questions.jsonl.gz", "rt") as lines:
         questions = [json.loads(line) for line in lines][:20]
-    asked = "".join(
+    lines_of_questions = "".join(
         json.dumps({"question": q["question"], "topics": [t["id"] for t in q["topic_entities"]], "id": q["id"]}) + "\n"
         for q in questions
     )
-    done = kgqa("ask", "--json", "--graph", "fb", input=asked)
+    done = kgqa("ask", "--json", "--graph", "fb", input=lines_of_questions)
     answers = [json.loads(line) for line in done.out.splitlines()]
     assert [a["id"] for a in answers] == [q["id"] for q in questions]
     assert not any(a["status"] == "failed" or a["defects"] for a in answers)
@@ -51,6 +51,6 @@ def test_load_look_search_ask(kgqa, loaded, data_folder):
     assert right >= 10, "zero-shot ranking answers at least half of these"
 
 
-def test_one_question_without_a_topic(kgqa, loaded):
+def test_question_without_a_topic(kgqa, loaded):
     found = json.loads(kgqa("ask", "what language is spoken in Haiti?", "--graph", "fb", "--json").out)
     assert found["topics"][0]["id"] == "m.03gyl" and found["status"] == "answered"

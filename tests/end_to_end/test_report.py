@@ -1,4 +1,4 @@
-"""`kgqa report` and `kgqa export` as they are used, on a run of the demo graph."""
+"""`kgqa report` and `kgqa export` on a run of the demo graph."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def runs(session_cache, tmp_path_factory):
     return folder
 
 
-def test_a_table_in_the_terminal(kgqa, runs):
+def test_text_table(kgqa, runs):
     done = kgqa("report", runs)
     assert done.returncode == 0, done.err
     lines = done.out.splitlines()
@@ -30,7 +30,7 @@ def test_a_table_in_the_terminal(kgqa, runs):
     assert any(line.startswith("topics") and line.split() == ["topics", "gold", "gold"] for line in lines)
 
 
-def test_all_the_files_at_once(kgqa, runs, tmp_path):
+def test_all_output_files(kgqa, runs, tmp_path):
     done = kgqa(
         "report", runs / "top", runs / "other", "--html", "site", "--markdown", "t.md", "--csv", "t.csv", "--latex", "t.tex"
     )  # fmt: skip
@@ -49,13 +49,13 @@ def test_json(kgqa, runs):
     assert found["rows"][0]["figures"][0]["n"] == 4
 
 
-def test_export_and_read_what_a_query_asks(kgqa, runs, tmp_path):
+def test_export_and_explain_a_query(kgqa, runs, tmp_path):
     done = kgqa("export", runs / "top", "--sparql", "queries")
     assert done.returncode == 0 and done.out.endswith("queries for 4 questions\n")
     files = sorted((tmp_path / "queries").glob("*.rq"))
     assert files
-    told = kgqa("explain", files[0])
-    assert told.returncode == 0 and "Find every ?answer" in told.out
+    explanation = kgqa("explain", files[0])
+    assert explanation.returncode == 0 and "Find every ?answer" in explanation.out
     found = json.loads(kgqa("export", runs, "--sparql", "both", "--json").out)
     assert [each["questions"] for each in found] == [2, 4]
 
@@ -70,14 +70,14 @@ def test_export_and_read_what_a_query_asks(kgqa, runs, tmp_path):
         (("report", "RUNS", "--csv", "missing/t.csv"), "cannot be written"),
     ],
 )
-def test_what_cannot_be_done_is_said(kgqa, runs, tmp_path, arguments, words):
+def test_errors(kgqa, runs, tmp_path, arguments, words):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine").write_text("")
     done = kgqa(*[runs / "top" if each == "RUNS" else each for each in arguments])
     assert done.returncode == 1 and words in done.err
 
 
-def test_a_damaged_run_is_said(kgqa, runs, tmp_path):
+def test_damaged_run(kgqa, runs, tmp_path):
     shutil.copytree(runs / "top", tmp_path / "bad")
     with open(tmp_path / "bad" / "predictions.jsonl", "a") as file:
         file.write("no record\n")
@@ -89,7 +89,7 @@ def test_a_damaged_run_is_said(kgqa, runs, tmp_path):
 @pytest.mark.parametrize(
     "fields", [{"text": 3}, {"dataset": 3}, {"kind": 3}, {"hops": "two"}, {"topics": [[1]]}, {"scores": {"hit@1": "x"}}]
 )
-def test_a_field_of_another_type_is_said(kgqa, runs, tmp_path, fields):
+def test_field_of_a_wrong_type(kgqa, runs, tmp_path, fields):
     shutil.copytree(runs / "top", tmp_path / "bad")
     predictions = tmp_path / "bad" / "predictions.jsonl"
     first, *rest = predictions.read_text().splitlines(keepends=True)

@@ -1,4 +1,4 @@
-"""A graph on a Virtuoso server from the command line: asked like a folder, and every way it can be missing explained."""
+"""A graph on a Virtuoso server from the command line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def load(server: Server, file: Path, graph: str) -> None:
 
 @pytest.fixture(scope="module")
 def server(prepared_folder, tmp_path_factory) -> Iterator[Server]:
-    """A server of our own with the demo graph and nothing else."""
+    """A server with the demo graph only."""
     with running_server(copied(prepared_folder, tmp_path_factory.mktemp("server") / "own")) as server:
         load(server, Path(kgqa.demo.__file__).with_name("graph.nt"), DEMO)
         yield server
@@ -40,7 +40,7 @@ def server(prepared_folder, tmp_path_factory) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def two_graphs(server, tmp_path_factory) -> Server:
-    """The server with a second graph, whose names are hostile."""
+    """The server with a second graph that has hostile names."""
     lines = [f"<http://o.example/a> <http://o.example/likes{n}> <http://o.example/b{n}> ." for n in range(len(HOSTILE))]
     lines += [f"<http://o.example/b{n}> {LABEL} {json.dumps(text)} ." for n, text in enumerate(HOSTILE)]
     file = tmp_path_factory.mktemp("lines") / "other.nt"
@@ -49,37 +49,37 @@ def two_graphs(server, tmp_path_factory) -> Server:
     return server
 
 
-def failed(done, *said: str) -> None:
-    """It ended with 1 and a message of one kind, without a traceback; `kgqa` looks for that."""
+def check_failure(done, *messages: str) -> None:
+    """Check that a command ended with 1 and these messages."""
     assert done.returncode == 1, done.out + done.err
-    for text in said:
+    for text in messages:
         assert text in done.out + done.err
 
 
 # --- one graph
 
 
-def test_the_same_as_in_a_folder(kgqa, server):
-    """The only graph need not be named, and what is said of it is what the bundled graph says."""
-    # the bundled graph keeps this setting with itself, which a graph on a server cannot
-    alike = ("ask", QUESTION, "--json", "--mediator-hop", "free")
-    asked = {place: kgqa(*alike, *place, **QUICK) for place in ((), ("--graph", server.url))}
-    here, there = (json.loads(done.out) for done in asked.values())
-    for answer in (here, there):
+def test_same_answers_as_in_a_folder(kgqa, server):
+    """The only graph need not be named, and the answers equal those on the bundled graph."""
+    # the bundled graph has this setting, a server cannot store it
+    command = ("ask", QUESTION, "--json", "--mediator-hop", "free")
+    asked = {place: kgqa(*command, *place, **QUICK) for place in ((), ("--graph", server.url))}
+    embedded, on_server = (json.loads(done.out) for done in asked.values())
+    for answer in (embedded, on_server):
         answer["sparql"] = [line for line in answer["sparql"].split("\n") if not line.startswith("FROM")]
         for name in ("queries", "seconds"):
             del answer["usage"][name]
         del answer["graph"]["place"], answer["graph"]["fingerprint"], answer["graph"]["iris"]
-    assert here == there and [answer["name"] for answer in there["answers"]] == ["Tokyo"]
-    assert there["query_class"] == "exact"
+    assert embedded == on_server and [answer["name"] for answer in on_server["answers"]] == ["Tokyo"]
+    assert on_server["query_class"] == "exact"
     named = kgqa("ask", QUESTION, "--show-sparql", "--graph", server.url, "--graph-iri", DEMO, **QUICK)
     assert f"\nFROM <{DEMO}>\n" in named.out and named.returncode == 0
 
 
-def test_what_is_in_it_and_its_names(kgqa, server):
-    here = json.loads(kgqa("graph", "info", "--json").out)
-    there = json.loads(kgqa("graph", "info", server.url, "--json").out)
-    assert there["graphs"] == [DEMO] and there["place"] == server.url
+def test_info_and_search(kgqa, server):
+    embedded = json.loads(kgqa("graph", "info", "--json").out)
+    on_server = json.loads(kgqa("graph", "info", server.url, "--json").out)
+    assert on_server["graphs"] == [DEMO] and on_server["place"] == server.url
     for name in (
         "triples",
         "relations",
@@ -90,26 +90,28 @@ def test_what_is_in_it_and_its_names(kgqa, server):
         "schema",
         "top_relations",
     ):
-        assert there[name] == here[name], name
+        assert on_server[name] == embedded[name], name
     for words in ("kimigayo toky", "no such name"):
-        here, there = kgqa("graph", "search", words), kgqa("graph", "search", words, "--graph", server.url)
-        assert (here.out, here.returncode) == (there.out, there.returncode)
+        embedded, on_server = kgqa("graph", "search", words), kgqa("graph", "search", words, "--graph", server.url)
+        assert (embedded.out, embedded.returncode) == (on_server.out, on_server.returncode)
 
 
 # --- several graphs
 
 
-def test_of_several_graphs_one_has_to_be_named(kgqa, two_graphs):
+def test_one_of_several_graphs_must_be_named(kgqa, two_graphs):
     for command in (("ask", QUESTION), ("graph", "search", "tokyo")):
-        failed(kgqa(*command, "--graph", two_graphs.url), "--graph-iri", DEMO, OTHER)
+        check_failure(kgqa(*command, "--graph", two_graphs.url), "--graph-iri", DEMO, OTHER)
     found = kgqa("graph", "search", "tokyo", "--graph", two_graphs.url, "--graph-iri", DEMO)
     assert found.returncode == 0 and "Tokyo" in found.out
     assert kgqa("graph", "search", "tokyo", "--graph", two_graphs.url, "--graph-iri", OTHER).returncode == 3
-    failed(kgqa("ask", QUESTION, "--graph", two_graphs.url, "--graph-iri", "http://nobody.example/", **QUICK), "empty")
+    check_failure(
+        kgqa("ask", QUESTION, "--graph", two_graphs.url, "--graph-iri", "http://nobody.example/", **QUICK), "empty"
+    )
 
 
 @pytest.mark.parametrize(
-    ("iri", "said"),
+    ("iri", "messages"),
     [
         ("no iri", "absolute IRI"),
         ("http://x> WHERE { ?s ?p ?o } #", "absolute IRI"),
@@ -117,8 +119,8 @@ def test_of_several_graphs_one_has_to_be_named(kgqa, two_graphs):
         ("", "Choose one with --graph-iri"),
     ],
 )
-def test_a_graph_with_an_impossible_name(kgqa, two_graphs, iri, said):
-    failed(kgqa("graph", "search", "tokyo", "--graph", two_graphs.url, "--graph-iri", iri), said)
+def test_invalid_graph_iri(kgqa, two_graphs, iri, messages):
+    check_failure(kgqa("graph", "search", "tokyo", "--graph", two_graphs.url, "--graph-iri", iri), messages)
 
 
 def test_hostile_names_are_shown_as_text(kgqa, two_graphs):
@@ -141,7 +143,7 @@ def test_hostile_names_are_shown_as_text(kgqa, two_graphs):
 
 
 @pytest.mark.parametrize(
-    ("place", "said"),
+    ("place", "messages"),
     [
         ("http://127.0.0.1:9/sparql", "Nothing answers"),
         ("{base}/nowhere", "404"),
@@ -152,27 +154,27 @@ def test_hostile_names_are_shown_as_text(kgqa, two_graphs):
         ("http://no such host/sparql", "is not the address"),
     ],
 )
-def test_wrong_addresses(kgqa, server, place, said):
+def test_wrong_addresses(kgqa, server, place, messages):
     place = place.format(base=server.url.removesuffix("/sparql"))
     done = kgqa("graph", "search", "tokyo", "--graph", place, **QUICK)
-    assert done.returncode in (1, 2) and said in done.err, done.err
+    assert done.returncode in (1, 2) and messages in done.err, done.err
     assert "secret" not in done.out + done.err
 
 
-def test_a_server_that_stops_between_questions(kgqa, started, server):
-    """Last, for it ends the server: the next question fails with what to do, and the batch goes on."""
+def test_server_stops_between_questions(kgqa, started, server):
+    """Last, because it ends the server: the next questions fail with advice, and the batch continues."""
     batch = started("ask", "--json", "--graph", server.url, "--graph-iri", DEMO, env={**os.environ, **QUICK})
     batch.stdin.write(f"{QUESTION}\n".encode())
     batch.stdin.flush()
     assert json.loads(batch.stdout.readline())["status"] == "answered"
     os.kill(server.status().pid, signal.SIGKILL)
-    begun = time.monotonic()
+    start = time.monotonic()
     out, err = batch.communicate(b"Who wrote Kimigayo?\nWhere is Tokyo?\n", timeout=60)
     answers = [json.loads(line) for line in out.splitlines()]
     assert [answer["status"] for answer in answers] == ["failed", "failed"]
     assert all("Nothing answers" in answer["reason"] for answer in answers)
-    assert batch.returncode == 1 and b"Traceback" not in err and time.monotonic() - begun < 20
-    failed(
+    assert batch.returncode == 1 and b"Traceback" not in err and time.monotonic() - start < 20
+    check_failure(
         kgqa("ask", QUESTION, "--graph", server.url, "--graph-iri", DEMO, **QUICK),
         "Nothing answers",
         "kgqa virtuoso status",

@@ -34,26 +34,26 @@ def select(graph, question, *paths, k=3, chooser=None, prefilter=lambda pool: li
     return found, chooser, trace
 
 
-def many(count):
+def many_entities(count):
     return [f"m.a r.r.has m.x{n}" for n in range(count)] + [
         f'm.x{n} type.object.name "name{n}"@en' for n in range(count)
     ]
 
 
 def test_paths_are_restricted_to_selected_entities(small):
-    graph = small(*many(5), "m.a r.r.sees m.y", 'm.y type.object.name "name9"@en')
+    graph = small(*many_entities(5), "m.a r.r.sees m.y", 'm.y type.object.name "name9"@en')
     found, _, _ = select(graph, "name3 and name9", path("m.a", "r.r.has"), path("m.a", "r.r.sees"))
     assert [c.restricted for c in found] == [((1, (ent("m.x3"),)),), ((1, (ent("m.y"),)),)]
 
 
 def test_path_without_selected_entity_is_dropped(small):
-    graph = small(*many(5), "m.a r.r.sees m.y", 'm.y type.object.name "name9"@en')
+    graph = small(*many_entities(5), "m.a r.r.sees m.y", 'm.y type.object.name "name9"@en')
     found, _, _ = select(graph, "name3", path("m.a", "r.r.has"), path("m.a", "r.r.sees"))
     assert [c.path for c in found] == [path("m.a", "r.r.has")]
 
 
 def test_every_entity_is_shown_up_to_the_limit(small):
-    _, chooser, trace = select(small(*many(FILTER_ABOVE)), "name29", path("m.a", "r.r.has"))
+    _, chooser, trace = select(small(*many_entities(FILTER_ABOVE)), "name29", path("m.a", "r.r.has"))
     assert {f"name{n}" for n in range(FILTER_ABOVE)} <= set(chooser.shown)
     assert "entities_filtered" not in {event.kind for event in trace.events()}
 
@@ -65,13 +65,13 @@ def test_above_the_limit_the_prefilter_sees_all_entities(small):
         assert len(pool) == count
         return list(pool)[::-1]
 
-    found, chooser, _ = select(small(*many(count)), "nobody", path("m.a", "r.r.has"), prefilter=last_first)
+    found, chooser, _ = select(small(*many_entities(count)), "nobody", path("m.a", "r.r.has"), prefilter=last_first)
     assert len(set(chooser.shown)) == FILTER_ABOVE
-    assert len(found[0].restricted[0][1]) == 3  # the chooser named none, so the filter's order stands
+    assert len(found[0].restricted[0][1]) == 3  # the chooser picked none, so the order of the prefilter is kept
 
 
 def test_topics_are_masked(small):
-    graph = small(*many(3))
+    graph = small(*many_entities(3))
     _, chooser, _ = select(
         graph, "[E1]", path("m.a", "r.r.has"), shown=lambda entity, name: "[E1]" if entity == ent("m.x1") else name
     )

@@ -147,7 +147,7 @@ class CountingStore:
 def test_linking_needs_few_queries(graph):
     store = CountingStore(graph.store)
     counted = KnowledgeGraph(store, graph.schema)
-    find_mentions(counted, "where is Canada?")  # derives what belongs to the graph
+    find_mentions(counted, "where is Canada?")  # computes the tables of the graph
     store.queries = 0
     find_mentions(counted, "is Toronto near Paris in France?")
     assert 0 < store.queries <= 10
@@ -247,7 +247,7 @@ def test_gold_topics_are_among_the_first_five(data_folder, tmp_path, files, ques
     found = gold = 0
     with open_graph(tmp_path / "graph") as graph:
         for row in rows:
-            wanted = {Entity(graph.schema.iri(topic["id"])) for topic in row["topic_entities"]}
-            found += len(wanted & {item.entity for item in link(graph, row["question"])})
-            gold += len(wanted)
+            gold_topics = {Entity(graph.schema.iri(topic["id"])) for topic in row["topic_entities"]}
+            found += len(gold_topics & {item.entity for item in link(graph, row["question"])})
+            gold += len(gold_topics)
     assert found / gold >= at_least

@@ -125,7 +125,7 @@ def test_inexact_names(question, name, masked):
 
 
 def test_inexact_match_only_without_exact_match():
-    # Austria is near enough to Australia to be a misspelling of it, but it is not one here
+    # Austria could be a misspelling of Australia, but is not here
     found = mask("is Australia in Austria?", {A: ["Austria"]}, style="placeholder")
     assert found.text == "is Australia in [E1]?"
 

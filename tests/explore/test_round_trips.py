@@ -70,11 +70,11 @@ class DistantServer:
 
 
 @pytest.fixture
-def far():
-    """Return `far(lines, concurrency) -> (DistantServer, KnowledgeGraph)`, prepared, with counters at zero."""
+def distant_graph():
+    """Return `distant_graph(lines, concurrency) -> (DistantServer, KnowledgeGraph)`, prepared, with counters at zero."""
     with ExitStack() as opened:
 
-        def far(lines, concurrency):
+        def distant_graph(lines, concurrency):
             server = DistantServer(lines)
             opened.callback(server.server.close)
             access = Access(concurrency=concurrency, patience=0.0)
@@ -85,7 +85,7 @@ def far():
             server.forget()
             return server, graph
 
-        yield far
+        yield distant_graph
 
 
 def run_exploration(graph, budget=Budget()):
@@ -97,47 +97,47 @@ def run_exploration(graph, budget=Budget()):
     return hops, events, trace.usage().queries
 
 
-def test_concurrent_beam_equals_sequential_beam(far):
-    in_turn, one_by_one = far(TRIPLES, 1)
-    beside, at_once = far(TRIPLES, 4)
+def test_concurrent_beam_equals_sequential_beam(distant_graph):
+    in_turn, one_by_one = distant_graph(TRIPLES, 1)
+    beside, at_once = distant_graph(TRIPLES, 4)
     assert run_exploration(one_by_one) == run_exploration(at_once)
     assert sorted(in_turn.texts) == sorted(beside.texts)
     assert in_turn.most == 1 and 1 < beside.most <= 4
 
 
-def test_beam_needs_fewer_round_trips_than_frontiers(far):
-    server, graph = far(TRIPLES, BEAM)
+def test_beam_needs_fewer_round_trips_than_frontiers(distant_graph):
+    server, graph = distant_graph(TRIPLES, BEAM)
     hops, _, _ = run_exploration(graph)
     assert len(hops) == 2 and len(hops[1].pool) > BEAM
     assert len(server.texts) >= BEAM and server.rounds <= 4
 
 
-def test_both_directions_are_one_query(far):
-    server, graph = far(TRIPLES, 1)
+def test_both_directions_are_one_query(distant_graph):
+    server, graph = distant_graph(TRIPLES, 1)
     assert len(graph.next_steps(RelationPath(ent("m.b1"))).steps) == 3
     assert len(server.texts) == 1
 
 
-def test_step_back_to_the_topic_is_excluded(far):
+def test_step_back_to_the_topic_is_excluded(distant_graph):
     loops = [f"<{NS}m.a> <{NS}r.r.{r}> <{NS}{o}> ." for r, o in (("self", "m.a"), ("both", "m.a"), ("both", "m.b"))]
     loops.append(f"<{NS}m.x> <{NS}r.r.self> <{NS}m.a> .")
-    _, graph = far([MEDIATOR, *loops], 1)
+    _, graph = distant_graph([MEDIATOR, *loops], 1)
     found = {
         (step.relation.removeprefix(NS), step.direction) for step in graph.next_steps(RelationPath(ent("m.a"))).steps
     }
     assert found == {("r.r.both", "out"), ("r.r.self", "in")}
 
 
-def test_query_budget_holds_for_concurrent_queries(far):
-    server, graph = far(TRIPLES, 8)
+def test_query_budget_holds_for_concurrent_queries(distant_graph):
+    server, graph = distant_graph(TRIPLES, 8)
     with pytest.raises(BudgetExhausted):
         run_exploration(graph, Budget(queries=6))
     assert len(server.texts) <= 6
 
 
-def test_two_hop_question_needs_few_round_trips(far):
+def test_two_hop_question_needs_few_round_trips(distant_graph):
     names = [f'<{NS}m.{n}> <{NS}type.object.name> "{name}"@en .' for n, name in (("a", "Ada"), ("b3", "Bert"))]
-    server, graph = far([*TRIPLES, *names], 8)
+    server, graph = distant_graph([*TRIPLES, *names], 8)
     settings = resolve({"rank.embeddings": "off", "rank.accept": 0.0, "explore.depth": 2})
     with open_resources(graph, settings=settings) as resources:
         answer = ask("what is the second3 of the first3 of Ada?", topics="m.a", resources=resources)

@@ -60,7 +60,7 @@ FACTS = ns(
     "m.role type.object.type film.performance",
     "m.ann film.actor.film m.role",
     "m.role film.performance.film m.movie",
-    # a mediator by the form of its IRI
+    # a mediator by its IRI pattern
     "m.ann award.award_winner.awards_won g.x17",
     "g.x17 award.award_honor.award m.prize",
     # a relation that leads to mediators and entities

@@ -180,7 +180,7 @@ class VirtuosoGraphFactory:
 
     def write_facts(self, facts: Iterable[Fact]) -> tuple[Store, str]:
         if self._written is not None:
-            self._written.close()  # every store has connections of its own, and there may be hundreds
+            self._written.close()  # there may be hundreds of stores, each with its own connections
         name, update = _insertion(facts)
         self._written = EndpointStore(self.url, graphs=[name], writable=name, access=self.access())
         self._written.update(update)
@@ -221,7 +221,7 @@ def _schema(schema: str | Schema) -> Schema:
 
 def _insertion(facts: Iterable[Fact]) -> tuple[str, str]:
     name = f"http://e/graph{next(_numbers)}"
-    # an empty graph does not exist: one edge of noise makes it
+    # an empty graph does not exist, so one noise triple creates it
     facts = [*facts, (Entity("http://e/n0"), SEE_ALSO.iri, Entity("http://e/n0"))]
     text = " ".join(f"{render_term(s)} <{r}> {render_term(o)} ." for s, r, o in facts)
     return name, f"INSERT DATA {{ GRAPH <{name}> {{ {text} }} }}"

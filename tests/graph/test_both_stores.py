@@ -28,9 +28,9 @@ RANDOM_GRAPHS = 300 if SOAK else 6
 RANDOM_PATHS = 600 if SOAK else 40
 QUESTIONS = 243 if SOAK else 20
 PHASES = [Phase.explicit, Phase.generate, *([Phase.shrink] if SOAK else [])]
-"""Shrinking what failed takes minutes against a server."""
+"""All phases except shrinking, which takes minutes against a server."""
 MANY = 20_000
-"""More rows than a comparison asks for; of more than that no engine says which it gives."""
+"""A limit above the number of rows in a comparison, because a smaller one leaves the choice to the engine."""
 NS = "http://rdf.freebase.com/ns/"
 
 
@@ -53,7 +53,7 @@ def makers(tmp_path_factory, virtuoso_server):
         maker.close()
 
 
-# --- what is compared
+# --- compared results
 
 
 def graph_results(graph: KnowledgeGraph) -> dict[str, object]:
@@ -78,7 +78,7 @@ def path_results(
 ) -> dict[str, object]:
     """Return the results of every method for a path; unordered rows are sets."""
     expansion = graph.next_steps(path, restricted=restricted)
-    # which nodes a cap leaves is the engine's choice
+    # the engine chooses the nodes within a cap
     found: dict[str, object] = {"next_steps": expansion.approximate or expansion.steps}
     if not path.steps:
         return found
@@ -206,7 +206,7 @@ def test_all_methods_on_random_graphs(makers, rule):
         kept = [maker.write_facts(facts) for maker in makers]
         pair = StorePair(*(KnowledgeGraph(store, SCHEMA, view=[name], walks=rule) for store, name in kept))
         embedded, virtuoso = map(graph_results, pair)
-        del embedded["triples"]  # of the whole folder there
+        del embedded["triples"]  # of the whole folder in the embedded store
         assert virtuoso.pop("triples") == len(facts) + 1
         assert embedded == virtuoso
         for path in paths:

@@ -43,7 +43,7 @@ class CountingFunction:
             if self._gate is not None:
                 self._gate(self)
             else:
-                time.sleep(0.002 * (7 * number % 5))  # the last ones end first
+                time.sleep(0.002 * (7 * number % 5))  # later items end first
             return -number
         finally:
             with self._lock:
@@ -93,17 +93,17 @@ def test_tolerated_error_replaces_its_result(new_pool, most):
 
 @pytest.mark.parametrize("most", [1, 4])
 def test_first_error_in_order_is_raised_and_stops_new_calls(new_pool, most):
-    begun = []
+    started = []
 
     def fail(number):
-        begun.append(number)
+        started.append(number)
         if number == 1:
-            wait_for(lambda: 2 in begun, 0.2)  # the one behind it fails before it
+            wait_for(lambda: 2 in started, 0.2)  # item 2 fails before item 1
         raise StoreUnavailable(f"gone {number}")
 
     with pytest.raises(StoreUnavailable, match="gone 0"):
         new_pool(most).map(fail, range(100))
-    assert len(begun) <= most
+    assert len(started) <= most
 
 
 def test_ctrl_c_does_not_wait(new_pool):

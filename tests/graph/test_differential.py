@@ -84,7 +84,7 @@ def kgqa_term(term):
     return Literal(str(term), str(term.datatype or "http://www.w3.org/2001/XMLSchema#string"), term.language or "")
 
 
-# --- the plain walk: every walk as the tuple of its nodes
+# --- walks as tuples of nodes
 
 
 def next_steps_by_hand(edges, node, step: Step):
@@ -180,7 +180,7 @@ class TestNextSteps:
         def check(edges, path):
             before = walks(edges, path, rule, {}, final=False)
             if any(isinstance(node, Literal) for walk in before for node in walk[:-1]):
-                return  # a path through a value is never proposed
+                return  # paths through values are never proposed
             before = [walk for walk in before if not isinstance(walk[-1], Literal)]
             expected = set()
             for walk in before:
@@ -255,12 +255,12 @@ class TestJoins:
     def test_joined_walks(self, graphs, rule):
         @settings_for(graphs)
         @given(GRAPHS, PATHS, PATHS, st.integers(1, 3))
-        def check(edges, path, other, place):
-            place = min(place, len(path))
+        def check(edges, path, other, position):
+            position = min(position, len(path))
             graph = write_to_store(graphs, edges, walks=rule)
             met = {walk[-1] for walk in walks(edges, other, rule, {}, final=True)}
-            expected = {walk for walk in walks(edges, path, rule, {}, final=True) if walk[place] in met}
-            join = [Join(place, other)]
+            expected = {walk for walk in walks(edges, path, rule, {}, final=True) if walk[position] in met}
+            join = [Join(position, other)]
             assert set(graph.ends(path, joins=join).values) == {walk[-1] for walk in expected}
             assert set(graph.walks_along(path, joins=join, limit=10_000)) == expected
             query = graph.answer_query(path, joins=join)

@@ -118,7 +118,7 @@ class TestHub:
         lines = [f'<http://e/n{n}> <{RDFS}label> "name {n}"@en .' for n in range(3 * LABEL_BATCH + 7) if n % 10]
         graph = make(lines, "rdfs")
         nodes = [Entity(f"http://e/n{n}") for n in range(3 * LABEL_BATCH + 7)]
-        for _ in range(2):  # the second time from memory
+        for _ in range(2):  # the second call uses the cache
             labels = graph.labels(nodes)
             assert labels == {Entity(f"http://e/n{n}"): f"name {n}" for n in range(len(nodes)) if n % 10}
         assert list(labels) == [e for e in nodes if e in labels]

@@ -38,7 +38,7 @@ UPDATES = 300 if SOAK else 25
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 OPTIONS = resolve({"rank.embeddings": "off", "explore.depth": 1}, environment={})
 SHARE = 1 if SOAK else 4
-"""One in so many is asked about."""
+"""One in this many hostile texts is asked about."""
 ANN, BOB = Entity("http://e/ann"), Entity("http://e/bob")
 FACTS = [
     (ANN, "http://e/knows", BOB),
@@ -84,10 +84,10 @@ def calls(text: str) -> dict[str, Call]:
         "value_of": lambda g: g.exists(Entity(g.schema.iri(text))),
         "view": lambda g: KnowledgeGraph(g.store, g.schema, view=[*(v.iri for v in g.view), text]).exists(ANN),
         "detect_schema": lambda g: detect_schema(g.store, [f"http://e/{text}"]),
-        "ask": lambda g: asked(g, text),
-        "ask of ann": lambda g: asked(g, f"who does ann know {text}"),
-        "ask with a topic": lambda g: asked(g, "who is known?", topics=[text]),
-        "ask with an IRI": lambda g: asked(g, "who is known?", topics=[f"http://e/{text}"]),
+        "ask": lambda g: ask_question(g, text),
+        "ask of ann": lambda g: ask_question(g, f"who does ann know {text}"),
+        "ask with a topic": lambda g: ask_question(g, "who is known?", topics=[text]),
+        "ask with an IRI": lambda g: ask_question(g, "who is known?", topics=[f"http://e/{text}"]),
         "explain": lambda g: explain(g, text),
     }
     for number, path in enumerate(paths):
@@ -101,7 +101,7 @@ def calls(text: str) -> dict[str, Call]:
     return found
 
 
-def asked(graph: KnowledgeGraph, question: str, **options):
+def ask_question(graph: KnowledgeGraph, question: str, **options):
     answer = ask(question, resources=Resources(graph, None, OPTIONS), **options)
     is_safe_text(answer_text(answer, iris=True, graph=True))
     is_safe_text(json_text(answer_object(answer, trace=True), indent=2))
@@ -139,7 +139,7 @@ def run(graph: KnowledgeGraph, text: str, *, first: int = 0, every: int = 1) -> 
     return done
 
 
-# --- what is sent
+# --- sent queries
 
 
 @dataclass(frozen=True)
@@ -243,7 +243,7 @@ def test_other_query_structure_is_detected(recorded_graph, harmless_structures):
         )
 
 
-# --- what comes back out of the graph
+# --- hostile graphs
 
 LABELS = [piece for piece in FRAGMENTS if "\x00" not in piece and not re.search("[\ud800-\udfff]", piece)]
 
@@ -299,9 +299,9 @@ def test_hostile_labels_and_values_are_unchanged(hostile_graph):
     things = [Entity(f"http://e/h{number}") for number in range(len(LABELS))]
     assert list(hostile_graph.labels(things).values()) == LABELS
     for thing, text in zip(things, LABELS):
-        said = RelationPath(thing, (Step("http://e/says"),))
-        assert hostile_graph.ends(said).values == (Literal(text),)
-        assert hostile_graph.walks_along(said, ends=[Literal(text)]) == [(thing, Literal(text))]
+        path = RelationPath(thing, (Step("http://e/says"),))
+        assert hostile_graph.ends(path).values == (Literal(text),)
+        assert hostile_graph.walks_along(path, ends=[Literal(text)]) == [(thing, Literal(text))]
     assert set(hostile_graph.ends(RelationPath(ANN, (Step("http://e/met"),))).values) == set(map(Entity, IRIS))
     for iri in IRIS:
         back = RelationPath(Entity(iri), (Step(iri),))
@@ -312,11 +312,11 @@ def test_hostile_text_does_not_reach_the_terminal(hostile_graph):
     """Hostile labels, values and IRIs are escaped in answers, JSON, notes and reasons."""
     seen: list[Answer] = []
     for number in range(0, len(LABELS), SHARE):
-        seen.append(asked(hostile_graph, "what does it say?", topics=[f"http://e/h{number}"]))
+        seen.append(ask_question(hostile_graph, "what does it say?", topics=[f"http://e/h{number}"]))
     for iri in IRIS[::SHARE]:
-        seen.append(asked(hostile_graph, "who was met?", topics=[iri]))
+        seen.append(ask_question(hostile_graph, "who was met?", topics=[iri]))
     for text in LABELS[::SHARE]:
-        seen.append(asked(hostile_graph, f"what does {text} say?"))
+        seen.append(ask_question(hostile_graph, f"what does {text} say?"))
     assert {answer.status for answer in seen} >= {"answered", "failed"}
     assert sum(answer.status == "answered" for answer in seen) > len(LABELS) // SHARE
 
@@ -328,7 +328,7 @@ def test_update_writes_only_to_its_graph(virtuoso_server):
     graphs = VirtuosoGraphFactory(virtuoso_server)
     store, name = graphs.write_facts(FACTS)
     before = graphs.sizes()
-    said = f"SELECT ?text FROM <{name}> WHERE {{ <http://e/said> <http://e/says> ?text }}"
+    query = f"SELECT ?text FROM <{name}> WHERE {{ <http://e/said> <http://e/says> ?text }}"
 
     def check(text: str) -> None:
         for update in (
@@ -341,11 +341,11 @@ def test_update_writes_only_to_its_graph(virtuoso_server):
         ):
             with contextlib.suppress(KgqaError):
                 store.update(update, timeout=10.0)
-        with contextlib.suppress(InvalidTerm, QueryRejected):  # what no server takes: NUL, halves of characters
+        with contextlib.suppress(InvalidTerm, QueryRejected):  # not accepted by servers: NUL and lone surrogates
             store.update(
                 f"INSERT DATA {{ GRAPH <{name}> {{ <http://e/said> <http://e/says> {render_term(Literal(text))} }} }}"
             )
-            assert store.select(said).rows == [(Literal(text),)]
+            assert store.select(query).rows == [(Literal(text),)]
             store.update(f"DELETE WHERE {{ GRAPH <{name}> {{ <http://e/said> ?p ?o }} }}")
 
     for text in FRAGMENTS[:: 1 if SOAK else 5]:

@@ -46,7 +46,7 @@ def path(topic: str, *steps: str) -> RelationPath:
     return RelationPath(wd(topic), tuple(map(step, steps)))
 
 
-def onward(graph: KnowledgeGraph, topic: str, *steps: str) -> set[str]:
+def next_steps(graph: KnowledgeGraph, topic: str, *steps: str) -> set[str]:
     found = graph.next_steps(path(topic, *steps)).steps
     return {("^" if s.direction == "in" else "") + SCHEMA.short_id(s.relation) for s in found}
 
@@ -57,7 +57,7 @@ def ends(graph: KnowledgeGraph, topic: str, *steps: str) -> set[str]:
 
 
 STATEMENTS = triples(
-    # Japan: the capital of today, claim and statement
+    # Japan: the current capital, as claim and statement
     "wd:Q17 wdt:P36 wd:Q1490",
     "wd:Q17 p:P36 wds:tokyo", "wds:tokyo ps:P36 wd:Q1490", "wds:tokyo wikibase:rank wikibase:NormalRank",
     "wds:tokyo pq:P580 \"1868\"", "wds:tokyo pq:P1365 wd:Q34600", "wds:tokyo prov:wasDerivedFrom wds:reference",
@@ -66,7 +66,7 @@ STATEMENTS = triples(
     "wd:Q183 wdt:P36 wd:Q64",
     "wd:Q183 p:P36 wds:berlin", "wds:berlin ps:P36 wd:Q64", "wds:berlin wikibase:rank wikibase:PreferredRank",
     "wd:Q183 p:P36 wds:bonn", "wds:bonn ps:P36 wd:Q586", "wds:bonn wikibase:rank wikibase:NormalRank",
-    # somebody said that it is Munich
+    # a deprecated statement
     "wd:Q145 wdt:P36 wd:Q84",
     "wd:Q145 p:P36 wds:london", "wds:london ps:P36 wd:Q84",
     "wd:Q145 p:P36 wds:munich", "wds:munich ps:P36 wd:Q1726", "wds:munich wikibase:rank wikibase:DeprecatedRank",
@@ -93,33 +93,33 @@ class TestStatements:
         return make(STATEMENTS)
 
     def test_statement_pair_equal_to_the_claim_is_not_a_candidate(self, graph):
-        assert {"wdt:P36", "p:P36"} <= onward(graph, "Q17")
-        assert onward(graph, "Q17", "p:P36") == {"pq:P580", "pq:P1365"}
-        assert "^p:P36" not in onward(graph, "Q1490", "^ps:P36")
+        assert {"wdt:P36", "p:P36"} <= next_steps(graph, "Q17")
+        assert next_steps(graph, "Q17", "p:P36") == {"pq:P580", "pq:P1365"}
+        assert "^p:P36" not in next_steps(graph, "Q1490", "^ps:P36")
 
     def test_statement_pair_with_more_values_is_a_candidate(self, graph):
-        assert onward(graph, "Q183", "p:P36") == {"ps:P36"}
+        assert next_steps(graph, "Q183", "p:P36") == {"ps:P36"}
         assert ends(graph, "Q183", "p:P36", "ps:P36") == {"Q64", "Q586"}
-        assert onward(graph, "Q586", "^ps:P36") == {"^p:P36"}
+        assert next_steps(graph, "Q586", "^ps:P36") == {"^p:P36"}
         assert ends(graph, "Q586", "^ps:P36", "^p:P36") == {"Q183"}
-        # what the claim says is told by the claim, seen from there
-        assert onward(graph, "Q64", "^ps:P36") == set()
+        # seen from the value, the claim replaces the pair
+        assert next_steps(graph, "Q64", "^ps:P36") == set()
 
     def test_deprecated_statement_is_ignored(self, graph):
-        assert onward(graph, "Q145", "p:P36") == set()
-        assert onward(graph, "Q1726", "^ps:P36") == set()
+        assert next_steps(graph, "Q145", "p:P36") == set()
+        assert next_steps(graph, "Q1726", "^ps:P36") == set()
 
     def test_statement_pair_without_claim(self, graph):
-        assert onward(graph, "Q17", "p:P39") == {"ps:P39"}
-        assert onward(graph, "Q155", "p:P36") == {"ps:P36"}
-        assert onward(graph, "Q2844", "^ps:P36") == {"^p:P36"}
+        assert next_steps(graph, "Q17", "p:P39") == {"ps:P39"}
+        assert next_steps(graph, "Q155", "p:P36") == {"ps:P36"}
+        assert next_steps(graph, "Q2844", "^ps:P36") == {"^p:P36"}
 
     def test_statement_pair_at_a_later_hop(self, graph):
-        assert onward(graph, "Q1", "wdt:P17", "p:P36") == {"pq:P580", "pq:P1365"}
-        assert onward(graph, "Q2", "wdt:P17", "p:P36") == {"ps:P36"}
-        assert onward(graph, "Q1490", "wdt:P190", "^ps:P36") == set()
-        assert "^p:P36" in onward(graph, "Q34600", "^pq:P1365")  # no pair: the statement says who replaced Kyoto
-        assert "ps:P36" in onward(graph, "Q34600", "^pq:P1365")
+        assert next_steps(graph, "Q1", "wdt:P17", "p:P36") == {"pq:P580", "pq:P1365"}
+        assert next_steps(graph, "Q2", "wdt:P17", "p:P36") == {"ps:P36"}
+        assert next_steps(graph, "Q1490", "wdt:P190", "^ps:P36") == set()
+        assert "^p:P36" in next_steps(graph, "Q34600", "^pq:P1365")  # no pair: the statement says who replaced Kyoto
+        assert "ps:P36" in next_steps(graph, "Q34600", "^pq:P1365")
 
     def test_qualifiers(self, graph):
         assert ends(graph, "Q17", "p:P36", "pq:P580") == {"1868"}
@@ -127,16 +127,16 @@ class TestStatements:
         assert graph.ends_on_mediators(path("Q34600", "^pq:P1365"))
 
     def test_value_under_another_property(self, graph):
-        assert onward(graph, "Q142", "p:P36") == {"ps:P1376"}
-        assert onward(graph, "Q90", "^ps:P1376") == {"^p:P36"}
+        assert next_steps(graph, "Q142", "p:P36") == {"ps:P1376"}
+        assert next_steps(graph, "Q90", "^ps:P1376") == {"^p:P36"}
 
     def test_statement_is_not_left_by_its_incoming_relation(self, graph, graphs):
-        assert "^p:P36" not in onward(graph, "Q1", "wdt:P17", "p:P36")
+        assert "^p:P36" not in next_steps(graph, "Q1", "wdt:P17", "p:P36")
         free = graphs.reopen(graph, walks="free")
-        assert "^p:P36" in onward(free, "Q1", "wdt:P17", "p:P36")
+        assert "^p:P36" in next_steps(free, "Q1", "wdt:P17", "p:P36")
 
     def test_bookkeeping_relations_are_excluded(self, graph):
-        assert all(not s.startswith(("wikibase:", "prov:", "http")) for s in onward(graph, "Q17", "p:P36"))
+        assert all(not s.startswith(("wikibase:", "prov:", "http")) for s in next_steps(graph, "Q17", "p:P36"))
         assert {SCHEMA.short_id(s.relation) for s, _ in graph.neighbours(wd("Q17"))} == {
             "wdt:P36",
             "p:P36",
@@ -152,7 +152,9 @@ class TestStatements:
             def ask(self, query, **options):
                 raise StoreTimeout("too slow")
 
-        assert onward(KnowledgeGraph(Slow(), SCHEMA, view=[name.iri for name in graph.view]), "Q183", "p:P36") == set()
+        assert (
+            next_steps(KnowledgeGraph(Slow(), SCHEMA, view=[name.iri for name in graph.view]), "Q183", "p:P36") == set()
+        )
 
     def test_relations_found_on_demand_are_mediators(self, graph):
         assert graph.leads_to_mediator(step("p:P7777")) and graph.leads_to_mediator(step("^pq:P7777"))
@@ -201,11 +203,11 @@ class TestAnyStatements:
             for start, here in world.starts.items():
                 for name in PROPERTIES:
                     for place, pair in ((0, (f"p:{name}", f"ps:{name}")), (2, (f"^ps:{name}", f"^p:{name}"))):
-                        # what only leads back to the topic is no answer
+                        # steps that only lead back to the topic are excluded
                         more = {s for s in world.more if s[1] == name and s[place] in here and s[2 - place] != start[0]}
                         loops = {s for s in world.more if s[1] == name and s[0] == s[2] == start[0]}
                         if more or not loops:
-                            assert (pair[1] in onward(graph, *start, pair[0])) == bool(more)
+                            assert (pair[1] in next_steps(graph, *start, pair[0])) == bool(more)
 
 
 NAMES = triples(
@@ -237,16 +239,17 @@ class TestNames:
         ],
     )
     def test_labels_in_the_requested_languages(self, graph, graphs, languages, names):
-        asked = graphs.reopen(graph, languages=language_list(languages))
-        found = asked.labels([*map(wd, names), wd("Q586")])
+        localised = graphs.reopen(graph, languages=language_list(languages))
+        found = localised.labels([*map(wd, names), wd("Q586")])
         assert {SCHEMA.short_id(entity.iri): name for entity, name in found.items()} == names
-        assert asked.named([wd("Q586")])[0].name == "Q586"
+        assert localised.named([wd("Q586")])[0].name == "Q586"
 
     def test_aliases(self, graph, graphs):
         def of(*languages):
-            asked = graphs.reopen(graph, languages=languages)
+            localised = graphs.reopen(graph, languages=languages)
             return {
-                SCHEMA.short_id(e.iri): names for e, names in asked.aliases(map(wd, ("Q17", "Q1490", "Q64"))).items()
+                SCHEMA.short_id(e.iri): names
+                for e, names in localised.aliases(map(wd, ("Q17", "Q1490", "Q64"))).items()
             }
 
         assert of() == {"Q17": ("Land of the Rising Sun", "Nippon", "Nihon"), "Q1490": ("江戸",)}
@@ -257,15 +260,15 @@ class TestNames:
         graph.prepare()
         trace = Trace()
         bound = graph.for_question(trace)
-        wanted = [wd(f"Q{number}") for number in range(1000, 1000 + 3 * LABEL_BATCH)]
-        bound.labels(wanted)
-        asked = trace.usage().queries
-        assert asked == 3  # one for each batch, with all predicates
-        bound.labels(wanted)
-        bound.named([*wanted, Literal("7")])
-        assert trace.usage().queries == asked
-        bound.aliases(wanted)
-        assert trace.usage().queries == asked + 3
+        entities = [wd(f"Q{number}") for number in range(1000, 1000 + 3 * LABEL_BATCH)]
+        bound.labels(entities)
+        query_count = trace.usage().queries
+        assert query_count == 3  # one for each batch, with all predicates
+        bound.labels(entities)
+        bound.named([*entities, Literal("7")])
+        assert trace.usage().queries == query_count
+        bound.aliases(entities)
+        assert trace.usage().queries == query_count + 3
 
     def test_relations_are_verbalised(self, graph, graphs):
         labels = graph.relation_labels
@@ -312,7 +315,7 @@ class TestNoise:
                 *(f"wd:P{number} wikibase:propertyType wikibase:ExternalId" for number in range(1000, 1050)),
             )
         )  # fmt: skip
-        assert onward(graph, "Q17") == {"wdt:P36"}
+        assert next_steps(graph, "Q17") == {"wdt:P36"}
         assert graph.is_noise(SCHEMA.iri("pq:P214")) and not graph.is_noise(SCHEMA.iri("wdt:P36"))
         assert graph.neighbours(wd("Q17"), limit=3) == [(step("wdt:P36"), wd("Q1490"))]
         assert graph.relation_labels == {}
@@ -337,9 +340,9 @@ class TestSlice:
                 questions = [json.loads(line) for line in lines]
             for question in questions:
                 paths = gold_paths(question, SCHEMA) if question["support"] == "exact" else []
-                asked = question["sparql"]
-                # what is counted, compared or met by a second condition is more than a path
-                if len(paths) != 1 or re.search(r"[(;]|ORDER|UNION| \. (?!})", asked):
+                query_text = question["sparql"]
+                # counts, comparisons and second conditions are more than a path
+                if len(paths) != 1 or re.search(r"[(;]|ORDER|UNION| \. (?!})", query_text):
                     continue
                 (gold,) = paths
                 found = all(
@@ -351,7 +354,7 @@ class TestSlice:
                 if found and got == answers:
                     right += 1
                 else:
-                    wrong.append((question["id"], asked, found, len(got), len(answers)))
+                    wrong.append((question["id"], query_text, found, len(got), len(answers)))
         assert right >= 150, (right, wrong)
         assert not wrong, wrong
 

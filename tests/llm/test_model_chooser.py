@@ -232,7 +232,7 @@ def test_prompt_asks_for_reasons_only_with_compare_reasons(make_chooser, compare
     scripted = make_chooser(lambda _: "[1]", compare=compare, reask=0)
     call_every_method(scripted.chooser)
     systems = [request.messages[0]["content"] for request in scripted.server.requests]
-    # a server that does not hold the model to choices is asked once more without them
+    # without support for choices the request is repeated without them
     decisions = [text for text in systems if "numbers" not in text and "numbered" not in text]
     assert len({*decisions}) == 3
     assert all(("sentence of reasons" in text) == (compare == "reasons") for text in decisions)

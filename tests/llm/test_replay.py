@@ -246,7 +246,7 @@ def test_unrecorded_prompt_is_an_error_in_replay_only_mode(file, open_replay):
     assert str(file) in message and "and to 1 more" in message and "--llm" in message and "new[31m line" in message
     assert "replies of:" not in message
     stranger = open_replay(file, model=None, name="gpt")
-    with pytest.raises(ModelUnavailable, match="no reply of gpt .* It has replies of: a model"):
+    with pytest.raises(ModelUnavailable, match="no reply of gpt .* The file has replies of: a model"):
         stranger.complete([prompt("known")])
 
 
@@ -255,7 +255,7 @@ def test_model_name_is_taken_from_the_file_if_unique(file, open_replay):
         Replay(file, model=None)
     assert not file.exists()
     open_replay(file, model=NumberingModel("two"))
-    with pytest.raises(ModelUnavailable, match="has no replies yet"):
+    with pytest.raises(ModelUnavailable, match="contains no replies"):
         Replay(file, model=None)
     open_replay(file, model=NumberingModel("two")).complete([prompt("q")])
     assert open_replay(file, model=None).name == "two"
@@ -312,7 +312,7 @@ def test_read_only_file_can_be_replayed(plain_user, open_replay, folder_too, kil
         Replay(file, model=NumberingModel())
     if killed and folder_too:
         # the log may hold replies that are not in the file, and SQLite cannot read it here
-        with pytest.raises(SettingsError, match="Cannot read.*Copy it and the files beside it"):
+        with pytest.raises(SettingsError, match=r"Cannot read.*Copy .* and the files .*-\* to a folder"):
             Replay(file, model=None)
     else:
         assert open_replay(file, model=None).complete([prompt("q")])[0].recorded
@@ -337,7 +337,7 @@ def newer_format(file: Path) -> None:
     [
         (lambda file: file.write_text("question,answer\n" * 100), SettingsError, "is damaged or not a replay file"),
         (lambda file: file.write_text("short"), SettingsError, "is damaged or not a replay file"),
-        (other_database, SettingsError, "a database, but not a replay file"),
+        (other_database, SettingsError, "an SQLite database, but not a replay file"),
         (newer_format, SettingsError, "newer version of kgqa .format 2; this version reads 1.. Update kgqa"),
         (lambda file: file.mkdir(), SettingsError, "is a folder"),
     ],
@@ -429,7 +429,7 @@ def test_file_with_other_tables_is_refused(file, change, write):
         connection.executescript(change)
     before = file.read_bytes()
     model = NumberingModel()
-    with pytest.raises(SettingsError, match=f"The tables of {file} are not those of a replay file"):
+    with pytest.raises(SettingsError, match=f"{file} does not have the tables of a replay file"):
         Replay(file, model=model if write else None, name="a model").complete([prompt("q"), prompt("another")])
     assert file.read_bytes() == before and model.calls == []
 
@@ -458,7 +458,7 @@ def test_no_other_file_is_written_or_removed(file, tmp_path, write):
         beside = file.with_name(file.name + ("-journal" if ending == "named" else ending))
         victim.write_text("precious" * 10)
         beside.write_bytes(journal) if ending == "named" else beside.symlink_to(victim)
-        with pytest.raises(SettingsError, match=f"{beside} beside .* refers to another file"):
+        with pytest.raises(SettingsError, match=f"{beside}, which belongs to .*, refers to another file"):
             Replay(file, model=NumberingModel() if write else None).complete([prompt("another")])
         beside.unlink()
         assert victim.read_text() == "precious" * 10
@@ -502,7 +502,7 @@ def test_stored_values_of_wrong_type_or_range_are_refused(file, open_replay, cha
     replay.complete([prompt("q")])
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("UPDATE replies SET completion = ?", (json.dumps(STORED | changed),))
-    with pytest.raises(ModelUnavailable, match=f"{file} is damaged: one of its replies"):
+    with pytest.raises(ModelUnavailable, match=f"{file} is damaged: a reply has an invalid"):
         replay.complete([prompt("q")])
 
 

@@ -51,13 +51,13 @@ def test_more_hops_than_words_and_no_hops():
 
 
 def test_each_hop_is_embedded_once():
-    asked = []
+    embedded = []
 
     def encode(texts):
-        asked.extend(texts)
+        embedded.extend(texts)
         return vectors(texts)
 
     aligner = HopAligner(WORDS, encode_questions=vectors, encode=encode)
     aligner.scores([("one", "two"), ("one", "three")])
     aligner.promises([("three", "one")])
-    assert sorted(asked) == ["one", "three", "two"]
+    assert sorted(embedded) == ["one", "three", "two"]

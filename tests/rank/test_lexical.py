@@ -125,7 +125,7 @@ def test_scores_are_finite_and_never_negative(query, texts):
     assert np.isfinite(scores).all() and (scores >= 0).all()
 
 
-def naive(query: str, texts: list[str]) -> list[float]:
+def naive_bm25(query: str, texts: list[str]) -> list[float]:
     """Compute BM25 as in the survey, term by term and text by text."""
     bags = [terms(text) for text in texts]
     mean = sum(len(bag) for bag in bags) / len(bags) if bags else 0
@@ -145,7 +145,7 @@ def naive(query: str, texts: list[str]) -> list[float]:
 
 @given(sentences, st.lists(sentences, max_size=8))
 def test_scores_equal_the_naive_implementation(query, texts):
-    ours, theirs = bm25(query, texts), naive(query, texts)
+    ours, theirs = bm25(query, texts), naive_bm25(query, texts)
     assert ours == pytest.approx(theirs, abs=1e-9)
     order = np.argsort(-np.round(ours, 9), kind="stable")
     assert list(order) == sorted(range(len(texts)), key=lambda i: -round(theirs[i], 9))
@@ -237,8 +237,8 @@ def test_long_text_has_the_same_terms(text):
 
 
 def test_scores_from_terms_equal_scores_from_texts():
-    wanted = list(dict.fromkeys(terms("the mascot of the team")))
+    expected = list(dict.fromkeys(terms("the mascot of the team")))
     bags = [terms(text) for text in POOL]
-    assert bm25_of_terms(wanted, bags).tolist() == bm25("the mascot of the team", POOL).tolist()
+    assert bm25_of_terms(expected, bags).tolist() == bm25("the mascot of the team", POOL).tolist()
     assert bm25_of_terms([], bags).tolist() == [0, 0, 0]
     assert bm25_of_terms(["team"], []).shape == (0,)

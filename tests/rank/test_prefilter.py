@@ -115,7 +115,7 @@ def test_lexical_weight(pool, encoder):
     assert best(1000.0) == lexical(question, pool, 1)[0].words == "person profession"
 
 
-# ---- the other ways to cut ----
+# ---- other orders ----
 
 
 def test_embeddings_only(pool, encoder):
@@ -149,19 +149,19 @@ def test_prefilter_none_keeps_the_pool(pool, encoder):
 
 
 def test_custom_scorer(pool):
-    asked = []
+    calls = []
 
     def by_length(question, candidates):
-        asked.append((question, list(candidates)))
+        calls.append((question, list(candidates)))
         return [float("nan") if "film" in each.words else len(each.words) for each in candidates]
 
     kept = prefilter("which?", pool, keep=8, encoder=None, method="trained", score=by_length)
-    assert asked == [("which?", pool)]
+    assert calls == [("which?", pool)]
     sizes = [len(each.words) for each in kept[:6]]
     assert sizes == sorted(sizes, reverse=True)
     assert kept[6:] == pool[5:7]  # without a score, in the order of the pool
     assert prefilter("which?", [], keep=3, encoder=None, method="trained", score=by_length) == []
-    assert len(asked) == 1
+    assert len(calls) == 1
 
 
 @pytest.mark.parametrize(

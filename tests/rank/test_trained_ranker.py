@@ -41,12 +41,14 @@ def ranker(**changes) -> TrainedRanker:
 def by_hand(model: TrainedRanker, question, steps) -> float:
     """Compute the formula of the module for one path."""
     moved = [np.array(RELATIONS[s.relation]) + model.directions[int(s.direction == "in")] for s in steps]
-    place = model.first_map @ moved[0]
+    path_vector = model.first_map @ moved[0]
     if len(moved) > 1:
-        place = place + model.further_map @ np.mean(moved[1:], axis=0)
-    asked = model.question_map @ np.asarray(question)
-    length = np.linalg.norm(place) * np.linalg.norm(asked)
-    return (float(place @ asked / length) if length > 1e-9 else 0.0) + (model.one_step_bias if len(moved) == 1 else 0.0)
+        path_vector = path_vector + model.further_map @ np.mean(moved[1:], axis=0)
+    question_vector = model.question_map @ np.asarray(question)
+    length = np.linalg.norm(path_vector) * np.linalg.norm(question_vector)
+    return (float(path_vector @ question_vector / length) if length > 1e-9 else 0.0) + (
+        model.one_step_bias if len(moved) == 1 else 0.0
+    )
 
 
 HALF = math.sqrt(0.5)
@@ -59,8 +61,8 @@ HALF = math.sqrt(0.5)
         (ranker(), "b", 0.0),
         (ranker(), "c", -1.0),
         (ranker(), "a b", HALF),  # cosine of (1, 0) and (1, 1)
-        (ranker(), "a c", 0.0),  # they cancel out: no vector has no direction
-        (ranker(), "a b b", HALF),  # the further steps by their mean, not their sum
+        (ranker(), "a c", 0.0),  # the vectors cancel out, so there is no direction
+        (ranker(), "a b b", HALF),  # further steps contribute their mean, not their sum
         (ranker(), "a b c", 0.5 / math.hypot(0.5, 0.5)),  # (1, 0) + (-0.5, 0.5)
         (ranker(first_map=[[0, 1], [1, 0]]), "b", 1.0),
         (ranker(further_map=np.zeros((2, 2))), "a b", 1.0),
@@ -91,9 +93,9 @@ def test_batch_scores_equal_single_scores(model, many, question):
     for each, score in zip(many, scores):
         expected = by_hand(model, question, each)
         moved = [np.array(RELATIONS[s.relation]) + model.directions[int(s.direction == "in")] for s in each]
-        place = model.first_map @ moved[0] + (model.further_map @ np.mean(moved[1:], axis=0) if moved[1:] else 0)
-        # where vectors nearly cancel out, 32 bits do not tell what is left
-        if np.linalg.norm(place) > 1e-2 and np.linalg.norm(model.question_map @ np.array(question)) > 1e-2:
+        path_vector = model.first_map @ moved[0] + (model.further_map @ np.mean(moved[1:], axis=0) if moved[1:] else 0)
+        # 32 bits are too few if vectors nearly cancel out
+        if np.linalg.norm(path_vector) > 1e-2 and np.linalg.norm(model.question_map @ np.array(question)) > 1e-2:
             assert score == pytest.approx(expected, abs=1e-3)
         assert abs(score) <= 1 + abs(model.one_step_bias) + 1e-3
 
@@ -163,7 +165,7 @@ def test_unwritable_folder_is_an_error(ranker_384, tmp_path):
 
 def test_vectors_of_another_model_are_refused(ranker_384, tmp_path):
     ranker_384.save(tmp_path / "r.npz")
-    with pytest.raises(ModelUnavailable, match="trained on the vectors of minilm-1, but .* is another"):
+    with pytest.raises(ModelUnavailable, match="trained with the embedding model minilm-1, but .* is another"):
         TrainedRanker.load(tmp_path / "r.npz", embeddings="another")
 
 
@@ -190,7 +192,7 @@ def rewrite_file(file, **changes):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"kind": "else"}, "not that of a ranker"),
+        ({"kind": "else"}, "header has another format"),
         ({"version": 2}, "version 2, but this kgqa reads version 1"),
         ({"version": "1"}, "no version"),
         ({"size": 100}, "shapes"),
@@ -199,7 +201,7 @@ def rewrite_file(file, **changes):
         ({"one_step_bias": float("nan")}, "NaN or values"),
         ({"one_step_bias": True}, "no one_step_bias"),
         ({"header": np.array("no json")}, "damaged"),
-        ({"header": np.array("[]")}, "not that of a ranker"),
+        ({"header": np.array("[]")}, "header has another format"),
         ({"header": np.array(PickleAttack(), dtype=object)}, "damaged"),
         ({"header": None}, "damaged"),
         ({"first_map": None}, "damaged"),
@@ -241,9 +243,9 @@ def test_flipped_byte_is_detected_or_harmless(ranker_384, tmp_path):
     file = tmp_path / "r.npz"
     ranker_384.save(file)
     data = bytearray(file.read_bytes())
-    for place in range(0, len(data), len(data) // 60):
+    for path_vector in range(0, len(data), len(data) // 60):
         damaged = bytearray(data)
-        damaged[place] ^= 0xFF
+        damaged[path_vector] ^= 0xFF
         file.write_bytes(damaged)
         try:
             loaded = TrainedRanker.load(file)
@@ -308,7 +310,7 @@ def test_only_relations_and_the_question_are_embedded(encoder):
     assert sorted(counting.texts) == ["the capital", "the mascot", "which city is the seat of government?"]
     assert np.argmax(first) == 0 and first[1] == first[3] < first[2]
     assert np.array_equal(score("which city is the seat of government?", pool), first)
-    assert len(counting.texts) == 3  # nothing again
+    assert len(counting.texts) == 3  # nothing is embedded again
     assert score("anything", []).shape == (0,)
 
 
@@ -329,7 +331,7 @@ def test_any_header_is_read_or_refused(tmp_path_factory, damaged):
     try:
         ranker = TrainedRanker.load(file)
     except SettingsError as error:
-        assert "Train it again" in str(error) or "train it again" in str(error)  # noqa: PT017  # both outcomes are allowed
+        assert "Train the ranker again" in str(error)  # noqa: PT017  # both outcomes are allowed
     else:
         assert np.isfinite(ranker.one_step_bias)
 

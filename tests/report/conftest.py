@@ -1,4 +1,4 @@
-"""Runs to report on: real answers of the demo graph, and records in which every text is an attack."""
+"""Runs to report on: real answers on the demo graph, and records with hostile texts."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from kgqa.testing.model_oracle import ModelOracle
 from kgqa.testing.server import ScriptedServer
 
 
-def demo_questions(most: int) -> list[GoldQuestion]:
-    return read_questions(Path(str(files("kgqa.demo") / "questions.jsonl")))[:most]
+def demo_questions(limit: int) -> list[GoldQuestion]:
+    return read_questions(Path(str(files("kgqa.demo") / "questions.jsonl")))[:limit]
 
 
-def demo_records(cache: Path, most: int, **given: Any) -> tuple[dict[str, Any], list[Record]]:
-    """The manifest and the records of the first questions of the demo."""
-    questions = demo_questions(most)
+def demo_records(cache: Path, limit: int, **given: Any) -> tuple[dict[str, Any], list[Record]]:
+    """Return the manifest and the records of the first questions of the demo."""
+    questions = demo_questions(limit)
     settings = resolve({"rank.embeddings": "off", **{name.replace("__", "."): value for name, value in given.items()}})
     with open_graph(cache=Cache(cache)) as graph:
         resources = open_resources(graph, settings=settings)
         manifest = new_manifest(RunPlan("demo", losses=True), Selection(questions, questions), resources)
-        return manifest, [ask_question(each, resources, topics="gold", losses=True) for each in questions]
+        return manifest, [ask_question(item, resources, topics="gold", losses=True) for item in questions]
 
 
 def write_run(folder: Path, manifest: dict[str, Any], records: list[Record]) -> Run:
@@ -54,7 +54,7 @@ def offline(session_cache, tmp_path_factory) -> Run:
 
 @pytest.fixture(scope="session")
 def by_model(session_cache, tmp_path_factory) -> Run:
-    """A run of top-2, the pairwise tournament, asked of an oracle that knows the gold path of the first question."""
+    """A run of top-2 with an oracle that knows the gold path of the first question."""
     with open_graph(cache=Cache(session_cache)) as graph:
         resources = open_resources(graph, settings=resolve({"rank.embeddings": "off", "ask.method": "top-2"}))
         gold = gold_for(demo_questions(1)[0], resources)
@@ -63,20 +63,20 @@ def by_model(session_cache, tmp_path_factory) -> Run:
     return write_run(tmp_path_factory.mktemp("runs") / "top-2", manifest, records)
 
 
-def hostile(record: Record, texts: Any) -> Record:
-    """The record with every text in it replaced by what `texts` gives; the words that a report knows stay."""
+def hostile_record(record: Record, texts: Any) -> Record:
+    """Return the record with every text replaced by `texts()`, except the words that reports interpret."""
     known = {"answered", "exact", "graph", "out", "in"}
 
-    def changed(value: Any, key: str = "") -> Any:
+    def replaced(value: Any, key: str = "") -> Any:
         if isinstance(value, str):
             return value if value in known or key == "kind" else texts()
         if isinstance(value, dict):
-            return {name: changed(each, name) for name, each in value.items()}
+            return {name: replaced(item, name) for name, item in value.items()}
         if isinstance(value, (list, tuple)):
-            return [changed(each) for each in value]
+            return [replaced(item) for item in value]
         return value
 
-    answer = changed(dict(record.answer))
+    answer = replaced(dict(record.answer))
     return replace(
         record,
         id=texts(),

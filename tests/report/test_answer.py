@@ -1,4 +1,4 @@
-"""How an answer names the graph that was asked."""
+"""How an answer names its graph."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ SERVER = GraphId("http://h:8890/sparql", ("http://a", "http://b"), "remote-1", 1
         (GraphId("x\x1b[31m", (), "f", 1, "s\u202e"), "x[31m, 1 triple, fingerprint f, schema s"),
     ],
 )
-def test_in_one_line(graph, line):
+def test_graph_line(graph, line):
     assert graph_line(graph) == line
 
 
-def test_in_text_only_if_asked_for():
+def test_graph_in_text_is_optional():
     answer = Answer(Question("x"), "no_answer", reason="Nothing.", graph=SERVER)
     assert "remote-1" not in answer_text(answer)
     assert f"  graph  {graph_line(SERVER)}" in answer_text(answer, graph=True).splitlines()
     assert "graph" not in answer_text(Answer(Question("x"), "failed"), graph=True)
 
 
-def test_in_json():
+def test_graph_in_json():
     found = answer_object(Answer(Question("x"), "failed", graph=SERVER))["graph"]
     assert found == {
         "place": "http://h:8890/sparql",

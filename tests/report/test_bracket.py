@@ -23,11 +23,11 @@ HOP = [
 ]
 
 
-def test_a_hop_has_its_pool_what_was_cut_and_the_rounds():
+def test_stage_of_a_hop():
     (stage,) = stages_of(HOP)
     assert (stage.title, stage.pool, stage.shortlist, stage.cut) == ("Hop 1", 5, 4, ["e"])
-    shown = [[[(c.words, c.picked) for c in m.contenders] for m in round_] for round_ in stage.rounds]
-    assert shown == [
+    contenders = [[[(c.words, c.picked) for c in m.contenders] for m in round_] for round_ in stage.rounds]
+    assert contenders == [
         [[("a", True), ("b", False)], [("c", False), ("d", True)]],
         [[("a", False), ("d", True)]],
     ]
@@ -35,32 +35,32 @@ def test_a_hop_has_its_pool_what_was_cut_and_the_rounds():
     assert stage.kept == ["d", "a"] and stage.matches == 3
 
 
-def test_matches_after_the_last_hop_are_the_last_comparison():
+def test_final_comparison():
     ranked = {"kind": "ranked", "paths": [{"path": "d", "score": 0.5}, {"path": "a", "score": None}], "keys": []}
     first, last = stages_of([*HOP, match("d", "a", picked="d"), ranked])
     assert (last.title, last.matches, last.kept) == ("Final comparison", 1, ["d (0.500)", "a"])
     assert first.matches == 3
 
 
-def test_matches_between_hops_belong_to_neither():
+def test_matches_between_hops():
     second = [{**event, "hop": 2} if "hop" in event else event for event in HOP]
     titles = [stage.title for stage in stages_of([*HOP, match("x", "y"), *second])]
     assert titles == ["Hop 1", "Final comparison", "Hop 2"]
 
 
-def test_scores_instead_of_choices():
+def test_match_with_scores():
     (stage,) = stages_of([match("a", "b", picked="b", scores=[0.1, None])])
     assert stage.rounds[0][0].contenders == (Contender("a", False, 0.1), Contender("b", True, None))
 
 
-def test_a_method_without_pools_has_what_it_kept():
+def test_hop_without_a_pool():
     (stage,) = stages_of([{"kind": "kept", "hop": 2, "paths": ["a"]}])
     assert (stage.title, stage.pool, stage.matches, stage.kept) == ("Hop 2", None, 0, ["a"])
 
 
-def test_long_tournaments_are_cut_and_say_so():
-    many = [match(f"{n}", f"{n}'", picked=[f"{n}"]) for n in range(MAX_MATCHES + 5)]
-    (stage,) = stages_of(many)
+def test_long_tournaments_are_shortened():
+    matches = [match(f"{n}", f"{n}'", picked=[f"{n}"]) for n in range(MAX_MATCHES + 5)]
+    (stage,) = stages_of(matches)
     assert (stage.matches, stage.left_out, len(stage.rounds[0])) == (MAX_MATCHES + 5, 5, MAX_MATCHES)
     (stage,) = stages_of([match(*map(str, range(MAX_CONTENDERS + 7)))])
     assert len(stage.rounds[0][0].contenders) == MAX_CONTENDERS and stage.rounds[0][0].left_out == 7
@@ -78,7 +78,7 @@ def test_long_tournaments_are_cut_and_say_so():
         ("", "", ""),
     ],
 )
-def test_the_last_hop_of_a_candidate(words, lead, last):
+def test_last_hop_of_a_candidate(words, lead, last):
     contender = Contender(words, False)
     assert (contender.lead, contender.last) == (lead, last)
 
@@ -94,21 +94,21 @@ events = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=15)  # drawing nested values takes long
+@settings(max_examples=15)  # nested values are slow to draw
 @given(st.lists(events, max_size=8))
-def test_any_trace_can_be_read(trace):
+def test_any_trace(trace):
     for stage in stages_of(trace):
         assert isinstance(stage.title, str) and stage.matches >= sum(map(len, stage.rounds))
 
 
-def test_the_trace_of_a_real_tournament(by_model):
+def test_trace_of_a_real_tournament(by_model):
     first = next(by_model.records())
     stages = stages_of(first.answer["trace"])
     hops = [stage for stage in stages if stage.hop]
     assert [stage.hop for stage in hops] == [1, 2]
     second = hops[1]
     assert second.pool == 12 and second.shortlist == 12
-    # twelve candidates merged pairwise: a match has two, one of them is picked, and it takes several rounds
+    # twelve candidates in pairs: each match has two, one of them is picked, over several rounds
     assert len(second.rounds) > 2 and second.matches >= 11
     assert all(len(m.contenders) == 2 for round_ in second.rounds for m in round_)
     assert all(sum(c.picked for c in m.contenders) == 1 for round_ in second.rounds for m in round_)

@@ -1,4 +1,4 @@
-"""A report in a real browser, from the disk: clicked through, with nothing in the console and nothing fetched."""
+"""A report in a real browser, opened from the disk."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from kgqa.report.site import write_site
-from tests.browser import Browser, need_a_browser, open_browser
-from tests.report.conftest import hostile
+from tests.browser import Browser, needs_browser, open_browser
+from tests.report.conftest import hostile_record
 from tests.report.test_comparison import FakeRun
 from tests.report.test_pages import ATTACKS
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.server
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    need_a_browser()
+    needs_browser()
     with open_browser(tmp_path_factory.mktemp("browser")) as found:
         yield found
 
@@ -31,21 +31,21 @@ def site(offline, by_model, tmp_path_factory) -> Path:
 
 @pytest.fixture
 def opened(browser: Browser, site: Path) -> Browser:
-    """The index, with logs that begin here; when the test is over they must show nothing but pages of the site."""
+    """The index page, with empty logs; after the test they must hold only pages of the site."""
     browser.go(Path("/dev/null"))
     browser.console(), browser.fetched()
     browser.go(site / "index.html")
     yield browser
     assert browser.console() == []
-    assert [each for each in browser.fetched() if not each.startswith(site.as_uri())] == []
+    assert [item for item in browser.fetched() if not item.startswith(site.as_uri())] == []
 
 
-def shown_rows(browser: Browser) -> int:
+def visible_rows(browser: Browser) -> int:
     return browser.run("return document.querySelectorAll('#questions tbody tr').length")
 
 
-def test_the_index_lists_all_questions(opened):
-    assert shown_rows(opened) == 12
+def test_index_lists_all_questions(opened):
+    assert visible_rows(opened) == 12
     assert opened.one("#count").text == "12 of 12 questions"
     assert "Which city is the capital" in opened.one("#questions tbody tr:first-child").text
     assert opened.find("svg.plot circle") and opened.find("table.losses rect")
@@ -53,13 +53,13 @@ def test_the_index_lists_all_questions(opened):
 
 def test_filters(opened):
     opened.one("#find").type("ANTHEM kimigayo")
-    assert shown_rows(opened) == 1
+    assert visible_rows(opened) == 1
     opened.one("#find").clear()
     opened.one("#find").type("no such words")
-    assert shown_rows(opened) == 0 and opened.one("#count").text == "0 of 12 questions"
+    assert visible_rows(opened) == 0 and opened.one("#count").text == "0 of 12 questions"
     opened.one("#find").clear()
     opened.wait_for("document.querySelectorAll('#questions tbody tr').length === 12")
-    assert shown_rows(opened) == 12
+    assert visible_rows(opened) == 12
     right = opened.run(
         "const s = document.getElementById('stage'); s.value = '0'; s.dispatchEvent(new Event('change'));"
         "return document.querySelectorAll('#questions tbody tr').length"
@@ -70,18 +70,18 @@ def test_filters(opened):
     )
     assert 0 < right < 12 and 0 < wrong < 12 and right + wrong >= 12
     opened.run("const s = document.getElementById('run'); s.value = '1'; s.dispatchEvent(new Event('change'))")
-    assert shown_rows(opened) <= 2
+    assert visible_rows(opened) <= 2
 
 
-def test_from_the_index_to_a_question_and_on(opened, site):
+def test_navigation(opened, site):
     opened.one("#find").type("kimigayo")
     opened.one("#questions tbody tr td:nth-child(4) a").click()
     assert opened.url.startswith((site / "run-2" / "00001-").as_uri())
     assert "Kimigayo" in opened.one("h1").text
     assert opened.one("#question-id").text == "demo-001"
-    assert "Kimigayo" not in opened.one("#seen").text  # masked
+    assert "Kimigayo" not in opened.one("#seen").text  # the topic is masked
     assert len(opened.find("svg.path circle")) >= 3
-    # the tournament of the second hop is long, so it is folded
+    # the long tournament of the second hop is folded
     folded = opened.run("return [...document.querySelectorAll('.match')].filter(e => e.checkVisibility()).length")
     opened.find("details:has(.bracket) > summary")[0].click()
     unfolded = opened.run("return [...document.querySelectorAll('.match')].filter(e => e.checkVisibility()).length")
@@ -94,7 +94,7 @@ def test_from_the_index_to_a_question_and_on(opened, site):
     assert opened.url == (site / "index.html").as_uri()
 
 
-def test_the_copy_button_copies_the_query(opened, site, by_model):
+def test_copy_button(opened, site, by_model):
     page = next((site / "run-2").glob("00001-*.html"))
     opened.go(page)
     opened.cdp("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
@@ -105,8 +105,8 @@ def test_the_copy_button_copies_the_query(opened, site, by_model):
     assert opened.wait_for("window.copied") == query
 
 
-def test_the_copy_button_without_the_clipboard_of_the_browser(opened, site, by_model):
-    """An older browser, or one that does not let a file near the clipboard: the text is selected and copied."""
+def test_copy_button_without_clipboard_access(opened, site, by_model):
+    """If the browser denies access to the clipboard, the text is selected and copied."""
     opened.go(next((site / "run-2").glob("00001-*.html")))
     opened.run("navigator.clipboard.writeText = () => Promise.reject(new Error('no'))")
     opened.one("button.copy").click()
@@ -114,20 +114,20 @@ def test_the_copy_button_without_the_clipboard_of_the_browser(opened, site, by_m
     assert opened.run("return getSelection().toString()").split() == next(by_model.records()).answer["sparql"].split()
 
 
-def test_more_rows_come_with_the_button(browser, offline, tmp_path):
+def test_more_button(browser, offline, tmp_path):
     (first, *_) = offline.records()
-    many = FakeRun("many", [replace(first, id=f"q{n}") for n in range(450)])
-    browser.go(write_site([many], tmp_path))
-    assert shown_rows(browser) == 200
+    run = FakeRun("many", [replace(first, id=f"q{n}") for n in range(450)])
+    browser.go(write_site([run], tmp_path))
+    assert visible_rows(browser) == 200
     browser.one("#more").click()
     browser.one("#more").click()
-    assert shown_rows(browser) == 450
+    assert visible_rows(browser) == 450
     assert browser.one("#more").attribute("hidden") == "true"
 
 
-def test_nothing_that_came_with_the_data_runs(browser, by_model, tmp_path):
+def test_hostile_texts_run_no_script(browser, by_model, tmp_path):
     first = next(by_model.records())
-    runs = [FakeRun(attack, [hostile(first, lambda attack=attack: attack)]) for attack in ATTACKS]
+    runs = [FakeRun(attack, [hostile_record(first, lambda attack=attack: attack)]) for attack in ATTACKS]
     index = write_site(runs, tmp_path)
     browser.go(Path("/dev/null"))
     browser.console(), browser.fetched()
@@ -136,18 +136,18 @@ def test_nothing_that_came_with_the_data_runs(browser, by_model, tmp_path):
         assert browser.run("return typeof window.hacked") == "undefined", page
         assert browser.find("h1")
     assert browser.console() == []
-    assert [each for each in browser.fetched() if not each.startswith(tmp_path.as_uri())] == []
+    assert [item for item in browser.fetched() if not item.startswith(tmp_path.as_uri())] == []
 
 
-def test_a_script_of_others_would_not_run(browser, site, tmp_path):
-    """The policy holds even where escaping failed: a page into which a script and an image got."""
+def test_injected_script_is_blocked(browser, site, tmp_path):
+    """The content security policy blocks a script and an image even if escaping fails."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"http://127.0.0.1:{server.getsockname()[1]}/"
         evil = f"<main><script>window.hacked=1</script><img src='{address}'><link rel='stylesheet' href='{address}'>"
         (tmp_path / "index.html").write_text((site / "index.html").read_text().replace("<main>", evil))
         browser.go(tmp_path / "index.html")
         assert browser.run("return typeof window.hacked") == "undefined"
-        assert sum("Content Security Policy" in each for each in browser.console()) == 3
+        assert sum("Content Security Policy" in item for item in browser.console()) == 3
         server.settimeout(0.5)
         with pytest.raises(TimeoutError):
             server.accept()

@@ -1,4 +1,4 @@
-"""Runs beside each other: whence the figures come, what runs are called, and what differs."""
+"""Comparison of runs: figures, labels and differences."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run_of(name: str, *hits: float, **more: Any) -> FakeRun:
     return FakeRun(name, [record(number, hit, hops=1 + number % 2) for number, hit in enumerate(hits)], **more)
 
 
-def test_every_metric_has_a_row_and_every_run_a_figure():
+def test_rows_and_figures():
     found = compare([run_of("a", 1, 0, 1, 1), run_of("b", 0, 0, 0, 1)])
     assert found.columns == ("a", "b")
     hit = found.row("hit@1")
@@ -49,41 +49,41 @@ def test_every_metric_has_a_row_and_every_run_a_figure():
     assert found.row("nothing of the sort") is None
 
 
-def test_differences_are_of_the_questions_that_both_have():
+def test_differences_use_shared_questions():
     first, second = run_of("a", 1, 0, 1, 1), run_of("b", 0, 0, 0, 1)
     second.found.append(record(99, 1.0))
     title, rows = compare([first, second]).groups[-1]
     assert title == "Difference from a"
-    none, figure = next(row.figures for row in rows if row.name == "hit@1")
-    assert none is None
+    first_figure, figure = next(row.figures for row in rows if row.name == "hit@1")
+    assert first_figure is None
     assert (figure.value, figure.n) == (-0.5, 4)
-    # of four questions two went one way and none the other: by McNemar 2 * 1/4
+    # two of four questions differ in one direction: by McNemar 2 * 1/4
     assert figure.p == 0.5
 
 
-def test_questions_that_share_a_mere_number_are_not_compared():
+def test_questions_with_other_texts_are_not_compared():
     first, second = run_of("a", 1, 0, 1, 1), run_of("b", 0, 0, 0, 1)
     second.found = [replace(each, text=f"another {each.text}") for each in second.found]
     assert [title for title, _ in compare([first, second]).groups] == ["Hit@1 by hops"]
 
 
-def test_groups_of_one_run_are_shown_where_there_is_more_than_one():
-    (title, rows), *others = compare([run_of("a", 1, 0, 1, 1)]).groups
-    assert title == "Hit@1 by hops" and others == []
+def test_groups_with_several_values_are_shown():
+    (title, rows), *other_groups = compare([run_of("a", 1, 0, 1, 1)]).groups
+    assert title == "Hit@1 by hops" and other_groups == []
     assert [(row.label, row.figures[0].value, row.figures[0].n) for row in rows] == [("1", 1.0, 2), ("2", 0.5, 2)]
 
 
-def test_figures_come_from_the_summary_of_the_evaluation():
+def test_figures_of_a_summary():
     found = figures_of(summary_of([record(1, 1.0), record(2, 0.0)]))
     assert found["hit@1"].value == 0.5
     assert found["answers grounded in the graph"].value == 1.0
     assert found["queries that give exactly the answer"].value == 1.0
     assert found["model calls a question"].value == 2.0
-    assert "USD a question" not in found  # calls without a price have no cost
+    assert "USD a question" not in found  # calls without a known price have no cost
     assert groups_of(summary_of([record(1, 1.0, kind="a"), record(2, 0.0, kind="b")]))["type"]["b"].value == 0.0
 
 
-def test_failed_questions_stay_in_and_what_they_cost_is_said():
+def test_failed_questions_count():
     failed = replace(record(2, 0.0, failure="StoreTimeout"), answer={"status": "failed"})
     found = figures_of(summary_of([record(1, 1.0), failed]))
     assert found["hit@1"].value == 0.5
@@ -91,13 +91,13 @@ def test_failed_questions_stay_in_and_what_they_cost_is_said():
     assert found["failed questions"].value == 0.5
 
 
-def test_a_summary_of_nothing_gives_no_figures():
+def test_empty_summary_has_no_figures():
     assert {name for name, figure in figures_of(summary_of([])).items() if figure.value} == set()
     assert figures_of({}) == {} and groups_of({"groups": [1]}) == {}
     assert figures_of({"scores": {"hit@1": "a"}, "usage": 3, "grounding": []}) == {}
 
 
-def test_runs_of_one_method_are_told_apart_by_their_folders():
+def test_labels_of_runs():
     runs = [run_of("top", folder=Path("runs/x/top")), run_of("top", folder=Path("runs/y/top")), run_of("tog")]
     assert labels_of(runs) == ("top (x)", "top (y)", "tog")
     assert labels_of([run_of("top", folder=Path("a/b")), run_of("top", folder=Path("c/b"))]) == (
@@ -107,7 +107,7 @@ def test_runs_of_one_method_are_told_apart_by_their_folders():
     assert labels_of([run_of("\x1b[31m\n")]) == ("[31m",)
 
 
-def test_what_decides_whether_runs_may_be_compared_is_said():
+def test_facts_of_runs():
     manifest = {
         "topics": "linked",
         "seed": 3,
@@ -126,7 +126,7 @@ def test_what_decides_whether_runs_may_be_compared_is_said():
     }
 
 
-def test_metrics_that_are_older_than_the_predictions_are_not_believed(offline, tmp_path):
+def test_outdated_metrics_are_recomputed(offline, tmp_path):
     from kgqa.evaluation.runs.run_files import METRICS, PREDICTIONS, Run
 
     for name in ("run.json", PREDICTIONS):
@@ -140,8 +140,8 @@ def test_metrics_that_are_older_than_the_predictions_are_not_believed(offline, t
     assert metrics_of(run)["n"] == 12
 
 
-def test_what_one_run_lacks_does_not_count_where_runs_are_set_side_by_side():
-    """A fictional graph has no answer to some questions; on the others, what is lost is memory."""
+def test_questions_of_all_runs():
+    """Questions that are missing from one run are left out of the side-by-side groups."""
     true, fictional = run_of("true", 1, 1, 1, 0), run_of("fictional", 0, 1)
     (title, rows), (_, differences) = compare([true, fictional]).groups[-2:]
     assert title == "On the questions that all have"
@@ -150,8 +150,8 @@ def test_what_one_run_lacks_does_not_count_where_runs_are_set_side_by_side():
     assert all(name != title for name, _ in compare([true, run_of("b", 1, 0, 0, 0)]).groups)
 
 
-def test_what_a_method_loses_on_another_graph_is_told_of_each_method():
-    """Two methods on the true graph, and on the fictional one: memory is a matter of one method."""
+def test_difference_of_each_method_on_another_graph():
+    """Each method is compared with itself on the other graph."""
     true, fiction = {"graph": {"fingerprint": "t"}}, {"graph": {"fingerprint": "f"}}
     runs = [
         run_of("io", 1, 1, 1, 1, manifest=true),

@@ -1,4 +1,4 @@
-"""Pages in which every text is an attack: what a browser parses from them has no element or attribute that data brought."""
+"""Pages from hostile texts: data adds no element and no attribute."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kgqa.report.index_page import index_page
 from kgqa.report.index_rows import index_rows
 from kgqa.report.pages import amount, data_block, exact, read, render, shown
 from kgqa.report.question_page import PageContext, question_page
-from tests.report.conftest import hostile
+from tests.report.conftest import hostile_record
 from tests.report.test_bracket import json_values
 from tests.report.test_comparison import FakeRun
 
@@ -37,14 +37,14 @@ ATTACKS = [
     "<!--", "-->", "]]>", "<svg onload=window.hacked=1>", "&lt;script&gt;", "{{ 7 * 7 }}{% raw %}",
     "../../etc/passwd", "=HYPERLINK(\"http://x\")", "a\x00b\x1b[31m\u202egnp.exe\u2028\u2066x", "\ud800",
 ]  # fmt: skip
-PLACE = PageContext("run", 1, 2, "../index.html", after="../run-1/00002-0123456789ab.html")
+CONTEXT = PageContext("run", 1, 2, "../index.html", after="../run-1/00002-0123456789ab.html")
 LINK = re.compile(r"\.\./(index\.html|run-\d+/\d{5}-[0-9a-f]{12}\.html)")
-FREE = {"title"}
+DATA_ATTRIBUTES = {"title"}
 """Attributes whose value may come from data."""
 
 
-class Parsed(HTMLParser):
-    """The elements of a page with the names of their attributes, its values, its text."""
+class ParsedPage(HTMLParser):
+    """The elements, attributes, values and text of a page."""
 
     def __init__(self, page: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -59,7 +59,7 @@ class Parsed(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.elements[(tag, *(name for name, _ in attrs))] += 1
-        self.values |= {(name, value) for name, value in attrs if name not in FREE}
+        self.values |= {(name, value) for name, value in attrs if name not in DATA_ATTRIBUTES}
         self._in.append(tag)
         if tag == "script":
             self.scripts.append("")
@@ -78,8 +78,8 @@ class Parsed(HTMLParser):
             self.text += data
 
 
-def page_of(record: Record) -> Parsed:
-    return Parsed("".join(question_page(record, PLACE)))
+def page_of(record: Record) -> ParsedPage:
+    return ParsedPage("".join(question_page(record, CONTEXT)))
 
 
 def index_of(*runs: FakeRun) -> str:
@@ -88,15 +88,15 @@ def index_of(*runs: FakeRun) -> str:
 
 @pytest.fixture(scope="module")
 def answered_record(by_model) -> Record:
-    """With a tournament, a path, walks, triples, a query and model calls."""
+    """A record with a tournament, a path, walks, triples, a query and model calls."""
     return next(by_model.records())
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_an_attack_changes_no_element_and_no_attribute(answered_record, attack):
-    # the same page with words that mean nothing: as long, so that nothing is cut elsewhere
-    harmless = page_of(hostile(answered_record, lambda: "x" * len(attack)))
-    attacked = page_of(hostile(answered_record, lambda: attack))
+def test_attack_changes_no_element_or_attribute(answered_record, attack):
+    # a page with harmless texts of the same length, so both are shortened equally
+    harmless = page_of(hostile_record(answered_record, lambda: "x" * len(attack)))
+    attacked = page_of(hostile_record(answered_record, lambda: attack))
     assert attacked.elements == harmless.elements
     positions = {"x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "width", "height", "viewbox", "viewBox"}
     assert {v for v in attacked.values if v[0] not in positions} == {
@@ -107,15 +107,15 @@ def test_an_attack_changes_no_element_and_no_attribute(answered_record, attack):
 
 
 @given(st.data())
-def test_no_text_adds_an_element_or_an_attribute(answered_record, data):
+def test_text_adds_no_element_or_attribute(answered_record, data):
     texts = data.draw(st.lists(st.text(max_size=30) | st.sampled_from(ATTACKS), min_size=1, max_size=6))
     source = cycle(texts)
-    parsed = page_of(hostile(answered_record, lambda: next(source)))
-    known = page_of(answered_record)
-    lead = {("span", "class"), ("details",), ("summary",)}
+    parsed = page_of(hostile_record(answered_record, lambda: next(source)))
+    unmodified = page_of(answered_record)
+    optional = {("span", "class"), ("details",), ("summary",)}
     allowed = (
-        set(known.elements)
-        | lead
+        set(unmodified.elements)
+        | optional
         | {
             ("p", "class"),
             ("p", "dir"),
@@ -130,60 +130,60 @@ def test_no_text_adds_an_element_or_an_attribute(answered_record, data):
     assert not any(name.startswith("on") or name in ("src", "style", "srcdoc") for name, _ in parsed.values)
 
 
-def test_the_only_scripts_and_styles_are_those_the_policy_names(answered_record):
+def test_content_security_policy_names_all_scripts(answered_record):
     for page, script in (
-        ("".join(question_page(hostile(answered_record, lambda: ATTACKS[1]), PLACE)), "question.js"),
-        (index_of(FakeRun(ATTACKS[1], [hostile(answered_record, lambda: ATTACKS[1])])), "index.js"),
+        ("".join(question_page(hostile_record(answered_record, lambda: ATTACKS[1]), CONTEXT)), "question.js"),
+        (index_of(FakeRun(ATTACKS[1], [hostile_record(answered_record, lambda: ATTACKS[1])])), "index.js"),
     ):
-        parsed = Parsed(page)
+        parsed = ParsedPage(page)
         (policy,) = [value for name, value in parsed.values if name == "content" and "default-src" in value]
         assert "default-src 'none'" in policy and "unsafe" not in policy and "http" not in policy
         digest = base64.b64encode(hashlib.sha256(read(script).encode()).digest()).decode()
         assert f"script-src 'sha256-{digest}'" in policy
         run = [each for each in parsed.scripts if not each.startswith("{")]
         assert run == [read(script)]
-        # nothing is fetched: no address but those of namespaces and data
+        # nothing is loaded: all addresses are namespaces or data
         assert not re.search(r"(?:src|href|url)\s*[=(]\s*[\"']?(?:https?:)?//", page)
 
 
-def test_control_characters_and_turned_directions_are_not_in_a_page(answered_record):
-    page = "".join(question_page(hostile(answered_record, lambda: "a\x00\x1b\u202e\u2066\u200bb"), PLACE))
+def test_control_and_direction_characters_are_removed(answered_record):
+    page = "".join(question_page(hostile_record(answered_record, lambda: "a\x00\x1b\u202e\u2066\u200bb"), CONTEXT))
     assert not set("\x00\x1b\u202e\u2066\u200b") & set(page)
-    assert "\\u202E" in page  # in the query, which must stay what it is
+    assert "\\u202E" in page  # escaped in the query
 
 
 @given(st.lists(st.text(max_size=20) | st.sampled_from(ATTACKS), min_size=1, max_size=5))
-def test_the_data_of_the_index_cannot_end_its_element(answered_record, texts):
+def test_index_data_cannot_end_its_element(answered_record, texts):
     source = cycle(texts)
-    run = FakeRun("run", [hostile(answered_record, lambda: next(source)) for _ in texts])
+    run = FakeRun("run", [hostile_record(answered_record, lambda: next(source)) for _ in texts])
     page = index_of(run)
-    parsed = Parsed(page)
+    parsed = ParsedPage(page)
     (block,) = [each for each in parsed.scripts if each.startswith("{")]
     found = json.loads(block)
     assert len(found["rows"]) == len(texts)
     assert not set("<>&") & set(block)
-    plain = [replace(answered_record, id=f"{n}", kind=f"{n}", dataset=f"{n}", level=f"{n}") for n in range(2)]
-    assert parsed.elements.keys() <= Parsed(index_of(FakeRun("run", plain))).elements.keys()
+    harmless = [replace(answered_record, id=f"{n}", kind=f"{n}", dataset=f"{n}", level=f"{n}") for n in range(2)]
+    assert parsed.elements.keys() <= ParsedPage(index_of(FakeRun("run", harmless))).elements.keys()
 
 
-def test_names_of_runs_and_groups_are_escaped_in_the_index(answered_record):
+def test_run_and_group_names_are_escaped(answered_record):
     runs = [
         FakeRun(attack, [replace(answered_record, kind=attack), replace(answered_record, kind="b", id="2")])
         for attack in ATTACKS[:4]
     ]
-    parsed = Parsed(index_of(*runs))
-    plain = [
+    parsed = ParsedPage(index_of(*runs))
+    harmless = [
         FakeRun(f"{n}", [replace(answered_record, kind=f"{n}"), replace(answered_record, kind="b", id="2")])
         for n in range(4)
     ]
-    assert parsed.elements == Parsed(index_of(*plain)).elements
+    assert parsed.elements == ParsedPage(index_of(*harmless)).elements
     assert ATTACKS[0] in parsed.text
 
 
 @given(st.dictionaries(st.text(max_size=5), json_values, max_size=3) | st.fixed_dictionaries({}, optional=dict.fromkeys(("answers", "paths", "trace", "topics", "usage", "sparql", "notes", "status", "query_class"), json_values)))  # fmt: skip
-def test_a_page_of_any_answer_object_can_be_made(answer):
+def test_page_of_any_answer_object(answer):
     record = Record("i", "d", "t", answer, ())
-    assert "</html>" in "".join(question_page(record, PLACE))
+    assert "</html>" in "".join(question_page(record, CONTEXT))
     empty = compare([FakeRun("run", [])])
     assert "</html>" in "".join(index_page(empty, [list(index_rows(FakeRun("run", [record]), 1))]))
     try:
@@ -195,14 +195,14 @@ def test_a_page_of_any_answer_object_can_be_made(answer):
 # ---- what pages are made of ----
 
 
-def test_a_query_stays_what_it_is_but_for_what_would_be_obeyed():
+def test_exact_escapes_control_characters():
     query = 'SELECT * {\n\t?s ?p "a\u202eb\u200c \U000e0041" . # x\r\n}'
     assert exact(query) == 'SELECT * {\n\t?s ?p "a\\u202Eb\\u200C \\U000E0041" . # x\n}'
     assert exact("abc", 2) == "ab"
 
 
 @given(st.text())
-def test_exact_gives_back_the_text_when_its_escapes_are_read(text):
+def test_exact_is_reversible(text):
     if "\\" in text or "\r" in text:
         return
     back = re.sub(r"\\u([0-9A-F]{4})|\\U([0-9A-F]{8})", lambda m: chr(int(m[1] or m[2], 16)), exact(text))
@@ -210,19 +210,19 @@ def test_exact_gives_back_the_text_when_its_escapes_are_read(text):
 
 
 @given(st.text() | st.sampled_from(ATTACKS))
-def test_a_data_block_is_the_data(text):
+def test_data_block_round_trip(text):
     block = data_block({"x": text})
     assert json.loads(block) == {"x": text} and not set("<>&\u2028") & set(block)
 
 
-def test_long_texts_are_cut():
+def test_long_texts_are_shortened():
     assert len(shown("x" * 10_000)) == 2000 and shown("x" * 10_000).endswith("…")
 
 
 @pytest.mark.parametrize(
     ("value", "text"), [(None, "–"), (0, "0"), (1234567, "1,234,567"), (0.123456, "0.123"), (1234.5, "1,234.5")]
 )
-def test_amounts(value, text):
+def test_amount(value, text):
     assert amount(value) == text
 
 
@@ -258,8 +258,8 @@ def test_templates_are_sandboxed_and_strict():
         ),
     ],
 )
-def test_the_question_as_the_model_saw_it(trace, question, note):
-    page = "".join(question_page(Record("i", "d", "who?", {"trace": trace}, ()), PLACE))
+def test_question_as_shown_to_the_model(trace, question, note):
+    page = "".join(question_page(Record("i", "d", "who?", {"trace": trace}, ()), CONTEXT))
     assert f'<blockquote id="seen" dir="auto">{question}</blockquote>' in page and note in page
     assert (
         ("2 topics could not be masked" in page)

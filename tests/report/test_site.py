@@ -1,4 +1,4 @@
-"""A site on disk: its files, their names, links that lead somewhere, and what is not written over."""
+"""The files of a report site: names, links and overwriting."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def site(offline, by_model, tmp_path_factory) -> Path:
     return write_site([offline, by_model], tmp_path_factory.mktemp("site") / "out").parent
 
 
-def test_an_index_and_a_page_a_question_and_run(site):
+def test_files_of_a_site(site):
     assert (site / "index.html").is_file() and (site / MARK).is_file()
     assert [len(list((site / f"run-{n}").iterdir())) for n in (1, 2)] == [12, 2]
     assert {each.name for each in site.iterdir()} == {"index.html", MARK, "run-1", "run-2"}
 
 
-def test_every_link_leads_to_a_file_of_the_site(site):
+def test_links_lead_to_files_of_the_site(site):
     pages = [site / "index.html", *site.glob("run-*/*.html")]
     seen = set()
     for page in pages:
@@ -50,7 +50,7 @@ def test_every_link_leads_to_a_file_of_the_site(site):
     assert seen == {page.resolve() for page in pages}
 
 
-def test_a_question_of_two_runs_is_one_line_and_its_pages_know_each_other(site):
+def test_pages_of_one_question_link_to_each_other(site):
     (first,) = site.glob("run-1/00001-*.html")
     (other,) = site.glob("run-2/00001-*.html")
     assert other.resolve() in {link.resolve() for link in links(first)}
@@ -58,7 +58,7 @@ def test_a_question_of_two_runs_is_one_line_and_its_pages_know_each_other(site):
     assert (site / "index.html").read_text().count("anthem is Kimigayo") == 1
 
 
-def test_a_page_shows_what_became_of_the_question(site):
+def test_question_page(site):
     page = unescape(next(site.glob("run-2/00001-*.html")).read_text())
     assert "Which city is the capital of the country whose anthem is Kimigayo?" in page
     assert "Tokyo" in page and "m.demo_tokyo" in page
@@ -68,14 +68,14 @@ def test_a_page_shows_what_became_of_the_question(site):
     assert "model calls" in page
 
 
-def test_the_index_says_how_right_and_where_lost(site):
+def test_index_page(site):
     page = (site / "index.html").read_text()
     assert "Hit@1" in page and 'class="plot"' in page and "Where right answers were lost" in page
     assert "Hit@1 by hops" in page and "Difference from top" in page
 
 
 @pytest.mark.parametrize("ident", [*ATTACKS, "/etc/passwd", "..", "", "a" * 5000, "CON", "x\\y", "a/b\0c"])
-def test_no_id_becomes_a_file_name(ident, tmp_path):
+def test_ids_do_not_become_file_names(ident, tmp_path):
     name = page_name(1, replace(record(1, 1.0), id=ident))
     assert re.fullmatch(r"00001-[0-9a-f]{12}\.html", name)
     index = write_site([FakeRun("run", [replace(record(1, 1.0), id=ident, dataset=ident)])], tmp_path / "site")
@@ -84,12 +84,12 @@ def test_no_id_becomes_a_file_name(ident, tmp_path):
     assert all(link.is_file() for link in links(index))
 
 
-def test_a_question_that_is_there_twice_has_two_pages(tmp_path):
+def test_repeated_question_has_two_pages(tmp_path):
     index = write_site([FakeRun("run", [record(1, 1.0), record(1, 0.0)])], tmp_path)
     assert len(list(tmp_path.glob("run-1/*.html"))) == 2 and len(links(index)) == 2
 
 
-def test_an_older_report_is_written_over_and_its_pages_go(tmp_path):
+def test_earlier_report_is_replaced(tmp_path):
     write_site([FakeRun("a", [record(n, 1.0) for n in range(5)]), FakeRun("b", [record(1, 1.0)])], tmp_path)
     (tmp_path / "run-1" / "notes.txt").write_text("mine")
     write_site([FakeRun("a", [record(7, 1.0)])], tmp_path)
@@ -97,14 +97,14 @@ def test_an_older_report_is_written_over_and_its_pages_go(tmp_path):
     assert (tmp_path / "run-1" / "notes.txt").read_text() == "mine"
 
 
-def test_a_folder_with_other_files_is_left_alone(tmp_path):
+def test_folder_with_other_files_is_refused(tmp_path):
     (tmp_path / "thesis.tex").write_text("mine")
     with pytest.raises(ReportError, match="other files"):
         write_site([FakeRun("a", [record(1, 1.0)])], tmp_path)
     assert {each.name for each in tmp_path.iterdir()} == {"thesis.tex"}
 
 
-def test_a_link_in_the_place_of_a_page_is_not_followed(tmp_path):
+def test_symlinked_page_is_replaced(tmp_path):
     run = FakeRun("a", [record(1, 1.0)])
     write_site([run], tmp_path / "site")
     (page,) = (tmp_path / "site" / "run-1").iterdir()
@@ -115,7 +115,7 @@ def test_a_link_in_the_place_of_a_page_is_not_followed(tmp_path):
     assert (tmp_path / "precious").read_text() == "mine" and not page.is_symlink()
 
 
-def test_a_file_in_the_way_is_an_error_for_people(tmp_path):
+def test_invalid_output_folder(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ReportError, match="Choose another"):
         write_site([FakeRun("a", [record(1, 1.0)])], tmp_path / "file")
@@ -123,23 +123,23 @@ def test_a_file_in_the_way_is_an_error_for_people(tmp_path):
         write_site([], tmp_path)
 
 
-def test_a_run_that_goes_on_meanwhile(tmp_path):
-    """Records that come after the first reading are left out; others in their place are an error."""
+def test_run_that_changes_during_the_report(tmp_path):
+    """Records added after the first reading are left out; replaced records are an error."""
 
     @dataclass
-    class Growing(FakeRun):
+    class GrowingRun(FakeRun):
         reads: int = 0
 
         def records(self) -> list[Record]:
             self.reads += 1
             return [record(n, 1.0) for n in range(min(self.reads, 4))]
 
-    run = Growing("a", [])
+    run = GrowingRun("a", [])
     index = write_site([run], tmp_path / "grown")
-    assert len(list(index.parent.glob("run-1/*.html"))) == 2  # the summary was read before
+    assert len(list(index.parent.glob("run-1/*.html"))) == 2  # the summary was read first
 
     @dataclass
-    class Changing(FakeRun):
+    class ChangingRun(FakeRun):
         reads: int = 0
 
         def records(self) -> list[Record]:
@@ -147,34 +147,34 @@ def test_a_run_that_goes_on_meanwhile(tmp_path):
             return [record(self.reads, 1.0)]
 
     with pytest.raises(ReportError, match="changed while"):
-        write_site([Changing("a", [])], tmp_path / "changed")
+        write_site([ChangingRun("a", [])], tmp_path / "changed")
 
 
 @pytest.mark.slow
-def test_memory_does_not_grow_with_the_pages(offline, tmp_path):
+def test_memory_does_not_grow_with_the_number_of_pages(offline, tmp_path):
     records = list(offline.records())
 
     @dataclass
-    class Large(FakeRun):
-        many: int = 0
+    class LargeRun(FakeRun):
+        record_count: int = 0
 
         def records(self):
-            return (replace(records[n % len(records)], id=f"{n}") for n in range(self.many))
+            return (replace(records[n % len(records)], id=f"{n}") for n in range(self.record_count))
 
     peaks = []
-    for many in (20, 20, 120):  # the first run fills the caches of templates, schemas and names
+    for record_count in (20, 20, 120):  # the first run fills the caches
         tracemalloc.start()
-        write_site([Large("a", [], many=many)], tmp_path / f"{many}-{len(peaks)}")
+        write_site([LargeRun("a", [], record_count=record_count)], tmp_path / f"{record_count}-{len(peaks)}")
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    # 100 more pages of more than 30 kB would be more than 3 MB
+    # 100 more pages of over 30 kB would take over 3 MB
     assert peaks[2] - peaks[1] < 1_200_000, peaks
 
 
-# ---- what is said of an answer ----
+# ---- outcomes of answers ----
 
 
-def test_where_an_answer_was_lost():
+def test_stage_of_an_answer():
     assert stage_of(record(1, 1.0)) == "right" and stage_of(record(1, 0.0)) == ""
     assert stage_of(record(1, 0.0, loss="prefilter")) == "prefilter"
     assert stage_of(record(1, 0.0, loss="unheard of")) == "unknown"
@@ -182,18 +182,18 @@ def test_where_an_answer_was_lost():
         assert stage_of(replace(record(1, 0.0), answer={"status": status})) == stage
 
 
-def test_every_loss_has_words():
+def test_every_loss_has_a_label():
     from kgqa.evaluation.analysis.losses import LOSSES
 
     assert set(LOSSES) == set(STAGES) - {"", UNSCORED}
 
 
-def test_a_question_without_gold_is_neither_right_nor_wrong(tmp_path):
-    nobody = replace(record(3, 0.0), answers=(), scores={}, text="Who knows?")
-    assert stage_of(nobody) == stage_of(replace(nobody, loss="unknown", answer={"status": "failed"})) == UNSCORED
-    run = FakeRun("a", [record(1, 1.0), record(2, 0.0), nobody])
-    lost = losses_of([list(index_rows(run, 1))])
-    assert [(each.words, each.counts) for each in lost] == [("right", ((1, 0.5),)), (STAGES[""], ((1, 0.5),))]
+def test_question_without_gold_is_unscored(tmp_path):
+    unscored = replace(record(3, 0.0), answers=(), scores={}, text="Who knows?")
+    assert stage_of(unscored) == stage_of(replace(unscored, loss="unknown", answer={"status": "failed"})) == UNSCORED
+    run = FakeRun("a", [record(1, 1.0), record(2, 0.0), unscored])
+    losses = losses_of([list(index_rows(run, 1))])
+    assert [(each.words, each.counts) for each in losses] == [("right", ((1, 0.5),)), (STAGES[""], ((1, 0.5),))]
     site = write_site([run], tmp_path).parent
     page = next(site.glob("run-1/00003-*.html")).read_text()
     assert '<span class="badge unscored">no gold answers</span>' in page and "wrong, not" not in page
@@ -203,7 +203,7 @@ def test_a_question_without_gold_is_neither_right_nor_wrong(tmp_path):
     )
 
 
-def test_gold_answers_beside_those_given():
+def test_answers_and_gold():
     answer = {
         "answers": [
             {"id": "m.1", "name": "One", "iri": "http://x/m.1"},
@@ -218,7 +218,7 @@ def test_gold_answers_beside_those_given():
     assert found.readings == 2
 
 
-def test_what_a_model_said_of_itself_is_right_by_its_name():
+def test_model_answers_match_by_name():
     gold = (GoldAnswer("m.1", "Ann Li"), GoldAnswer("m.2", "Bob"))
     answer = {"answers": [{"id": None, "name": "ann li", "value": "ann li", "datatype": ""}], "grounding": "model"}
     found = answers_and_gold(Record("i", "d", "t", answer, gold))
@@ -228,10 +228,12 @@ def test_what_a_model_said_of_itself_is_right_by_its_name():
     assert not any(each.right for each in (*by_graph.given, *by_graph.gold))
 
 
-def test_the_reading_that_is_shown_is_the_one_that_counted():
-    """Two answers are in a reading of ten, and one of them is a reading of its own, which has the better F1."""
+def test_shown_reading_is_the_scored_one():
+    """Two readings differ in F1: ten gold answers, and one of them alone."""
     given = [{"id": f"m.{n}", "name": f"N{n}", "iri": f"http://x/m.{n}"} for n in range(2)]
-    wide = tuple(GoldAnswer(f"m.{n}", f"N{n}") for n in range(10))
-    record = Record("i", "d", "t", {"answers": given, "grounding": "graph"}, wide, parses=(wide, wide[:1]))
+    wide_reading = tuple(GoldAnswer(f"m.{n}", f"N{n}") for n in range(10))
+    record = Record(
+        "i", "d", "t", {"answers": given, "grounding": "graph"}, wide_reading, parses=(wide_reading, wide_reading[:1])
+    )
     assert score_record(record.answer, record.readings)["recall"] == 1
     assert [each.name for each in answers_and_gold(record).gold] == ["N0"]

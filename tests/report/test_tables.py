@@ -1,4 +1,4 @@
-"""A comparison as text, Markdown, CSV and LaTeX: the numbers, and names that would break out of each format."""
+"""Tables of a comparison as text, Markdown, CSV, LaTeX and JSON."""
 
 from __future__ import annotations
 
@@ -46,25 +46,25 @@ def table(*columns: str, figure: Figure = Figure(0.724, 0.708, 0.74, 3531)) -> C
         (Figure(-0.016, -0.034, -0.002, p=0.0001), "-1.6 [-3.4, -0.2] p<0.001"),
     ],
 )
-def test_a_figure_in_words(figure, text):
+def test_figure_text(figure, text):
     assert figure_text(figure) == text
 
 
-def test_how_many_questions_a_row_is_of():
+def test_questions_text():
     assert questions_text(MetricRow("a", "a", (Figure(1.0, n=3531), Figure(0.5, n=3531)))) == "3,531"
     assert questions_text(MetricRow("a", "a", (Figure(1.0, n=3531), None, Figure(0.5, n=2)))) == "3,531 / – / 2"
     assert questions_text(MetricRow("a", "a", (None, Figure(0.5, n=2)))) == "2"
 
 
-def test_text_is_aligned_with_wide_names():
+def test_text_table_with_wide_characters():
     lines = as_text(table("日本語", "top-1")).split("\n\n")[0].split("\n")
     assert lines[0].endswith("n") and "日本語" in lines[0]
-    # a wide character takes two places, so the line with three of them is three characters shorter
+    # a wide character takes two columns, so this line is three characters shorter
     (hit,) = [line for line in lines if line.startswith("Hit@1")]
     assert lines[0].index("top-1") + len("top-1") + 3 == hit.rindex("74.0]") + len("74.0]")
 
 
-def test_markdown_has_as_many_cells_in_every_row_whatever_a_run_is_called():
+def test_markdown_escapes_run_names():
     text = as_markdown(table("a|b", "c\n| d |\n", "<script>", "`x` *y* [z](javascript:1)"))
     for part in text.strip().split("\n\n"):
         cells = {len(re.findall(r"(?<!\\)\|", line)) for line in part.split("\n")}
@@ -91,13 +91,13 @@ def test_markdown_has_as_many_cells_in_every_row_whatever_a_run_is_called():
         "=HYPERLINK(1)",
     ],
 )
-def test_no_cell_is_a_formula(text):
+def test_csv_cells_are_not_formulas(text):
     assert csv_cell(text).startswith("'")
     (line,) = [row for row in csv.reader(io.StringIO(as_csv(table(text)))) if row[0] == "all"]
     assert line[2].startswith("'")
 
 
-def test_numbers_stay_numbers_in_csv():
+def test_csv_keeps_numbers():
     found = list(csv.DictReader(io.StringIO(as_csv(table("top", figure=Figure(-0.25, -0.5, 0.0, 4, p=0.5))))))
     assert found[0] == {
         "table": "all", "metric": "hit@1", "run": "top", "value": "-0.25", "low": "-0.5", "high": "0.0", "n": "4", "p": "0.5",
@@ -106,13 +106,13 @@ def test_numbers_stay_numbers_in_csv():
 
 
 @given(st.text())
-def test_csv_gives_back_one_cell_for_any_name(name):
+def test_csv_escapes_any_name(name):
     rows = list(csv.reader(io.StringIO(as_csv(table(name)))))
     assert {len(row) for row in rows} == {8}
     assert not rows[1][2].startswith(("=", "+", "-", "@", "\t", "\r"))
 
 
-def test_latex_special_characters():
+def test_latex_escapes_special_characters():
     text = latex_text('50% of $x_1 & #2 {a} ~b^c \\input{/etc/passwd} <|> "–"')
     assert text == (
         "50\\% of \\$x\\_1 \\& \\#2 \\{a\\} \\textasciitilde{}b\\textasciicircum{}c "
@@ -122,14 +122,22 @@ def test_latex_special_characters():
 
 
 @given(st.text())
-def test_latex_has_no_command_that_a_name_brought(name):
-    known = {"textbackslash", "textasciitilde", "textasciicircum", "textless", "textgreater", "textbar", "textquotedbl"}
-    assert set(re.findall(r"\\([A-Za-z]+)", latex_text(name))) <= known
+def test_latex_names_add_no_command(name):
+    allowed = {
+        "textbackslash",
+        "textasciitilde",
+        "textasciicircum",
+        "textless",
+        "textgreater",
+        "textbar",
+        "textquotedbl",
+    }
+    assert set(re.findall(r"\\([A-Za-z]+)", latex_text(name))) <= allowed
     left = re.sub(r"\\[A-Za-z]+\{\}|\\[&%$#_{}]", "", latex_text(name))
     assert not set(left) & set('\\~^<>|"&%$#_{}\n')
 
 
-def test_latex_is_a_table_of_booktabs():
+def test_latex_table():
     text = as_latex(table("top_1", "top-2"))
     assert text.count("\\begin{tabular}{lrrr}") == text.count("\\end{tabular}") == text.count("\\toprule") == 2
     assert "Hit@1 & 72.4 [70.8, 74.0] & 72.4 [70.8, 74.0] & 3,531 \\\\" in text
@@ -137,7 +145,7 @@ def test_latex_is_a_table_of_booktabs():
 
 
 @pytest.mark.parametrize("name", ["[2cm] films", "*", "[", "* of all"])
-def test_the_first_cell_of_a_row_is_no_argument_of_the_row_before(name):
+def test_latex_row_names_are_not_arguments(name):
     row = MetricRow("hit@1", name, (Figure(0.5),))
     text = as_latex(Comparison(("top",), (("topics", ("gold",)),), (row, row), ((name, (row,)),)))
     assert text.count("{}" + name + " & ") == 4
@@ -150,7 +158,7 @@ def test_markdown_text_cannot_end_its_cell(text):
     assert "\n" not in markdown_text(text)
 
 
-def test_the_terminal_is_not_obeyed():
+def test_text_table_has_no_terminal_escapes():
     text = as_text(table("a\x1b[31m\u202eb"))
     assert "\x1b" not in text and "\u202e" not in text
 

@@ -94,7 +94,7 @@ def test_given_gold_paths_are_the_only_solutions(demo):
         "government.national_anthem.national_anthem_of", "government.national_anthem_of_a_country.country",
         "location.country.capital",
     } <= found.relations  # fmt: skip
-    # the end of the path that is no gold answer is not right, and what leads to it alone is not on the way
+    # an end that is not a gold answer is wrong, and so is a step that leads only to it
     other = gold_along(question("?", CAPITAL.topics, ("m.demo_oslo", "Oslo")), resources, query_paths(query))
     assert (other.answers, other.nodes) == (("Oslo",), frozenset())
     assert gold_along(CAPITAL, resources, []).solutions == gold_for(CAPITAL, resources).solutions

@@ -7,23 +7,23 @@ import pytest
 from kgqa.llm.prompts import Prompts
 from kgqa.testing.memory_oracle import MemoryOracle
 from kgqa.testing.model_oracle import ModelOracle
-from tests.testing.test_model_oracle import RIGHT, TABLE, messages
+from tests.testing.test_model_oracle import CORRECT_REPLIES, TABLE, messages
 
 PROMPTS = Prompts()
-REAL = ["Kyoto"]
-MEMORY = dict.fromkeys(TABLE, REAL)
-ANSWERING = {"direct/io", "direct/cot", "top/answer", "tog/answer", "tog/sufficient"}
+TRUE_ANSWERS = ["Kyoto"]
+MEMORY = dict.fromkeys(TABLE, TRUE_ANSWERS)
+ANSWER_PROMPTS = {"direct/io", "direct/cot", "top/answer", "tog/answer", "tog/sufficient"}
 
 
-@pytest.mark.parametrize("name", sorted(set(RIGHT)))
+@pytest.mark.parametrize("name", sorted(set(CORRECT_REPLIES)))
 def test_remembers_only_in_prompts_for_answers(name):
-    said = MemoryOracle(TABLE, memory=MEMORY)(messages(name))
+    reply_text = MemoryOracle(TABLE, memory=MEMORY)(messages(name))
     truthful = ModelOracle(TABLE)(messages(name))
-    assert ("Kyoto" in said) == (name in ANSWERING)
-    if name not in ANSWERING:
-        assert said == truthful
+    assert ("Kyoto" in reply_text) == (name in ANSWER_PROMPTS)
+    if name not in ANSWER_PROMPTS:
+        assert reply_text == truthful
 
 
 def test_unknown_answers_are_read_from_the_prompt():
-    for name in RIGHT:
+    for name in CORRECT_REPLIES:
         assert MemoryOracle(TABLE)(messages(name)) == ModelOracle(TABLE)(messages(name))

@@ -38,7 +38,7 @@ TABLE = {
     "Which city is the capital of Japan?": Gold(answers=("Tokyo",)),
     "Which city is the capital of the country where sushi comes from?": Gold(answers=("Tokyo",)),
 }
-RIGHT = {
+CORRECT_REPLIES = {
     "direct/cot": '{"answers": ["Tokyo"]}',
     "direct/io": '{"answers": ["Tokyo"]}',
     "tog/answer": "{Yes}. It is {Cello}.",
@@ -63,14 +63,14 @@ def messages(name: str, **values) -> list[dict[str, str]]:
     return [{"role": message.role, "content": message.content} for message in rendered]
 
 
-# what is asked of judges is about answers, not about the graph
-OWN_SOLUTION = {name for name in PROMPTS.names() if not name.startswith("judge/")} - {"top/reask"}
+# prompts of judges are about answers, not about the graph
+GRAPH_PROMPTS = {name for name in PROMPTS.names() if not name.startswith("judge/")} - {"top/reask"}
 
 
-@pytest.mark.parametrize("name", sorted(OWN_SOLUTION))
+@pytest.mark.parametrize("name", sorted(GRAPH_PROMPTS))
 def test_every_prompt_gets_the_correct_reply(name):
-    assert set(RIGHT) == OWN_SOLUTION, "every prompt has a right reply here"
-    assert ModelOracle(TABLE, p=1.0)(messages(name)).startswith(RIGHT[name])
+    assert set(CORRECT_REPLIES) == GRAPH_PROMPTS, "every prompt has a right reply here"
+    assert ModelOracle(TABLE, p=1.0)(messages(name)).startswith(CORRECT_REPLIES[name])
 
 
 def test_replies_are_read_back():
@@ -124,7 +124,7 @@ def test_names_that_look_like_labels():
 
 def test_relation_name_must_match_completely():
     relations = ["person", "children", "person children", "instruments"]
-    assert ModelOracle(TABLE)(messages("tog/relations", relations=relations)) == RIGHT["tog/relations"]
+    assert ModelOracle(TABLE)(messages("tog/relations", relations=relations)) == CORRECT_REPLIES["tog/relations"]
     through_a_mediator = {"q": Gold((frozenset({"Ann Li -> a b · c d"}),))}
     reply = ModelOracle(through_a_mediator)(messages("tog/relations", relations=["c d", "x", "a b"]))
     assert reply.splitlines() == ["1. {c d (Score: 0.5)}: it is.", "2. {a b (Score: 0.5)}: it is."]
@@ -210,18 +210,20 @@ def test_no_position_bias_among_equals():
 
 
 def test_same_prompt_has_the_same_reply():
-    asked = [messages("top/compare", question=f"{number}") for number in range(200)]
-    first = [ModelOracle({"": TABLE[FOUNDED]}, p=0.7)(each) for each in asked]
+    prompts = [messages("top/compare", question=f"{number}") for number in range(200)]
+    first = [ModelOracle({"": TABLE[FOUNDED]}, p=0.7)(each) for each in prompts]
     again = ModelOracle({"": TABLE[FOUNDED]}, p=0.7)
-    assert [again(each) for each in reversed(asked)][::-1] == first
-    assert [ModelOracle({"": TABLE[FOUNDED]}, p=0.7, seed=1)(each) for each in asked] != first
+    assert [again(each) for each in reversed(prompts)][::-1] == first
+    assert [ModelOracle({"": TABLE[FOUNDED]}, p=0.7, seed=1)(each) for each in prompts] != first
     assert set(first) == {"[A]", "[B]"}
 
 
 def test_repeated_request_may_have_another_reply():
-    asked = messages("top/compare")
+    conversation = messages("top/compare")
     more = [{"role": "assistant", "content": "[B]"}, {"role": "user", "content": "Reply again."}]
-    replies = {ModelOracle(TABLE, p=0.5, seed=seed)(asked + more * times) for seed in range(9) for times in (0, 1)}
+    replies = {
+        ModelOracle(TABLE, p=0.5, seed=seed)(conversation + more * times) for seed in range(9) for times in (0, 1)
+    }
     assert replies == {"[A]", "[B]"}
 
 
@@ -232,9 +234,9 @@ def test_oracle_behind_a_server():
         assert models is not None
         prompts = [
             Prompt(tuple(Message(m["role"], m["content"]) for m in messages(name)), "decide")  # type: ignore[arg-type]
-            for name in RIGHT
+            for name in CORRECT_REPLIES
         ]
         completions = models.for_question(Trace()).complete(prompts)
         models.close()
-        assert [each.text for each in completions] == [table(messages(name)) for name in RIGHT]
+        assert [each.text for each in completions] == [table(messages(name)) for name in CORRECT_REPLIES]
         assert server.errors == []

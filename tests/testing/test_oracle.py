@@ -22,7 +22,7 @@ def share(hits: int) -> float:
     return hits / TRIALS
 
 
-def near(chance: float):
+def within_four_errors(chance: float):
     """Return whether the value is within four standard errors."""
     return pytest.approx(chance, abs=4 * math.sqrt(max(chance * (1 - chance), 0.01) / TRIALS))
 
@@ -44,26 +44,26 @@ def test_no_noise_gives_the_truth():
 def test_best_is_preferred_with_probability_p(p, others):
     oracle = NoisyOracle(POOL, p=p, others=others, seed=3)
     for other in (SECOND, LAST):
-        assert share(oracle.prefer("q", [(BEST, other)] * TRIALS).count(1)) == near(p)
-        assert share(oracle.prefer("q", [(other, BEST)] * TRIALS).count(-1)) == near(p)
+        assert share(oracle.prefer("q", [(BEST, other)] * TRIALS).count(1)) == within_four_errors(p)
+        assert share(oracle.prefer("q", [(other, BEST)] * TRIALS).count(-1)) == within_four_errors(p)
         chunks = [[other, BEST]] * TRIALS
-        assert share(oracle.pick("q", chunks, 1).count([1])) == near(p)
-        assert share(oracle.accept("q", [[other, BEST]] * TRIALS).count("yes")) == near(p)
+        assert share(oracle.pick("q", chunks, 1).count([1])) == within_four_errors(p)
+        assert share(oracle.accept("q", [[other, BEST]] * TRIALS).count("yes")) == within_four_errors(p)
     scores = oracle.score("q", [BEST, SECOND] * TRIALS).reshape(TRIALS, 2)
-    assert share((scores[:, 0] > scores[:, 1]).sum()) == near(p)
+    assert share((scores[:, 0] > scores[:, 1]).sum()) == within_four_errors(p)
 
 
 def test_other_candidates():
     ordered, coin = (NoisyOracle(POOL, p=0.9, others=others) for others in ("order", "coin"))
     pairs = [(SECOND, LAST)] * TRIALS
-    assert share(ordered.prefer("q", pairs).count(1)) == near(0.9)
-    assert share(coin.prefer("q", pairs).count(1)) == near(0.5)
+    assert share(ordered.prefer("q", pairs).count(1)) == within_four_errors(0.9)
+    assert share(coin.prefer("q", pairs).count(1)) == within_four_errors(0.5)
 
 
 def test_unknown_candidate_is_worst():
     oracle = NoisyOracle(POOL[:2], p=0.9)
-    assert share(oracle.prefer("q", [(POOL[5], SECOND)] * TRIALS).count(-1)) == near(0.9)
-    assert share(oracle.prefer("q", [(POOL[5], LAST)] * TRIALS).count(1)) == near(0.5)
+    assert share(oracle.prefer("q", [(POOL[5], SECOND)] * TRIALS).count(-1)) == within_four_errors(0.9)
+    assert share(oracle.prefer("q", [(POOL[5], LAST)] * TRIALS).count(1)) == within_four_errors(0.5)
 
 
 @pytest.mark.parametrize("p", [0.7, 0.9])
@@ -72,7 +72,7 @@ def test_best_of_thirty_is_among_three_picks(p):
     pool, w = pool_of(30), p / (1 - p)
     oracle = NoisyOracle(pool, p=p, others="coin")
     hits = sum(0 in picked for picked in oracle.pick("q", [pool] * TRIALS, 3))
-    assert share(hits) == near(1 - math.prod(n / (w + n) for n in (29, 28, 27)))
+    assert share(hits) == within_four_errors(1 - math.prod(n / (w + n) for n in (29, 28, 27)))
 
 
 @given(st.integers(0, 40), st.integers(1, 50), st.floats(0.5, 1), st.integers(0, 9), st.sampled_from(["order", "coin"]))
@@ -99,16 +99,16 @@ def test_replies_are_reproducible_by_seed():
 
 def test_bias_prefers_the_first():
     oracle = NoisyOracle(POOL, bias=0.5)
-    assert share(oracle.prefer("q", [(LAST, BEST)] * TRIALS).count(1)) == near(0.5)
+    assert share(oracle.prefer("q", [(LAST, BEST)] * TRIALS).count(1)) == within_four_errors(0.5)
     assert oracle.prefer("q", [(BEST, LAST)] * 20) == [1] * 20
 
 
 def test_rate_of_missing_replies():
     oracle = NoisyOracle(POOL, silent=0.25)
-    assert share(oracle.prefer("q", [(BEST, LAST)] * TRIALS).count(0)) == near(0.25)
-    assert share(oracle.pick("q", [POOL[:2]] * TRIALS, 1).count([])) == near(0.25)
-    assert share(int(np.isnan(oracle.score("q", [BEST] * TRIALS)).sum())) == near(0.25)
-    assert share(oracle.accept("q", [POOL] * TRIALS).count("unparsed")) == near(0.25)
+    assert share(oracle.prefer("q", [(BEST, LAST)] * TRIALS).count(0)) == within_four_errors(0.25)
+    assert share(oracle.pick("q", [POOL[:2]] * TRIALS, 1).count([])) == within_four_errors(0.25)
+    assert share(int(np.isnan(oracle.score("q", [BEST] * TRIALS)).sum())) == within_four_errors(0.25)
+    assert share(oracle.accept("q", [POOL] * TRIALS).count("unparsed")) == within_four_errors(0.25)
 
 
 def test_calls_are_counted():

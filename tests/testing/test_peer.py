@@ -73,7 +73,7 @@ def test_program_runs_once_per_question_or_once_for_all(run_benchmark):
     command = f"{sys.executable} {WALKER} --no-marks"
     each = run_benchmark("--methods", "", *peer, command, "--each")["walker"]
     once = run_benchmark("--methods", "", *peer, command)["walker"]
-    # answers by its last reply to each; before the first prompt nobody knows the question
+    # the last reply to each question is its answer; before the first prompt the question is unknown
     assert each["right"] == once["right"] == 3
     assert each["set-up queries"] == 0 < once["set-up queries"]
     assert each["calls"] == once["calls"]

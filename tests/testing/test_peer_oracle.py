@@ -12,10 +12,10 @@ from kgqa.testing.model_oracle import Gold
 from kgqa.testing.peer_oracle import PeerOracle, stands_in
 from kgqa.testing.peer_prompts import listed, read_peer_prompt
 
-ASKED = "Who founded the club that Ann Li plays for?"
+QUESTION = "Who founded the club that Ann Li plays for?"
 OTHER = "Which instrument does Ann Li play?"
 TABLE = {
-    ASKED: Gold(
+    QUESTION: Gold(
         nodes=frozenset({"FC North", "m.0club", "Mara Holt"}), answers=("Mara Holt", "Jonas Pell"),
         relations=frozenset({"sports.athlete.team", "organization.organization.founders"}),
     ),
@@ -31,7 +31,7 @@ Topic Entity: Bo Li
 Relations: people.person.spouse; people.person.gender
 A: 1. {{people.person.spouse (Score: 1.0)}}: a wife is a spouse.
 
-Q: {ASKED}
+Q: {QUESTION}
 Topic Entity: Ann Li
 Relations: {RELATIONS}
 A: """,
@@ -41,7 +41,7 @@ Relation: people.person.spouse
 Entites: Cara; Dora
 Score: 0.0, 1.0
 
-Q: {ASKED}
+Q: {QUESTION}
 Relation: sports.athlete.team
 Entites: FC South; FC North; FC East
 Score: """,
@@ -50,23 +50,23 @@ Q: Name the wife of Bo Li?
 Knowledge Triplets: Bo Li, people.person.gender, Male
 A: {{No}}. There is no wife.
 
-Q: {ASKED}
+Q: {QUESTION}
 Knowledge Triplets: {TRIPLES}A: """,
     "answer": f"""Answer the question with these triples and your knowledge.
 Q: Name the wife of Bo Li?
 Knowledge Triplets: Bo Li, people.person.spouse, Cara
 A: The wife is {{Cara}}.
 
-{ASKED}
+{QUESTION}
 
 Knowledge Triplets: {TRIPLES}A: """,
-    "memory only": f"Q: Name the wife of Bo Li?\nA: It is {{Cara}}.\n\nQ: {ASKED}\nA:",
+    "memory only": f"Q: Name the wife of Bo Li?\nA: It is {{Cara}}.\n\nQ: {QUESTION}\nA:",
 }
 POG = {
     "subobjectives": f"""Break the question down into few subobjectives. An example:
 Q: Name the wife of Bo Li?
 Output: ['Find the wife']
-Q: {ASKED}""",
+Q: {QUESTION}""",
     "relations": f"""Give the relations that matter to the question and its subobjectives, as a list. An example:
 Q: Name the wife of Bo Li?
 Subobjectives: ['Find the wife']
@@ -74,8 +74,8 @@ Topic Entity: Bo Li
 Relations: people.person.spouse; people.person.gender
 The output is: ['people.person.spouse']
 
-Q: {ASKED}
-Subobjectives: ['Find the club', 'Find out: {ASKED}']
+Q: {QUESTION}
+Subobjectives: ['Find the club', 'Find out: {QUESTION}']
 Topic Entity: Ann Li
 Relations: {RELATIONS}""",
     "entities": f"""Which entities in the lists ([] in Triples) help to answer? As few as possible.
@@ -83,7 +83,7 @@ Q: Name the wife of Bo Li?
 Triples: Bo Li people.person.spouse ['Cara', 'Dora']
 Output: ['Cara']
 
-Q: {ASKED}
+Q: {QUESTION}
 Triples: Ann Li sports.athlete.team ['FC South', 'FC North']
 Ann Li sports.athlete.league ['League, First', "Women's Cup"]
 """,
@@ -94,7 +94,7 @@ Memory:
 Knowledge Triplets: Bo Li people.person.spouse ['Cara']
 Output: {{"1": "Cara is the wife"}}
 
-Q: {ASKED}
+Q: {QUESTION}
 Subobjectives: ['Find the club']
 Memory: {{"1": "nothing yet"}}
 Knowledge Triplets: Ann Li sports.athlete.team ['FC North', 'FC South']""",
@@ -104,20 +104,20 @@ Memory: {{"1": "Cara is the wife"}}
 Knowledge Triplets: Bo Li people.person.spouse ['Cara']
 Output: {{"A": {{"Sufficient": "Yes", "Answer": "Cara"}}, "R": "She is."}}
 
-Q: {ASKED}
+Q: {QUESTION}
 Memory: {{"1": "FC North"}}
 Knowledge Triplets: FC North organization.organization.founders ['Mara Holt', 'Jonas Pell']
 """,
     "more": f"""Should entities from before be added to those to be retrieved? Reply {{"Add": "Yes", "Reason": ""}}.
 
-Q: {ASKED}
+Q: {QUESTION}
 Entities to be retrieved: ['FC South', 'FC East']
 Memory: {{"1": "nothing yet"}}
 Knowledge Triplets: Ann Li sports.athlete.team ['FC South']
 """,
     "added": f"""Choose from the candidates those that should be added, as a list.
 
-Q: {ASKED}
+Q: {QUESTION}
 Candidate Entities: ['FC West', 'FC North']
 Memory: {{"1": "nothing yet"}}
 """,
@@ -160,17 +160,17 @@ def test_subobjectives_are_not_taken_for_the_question():
 
 
 def test_question_is_found_among_known_questions():
-    assert reply_to(TOG["relations"].replace(ASKED, OTHER)).startswith("1. {music.artist.instrument ")
+    assert reply_to(TOG["relations"].replace(QUESTION, OTHER)).startswith("1. {music.artist.instrument ")
     example = TOG["relations"].replace("Name the wife of Bo Li?", OTHER)
     assert reply_to(example).startswith("1. {sports.athlete.team ")
-    assert reply_to(TOG["enough"].replace(ASKED, ASKED.upper())) == reply_to(TOG["enough"])
+    assert reply_to(TOG["enough"].replace(QUESTION, QUESTION.upper())) == reply_to(TOG["enough"])
 
 
 def test_prompts_of_kgqa_are_still_read():
-    ours = f"Question: {ASKED}\nEntity: Ann Li\nEntities: FC South; Mara Holt\nScore:"
+    ours = f"Question: {QUESTION}\nEntity: Ann Li\nEntities: FC South; Mara Holt\nScore:"
     assert reply_to(ours) == "Score: 0.0, 1.0"
-    assert "nobody" in reply_to(f"Question: {ASKED}"), "it knows nothing by itself"
-    assert "Mara Holt" in reply_to(f"Question: {ASKED}", memory=1.0)
+    assert "nobody" in reply_to(f"Question: {QUESTION}"), "it knows nothing by itself"
+    assert "Mara Holt" in reply_to(f"Question: {QUESTION}", memory=1.0)
     assert reply_to(TOG["memory only"], memory=1.0) == "It is {Mara Holt; Jonas Pell}."
 
 
@@ -186,7 +186,7 @@ def test_decisions_are_correct_with_probability_p_in_any_order(prompt):
     there = replies(range(300))
     shuffled = random.Random(0).sample(range(300), 300)
     assert replies(shuffled) == there
-    # a guess is right now and then: of four relations three are drawn, of entities each with a half
+    # guesses are sometimes correct: three of four relations are drawn, and each entity with probability 1/2
     assert 0.7 < sum(reply == right for reply in there.values()) / 300 < 0.92
     assert PeerOracle(TABLE, p=0.8, seed=2)([{"role": "user", "content": prompts[0]}]) is not None
     other = PeerOracle(TABLE, p=0.8, seed=2)

@@ -130,7 +130,7 @@ def test_invalid_request(body):
 
 
 @pytest.mark.parametrize(
-    ("fault", "status", "said"),
+    ("fault", "status", "message"),
     [
         (faults.rate_limited(), 429, "Rate limit"),
         (faults.out_of_quota(), 429, "quota"),
@@ -150,10 +150,10 @@ def test_invalid_request(body):
         (Fault(418, b"teapot", "text/plain"), 418, "teapot"),
     ],
 )  # fmt: skip
-def test_fault(fault, status, said):
+def test_fault(fault, status, message):
     with ScriptedServer([fault, "well"]) as server:
         got, headers, text = chat(server)
-        assert got == status and said in text
+        assert got == status and message in text
         assert "Retry-After" not in headers
         if status >= 400 and headers["Content-Type"] == "application/json":
             assert json.loads(text)["error"]["message"]

@@ -71,8 +71,11 @@ def test_directions_are_learned(torch):
     """Two steps along one relation differ in direction only."""
     relations = np.tile(np.eye(4, dtype=np.float32)[:1], (2, 1))
     pool = np.array([[0], [1]], dtype=np.int32)
-    asked = {"who made it?": np.eye(4, dtype=np.float32)[1], "what did it make?": np.eye(4, dtype=np.float32)[2]}
-    vectors = Vectors(relations, np.array([0, 1]), asked, "m")
+    question_vectors = {
+        "who made it?": np.eye(4, dtype=np.float32)[1],
+        "what did it make?": np.eye(4, dtype=np.float32)[2],
+    }
+    vectors = Vectors(relations, np.array([0, 1]), question_vectors, "m")
     examples = [Example("who made it?", pool, 0), Example("what did it make?", pool, 1)] * 20
     assert hit_rates(TrainedRanker.identity(4, "m"), examples, vectors) == [0.0], "a tie with another path is no hit"
     ranker = fit_ranker(examples, vectors, TrainingSettings(epochs=60, rate=1e-2))
@@ -111,12 +114,12 @@ def test_training_is_reproducible_by_seed(torch):
 def test_thread_count_is_restored_and_progress_reported(torch):
     examples, vectors = rotated_examples(70)
     before = torch.get_num_threads()
-    told: list[tuple[int, int]] = []
+    progress: list[tuple[int, int]] = []
     fit_ranker(
-        examples, vectors, TrainingSettings(epochs=2), progress=lambda done, total, loss: told.append((done, total))
+        examples, vectors, TrainingSettings(epochs=2), progress=lambda done, total, loss: progress.append((done, total))
     )
     assert torch.get_num_threads() == before
-    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert progress == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
 def test_interrupt_is_raised(torch):
@@ -187,9 +190,9 @@ def test_batch_scores_equal_ranker_scores(batch, seed):
         assert packed.padding[number].tolist() == [False] * len(paths) + [True] * (packed.padding.shape[1] - len(paths))
         assert packed.single[number, : len(paths)].tolist() == [float(len(each) == 1) for each in paths]
         scores = model.score_rows(question, relations, np.zeros(10, dtype=np.intp), padded(paths))
-        for place, score, each in zip(sums[number], scores, paths):
-            if np.linalg.norm(place) > 1e-2:
-                cosine = place @ question / np.linalg.norm(place) / np.linalg.norm(question)
+        for path_vector, score, each in zip(sums[number], scores, paths):
+            if np.linalg.norm(path_vector) > 1e-2:
+                cosine = path_vector @ question / np.linalg.norm(path_vector) / np.linalg.norm(question)
                 assert score == pytest.approx(cosine + (0.5 if len(each) == 1 else 0.0), abs=1e-4)
 
 

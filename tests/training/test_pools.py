@@ -54,7 +54,7 @@ def write_questions(path: RelationPath) -> str:
         ("SELECT ?x WHERE { ?x ns:a.b.c ns:m.1 . }", "", ["m.1: ^a.b.c"]),
         ("SELECT DISTINCT ?x { ns:m.1 ns:a.b.c ?y . ?y ns:d.e.f ?x }", "", ["m.1: a.b.c d.e.f"]),
         ("select $x { ns:m.1 ns:a.b.c ?y . ?x ns:d.e.f ?y }", "", ["m.1: a.b.c ^d.e.f"]),
-        # a condition on the node between is none of the path; the topic is what the answer must not be
+        # a condition on an inner node is not part of the path; the topic is excluded from the answers
         (
             "SELECT ?x { FILTER (?x != ns:m.1) ns:m.1 ns:a.b.c ?y . ?y ns:d.e.f ?x . ?y ns:g.h.i ns:m.2 }",
             "",
@@ -65,18 +65,18 @@ def write_questions(path: RelationPath) -> str:
             "",
             ["m.1: a.b.c d.e.f"],
         ),
-        # without that it is the first entity
+        # without that filter the topic is the first entity
         ("SELECT ?x { ns:m.1 ns:a.b.c ?x . ns:m.2 ns:d.e.f ?x }", "", ["m.1: a.b.c"]),
-        # given topics each have a path, in the order they are given
+        # one path per given topic, in the given order
         ("SELECT ?x { ns:m.1 ns:a.b.c ?x . ?x ns:d.e.f ns:m.2 }", "m.2 m.1", ["m.2: ^d.e.f", "m.1: a.b.c"]),
         ("SELECT ?x { ns:m.1 ns:a.b.c ?x . ?x ns:d.e.f ns:m.2 }", "m.3", []),
-        # the way leads through variables only
+        # the path contains variables only
         ("SELECT ?x { ns:m.1 ns:a.b.c ns:m.2 . ns:m.2 ns:d.e.f ?x }", "m.1", []),
-        # the shortest way
+        # the shortest path
         ("SELECT ?x { ns:m.1 ns:a.b.c ?y . ?y ns:d.e.f ?x . ns:m.1 ns:g.h.i ?x }", "", ["m.1: g.h.i"]),
-        # ; and , go on with the subject, and with the relation
+        # ; repeats the subject, and , subject and relation
         ("SELECT ?x { ns:m.1 ns:a.b.c ?y ; ns:g.h.i ns:m.3 . ?y ns:d.e.f ns:m.2 , ?x . }", "", ["m.1: a.b.c d.e.f"]),
-        # what only tests, orders or counts
+        # filters, ordering and counting
         (
             "SELECT ?x { ns:m.1 ns:a.b.c ?y FILTER NOT EXISTS { ?y ns:d.e.f ?x } ?y ns:g.h.i ?x }",
             "",
@@ -92,7 +92,7 @@ def write_questions(path: RelationPath) -> str:
         ),
         ("SELECT (?x AS ?value) { SELECT ?x { VALUES ?y { ns:m.1 } ?x ns:a.b.c ?y } }", "", ["m.1: ^a.b.c"]),
         ('SELECT ?x { ns:m.1 ns:a.b.c ?x . ?x ns:d.e.f "?x { ns:m.9"@en . ?x ns:g.h.i 5 . }', "", ["m.1: a.b.c"]),
-        # a property path, a typed literal: no single edges
+        # property paths and typed literals are not single edges
         ("SELECT ?x { ns:m.1 ns:a.b.c/ns:d.e.f ?x }", "", []),
         ("SELECT ?x { ns:m.1 ?r ?x }", "", []),
         ("ASK { ns:m.1 ns:a.b.c ?x }", "", []),
@@ -277,7 +277,7 @@ def test_simulated_pool(ontology):
     assert pool_of(builder, example) == {
         steps("people.person.date_of_birth"),
         steps("people.person.place_of_birth"),
-        # mediators are passed, and no end; the way back is in it, and so is what the inverse folds away
+        # mediators are passed through; the way back and folded inverse relations are included
         steps("people.person.education education.education.institution"),
         steps("people.person.education education.education.degree"),
         steps("people.person.education education.education.student"),
@@ -378,7 +378,7 @@ def test_inverse_is_replaced_by_the_relation_of_the_graph(graph):
     assert gold_of(builder, example) == steps("people.person.place_of_birth")
 
 
-# ---- questions without mentions, and without those that are measured ----
+# ---- masked mentions and excluded test questions ----
 
 BORN = PREFIX + "SELECT ?x { ns:m.1 ns:people.person.place_of_birth ?x }"
 
@@ -414,10 +414,10 @@ def test_question_is_read_with_the_first_matching_schema():
         ({"question": "ada's birthplace", "sparql": BORN}, False),
         ({"question": "her birthplace", "sparql": BORN.replace("m.1", "m.2")}, True),
         ({"question": "her birthplace", "sparql": BORN.replace("place_of_birth", "nationality")}, True),
-        # the inverse relation says the same
+        # the inverse relation is equivalent
         ({"question": "ada's birthplace", "sparql": PREFIX + "SELECT ?x { ?x ns:location.location.people_born_here ns:m.1 }"},
          False),
-        # and part of a longer path does not
+        # part of a longer path is not
         ({"question": "x", "sparql": BORN.replace("?x }", "?y . ?y ns:location.location.contains ?x }")}, True),
         ({"question": "x", "id": "WebQTest-7_0123abc"}, False),
         ({"question": "x", "id": "WebQTest-77"}, True),

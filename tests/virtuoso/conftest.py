@@ -1,4 +1,4 @@
-"""Servers of a test's own, small disks that can be filled, and files to load."""
+"""Servers for single tests, small disks and files to load."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from tests.virtuoso_server import copied, running_server
 
 @pytest.fixture
 def stopped_server(prepared_folder, tmp_path) -> Server:
-    """A stopped server of the test's own."""
+    """A stopped server for one test."""
     return Server.at(copied(prepared_folder, tmp_path / "own"))
 
 
 @pytest.fixture
 def own_server(prepared_folder, tmp_path) -> Iterator[Server]:
-    """A running server of the test's own, which may be stopped or killed."""
+    """A running server for one test, which may be stopped or killed."""
     with running_server(copied(prepared_folder, tmp_path / "own")) as server:
         yield server
 
 
 @pytest.fixture
 def small_disk(tmp_path) -> Iterator[Callable[[int], Path]]:
-    """`small_disk(megabytes)`: mount an empty disk and return its folder; skips the test without the permission."""
+    """`small_disk(megabytes)`: mount an empty disk and return its folder; skips the test without root."""
     with ExitStack() as stack:
 
         def mount(megabytes: int, name: str = "disk") -> Path:
@@ -47,7 +47,7 @@ def small_disk(tmp_path) -> Iterator[Callable[[int], Path]]:
 
 
 def write_triples(file: Path, start: int, count: int) -> Path:
-    """Write an N-Triples file of so many different triples, whose texts hardly compress."""
+    """Write an N-Triples file of this many distinct triples with random literals."""
     chance = random.Random(start)
     with open(file, "w", encoding="utf-8") as lines:
         lines.writelines(

@@ -1,4 +1,4 @@
-"""`kgqa virtuoso ...` and the targets of the Makefile, as people use them."""
+"""`kgqa virtuoso ...`, the installation script and the targets of the Makefile."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def folder(prepared_folder, tmp_path):
 
 
 @pytest.mark.slow
-def test_from_start_to_stop(kgqa, folder):
+def test_commands_from_start_to_stop(kgqa, folder):
     def run(*arguments, **environment):
         return kgqa("virtuoso", *arguments, KGQA_VIRTUOSO_FOLDER=str(folder), **environment)
 
@@ -108,7 +108,7 @@ def test_errors_have_exit_code_1_and_a_next_step(kgqa, folder, tmp_path):
 
 
 @pytest.mark.slow
-def test_adopting_asks_for_no_password_where_nobody_can_answer(kgqa, folder, tmp_path):
+def test_adopt_does_not_prompt_without_a_terminal(kgqa, folder, tmp_path):
     database = folder / "virtuoso.db"
     password = (folder / "password").read_text().strip()
     refused = kgqa("virtuoso", "adopt", database, "--folder", tmp_path / "new")
@@ -128,29 +128,29 @@ def test_adopting_asks_for_no_password_where_nobody_can_answer(kgqa, folder, tmp
 
 
 def fake_machine(tmp_path: Path, *programs: str) -> dict[str, str]:
-    """A PATH with only these programs; each writes down how it was called. What the script itself needs is there."""
-    place = tmp_path / "bin"
-    place.mkdir()
+    """Return a PATH with only these programs, which record their calls, and the tools that the script needs."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
     for name in ("sh", "cat", "env"):
-        (place / name).symlink_to(f"/bin/{name}" if Path(f"/bin/{name}").exists() else f"/usr/bin/{name}")
+        (folder / name).symlink_to(f"/bin/{name}" if Path(f"/bin/{name}").exists() else f"/usr/bin/{name}")
     for program in programs:
         name, _, body = program.partition("=")
-        (place / name).write_text(f'#!/bin/sh\necho "{name} $*" >> "{tmp_path}/calls"\n{body or "exit 0"}\n')
-        (place / name).chmod(0o755)
-    return {"PATH": str(place)}
+        (folder / name).write_text(f'#!/bin/sh\necho "{name} $*" >> "{tmp_path}/calls"\n{body or "exit 0"}\n')
+        (folder / name).chmod(0o755)
+    return {"PATH": str(folder)}
 
 
 def install(environment: dict[str, str]) -> subprocess.CompletedProcess:
     return subprocess.run(["/bin/sh", str(INSTALL)], env=environment, capture_output=True, text=True, timeout=60)
 
 
-def test_installed_already(tmp_path):
+def test_already_installed(tmp_path):
     done = install(fake_machine(tmp_path, "virtuoso-t", "isql-vt", "apt-get"))
     assert done.returncode == 0 and done.stdout.startswith("Virtuoso is installed: ")
     assert not (tmp_path / "calls").exists()
 
 
-def test_elsewhere_it_says_what_to_do(tmp_path):
+def test_install_without_apt_gives_instructions(tmp_path):
     done = install(fake_machine(tmp_path))
     assert done.returncode == 1
     for hint in ("openlink/virtuoso-opensource-7", "VIRTUOSO_T=", "ISQL="):
@@ -163,23 +163,25 @@ def test_named_programs_count_as_installed(tmp_path):
     assert install({**machine, **named}).returncode == 0
 
 
-def test_without_root_and_sudo(tmp_path):
+def test_install_without_root_and_sudo(tmp_path):
     done = install(fake_machine(tmp_path, "apt-get", "id=echo 1000"))
     assert done.returncode == 1 and "Run as root: apt-get install" in done.stderr
 
 
 @pytest.mark.parametrize("user", ["0", "1000"])
-def test_lists_of_packages_are_fetched_where_they_are_missing(tmp_path, user):
-    """The first attempt fails, as in a fresh container; the second, after an update, works."""
-    once = f'case $* in install*) [ -e "{tmp_path}/updated" ];; *update*) : > "{tmp_path}/updated";; esac'
-    machine = fake_machine(tmp_path, f"apt-get={once}", "apt-cache", f"id=echo {user}", 'sudo=exec "$@"')
+def test_missing_package_lists_are_fetched(tmp_path, user):
+    """The first attempt fails, as in a new container, and the second works after an update."""
+    first_attempt_fails = (
+        f'case $* in install*) [ -e "{tmp_path}/updated" ];; *update*) : > "{tmp_path}/updated";; esac'
+    )
+    machine = fake_machine(tmp_path, f"apt-get={first_attempt_fails}", "apt-cache", f"id=echo {user}", 'sudo=exec "$@"')
     assert "not found" not in install(machine).stderr
     calls = [line for line in (tmp_path / "calls").read_text().splitlines() if line.startswith("apt-get")]
     options = "install -y --no-install-recommends virtuoso-opensource-7-bin"
     assert [line.removeprefix("apt-get ") for line in calls] == [options, "update", options]
 
 
-def test_the_makefile_passes_what_it_is_given_as_it_is(tmp_path):
+def test_makefile_passes_arguments_unchanged(tmp_path):
     kgqa_stub = tmp_path / "bin" / "kgqa"
     kgqa_stub.parent.mkdir()
     kgqa_stub.write_text(f'#!/bin/sh\nprintf "<%s>" "$@" >> "{tmp_path}/calls"; echo >> "{tmp_path}/calls"\n')
@@ -190,7 +192,7 @@ def test_the_makefile_passes_what_it_is_given_as_it_is(tmp_path):
     def make(**variables: str) -> subprocess.CompletedProcess:
         command = ["make", "--no-print-directory", "-o", ".venv/.installed", f"BIN={tmp_path}/bin", "freebase"]
         command += [f"{name}={value}" for name, value in variables.items()]
-        # variables of the environment with these names belong to others
+        # variables of the environment with these names are ignored
         environment = {**os.environ, "DB": "/nowhere", "DUMP": "/nowhere"}
         return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
 

@@ -78,7 +78,7 @@ class ConsoleObserver(RunObserver):
         elif count := sum(result.lost.values()):
             classes = ", ".join(f"{name} {number:,}" for name, number in Counter(result.lost).most_common() if number)
             questions = "1 question was" if count == 1 else f"{count:,} questions were"
-            text = f"kgqa: {result.label}{questions} lost to servers ({classes}). Ask them again: {resume}"
+            text = f"kgqa: {result.label}{questions} lost to servers ({classes}). Ask these questions again: {resume}"
             say(text, also_quiet=True)
 
 
@@ -134,7 +134,7 @@ def estimate_text(estimate: Estimate) -> str:
     """Format an estimate for people."""
     cost = "" if estimate.cost is None else f" and {estimate.cost:.2f} USD"
     return (
-        f"Judging by the first {estimate.asked} questions, the other {estimate.remaining:,} will take about "
+        f"Estimate from the first {estimate.asked} questions: the other {estimate.remaining:,} will take about "
         f"{_duration(estimate.seconds)}{cost}."
     )
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from kgqa.evaluation.datasets.questions import GoldQuestion
     from kgqa.model import Answer
 
-MOST_GOLD = 10
+MAX_GOLD = 10
 METRICS = ("hit@1", "f1", "em")
 
 
@@ -51,7 +51,7 @@ def gold_text(answer: Answer, question: GoldQuestion) -> str:
             clean(f"{each['name']} ({each['id']})" if each["id"] and each["name"] else each["name"] or each["id"])
             for each in reading
         ]
-        more = f" and {len(names) - MOST_GOLD:,} more" if len(names) > MOST_GOLD else ""
-        lines.append(f"  gold   {', '.join(names[:MOST_GOLD]) or 'no answer'}{more}")
+        more = f" and {len(names) - MAX_GOLD:,} more" if len(names) > MAX_GOLD else ""
+        lines.append(f"  gold   {', '.join(names[:MAX_GOLD]) or 'no answer'}{more}")
     scores = ", ".join(f"{name} {100 * found['scores'][name]:.0f}" for name in METRICS if name in found["scores"])
     return "\n".join([*lines, f"  score  {scores or 'none (no gold answer)'}"])

@@ -1,4 +1,4 @@
-"""Printing the scores of runs."""
+"""Prints the scores of runs."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def command(
     """Ask the questions of a data set with one or several methods.
 
     \b
-    --method accepts a list such as top-1,top-2,tog. Each method then gets its own subfolder of FOLDER.
+    --method accepts a list such as top-1,top-2,tog; each method gets a subfolder of FOLDER.
     Exit codes: 0 all questions asked, 1 error, 3 stopped early (budget, outage), 130 Ctrl-C.
     """
     methods = [name.strip() for name in (options.pop("ask__method", None) or "").split(",") if name.strip()]

@@ -16,7 +16,11 @@ JUDGES = ("correct", "answer", "evidence", "generation")
 @click.command("score")
 @click.argument("file", metavar="PREDICTIONS", type=click.Path(path_type=Path))
 @click.option(
-    "--format", "format_", type=click.Choice(FORMATS), required=True, help="system that wrote the predictions"
+    "--format",
+    "format_",
+    type=click.Choice(FORMATS),
+    required=True,
+    help="format of PREDICTIONS, named after the system that wrote the file",
 )
 @click.option(
     "--dataset",
@@ -30,13 +34,13 @@ JUDGES = ("correct", "answer", "evidence", "generation")
     "judges",
     multiple=True,
     type=click.Choice(JUDGES),
-    help="let a language model rate the answers; may be repeated; `evidence` needs a data set with supporting passages",
+    help="how a language model judges the answers; may be repeated; evidence: needs a data set with passages",
 )
 @click.option(
     "--against",
     type=click.Path(path_type=Path),
     metavar="PREDICTIONS",
-    help="second file of the same format; a language model compares its answers with the first file's, in both orders",
+    help="second file of predictions in the same format; a language model compares the two files answer by answer",
 )
 @setting_option("llm.model", "--llm", metavar="MODEL")
 @setting_option("llm.concurrency", "--concurrency")
@@ -113,7 +117,7 @@ def command(
         there = match(read_published(against, format_), questions)[0] if against else None
         if "evidence" in judges and not any(each.evidence for each, _ in here):
             raise click.UsageError(
-                "--judge evidence needs supporting passages. Give a data set that has them: --dataset hotpotqa:FILE"
+                "--judge evidence needs a data set with supporting passages, for example --dataset hotpotqa:FILE"
             )
         options |= {"budget__calls": max_calls, "budget__cost": max_cost}
         judged, compared = _judged(here, there, judges, options)

@@ -41,9 +41,7 @@ from kgqa.evaluation.runs.plan import DEFAULT_CONCURRENCY
 )
 @click.option("--sample", type=click.IntRange(1), help="number of questions per data set [number in the thesis]")
 @click.option("--seed", type=int, default=0, show_default=True, help="seed for drawing the sample")
-@click.option(
-    "--ours", is_flag=True, help="use the improved methods of kgqa; without it, the methods are exactly as published"
-)
+@click.option("--ours", is_flag=True, help="run the methods with kgqa's improvements [exactly as published]")
 @click.option(
     "--concurrency",
     type=click.IntRange(1, 512),

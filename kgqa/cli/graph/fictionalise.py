@@ -12,7 +12,7 @@ from kgqa.cli.options import JSON, say, setting_option, verbosity, verbosity_opt
 
 
 @click.command("fictionalise")
-@click.argument("places", nargs=-1, metavar="[GRAPH | RDF FILES]")
+@click.argument("inputs", nargs=-1, metavar="[GRAPH | RDF FILES]")
 @click.option(
     "--questions",
     "source",
@@ -29,7 +29,7 @@ from kgqa.cli.options import JSON, say, setting_option, verbosity, verbosity_opt
 @JSON
 @verbosity_options
 def fictionalise(
-    places: tuple[str, ...],
+    inputs: tuple[str, ...],
     source: str | None,
     out: Path,
     seed: int,
@@ -55,20 +55,20 @@ def fictionalise(
     """
     from kgqa.evaluation.fictional.fictionalise import make_fiction
 
-    if invented and (places or source):
+    if invented and (inputs or source):
         raise click.UsageError(
             "--invented has its own graph and questions. Leave out GRAPH, RDF files and --questions."
         )
-    files = [place for place in places if Path(place).is_file()]
-    if len(places) > 1 and not files:
+    files = [each for each in inputs if Path(each).is_file()]
+    if len(inputs) > 1 and not files:
         raise click.UsageError("Only one graph can be rewired. Give one GRAPH, or RDF files.")
-    if files and len(files) < len(places):
+    if files and len(files) < len(inputs):
         raise click.UsageError("A graph and RDF files cannot be combined. Give one GRAPH, or RDF files.")
     bar = _StageBar()
     try:
         found = make_fiction(
             out,
-            places[0] if places and not files else None,
+            inputs[0] if inputs and not files else None,
             rdf_files=files,
             invented=invented,
             questions=source,
@@ -97,7 +97,7 @@ def _print(found: Any, out: Path, as_json: bool) -> None:
     share = 100 * found.rewired / max(1, found.facts)
     print(
         f"{clean(str(out))}: {found.triples:,} triples. {found.rewired:,} of {found.facts:,} facts that may "
-        f"change have changed ({share:.0f}%); schema, types, names and some edges of mediators stay."
+        f"change were changed ({share:.0f}%); schema, types, names and some edges of mediators are kept."
     )
     for shape, counts in found.shapes.items():
         if counts["asked"]:

@@ -21,7 +21,7 @@ from kgqa.evaluation.runs.records import Record
 COSTS = ("calls", "prompt_tokens", "completion_tokens", "tokens", "cost", "queries", "seconds")
 GROUP_METRICS = ("hit@1", "f1", "em", "tog_em")
 QUERY_CLASSES = ("exact", "restricted", "superset", "none")
-MOST_GROUPS = 50
+MAX_GROUPS = 50
 
 
 def summary_of(records: Iterable[Record], *, interval: Interval = "bootstrap") -> dict[str, Any]:
@@ -144,7 +144,7 @@ class _Table:
             return {}
         names = np.array(of)
         found = {}
-        for group, count in sorted(counts.most_common(MOST_GROUPS)):
+        for group, count in sorted(counts.most_common(MAX_GROUPS)):
             here = names == group
             scores = {name: _mean(columns[name][here], interval) for name in GROUP_METRICS}
             found[group or "not known"] = {"n": count, **scores}

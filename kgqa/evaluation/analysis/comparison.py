@@ -56,7 +56,9 @@ def mcnemar(first: Mapping[str, float], second: Mapping[str, float]) -> McNemar:
     """
     shared = first.keys() & second.keys()
     if wrong := {value for run in (first, second) for value in (run[ident] for ident in shared)} - {0.0, 1.0}:
-        raise ValueError(f"McNemar's test takes 0 and 1, not {min(wrong)}; use the paired bootstrap")
+        raise ValueError(
+            f"McNemar's test needs the values 0 and 1, not {min(wrong)}. Use `difference` for this metric."
+        )
     only_first = sum(first[ident] > second[ident] for ident in shared)
     only_second = sum(second[ident] > first[ident] for ident in shared)
     return McNemar(len(shared), only_first, only_second, _two_sided(only_first, only_second))

@@ -136,7 +136,7 @@ def exact_paths(
 
 
 def _arriving(search: _Search) -> set[Step] | None:
-    """Return the last steps by which a path can reach a gold answer; None if they are unknown."""
+    """Return the last steps by which a path can reach a gold answer; None if these steps are unknown."""
     entities = [ident for kind, ident in search.gold if kind == "id"]
     if not entities:
         return None

@@ -61,7 +61,7 @@ def json_records(file: Path, *, within: Sequence[str] = ()) -> Iterator[Any]:
     """Yield the values of a JSON array, of JSON lines, or of the array under a key of `within` in a JSON object.
 
     Raises:
-        QuestionFileError: the file cannot be read, is not JSON, has no such array, or is too large.
+        QuestionFileError: the file cannot be read, is not JSON, contains no array of records, or is too large.
     """
     text = _Text(file)
     first = text.peek()

@@ -20,7 +20,7 @@ from kgqa.evaluation.datasets.questions import GoldQuestion
 
 
 def sample(questions: Sequence[GoldQuestion], n: int, seed: int = 0) -> list[GoldQuestion]:
-    """Draw `n` questions, or all if there are fewer, in their original order.
+    """Draw `n` questions, in the order of the file; all questions if there are fewer than `n`.
 
     Raises:
         SettingsError: `n` is less than 1.

@@ -16,7 +16,7 @@ from kgqa.model import Entity, Join, Value
 from kgqa.training.gold_paths import gold_paths
 
 SECONDS = 30.0
-MOST_ANSWERS = 100_000
+MAX_ANSWERS = 100_000
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,9 @@ def run_query(sparql: str, graph: KnowledgeGraph) -> tuple[Value, ...]:
     """Return the distinct values in the first column of a query's result, sorted.
 
     Raises:
-        StoreError: the query fails, or its result has more than `MOST_ANSWERS` rows.
+        StoreError: the query fails, or its result has more than `MAX_ANSWERS` rows.
     """
-    rows = graph.store.select(sparql, timeout=SECONDS, max_rows=MOST_ANSWERS)
+    rows = graph.store.select(sparql, timeout=SECONDS, max_rows=MAX_ANSWERS)
     values = dict.fromkeys(row[0] for row in rows if row and row[0] is not None)
     return tuple(sorted(values, key=render_term))
 

@@ -18,7 +18,7 @@ ROUNDS = 3
 TRIES = 40
 TRIES_FOR_EACH = 6
 """Number of additional tries for each answer that is still true."""
-MOST_TRIES = 400
+MAX_TRIES = 400
 PARTNERS = 3
 LEAST = 1e-9
 
@@ -84,7 +84,7 @@ class Repairer:
 
     def _repair(self, number: int) -> None:
         watched = self._asked[number]
-        tries = min(MOST_TRIES, TRIES + TRIES_FOR_EACH * len(watched.found & watched.true))
+        tries = min(MAX_TRIES, TRIES + TRIES_FOR_EACH * len(watched.found & watched.true))
         for proposal in self._proposals(watched, tries):
             if proposal:
                 self._attempt(proposal)

@@ -308,7 +308,7 @@ class _Builder:
         group.bundles.append(tuple(bundle))
 
     def _stays(self, relation: int, hole: int, mediator: int) -> bool:
-        """Whether this edge of a mediator is fixed; all but one are."""
+        """Whether this edge of a mediator is fixed; each mediator has only one edge that is not fixed."""
         port = min(relation, self.pairs.get(relation, relation))
         if self.facts.terms[hole][0] == '"' or self._ports.get(mediator) != port or mediator in self._moving:
             return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kgqa.evaluation.judges.responses import MOST_SHOWN, NO_RESPONSE, JudgedResponse
+from kgqa.evaluation.judges.responses import MAX_SHOWN, NO_RESPONSE, JudgedResponse
 from kgqa.llm.client import Prompt
 from kgqa.llm.model_chooser import ask_and_read
 from kgqa.llm.models import QuestionModels
@@ -24,24 +24,24 @@ def judge_correct(
     Raises:
         BudgetExhausted, ModelUnavailable: see `QuestionModels.complete`.
     """
-    places = [place for place, each in enumerate(responses) if each.gold]
+    indices = [index for index, each in enumerate(responses) if each.gold]
     asked = [
         Prompt(
             prompts.render(
                 "judge/correct",
-                question=responses[place].question,
-                answers=list(responses[place].gold[:MOST_SHOWN]),
-                response=responses[place].response.strip() or NO_RESPONSE,
+                question=responses[index].question,
+                answers=list(responses[index].gold[:MAX_SHOWN]),
+                response=responses[index].response.strip() or NO_RESPONSE,
             ),
             "judge",
             choices=("YES", "NO"),
         )
-        for place in places
+        for index in indices
     ]
     verdicts = ask_and_read(models, prompts, asked, [_read_yes] * len(asked), reask=reask) if asked else []
     found: list[bool | None] = [None] * len(responses)
-    for place, value in zip(places, verdicts):
-        found[place] = value
+    for index, value in zip(indices, verdicts):
+        found[index] = value
     return found
 
 

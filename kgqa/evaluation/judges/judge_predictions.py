@@ -19,7 +19,7 @@ from kgqa.llm.prompts import Prompts
 from kgqa.trace import BudgetExhausted
 
 BATCH = 8
-"""Number of responses judged at once. If the budget is spent within a batch, all verdicts of the batch are lost."""
+"""Number of responses judged at once. If the budget is spent during a batch, the verdicts of this batch are lost."""
 T = TypeVar("T")
 V = TypeVar("V")
 

@@ -88,9 +88,9 @@ def judge_pairs(
     for dimension in dimensions if pairs else ():
         asked = [_prompt(prompts, pair, dimension, swapped) for swapped in (False, True) for pair in pairs]
         replies = ask_and_read(models, prompts, asked, [_read] * len(asked), reask=reask)
-        for place in range(len(pairs)):
-            swapped = _OTHER.get(replies[place + len(pairs)] or "")
-            found[place][dimension] = PairVerdict(replies[place], swapped)  # type: ignore[arg-type]
+        for index in range(len(pairs)):
+            swapped = _OTHER.get(replies[index + len(pairs)] or "")
+            found[index][dimension] = PairVerdict(replies[index], swapped)  # type: ignore[arg-type]
     return found  # type: ignore[return-value]
 
 
@@ -115,25 +115,25 @@ def win_rate(verdicts: Sequence[Mapping[str, PairVerdict]], dimension: str) -> W
 
 
 def elo_ratings(
-    rates: Mapping[str, float | None], *, reference: str, at: float = REFERENCE_RATING
+    rates: Mapping[str, float | None], *, reference: str, reference_rating: float = REFERENCE_RATING
 ) -> dict[str, float | None]:
-    """Compute Elo ratings from win rates against a reference system: at - 400 log10(1 / rate - 1).
+    """Compute Elo ratings from win rates against a reference system.
 
-    See ToG-3, appendix F.3.
+    The rating is `reference_rating` - 400 log10(1 / win rate - 1); see ToG-3, appendix F.3.
 
     Args:
         rates: win rate of each system against the reference, from 0 to 1; None if the system was not judged.
         reference: name of the reference system.
-        at: rating of the reference system.
+        reference_rating: rating of the reference system.
 
     Returns:
         The rating of each system, the reference first. The rating is None if the win rate is 0, 1 or None.
     """
-    found: dict[str, float | None] = {reference: at}
+    found: dict[str, float | None] = {reference: reference_rating}
     for name, rate in rates.items():
         if rate is not None and not 0 <= rate <= 1:
             raise ValueError(f"A win rate must be from 0 to 1, not {rate}.")
-        found[name] = at - 400 * math.log10(1 / rate - 1) if rate and rate < 1 else None
+        found[name] = reference_rating - 400 * math.log10(1 / rate - 1) if rate and rate < 1 else None
     return found
 
 

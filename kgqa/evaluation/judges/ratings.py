@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from typing import Literal as OneOf
 
-from kgqa.evaluation.judges.responses import MOST_SHOWN, NO_RESPONSE, JudgedResponse
+from kgqa.evaluation.judges.responses import MAX_SHOWN, NO_RESPONSE, JudgedResponse
 from kgqa.evaluation.metrics.measures import Mean, mean
 from kgqa.llm.client import Prompt
 from kgqa.llm.model_chooser import ask_and_read
@@ -72,30 +72,30 @@ def rate_responses(
         BudgetExhausted, ModelUnavailable: see `QuestionModels.complete`.
     """
     shown = "evidence" if kind == "evidence" else "answers"
-    places = [place for place, each in enumerate(responses) if (each.evidence if kind == "evidence" else each.gold)]
+    indices = [index for index, each in enumerate(responses) if (each.evidence if kind == "evidence" else each.gold)]
     found: list[dict[str, int | None]] = [{} for _ in responses]
     for dimension in DIMENSIONS[kind]:
         asked = [
             Prompt(
                 prompts.render(
                     f"judge/{kind}",
-                    question=responses[place].question,
-                    response=responses[place].response.strip() or NO_RESPONSE,
+                    question=responses[index].question,
+                    response=responses[index].response.strip() or NO_RESPONSE,
                     dimension=dimension,
                     **{
                         shown: list(
-                            (responses[place].evidence if kind == "evidence" else responses[place].gold)[:MOST_SHOWN]
+                            (responses[index].evidence if kind == "evidence" else responses[index].gold)[:MAX_SHOWN]
                         )
                     },
                 ),
                 "judge",
                 choices=_RATINGS,
             )
-            for place in places
+            for index in indices
         ]
         replies = ask_and_read(models, prompts, asked, [read_rating] * len(asked), reask=reask) if asked else []
-        for place, value in zip(places, replies):
-            found[place][dimension] = value
+        for index, value in zip(indices, replies):
+            found[index][dimension] = value
     return found  # type: ignore[return-value]
 
 

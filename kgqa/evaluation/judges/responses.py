@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kgqa.evaluation.metrics.scores import answer_texts, gold_texts
 from kgqa.evaluation.runs.records import Record
 
-MOST_SHOWN = 50
+MAX_SHOWN = 50
 """Maximum number of gold answers, or of pieces of evidence, in a prompt."""
 NO_RESPONSE = "(nothing)"
 """Text that stands for an empty response in a prompt."""

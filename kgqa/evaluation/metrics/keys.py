@@ -205,7 +205,8 @@ def _kept(match: re.Match[str]) -> str:
 def _is_accent(char: str) -> bool:
     """Whether a combining mark may be left out of a name.
 
-    By combining class these are accents, Hebrew and Arabic points, and variants, but not vowel signs and voicing marks.
+    By their combining class, accents, Hebrew and Arabic points, and variants are optional; vowel signs and voicing
+    marks are not.
     """
     place = unicodedata.combining(char)
     return place == 1 or 10 <= place <= 36 or place >= 200 or "\ufe00" <= char <= "\ufe0f"

@@ -79,7 +79,7 @@ def score(answers: AbstractSet[Any], gold: AbstractSet[Any]) -> Score:
 def score_answer(answer: Answer, gold: Collection[GoldAnswer]) -> Score:
     """Score an Answer against gold answers by id, value or name (see `keys`).
 
-    Answers from a language model's memory have no ids. They are compared by name, which accepts more answers.
+    Answers from a language model's memory have no ids. Such answers are compared by name, which accepts more answers.
     """
     wanted: frozenset[Key] = gold_keys(gold_seen(gold, answer.grounding))
     return score(answer_keys(answer.answers, wanted), wanted)

@@ -42,9 +42,9 @@ def score_record(
     Args:
         answer: an answer object (docs/answer-json.md).
         readings: the gold answers of each reading; gold answers without id and name are ignored.
-        aliases: accept aliases of gold answers that are compared by name; `tog_em` always accepts them, like the
-            original.
-        ordered: True if the answers are ranked, the best first; False if they have no order.
+        aliases: accept aliases of gold answers that are compared by name; `tog_em` always accepts
+            aliases, like the original.
+        ordered: True if the answers are ranked, the best first; False if the answers have no order.
 
     Returns:
         Scores by metric; empty if there are no gold answers.

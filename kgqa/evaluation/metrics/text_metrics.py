@@ -13,7 +13,7 @@ from kgqa.words import normalise
 
 SHORTEST = 3
 """Minimum number of characters for a prediction that is part of a gold answer; shorter predictions are suspect."""
-MOST_TOKENS = 20_000
+MAX_TOKENS = 20_000
 _ARTICLES = frozenset(("a", "an", "the"))
 # scripts without spaces between words: each character is a token
 _UNSPACED = re.compile("([\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])")
@@ -22,9 +22,9 @@ _UNSPACED = re.compile("([\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\u
 def tokens(text: str) -> list[str]:
     """Normalise a text and split it into words; Chinese and Japanese are split into characters.
 
-    Returns at most `MOST_TOKENS` tokens.
+    Returns at most `MAX_TOKENS` tokens.
     """
-    return _UNSPACED.sub(r" \1 ", normalise(text)).split()[:MOST_TOKENS]
+    return _UNSPACED.sub(r" \1 ", normalise(text)).split()[:MAX_TOKENS]
 
 
 def tog_clean(text: str) -> str:

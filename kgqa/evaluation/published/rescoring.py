@@ -76,7 +76,8 @@ COUNTERPARTS = {"EM": "hit@any", "Hit": "hit@any", "Hit@1": "hit@1", "Accuracy":
 class Reason:
     """A reason why two metrics differ.
 
-    `questions`: number of questions with this reason; `points`: the part of the difference due to them, in points.
+    `questions`: number of questions with this reason; `points`: part of the difference that these
+    questions cause, in hundredths.
     """
 
     theirs: str

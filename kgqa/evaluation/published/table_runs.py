@@ -48,7 +48,7 @@ def fill_table(
 ) -> FilledTable:
     """Run every row of a table on every column, and resume existing runs.
 
-    Cells whose model or data set is not available are left empty, with a note to the observer.
+    Cells whose model or data set is not available are left empty, and the observer gets a note.
 
     Raises:
         QuestionFileError: a data set given in `options` cannot be read.
@@ -91,7 +91,9 @@ def fill_table(
     for model in dict.fromkeys(row.model for row in table.rows):
         if model not in models or not models[model].llm:
             title = models[model].title if model in models else model
-            observer.note(f"{title} is not run: its address is unknown. Add it to the file given with --models.")
+            observer.note(
+                f"{title} is not run: the file given with --models has no address (llm) for this language model."
+            )
     return FilledTable(cells, interrupted, failed)
 
 

@@ -1,7 +1,7 @@
 """The tables of the thesis (Xiang & Wu 2026, tables 5.2 to 5.5): the runs that fill them, and the printed figures.
 
-The thesis does not define its EM. Therefore a cell shows our figure by three definitions: ToG's (`tog_em`), Hit@1 and
-set EM.
+The thesis does not define its exact match (EM). Therefore a cell shows our figure by three definitions: ToG's
+(`tog_em`), Hit@1 and set EM.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ThesisTable:
 
 @dataclass(frozen=True)
 class ModelPlace:
-    """A language model of the thesis; `llm`: its name or address as for --llm, empty if it is not available."""
+    """A language model of the thesis; `llm`: name or address as for --llm, empty if not available."""
 
     title: str
     llm: str = ""

@@ -1,1 +1,1 @@
-"""Batches of questions on disk: asked, resumed, merged."""
+"""Runs: asking the questions of a data set, with every answer saved in a folder; resuming and merging of runs."""

@@ -1,4 +1,4 @@
-"""Asking questions one after the other, with a score for each answer and where a right answer was lost."""
+"""Asks questions one after the other, scores the answers, and finds the step at which right answers were lost."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ def ask_all(
     """Ask every question and yield its score with its answer.
 
     Args:
-        topics: `gold` gives the topic entities of the file, if it has any; `linked` finds them in the question.
-        losses: also find out where a right answer was lost, which walks all paths up to the depth.
+        topics: `gold` uses the topic entities of the data set, if there are any; `linked` finds topic entities in the
+            text of the question.
+        losses: also find the step at which a right answer was lost. This walks all paths up to the depth.
     """
     for question in questions:
         started = time.perf_counter()
@@ -51,7 +52,7 @@ def ask_all(
 
 
 def loss_of(answer: Answer, question: GoldQuestion, resources: Resources, *, right: bool) -> Loss:
-    """Find out where the gold answers of a question were lost, up to the depth of the settings."""
+    """Find the step at which the gold answers of a question were lost, up to the depth in the settings."""
     graph, settings = resources.graph, resources.settings
     if right:
         return "right"
@@ -62,15 +63,18 @@ def loss_of(answer: Answer, question: GoldQuestion, resources: Resources, *, rig
             beam = BeamSettings(depth=settings["explore.depth"], mediator_hop=settings["explore.mediator_hop"])
             reach = exact_paths(graph, topics, gold_keys(question.answers), beam)
     except SchemaError:
-        return "failed"  # an id that is not valid in this graph
+        return "failed"  # the id of a topic entity is not valid in this graph
     except StoreError:
-        pass  # the loss stays unknown
+        pass  # the result is "unknown"
     hops = partial(logical_hops, graph)
     return lost_at(answer, reach, graph.schema, right=False, gold_topics=topics, hops=hops)
 
 
 def hops_of(question: GoldQuestion, graph: KnowledgeGraph) -> int | None:
-    """Return the hops given by the file, else those of the longest path of the gold query; a mediator counts none."""
+    """Return the hops given by the data set, else the length of the longest path in the gold query.
+
+    A mediator and the edges on both sides count as one hop.
+    """
     if question.hops is not None:
         return question.hops
     return max((logical_hops(graph, path) for path in gold_paths(question.row, graph.schema)), default=None)

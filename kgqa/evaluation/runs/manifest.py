@@ -1,4 +1,4 @@
-"""The manifest of a run, run.json: everything that decides the answers, and no secrets."""
+"""The manifest of a run (run.json): everything that determines the answers, without secrets."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ from kgqa.version import __version__
 
 PACKAGES = ("pyoxigraph", "openai", "vllm", "sentence-transformers", "onnxruntime", "numpy", "jinja2", "urllib3")
 SECRET_SETTINGS = ("llm.extra_body", "llm.stages")
-"""Settings that may contain keys: only their digest is kept."""
+"""Settings that may contain API keys; run.json contains only digests of their values."""
 MACHINE_SETTINGS = (
     *("cache.folder", "cache.limit_gb", "llm.concurrency", "llm.timeout", "llm.retries", "endpoint.user"),
     *("endpoint.concurrency", "endpoint.rate", "endpoint.contact", "endpoint.connect_timeout", "endpoint.patience"),
     *("endpoint.cache", "endpoint.cache_days", "endpoint.cache_gb", "graph.load_memory"),
 )
-"""Settings that decide no answer, only where and how fast it is found."""
+"""Settings that depend on the machine and do not change the answers."""
 PATH_SETTINGS = (
     *("graph.path", "graph.schema", "rank.ranker", "rank.model", "llm.model", "llm.replay", "llm.prompts"),
     "llm.prices",
 )
-"""Settings that are paths, or may be."""
+"""Settings whose values may be paths."""
 
 
 def new_manifest(plan: RunPlan, selection: Selection, resources: Resources) -> dict[str, Any]:
-    """Build the object of run.json for a new run. On a server this counts the triples."""
+    """Build the object of run.json for a new run; for a graph on a server, the triples are counted."""
     settings = resources.settings
     graph = graph_id(resources.graph)
     prompts = resources.prompts
@@ -78,7 +78,7 @@ def new_manifest(plan: RunPlan, selection: Selection, resources: Resources) -> d
 
 
 def questions_digest(questions: Sequence[GoldQuestion]) -> str:
-    """Digest ids, texts, topics and gold answers of a list of questions."""
+    """Compute a digest of the ids, texts, topics and gold answers of questions."""
     whole = hashlib.sha256()
     for question in questions:
         gold = [[[a.id, a.name, a.datatype] for a in reading] for reading in question.parses or (question.answers,)]
@@ -87,10 +87,10 @@ def questions_digest(questions: Sequence[GoldQuestion]) -> str:
 
 
 def plan_of(run: Run) -> RunPlan:
-    """Read the plan of a run.
+    """Read the plan of a run from its run.json.
 
     Raises:
-        RunError: run.json lacks a part of it.
+        RunError: a key of the plan is missing.
     """
     data = run.manifest
     try:
@@ -105,25 +105,25 @@ def plan_of(run: Run) -> RunPlan:
             budget=data["most_cost"],
         )
     except (KeyError, TypeError) as error:
-        raise RunError(f"{run.folder}/run.json lacks {error}. Start anew: kgqa eval run") from None
+        raise RunError(f"{run.folder}/run.json has no key {error}. Start a new run: kgqa eval run") from None
 
 
 def settings_of(run: Run, given: Mapping[str, Any]) -> Settings:
-    """Restore the original settings of a run, to resume it.
+    """Restore the settings with which a run was created.
 
-    `SECRET_SETTINGS` and `MACHINE_SETTINGS` come from the user's present settings instead.
+    Only `SECRET_SETTINGS` and `MACHINE_SETTINGS` are taken from the user's current settings.
 
     Args:
-        given: settings by key that override all others.
+        given: settings by key, which take precedence over all others.
 
     Raises:
-        RunError: a secret setting has changed.
+        RunError: a setting of `SECRET_SETTINGS` has changed.
         SettingsError: see `resolve`.
     """
     data = run.manifest
     named = data.get("settings")
     if not isinstance(named, dict):
-        raise RunError(f"{run.folder}/run.json has no settings. Start anew: kgqa eval run")
+        raise RunError(f"{run.folder}/run.json has no settings. Start a new run: kgqa eval run")
     named = {key: _located(run, value) if key in PATH_SETTINGS else value for key, value in named.items()}
     old = {key: named[key] for key in data.get("given", ()) if key in BY_KEY and key in named}
     old = {key: value for key, value in old.items() if key not in SECRET_SETTINGS and value is not None}
@@ -137,15 +137,16 @@ def settings_of(run: Run, given: Mapping[str, Any]) -> Settings:
     for key in SECRET_SETTINGS:
         now = _digest(settings[key]) if settings[key] is not None else None
         if now != secret.get(key):
-            raise RunError(f"{key} has changed since this run was created. Set {BY_KEY[key].variable} to its old value")
+            raise RunError(f"{key} has changed since the run was created. Set {BY_KEY[key].variable} to the old value")
     return settings
 
 
 def _located(run: Run, value: Any, *, kinds: Sequence[str] = ("replay", "vllm")) -> Any:
-    """Make the path in a setting relative to the folder in which the run was created, if that is another one.
+    """Make relative paths in a setting relative to the working folder in which the run was created.
 
     Args:
-        kinds: prefixes of values of the form KIND:PATH.
+        value: the value of the setting.
+        kinds: prefixes that stand before a path, in values of the form KIND:PATH.
     """
     base = run.manifest.get("working_folder")
     if not isinstance(value, str) or not isinstance(base, str) or "://" in value or base == os.getcwd():
@@ -160,14 +161,14 @@ def _located(run: Run, value: Any, *, kinds: Sequence[str] = ("replay", "vllm"))
 
 
 def differences(run: Run, plan: RunPlan, settings: Settings) -> list[str]:
-    """Name the settings and parts of the plan in which a run differs from what is requested now.
+    """List the settings and parts of the plan that differ between an existing run and a request to start a run.
 
-    Settings that were given neither then nor now are ignored; `check_unchanged` compares questions and graph.
+    Settings with default values in both are ignored. `check_unchanged` compares questions and graph.
     """
     data = run.manifest
     found = [] if (data.get("dataset") or {}).get("source") == plan.dataset else ["dataset"]
     found += [name for name in ("topics", "sample", "seed", "shard", "losses") if data.get(name) != getattr(plan, name)]
-    # a graph may have overruled the values of a method or a preset
+    # the settings of a graph take precedence over those of a method or a preset
     unasked = ("default", "graph", settings["ask.method"], settings["ask.preset"])
     now = {key for key, origin in settings.origins.items() if origin not in unasked}
     named = data.get("settings") or {}
@@ -181,7 +182,7 @@ def differences(run: Run, plan: RunPlan, settings: Settings) -> list[str]:
 
 
 def without_address(key: str, value: Any) -> Any:
-    """Drop the address from `llm.model`: the same model may be served elsewhere."""
+    """Return the value of a setting; for `llm.model` without the address, which may change between runs."""
     return str(value).rpartition("#")[2] if key == "llm.model" and value and "#" in str(value) else value
 
 
@@ -190,7 +191,7 @@ def _alike(one: Any, other: Any) -> bool:
 
 
 def check_unchanged(run: Run, questions: Sequence[GoldQuestion], resources: Resources) -> list[str]:
-    """Check that questions and graph are the original ones; return messages about other changes.
+    """Check that questions and graph have not changed since the run was created; return notes about other changes.
 
     Raises:
         RunError: the questions or the graph have changed.
@@ -198,21 +199,23 @@ def check_unchanged(run: Run, questions: Sequence[GoldQuestion], resources: Reso
     data = run.manifest
     if data.get("dataset", {}).get("digest") != questions_digest(questions):
         raise RunError(
-            f"The questions of {data.get('dataset', {}).get('source')} have changed since this run was created. "
-            "Start anew: kgqa eval run"
+            f"The questions of {data.get('dataset', {}).get('source')} have changed since the run was created. "
+            "Start a new run: kgqa eval run"
         )
     before, now = (data.get("graph") or {}).get("fingerprint", ""), graph_id(resources.graph).fingerprint
     if before != now:
         raise RunError(
-            f"The graph has changed since this run was created (fingerprint {before or 'unknown'}, now "
-            f"{now or 'unknown'}). Start anew: kgqa eval run"
+            f"The graph has changed since the run was created (fingerprint {before or 'unknown'}, now "
+            f"{now or 'unknown'}). Start a new run: kgqa eval run"
         )
     notes = []
     prompts = {name: _digest(resources.prompts.get(name).source) for name in resources.prompts.names()}
     if changed := sorted(name for name in prompts if data.get("prompts", {}).get(name) not in (None, prompts[name])):
-        notes.append(f"Prompts have changed since this run was created: {', '.join(changed[:5])}.")
+        notes.append(f"These prompts have changed since the run was created: {', '.join(changed[:5])}.")
     if data.get("versions", {}).get("kgqa") != __version__:
-        notes.append(f"This run was created by kgqa {data.get('versions', {}).get('kgqa')}; this is {__version__}.")
+        notes.append(
+            f"The run was created by kgqa {data.get('versions', {}).get('kgqa')} and is resumed by {__version__}."
+        )
     return notes
 
 
@@ -220,8 +223,8 @@ def resumed_manifest(run: Run, resources: Resources, given: Mapping[str, Any], *
     """Build the object of run.json for a resumed run.
 
     Args:
-        given: settings by key; changes are recorded under `changed`.
-        spent: USD that removed predictions had cost.
+        given: new settings by key; they are recorded under the key `changed`.
+        spent: cost in USD of predictions that were removed.
     """
     found = dict(run.manifest)
     if spent:
@@ -240,15 +243,18 @@ def resumed_manifest(run: Run, resources: Resources, given: Mapping[str, Any], *
 
 
 def record_ownership(manifest: Mapping[str, Any], settings: Settings) -> bool:
-    """Record in the user's cache that this user created a run, so that `resume` trusts its settings.
+    """Record in the user's cache that this user created the run; then `resume` trusts the settings of the run.
 
-    Returns False where the cache cannot be written.
+    Returns:
+        False if the cache cannot be written.
     """
     cache = cache_of(settings)
     path = _ownership_file(cache, manifest)
     if not cache.write_text(path, ""):
         return False
-    with suppress(OSError):  # synced before run.json is written, which could not be trusted otherwise
+    with suppress(
+        OSError
+    ):  # synced before run.json is written: a run without this record cannot be resumed without --trust
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -258,9 +264,9 @@ def record_ownership(manifest: Mapping[str, Any], settings: Settings) -> bool:
 
 
 def is_own_run(manifest: Mapping[str, Any], settings: Settings) -> bool:
-    """Whether this user created a run with these settings.
+    """Whether this user created the run.
 
-    A run.json of somebody else could name a server that would be sent this user's key.
+    Resuming the run of another user could send this user's API key to a server named in that run.json.
     """
     return _ownership_file(cache_of(settings), manifest).is_file()
 

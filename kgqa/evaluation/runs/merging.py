@@ -18,28 +18,30 @@ SHARD_KEYS = (
     "id", "begun", "shard", "concurrency", "most_cost", "dataset", "versions", "graph", "settings", "given", "models",
     "forgotten_cost", "changed", "working_folder",
 )  # fmt: skip
-"""Keys of run.json that may differ between shards; of `graph` and `settings` a part is compared nevertheless."""
+"""Keys of run.json that may differ between shards; parts of `graph` and `settings` are compared separately."""
 BATCH_RECORDS = 500
 
 
 def merge_runs(folders: Sequence[Path], out: Path) -> Run:
-    """Write one run with the predictions of all shards.
+    """Merge all shards of a run into one run.
 
     Raises:
-        RunError: the folders are not all shards of one run, one is not done, or two contain the same question.
+        RunError: a shard is missing, unfinished or of another run, or two shards contain the same question.
     """
     runs = [open_run(folder) for folder in folders]
     first = runs[0]
     for run in runs[1:]:
         if differs := _difference(first.manifest, run.manifest):
-            raise RunError(f"{first.folder} and {run.folder} are not shards of one run: {', '.join(differs)} differ.")
+            raise RunError(
+                f"{first.folder} and {run.folder} are not shards of one run, because {', '.join(differs)} differ."
+            )
     _check_whole(runs)
     seen: dict[str, Path] = {}
     for run in runs:
         for record in run.records():
             if record.id in seen:
                 raise RunError(
-                    f"{seen[record.id]} and {run.folder} both contain question {record.id}. Leave one of them out"
+                    f"{seen[record.id]} and {run.folder} both contain question {record.id}. Leave out one folder"
                 )
             seen[record.id] = run.folder
     dataset = first.manifest["dataset"]
@@ -61,28 +63,30 @@ def merge_runs(folders: Sequence[Path], out: Path) -> Run:
 
 
 def _check_whole(runs: Sequence[Run]) -> None:
-    """Raise RunError where shards are missing or not done."""
+    """Raise RunError if a shard is missing or unfinished."""
     shards = [str(run.manifest.get("shard") or "") for run in runs]
     if len(runs) > 1 and not all(shards):
         alone = runs[shards.index("")].folder
-        raise RunError(f"{alone} is not a shard. Create shards with: kgqa eval run --shard 1/{len(runs)} ...")
+        raise RunError(
+            f"{alone} is not a shard and cannot be merged. Create shards with: kgqa eval run --shard 1/{len(runs)} ..."
+        )
     if all(shards):
         numbers = {parse_shard(shard) for shard in shards}
         counts = {count for _, count in numbers}
         missing = sorted({(place, max(counts)) for place in range(1, max(counts) + 1)} - numbers)
         there = ", ".join(sorted(shards))
         if len(counts) > 1:
-            raise RunError(f"These are shards of several runs: {there}. Merge those of one run")
+            raise RunError(f"The shards belong to several runs: {there}. Give only shards of one run")
         if missing:
             lacking = ", ".join(f"{i}/{n}" for i, n in missing[:10])
-            raise RunError(f"Shards are missing: {lacking}. Given are {there}")
+            raise RunError(f"Shards are missing: {lacking}. Given are {there}; add the folders of the missing shards")
     for run in runs:
         classes = [outage_class(record) for record in run.records()]
         lost = len(list(filter(None, classes)))
         done = len(classes) if tolerable(lost, run.questions) else len(classes) - lost
         if done < run.questions:
             raise RunError(
-                f"{run.folder} has only {done:,} of {run.questions:,} questions. Finish it: "
+                f"{run.folder} is not finished: {done:,} of {run.questions:,} questions are done. Ask the others: "
                 f"kgqa eval resume {run.folder}"
             )
 

@@ -1,4 +1,4 @@
-"""Builds the index of entity names before the first of many questions: no single question may have the time for it."""
+"""Builds the index of entity names before a run, because the time limit of a question may be too short for it."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from kgqa.methods.resources import Resources
 from kgqa.words import clean
 
 NOTE_AFTER_SECONDS = 5.0
-"""Seconds of indexing after which the user is told."""
+"""Seconds after which a note about the indexing is shown."""
 SERVER_SECONDS = 120.0
-"""Time limit of each query for names on a server: waiting longer before every run would not pay."""
+"""Time limit in seconds for each query for names on a server."""
 
 
 def open_name_index(resources: Resources, *, required: bool, note: Callable[[str], None]) -> None:
-    """Open the index of names, charged to no question.
+    """Open the index of names before the first question; no question's budget is used.
 
     Args:
-        required: whether the questions cannot be answered without it; otherwise errors are only noted.
-        note: receives messages for people, also from another thread.
+        required: True if the questions need the index; otherwise errors are only noted.
+        note: called with messages for people, also from other threads.
 
     Raises:
-        StoreError: the names are required and cannot be counted or read.
+        StoreError: the index is required, and the names cannot be counted or read.
     """
     if not method(resources.settings["ask.method"]).topics:
         return

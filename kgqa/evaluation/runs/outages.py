@@ -1,4 +1,4 @@
-"""Detection of server outages among failed questions, by class of failure and by probing the servers."""
+"""Detects server outages by the failures of questions and by probing the servers."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from typing import Any
 from kgqa.evaluation.runs.records import Record
 
 OLD_CLASSES = {"NoPlace": "QueueTimeout", "BrokenOff": "ConnectionLost"}
-"""Classes of failure as kgqa 0.1 called them in run folders, and their names now."""
+"""Map from names of failure classes in run folders of kgqa 0.1 to the names of today."""
 QUEUE_TIMEOUTS = frozenset({"QueueTimeout", "NoPlace"})
-"""The class of a query that was never sent, now and in kgqa 0.1."""
+"""Failure class of a query that was not sent, today and in kgqa 0.1."""
 OUTAGE_CLASSES = frozenset(
     {"QueueTimeout", "StoreUnavailable", "LoginRefused", "ConnectionLost", "ModelUnavailable", *OLD_CLASSES}
 )
-"""Classes of failure caused by a server, not by the question."""
+"""Failure classes of which a server is the cause, not the question."""
 REFUSED = "ModelRefused"
-"""A failure that repeats for the same question. If every question fails so, the settings are wrong."""
+"""Failure class of a request that the language model refuses. If every question has it, a setting is wrong."""
 TOLERATED = 0.02
-"""Share of the questions of a run that may be lost to servers without the run counting as unfinished."""
-MOST_IN_A_ROW = 25
-"""Questions in a row lost to servers after which a run stops."""
+"""Largest share of questions that may be lost to servers in a finished run."""
+MAX_IN_A_ROW = 25
+"""A run stops if this many questions in a row are lost to servers."""
 FEW_IN_A_ROW = 5
 OUTAGE_SECONDS = 45.0
-"""Seconds without any reply after which a run stops; a restarted server is back by then."""
+"""A run stops if a server does not reply for this many seconds, in which a server can be restarted."""
 QUIET_SECONDS = 15.0
-"""Seconds without a successful question after which the servers are probed."""
+"""The servers are probed if no question succeeds for this many seconds."""
 PROBE_SECONDS = 10.0
 PAUSE_SECONDS = 5.0
 DOUBTFUL_SECONDS = 120.0
-"""Seconds before an outage is noticed in which it may have cut a question short."""
+"""Failures up to this many seconds before an outage is noticed may be caused by the outage."""
 
 Probe = Callable[[float], Sequence[str]]
-"""Takes a number of seconds and returns the servers that do not reply within it."""
+"""Function of a time limit in seconds that returns the servers that did not reply within this time."""
 
 
 def outage_class(record: Record) -> str:
-    """Return the class of the server failure that a record is lost to, or an empty text.
+    """Return the failure class of a question that is lost to a server, else an empty text.
 
-    An answered question counts as lost if one of its queries was never sent, as paths are missing then.
+    An answered question is lost, too, if one of its queries was not sent, because paths may be missing.
     """
     if record.failure in OUTAGE_CLASSES:
         return record.failure
@@ -48,12 +48,12 @@ def outage_class(record: Record) -> str:
 
 
 def tolerable(lost: int, total: int) -> bool:
-    """Whether so few questions are lost to servers that a run of `total` questions counts as done."""
+    """Whether a run of `total` questions counts as done although `lost` questions are lost to servers."""
     return lost <= TOLERATED * total
 
 
 class OutageWatch:
-    """Follows the records of a run and probes the servers when questions stop succeeding. Not thread-safe."""
+    """Watches the records of a run and probes the servers if no question succeeds. Not thread-safe."""
 
     def __init__(self, probe: Probe) -> None:
         self._probe = probe
@@ -69,24 +69,24 @@ class OutageWatch:
         self._cut_short: list[tuple[float, Record]] = []
 
     def add(self, record: Record) -> None:
-        """Count a question that has ended."""
+        """Add the record of a question that has ended."""
         now = time.monotonic()
         if record.failure in OUTAGE_CLASSES or record.failure == REFUSED:
             self._row_since = self._row_since if self._row else now
             self._row.append(record)
             self._suspected = now
         elif outage_class(record) or _cut_short(record):
-            # no proof of an outage; but if there is one, this answer is incomplete
+            # a timeout does not prove an outage, but during an outage the answer is incomplete
             self._cut_short = [each for each in self._cut_short if now - each[0] <= DOUBTFUL_SECONDS]
             self._cut_short.append((now, record))
             self._suspected = now
-        else:  # it may not have needed the server, so this does not end a suspicion
+        else:  # the question may not have used the suspected server, so the suspicion remains
             self._row.clear()
             with self._lock:
                 self._alive = now
 
     def reason(self) -> str:
-        """Return why the run has to stop, or an empty text. Call it often: it also starts the probes."""
+        """Return why the run must stop, or an empty text. Call this method often, because it also starts the probes."""
         now = time.monotonic()
         with self._lock:
             quiet, down_since, down = now - self._alive, self._down_since, self._down
@@ -97,13 +97,13 @@ class OutageWatch:
         if down_since and now - down_since >= OUTAGE_SECONDS:
             return _outage_text(down, now - down_since)
         count = len(self._row)
-        if count >= MOST_IN_A_ROW or (count >= FEW_IN_A_ROW and now - self._row_since >= OUTAGE_SECONDS):
+        if count >= MAX_IN_A_ROW or (count >= FEW_IN_A_ROW and now - self._row_since >= OUTAGE_SECONDS):
             since = _clock(now - self._row_since)
             return f"{count} questions in a row failed since {since}: {self._row[-1].answer.get('reason', '')}"
         return ""
 
     def final_reason(self, asked: int) -> str:
-        """Return as `reason` does after the last question; probes the servers again if the last ones failed.
+        """Return the same as `reason`, after the last question; if the last questions failed, probe the servers again.
 
         Args:
             asked: number of questions asked.
@@ -117,7 +117,7 @@ class OutageWatch:
             return _outage_text(self._down, time.monotonic() - self._down_since) if self._down_since else ""
 
     def cut_short(self) -> list[Record]:
-        """Return questions that timed out or were refused shortly before: victims of an outage that ends the run."""
+        """Return the questions that timed out or were refused shortly before the outage was noticed."""
         now = time.monotonic()
         late = [record for at, record in self._cut_short if now - at <= DOUBTFUL_SECONDS and not outage_class(record)]
         return late + [record for record in self._row if not outage_class(record)]
@@ -126,7 +126,7 @@ class OutageWatch:
         started = time.monotonic()
         try:
             down = self._probe(PROBE_SECONDS)
-        except Exception:  # noqa: BLE001 - a store or a model of another package may raise anything
+        except Exception:  # noqa: BLE001 - a store or model of another package may raise any exception
             down = None
         with self._lock:
             self._probing = False
@@ -136,7 +136,7 @@ class OutageWatch:
                 self._down_since = self._down_since or started
             elif down is not None:
                 self._alive, self._down_since = max(self._alive, started), 0.0
-                if self._suspected <= started:  # what failed since may be due to a later outage
+                if self._suspected <= started:  # later failures may come from a later outage
                     self._suspected = 0.0
 
 
@@ -149,7 +149,7 @@ def _clock(seconds_ago: float) -> str:
 
 
 def _cut_short(record: Record) -> bool:
-    """Whether a query of the question timed out, or a language model could not be reached."""
+    """Whether a query of the question timed out, or the language model could not be reached."""
     unreached = any(event.get("failure") == "unreachable" for event in _events(record, "no_reply"))
     return unreached or bool(_events(record, "timeout"))
 

@@ -1,4 +1,4 @@
-"""What a run asks: the plan given by the user, and the questions it selects."""
+"""The plan of a run, and the selection of its questions."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ _SHARD = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})")
 
 @dataclass(frozen=True)
 class RunPlan:
-    """What a run is asked to do, apart from its settings.
+    """The options of a run, apart from its settings.
 
-    `dataset`: a question file or a name, as for --dataset; `topics`: `gold` gives the topic entities of the data set,
-    `linked` finds them in the question; `sample`: number of questions drawn with `seed`; `shard`: `1/4` for the first
-    of four parts; `concurrency`: questions in flight, 8 by default; `losses`: also find out where right answers were
-    lost; `budget`: USD for all runs started together; `keep_going`: continue although graph or model no longer reply.
+    `dataset`: source of questions, as for --dataset; `topics`: `gold` uses the topic entities of the data set, `linked`
+    finds topic entities in the text of the question; `sample`: number of questions to draw with `seed`; `shard`: such
+    as `1/4` for the first of four parts; `concurrency`: number of questions in flight, 8 by default; `losses`: also
+    find the step at which right answers were lost; `budget`: maximum cost in USD of all runs started together;
+    `keep_going`: continue if the graph or the language model stops replying.
 
     Raises:
-        SettingsError: a value is not one of these.
+        SettingsError: an option has a value that is not allowed.
     """
 
     dataset: str
@@ -51,13 +52,13 @@ class RunPlan:
 
     @property
     def in_flight(self) -> int:
-        """Questions asked at once."""
+        """Number of questions in flight."""
         return self.concurrency or DEFAULT_CONCURRENCY
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The questions of a run, and of all shards together; the same lists without shards."""
+    """The questions of a run, and the questions of all shards together (the same list without shards)."""
 
     questions: Sequence[GoldQuestion]
     all_shards: Sequence[GoldQuestion]
@@ -68,7 +69,7 @@ def select_questions(plan: RunPlan) -> Selection:
 
     Raises:
         QuestionFileError: the data set cannot be read.
-        RunError: there is no such shard, or no question is left.
+        RunError: there is no such shard, or no question is selected.
     """
     if plan.sample is None:
         whole = distinct(dataset_questions(plan.dataset))
@@ -79,24 +80,26 @@ def select_questions(plan: RunPlan) -> Selection:
             whole = sample_of(ids.made_distinct(iter_dataset(plan.dataset)), plan.sample, plan.seed)
     questions = shard(whole, *parse_shard(plan.shard)) if plan.shard else whole
     if not questions:
-        raise RunError(f"{plan.dataset} has no question for this sample and shard. Choose others: --sample, --shard")
+        raise RunError(
+            f"{plan.dataset} has no questions in this shard. Use fewer shards (--shard) or a larger sample (--sample)"
+        )
     return Selection(questions, whole)
 
 
 def parse_shard(text: str) -> tuple[int, int]:
-    """Read `1/4` as the numbers 1 and 4.
+    """Convert a shard such as `1/4` to the numbers 1 and 4.
 
     Raises:
-        RunError: the text does not name a shard.
+        RunError: the text is not a shard.
     """
     match = _SHARD.fullmatch(text)
     if not match or int(match[1]) > int(match[2]):
-        raise RunError(f"{text} is not a shard. The first of four is --shard 1/4")
+        raise RunError(f"{text} is not a shard. Write for example --shard 1/4 for the first of four parts")
     return int(match[1]), int(match[2])
 
 
 def distinct(questions: Sequence[GoldQuestion]) -> list[GoldQuestion]:
-    """Make ids distinct: `#2`, `#3`, ... is appended to repeated ones."""
+    """Make the ids of questions distinct by appending `#2`, `#3`, ... to repeated ids."""
     seen: Counter[str] = Counter()
     taken = {question.id for question in questions}
     found = []

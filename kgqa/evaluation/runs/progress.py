@@ -1,4 +1,4 @@
-"""Progress of a run, how to stop it, and what a caller may observe of it."""
+"""Progress and result of a run, a signal to stop the run, and an observer of the run."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from kgqa.evaluation.runs.run_files import Run
 
 @dataclass
 class StopSignal:
-    """Asks a running batch of questions to stop.
+    """A signal that stops a run.
 
-    `soon` lets the questions in flight finish, `now` does not. `requested`: a caller asked for it, unlike a stop for
-    `reason` (budget spent, outage). `lost_cost`: USD spent on predictions that were removed again.
+    `soon`: stop after the questions in flight; `now`: stop at once; `requested`: True if a caller requested the stop;
+    `reason`: why the run stopped by itself (budget spent, outage); `lost_cost`: cost in USD of predictions that were
+    removed.
     """
 
     soon: threading.Event = field(default_factory=threading.Event)
@@ -30,13 +31,13 @@ class StopSignal:
     lost_cost: float = 0.0
 
     def request(self) -> bool:
-        """Request a stop: soon at the first call, now at the second. Returns whether this was the first."""
+        """Request a stop: `soon` at the first call, `now` at the second. Return True for the first call."""
         first, self.requested = not self.requested, True
         (self.soon if first else self.now).set()
         return first
 
     def end(self, reason: str) -> None:
-        """Start no further question, for a reason other than a request."""
+        """Let the run start no further question, and record the reason."""
         if not self.soon.is_set():
             self.reason = reason
             self.soon.set()
@@ -44,7 +45,10 @@ class StopSignal:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What the remaining questions will take, judged by the `asked` first ones. `cost` in USD, None without prices."""
+    """The estimated time and cost of the `remaining` questions, from the first `asked` questions.
+
+    `seconds`: wall time; `cost`: in USD, None if the price of the language model is unknown.
+    """
 
     asked: int
     remaining: int
@@ -54,10 +58,12 @@ class Estimate:
 
 @dataclass
 class RunProgress:
-    """Sums over the questions of a run; memory does not grow with their number.
+    """Counts and sums over the questions of a run, in constant memory.
 
-    `done`: questions with a prediction; `scored`: those with gold answers; `scores`: sum of each metric over them;
-    `asked`: questions asked by this process in `seconds`; `lost`: questions lost to a server, by class of failure.
+    `done`: number of questions with a prediction; `scored`: number of these with gold answers; `scores`: sum of each
+    metric over the scored questions; `asked`, `seconds`: number of questions that this process asked, and time since
+    its start; `cost`: in USD; `lost`: questions lost to servers, and `failures`: all failed questions, by failure
+    class; `statuses`: number of questions with each status.
     """
 
     total: int
@@ -73,7 +79,7 @@ class RunProgress:
     scores: Counter[str] = field(default_factory=Counter)
 
     def add(self, record: Record, *, asked: bool = True) -> None:
-        """Count a record; `asked`: this process asked the question."""
+        """Add a record; `asked`: True if this process asked the question."""
         self.done += 1
         self.asked += asked
         self.statuses[record.status] += 1
@@ -87,7 +93,7 @@ class RunProgress:
             self.cost = (self.cost or 0.0) + record.cost
 
     def remove(self, record: Record) -> None:
-        """Uncount a record that is not kept; its cost stays."""
+        """Subtract a record that was removed; its cost still counts."""
         self.done -= 1
         self.statuses[record.status] -= 1
         if record.failure:
@@ -99,17 +105,17 @@ class RunProgress:
 
     @property
     def complete(self) -> bool:
-        """Whether every question is done, apart from the few that may be lost to servers."""
+        """Whether every question is done, except for a few that may be lost to servers."""
         return self.done >= self.total and tolerable(self.lost.total(), self.total)
 
     def mean(self, metric: str) -> float:
-        """Return the mean of a metric over all scored questions, failed ones included."""
+        """Return the mean of a metric over all scored questions, including failed questions."""
         return self.scores[metric] / self.scored if self.scored else 0.0
 
     def estimate(self) -> Estimate:
         """Estimate time and cost of the remaining questions."""
         remaining = self.total - self.done
-        # a few questions keep only a few of the threads busy
+        # while few questions are in flight, most threads are idle
         lanes = min(self.asked, self.concurrency) / self.concurrency
         seconds = self.seconds / max(1, self.asked) * remaining * lanes
         cost = None if self.cost is None else self.cost / max(1, self.done) * remaining
@@ -118,11 +124,12 @@ class RunProgress:
 
 @dataclass(frozen=True)
 class RunResult:
-    """A run as one call of `run` or `resume` left it.
+    """The state of a run after a call of `run` or `resume`.
 
-    `complete`: all questions are done, apart from the few that may be lost to servers (`lost`, by class of failure);
-    `reason`: why it ended early; `interrupted`: a caller requested the stop, `at_once` without waiting for questions in
-    flight; `label`: prefix of messages where several runs belong together; `resume_folder`: what to resume.
+    `total`, `done`: number of all questions, and of questions with a prediction; `complete`: all questions are done,
+    except for a few that may be lost to servers; `lost`: number of lost questions by failure class; `reason`: why the
+    run ended early; `interrupted`: a caller requested the stop; `at_once`: the run did not wait for the questions in
+    flight; `label`: prefix of messages if several runs belong together; `resume_folder`: argument for `resume`.
     """
 
     run: Run
@@ -138,17 +145,17 @@ class RunResult:
 
 
 class RunObserver:
-    """Receives events of a run. All methods do nothing; override those of interest."""
+    """Base class for observers of a run; override the methods for the events of interest."""
 
     def note(self, message: str) -> None:
-        """Receive a message for people. May be called from any thread."""
+        """Receive a message for people; may be called from any thread."""
 
     def asking(self, progress: RunProgress, stop: StopSignal, label: str) -> AbstractContextManager[object]:
-        """Return a context that surrounds the asking of questions."""
+        """Return a context manager that is active while questions are asked."""
         return nullcontext()
 
     def progressed(self, progress: RunProgress) -> None:
-        """Receive the progress after predictions were written."""
+        """Receive the progress each time predictions have been written."""
 
     def finished(self, result: RunResult) -> None:
-        """Receive the result while graph and folder are still open."""
+        """Receive the result of the run, while graph and run folder are still open."""

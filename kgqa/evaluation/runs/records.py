@@ -1,4 +1,4 @@
-"""Records of asked questions, the lines of predictions.jsonl: all that scores and reports need."""
+"""Records, the lines of predictions.jsonl: a question with its answer, gold answers and scores."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ T = TypeVar("T")
 class Record:
     """A question that was asked, with its answer, gold answers and scores.
 
-    `answer`: the object of docs/answer-json.md with its trace; `scores`: each metric by name; `loss`: where a right
-    answer was lost, empty if not analysed; `failure`: class of the error of a failed question, else empty; `leaks`:
-    number of masked names that a prompt showed nevertheless; `seconds`: wall time; `at`: when it ended, UTC.
+    `answer`: answer object with its trace (docs/answer-json.md); `answers`: gold answers; `scores`: each metric by
+    name; `loss`: step at which a right answer was lost, empty if not analysed; `failure`: failure class of a failed
+    question, else empty; `leaks`: number of masked names that appeared in a prompt by mistake; `seconds`: wall time;
+    `at`: time (UTC) at which the question ended.
     """
 
     id: str
@@ -56,18 +57,18 @@ class Record:
 
     @property
     def cost(self) -> float | None:
-        """What the question cost in USD; None where that is not known."""
+        """Cost of the question in USD; None if unknown."""
         cost = (self.answer.get("usage") or {}).get("cost")
         return None if cost is None else float(cost)
 
     @property
     def readings(self) -> tuple[tuple[GoldAnswer, ...], ...]:
-        """Alternative sets of gold answers, of which the best match counts."""
+        """The gold answers of each interpretation of the question; the best match counts."""
         return self.parses or (self.answers,)
 
 
 def record_of(question: GoldQuestion, answer: Mapping[str, Any], **more: Any) -> Record:
-    """Build the record of a question from its answer object; `more` are other fields of Record."""
+    """Build the record of a question from its answer object; `more` sets other fields of Record."""
     return Record(
         id=question.id,
         dataset=question.dataset,
@@ -89,10 +90,10 @@ def record_object(record: Record) -> dict[str, Any]:
 
 
 def read_record(data: Any) -> Record:
-    """Read a record from the output of `record_object`; unknown keys are ignored.
+    """Convert the JSON data of `record_object` to a record; unknown keys are ignored.
 
     Raises:
-        ValueError: the data is not a record.
+        ValueError: the data are not a record.
     """
     try:
         known = {name: _known(data[name], types, name) for name, types in _TYPES.items() if name in data}
@@ -106,7 +107,7 @@ def read_record(data: Any) -> Record:
         check_keys(known["answer"], _ANSWER)
         return Record(**known)
     except KeyError as error:
-        raise ValueError(f"this is not a record of a run: it has no {error}") from error
+        raise ValueError(f"this is not a record of a run: the key {error} is missing") from error
     except (TypeError, AttributeError) as error:
         raise ValueError(f"this is not a record of a run: {error}") from error
 
@@ -142,7 +143,7 @@ _ANSWER = {
 
 
 def _known(value: T, types: type | tuple[type, ...], name: str) -> T:
-    """Return a value of one of these types, else raise TypeError; true and false do not count as numbers."""
+    """Return the value if it has one of these types, else raise TypeError; booleans are not accepted as numbers."""
     if not isinstance(value, types) or isinstance(value, bool):
         raise TypeError(f"{name} must not be {shown(value)}")
     return value

@@ -1,4 +1,4 @@
-"""Asks the remaining questions of an open run and writes its metrics."""
+"""Asks the remaining questions of an open run, and writes metrics.json."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kgqa.methods.resources import Resources
 from kgqa.settings import Settings, resolve
 
 FIRST_QUESTIONS = 5
-"""Questions asked for an estimate."""
+"""Number of questions asked for an estimate."""
 
 
 def ask_remaining(
@@ -40,12 +40,12 @@ def ask_remaining(
     """Ask every question that has no prediction yet.
 
     Args:
-        estimate: ask only `FIRST_QUESTIONS`, spread over the remaining ones.
-        spent: USD spent by other runs of the same budget.
-        label: prefix of messages where several runs belong together.
+        estimate: ask only `FIRST_QUESTIONS` questions, evenly spaced among the remaining questions.
+        spent: cost in USD of other runs that share the budget.
+        label: prefix of messages if several runs belong together.
 
     Raises:
-        StoreError: topics have to be linked, and the names of the graph cannot be read.
+        StoreError: topic entities must be found in the questions, and the names of the graph cannot be read.
         RunError: a prediction cannot be written.
     """
     progress = RunProgress(total=len(questions), concurrency=plan.in_flight)
@@ -57,7 +57,10 @@ def ask_remaining(
     try:
         left = with_names(left, resources.graph)
     except StoreError as error:
-        observer.note(f"Gold answers given by id alone are scored without their names: {error}")
+        observer.note(
+            f"The names of gold answers that have only an id could not be read. Answers without an id cannot match "
+            f"these gold answers: {error}"
+        )
     stop = StopSignal()
     with observer.asking(progress, stop, label):
         run_questions(
@@ -107,8 +110,8 @@ def in_turn(
     """Start one run after the other until one stops early.
 
     Args:
-        estimate: every run is expected to stop after its first questions.
-        group: the folder of all runs, where there are several.
+        estimate: continue with the next run although the run before stopped after its first questions.
+        group: the folder that contains all runs, if there are several.
     """
     results: list[RunResult] = []
     for start in starts:
@@ -122,7 +125,7 @@ def in_turn(
 
 
 def write_metrics(folder: RunFolder, run: Run) -> None:
-    """Write metrics.json from the predictions of a run."""
+    """Compute metrics.json from the predictions of a run."""
     folder.write(METRICS, summary_of(run.records()))
 
 
@@ -132,7 +135,7 @@ def resume_command(path: Path) -> str:
 
 
 def with_model_concurrency(settings: Settings, concurrency: int) -> Settings:
-    """Raise `llm.concurrency` to the questions in flight, unless it was set."""
+    """Raise `llm.concurrency` to the number of questions in flight, unless the user set it."""
     if settings.origins["llm.concurrency"] != "default" or settings["llm.concurrency"] >= concurrency:
         return settings
     return Settings({**settings.values, "llm.concurrency": concurrency}, settings.origins, settings.local)
@@ -140,10 +143,10 @@ def with_model_concurrency(settings: Settings, concurrency: int) -> Settings:
 
 @contextmanager
 def locked_group(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder of several runs.
+    """Lock a folder of several runs.
 
     Raises:
-        RunError: another process holds it, or the folder cannot be made.
+        RunError: another process has locked the folder, or the folder cannot be created.
     """
     with ExitStack() as stack:
         try:
@@ -152,27 +155,29 @@ def locked_group(folder: Path) -> Iterator[None]:
         except OSError as error:
             raise RunError(f"{folder} cannot be written: {error.strerror}. Choose another folder: --out") from error
         if not locked:
-            raise RunError(f"Another kgqa is running in {folder}. Wait until it is done: kgqa eval status {folder}")
+            raise RunError(
+                f"Another kgqa is running in {folder}. Wait until all runs are done; see kgqa eval status {folder}"
+            )
         yield
 
 
 def check_own_run(run: Run, trust: bool, path: Path, file: str) -> None:
-    """Refuse a run that this user may not have created, unless it is trusted.
+    """Check that this user created the run, or trusts the run.
 
     Raises:
-        RunError: see above.
+        RunError: there is no record that this user created the run, and `trust` is False.
     """
     if not trust and not is_own_run(run.manifest, resolve()):
         raise RunError(
-            "No record shows that you created this run, and its settings name the servers and models that are asked. "
-            f"Check {path}/{file}; if you trust it: kgqa eval resume --trust {path}"
+            "There is no record that you created this run. Its settings decide which servers receive requests and API "
+            f"keys. Check {path}/{file}; if you trust the settings: kgqa eval resume --trust {path}"
         )
 
 
 def record_own_run(manifest: dict[str, object], settings: Settings, out: Path, observer: RunObserver) -> None:
-    """Record in the user's cache that this user created a run; note it where the cache cannot be written."""
+    """Record in the user's cache that this user created the run; if that is impossible, notify the observer."""
     if not record_ownership(manifest, settings):
         observer.note(
-            f"{cache_of(settings).folder} cannot be written, so this run is not recorded as yours. Resume it with: "
-            f"kgqa eval resume --trust {out}, or set KGQA_CACHE_FOLDER to a writable folder"
+            f"{cache_of(settings).folder} cannot be written, so kgqa cannot record that you created this run. Set "
+            f"KGQA_CACHE_FOLDER to a writable folder, or resume this run with: kgqa eval resume --trust {out}"
         )

@@ -36,7 +36,7 @@ from kgqa.methods.ask import open_resources
 
 @dataclass(frozen=True)
 class Changes:
-    """What a resumed run does differently: settings by key, and parts of its plan; None keeps the original."""
+    """Changes to a resumed run: settings by key, and options of the plan; None keeps the original value."""
 
     settings: Mapping[str, Any] = field(default_factory=dict)
     concurrency: int | None = None
@@ -52,17 +52,17 @@ def resume(
     trust: bool = False,
     observer: RunObserver | None = None,
 ) -> list[RunResult]:
-    """Resume every run of a folder that is not done.
+    """Resume every unfinished run of a folder.
 
-    Questions without a prediction are asked, and those lost to an outage.
+    Asks the questions without a prediction, and the questions that were lost to an outage.
 
     Args:
-        retry: also ask questions again that failed: `failed` for all, or classes such as `StoreTimeout`.
-        trust: use the settings of a run that somebody else created.
+        retry: also ask failed questions: `failed` for all, or failure classes such as `StoreTimeout`.
+        trust: use the settings of a run that another user created.
 
     Raises:
-        RunError: there is no run; its questions or graph have changed; another process is running it; it may be
-            somebody else's; nothing failed in a way that `retry` names.
+        RunError: there is no run; the questions or the graph have changed; another process is asking the questions;
+            another user may have created the run; no question has a failure class in `retry`.
         SettingsError, StoreError, ModelUnavailable: see `open_resources`.
     """
     folder, changes, observer = Path(folder), changes or Changes(), observer or RunObserver()
@@ -76,7 +76,7 @@ def resume(
         for name in retry:
             if name not in there:
                 known = ", ".join(f"{each} {count:,}" for each, count in sorted(there.items())) or "none"
-                raise RunError(f"No question of {folder} has the class {name!r} to retry. Choose from: {known}")
+                raise RunError(f"No question of {folder} failed with {name!r}. For --retry choose from: {known}")
     folders = [run.folder for run in runs]
     starts = [
         partial(
@@ -93,8 +93,8 @@ def resume(
     if folders == [folder]:
         if held(folder.parent / LOCK):
             raise RunError(
-                f"Another kgqa is running in {folder.parent} and will resume {folder.name}. Wait until it is done: "
-                f"kgqa eval status {folder.parent}"
+                f"Another kgqa is running in {folder.parent} and will resume {folder.name}. Wait until all runs are "
+                f"done; see kgqa eval status {folder.parent}"
             )
         return in_turn(starts, observer)
     with locked_group(folder):
@@ -115,7 +115,7 @@ def resume_run_in(
 
     Args:
         estimate: ask a few questions only.
-        others: runs that share its budget.
+        others: folders of the runs that share the budget.
     """
     with resume_run(path) as (folder, run):
         again = {record.id for record in run.records() if outage_class(record) or failure_classes(record) & set(retry)}
@@ -134,7 +134,7 @@ def resume_run_in(
                 resources.models.require_prices("--budget")
             for note in check_unchanged(run, questions, resources):
                 observer.note(note)
-            # changed only once the graph is known to be there and the same
+            # run.json is changed only after the graph was checked
             spent = sum(record.cost or 0.0 for record in run.records() if record.id in again)
             manifest = resumed_manifest(run, resources, changes.settings, spent=spent)
             if manifest != run.manifest:
@@ -152,10 +152,10 @@ def resume_run_in(
 
 
 def create_pending(group: Path, *, trust: bool = False) -> None:
-    """Create those of several runs that a killed process had not created yet.
+    """Create the runs of a group that a killed process had not yet created.
 
     Raises:
-        RunError: they may be somebody else's, or cannot be created.
+        RunError: another user may have planned the runs, or a folder cannot be written.
     """
     if (group / BATCH).exists():
         with locked_group(group):
@@ -165,7 +165,7 @@ def create_pending(group: Path, *, trust: bool = False) -> None:
 
 
 def failure_classes(record: Record) -> set[str]:
-    """Return the names by which `retry` selects a record, with present names for classes of kgqa 0.1."""
+    """Return the values of `retry` that select a record; failure classes of kgqa 0.1 get the names of today."""
     failed: set[str] = set()
     if record.status == "failed":
         failed = {"failed", OLD_CLASSES.get(record.failure, record.failure)} - {""}
@@ -173,6 +173,6 @@ def failure_classes(record: Record) -> set[str]:
 
 
 def _spent(path: Path) -> float:
-    """USD that a run has cost so far."""
+    """Compute the cost of a run so far, in USD."""
     run = open_run(path)
     return float(run.manifest.get("forgotten_cost", 0.0)) + sum(record.cost or 0.0 for record in run.records())

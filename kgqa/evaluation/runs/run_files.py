@@ -1,6 +1,6 @@
-"""The files of a run: run.json (plan, settings, versions), predictions.jsonl (a record per question), metrics.json.
+"""Reads the files of a run: run.json (plan, settings, versions), predictions.jsonl (records) and metrics.json.
 
-Reading them needs neither the data set nor the graph.
+Neither the data set nor the graph is needed for this.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PREDICTIONS = "predictions.jsonl"
 METRICS = "metrics.json"
 LOCK = "run.lock"
 BATCH = "begin.json"
-"""In a folder of several runs while they are being created: the run.json of each."""
+"""File in a folder of several runs, with the run.json of each run that is not yet created."""
 FORMAT = 1
 MAX_LINE_BYTES = 64 << 20
 MAX_MANIFEST_BYTES = 16 << 20
@@ -42,44 +42,44 @@ _NAME = re.compile(r"[^/\0]{1,255}")
 
 
 class RunError(KgqaError):
-    """A run cannot be created, read or resumed. The message names the folder and the next step."""
+    """A run cannot be created, read or resumed. The message gives the folder and what to do."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run on disk, done or not."""
+    """A run on disk, finished or not."""
 
     folder: Path
     manifest: dict[str, Any]
 
     @property
     def name(self) -> str:
-        """The method, which tells the runs of one folder apart."""
+        """The method of the run."""
         return str(self.manifest.get("method", self.folder.name))
 
     @property
     def questions(self) -> int:
-        """Number of questions; 0 where run.json lacks it."""
+        """Number of questions in the run; 0 if run.json does not contain the number."""
         count = (self.manifest.get("dataset") or {}).get("questions", 0)
         return count if isinstance(count, int) else 0
 
     def records(self) -> Iterator[Record]:
-        """Yield a record per question that is done; an incomplete last line is skipped.
+        """Yield the record of each question in predictions.jsonl; an incomplete last line is skipped.
 
         Raises:
-            RunError: another line is not a record.
+            RunError: a complete line is not a record.
         """
         for number, line in read_lines(self.folder / PREDICTIONS):
             try:
                 yield read_record(load_json(line))
             except ValueError as error:
                 raise RunError(
-                    f"{self.folder / PREDICTIONS}, line {number}: {error}. Remove the line, then ask its "
-                    f"question again: kgqa eval resume {self.folder}"
+                    f"{self.folder / PREDICTIONS}, line {number}: {error}. Remove the line, then "
+                    f"ask the question of this line again: kgqa eval resume {self.folder}"
                 ) from None
 
     def metrics(self) -> dict[str, Any]:
-        """Read metrics.json; empty while there is none.
+        """Read metrics.json; return an empty dict if the file does not exist.
 
         Raises:
             RunError: the file cannot be read.
@@ -92,26 +92,26 @@ def open_run(folder: str | Path) -> Run:
     """Open the run of a folder.
 
     Raises:
-        RunError: the folder has no run, or several.
+        RunError: the folder contains no run, or several runs.
     """
     folder = Path(folder)
     if not _is_run(folder):
         inner = _inner(folder)
         if inner:
             raise RunError(
-                f"{folder} contains several runs. Choose one of them: {', '.join(str(each) for each in inner)}"
+                f"{folder} contains several runs. Choose one of these folders: {', '.join(str(each) for each in inner)}"
             )
-        raise RunError(f"There is no run in {folder}. Create one: kgqa eval run --dataset FILE --out {folder}")
+        raise RunError(f"There is no run in {folder}. Start a run: kgqa eval run --dataset FILE --out {folder}")
     return Run(folder, _checked(_object(folder / MANIFEST), folder / MANIFEST))
 
 
 def open_runs(folder: str | Path) -> list[Run]:
-    """Open the run of a folder, or all runs in folders of it.
+    """Open the run of a folder, or all runs in its subfolders.
 
-    Runs that a killed process was about to create are included.
+    Includes runs that a killed process had planned and not yet created.
 
     Raises:
-        RunError: there is none.
+        RunError: there is no run.
     """
     folder = Path(folder)
     if not _is_run(folder) and (runs := [open_run(each) for each in _inner(folder)] + pending_runs(folder)):
@@ -120,7 +120,7 @@ def open_runs(folder: str | Path) -> list[Run]:
 
 
 def pending_runs(folder: Path) -> list[Run]:
-    """Read the runs that a killed process did not get to create in a folder.
+    """Read the runs of a folder that a killed process had planned and not yet created.
 
     Raises:
         RunError: begin.json cannot be read.
@@ -134,7 +134,7 @@ def pending_runs(folder: Path) -> list[Run]:
     data = _object(path)
     runs = data.get("runs")
     if data.get("format") != FORMAT or not isinstance(runs, dict) or not all(map(is_name, runs)):
-        raise RunError(f"{path} was not written by kgqa. Remove it.")
+        raise RunError(f"{path} was not written by kgqa. Remove this file.")
     found = [(folder / name, manifest) for name, manifest in runs.items()]
     return [Run(place, _checked(manifest, path)) for place, manifest in found if not (place / MANIFEST).exists()]
 
@@ -145,22 +145,22 @@ def is_name(name: str) -> bool:
 
 
 def _checked(manifest: Any, path: Path) -> dict[str, Any]:
-    """Check the object of a run.json.
+    """Check the content of a run.json, and return it.
 
     Raises:
-        RunError: it is not valid, or of another format version.
+        RunError: the content is not valid, or has another format version.
     """
     if not isinstance(manifest, dict):
-        raise RunError(f"{path} was not written by kgqa: it does not hold a JSON object. Start anew: kgqa eval run")
+        raise RunError(f"{path} was not written by kgqa: the file is not a JSON object. Start a new run: kgqa eval run")
     if manifest.get("format") != FORMAT:
         raise RunError(
-            f"{path} has format {shown(manifest.get('format'))}, and this version of kgqa reads format {FORMAT}. "
-            "Use the version that wrote it"
+            f"{path} has format {shown(manifest.get('format'))}, but this version of kgqa reads format {FORMAT}. "
+            "Use the version of kgqa that created the run"
         )
     try:
         check_keys(manifest, _MANIFEST)
     except ValueError as error:
-        raise RunError(f"{path} was not written by kgqa: {error}. Start anew: kgqa eval run") from None
+        raise RunError(f"{path} was not written by kgqa: {error}. Start a new run: kgqa eval run") from None
     return manifest
 
 
@@ -182,7 +182,7 @@ _MANIFEST = {
     "changed": list_of(is_object),
     "merged": list_of(optional(is_text)),
 }
-"""A check for each key of run.json; `kgqa.evaluation.runs.manifest` writes them."""
+"""A check for each key of run.json, which `kgqa.evaluation.runs.manifest` writes."""
 
 
 def _is_run(folder: Path) -> bool:
@@ -197,7 +197,7 @@ def _inner(folder: Path) -> list[Path]:
 
 
 def read_lines(file: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield the complete lines of a file with their numbers from 1; none where there is no file.
+    """Yield number (from 1) and content of each complete line of a file; yield nothing if the file does not exist.
 
     Raises:
         RunError: the file cannot be read, or a line is too long.
@@ -210,7 +210,7 @@ def read_lines(file: Path) -> Iterator[tuple[int, bytes]]:
                 if len(line) > MAX_LINE_BYTES:
                     raise RunError(f"{file}, line {number}: longer than {MAX_LINE_BYTES:,} bytes.")
                 if not line.endswith(b"\n"):
-                    return  # the process that writes it was killed, or is still writing
+                    return  # another process is writing this line, or was killed
                 if line.strip():
                     yield number, line
     except FileNotFoundError:
@@ -229,5 +229,5 @@ def _object(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise RunError(f"{path} cannot be read: {error}.") from error
     if not isinstance(data, dict):
-        raise RunError(f"{path} does not hold a JSON object.")
+        raise RunError(f"{path} is not a JSON object.")
     return data

@@ -1,7 +1,7 @@
-"""Writing to the folder of a run: no answer is lost, whenever the process ends.
+"""Writes to the folder of a run in such a way that no answer is lost if the process is killed.
 
-A prediction is one line, synced to the disk before it counts. Resuming cuts off a line that a killed process left
-incomplete. A lock keeps a second process out.
+A prediction is one line, which is synced to the disk before the question counts as done. Resuming removes an incomplete
+line at the end. A lock keeps other processes from writing to the same run.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kgqa.lock_files import only_one
 
 
 class RunFolder:
-    """A locked run that this process adds to, from `create_run` or `resume_run`. Not thread-safe."""
+    """A run that this process has locked and writes to, from `create_run` or `resume_run`. Not thread-safe."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -49,7 +49,7 @@ class RunFolder:
         data = "".join(f"{line}\n" for line in lines).encode("ascii")
         try:
             if self._file < 0:
-                # O_NOFOLLOW: in somebody else's folder this may be a link to a file of ours
+                # O_NOFOLLOW: in a folder of another user the file may be a link to a file of this user
                 flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
                 self._file = os.open(self.path / PREDICTIONS, flags, 0o644)
             while data:
@@ -57,18 +57,18 @@ class RunFolder:
             os.fdatasync(self._file)
         except OSError as error:
             raise RunError(
-                f"{self.path / PREDICTIONS} cannot be written: {error.strerror}. Its content is kept. Then: "
-                f"kgqa eval resume {self.path}"
+                f"{self.path / PREDICTIONS} cannot be written: {error.strerror}. All answers in it are kept. Make room "
+                f"or make the file writable, then resume the run: kgqa eval resume {self.path}"
             ) from error
         self.done.update(record.id for record in records)
 
     def write(self, name: str, data: Mapping[str, Any]) -> None:
         """Write a JSON file into the folder, completely or not at all."""
-        text = json.dumps(data, ensure_ascii=True, indent=1) + "\n"  # a data set may contain half a surrogate pair
+        text = json.dumps(data, ensure_ascii=True, indent=1) + "\n"  # a data set may contain half of a surrogate pair
         _replace(self.path / name, [text.encode("ascii")])
 
     def remove(self, which: Callable[[Record], bool]) -> int:
-        """Remove predictions; their questions will be asked again. Returns how many."""
+        """Remove the selected predictions and return their number; `resume` asks the questions again."""
         kept: list[int] = []
         run, gone = Run(self.path, {}), 0
         for number, record in enumerate(run.records()):
@@ -90,10 +90,10 @@ class RunFolder:
             self._file = -1
 
     def repair(self) -> None:
-        """Cut off an incomplete last line and read which questions are done.
+        """Remove an incomplete last line, and read the ids of the questions that are done.
 
         Raises:
-            RunError: another line is not a prediction.
+            RunError: a complete line is not a prediction.
         """
         path = self.path / PREDICTIONS
         _refuse_link(path)
@@ -106,13 +106,13 @@ class RunFolder:
 def create_run(
     path: Path, manifest: Mapping[str, Any], *, before: Callable[[], object] = lambda: None
 ) -> Iterator[RunFolder]:
-    """Create a run in a folder that has none, and lock it.
+    """Create a run in a folder without a run, and lock the run.
 
     Args:
         before: called before other processes can see the run.
 
     Raises:
-        RunError: the folder has a run, or cannot be made.
+        RunError: the folder already has a run, or cannot be created.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -121,7 +121,8 @@ def create_run(
     with _locked(path) as folder:
         if (path / MANIFEST).exists() or (path / PREDICTIONS).exists():
             raise RunError(
-                f"{path} has a run already. Resume it: kgqa eval resume {path}, or choose another folder: --out"
+                f"{path} already contains a run. Resume this run: kgqa eval resume {path}, or choose another folder: "
+                "--out"
             )
         before()
         folder.write(MANIFEST, manifest)
@@ -129,29 +130,29 @@ def create_run(
 
 
 def create_runs(group: Path, manifests: Mapping[str, Mapping[str, Any]], *, before: Callable[[], object]) -> None:
-    """Create several runs in folders of one folder: all of them or none, whenever the process ends.
+    """Create several runs in subfolders of a folder: all runs or none, even if the process is killed.
 
     Args:
-        group: the folder, which exists and is locked by this process.
-        manifests: by name of the inner folder.
+        group: an existing folder that this process has locked.
+        manifests: the object of run.json for each subfolder.
         before: as for `create_run`.
 
     Raises:
-        RunError: there is a run already, or the folder cannot be written.
+        RunError: the folder already contains a run, or cannot be written.
     """
     for name in manifests:
         if (group / name / MANIFEST).exists() or (group / name / PREDICTIONS).exists():
-            raise RunError(f"{group} has runs already. Resume them: kgqa eval resume {group}")
+            raise RunError(f"{group} already contains runs. Resume these runs: kgqa eval resume {group}")
     before()
     RunFolder(group).write(BATCH, {"format": FORMAT, "runs": manifests})
     create_pending_runs(group)
 
 
 def create_pending_runs(group: Path) -> None:
-    """Create those of several runs that a killed process did not get to.
+    """Create the runs that a killed process had planned and not yet created.
 
     Args:
-        group: the folder, locked by this process.
+        group: the folder of all runs, which this process has locked.
 
     Raises:
         RunError: a folder cannot be written.
@@ -165,10 +166,10 @@ def create_pending_runs(group: Path) -> None:
 
 @contextmanager
 def resume_run(path: Path) -> Iterator[tuple[RunFolder, Run]]:
-    """Lock an existing run to add to it.
+    """Lock an existing run, to write more predictions.
 
     Raises:
-        RunError: there is none, or another process has locked it.
+        RunError: the folder contains no run, or another process has locked the run.
     """
     open_run(path)
     with _locked(path) as folder:
@@ -184,18 +185,20 @@ def _locked(path: Path) -> Iterator[RunFolder]:
     with ExitStack() as stack:
         try:
             locked = stack.enter_context(only_one(path / LOCK))
-        except OSError as error:  # somebody else's folder, a read-only disk
+        except OSError as error:  # for example a folder of another user, or a read-only disk
             raise RunError(f"{path} cannot be written: {error.strerror}. Choose another folder: --out") from error
         if not locked:
-            raise RunError(f"Another kgqa is running in {path}. Wait until it is done: kgqa eval status {path}")
+            raise RunError(
+                f"Another kgqa is running in {path}. Wait until the run is done; see kgqa eval status {path}"
+            )
         stack.callback(folder.close)
         yield folder
 
 
 def _refuse_link(path: Path) -> None:
-    """Raise RunError for a link, through which a file elsewhere would be overwritten."""
+    """Raise RunError if a path is a link, because writing would overwrite the file it points to."""
     if path.is_symlink():
-        raise RunError(f"{path} is a link, and kgqa does not write through links. Remove it.")
+        raise RunError(f"{path} is a link, and kgqa does not write through links. Remove the link.")
 
 
 def _is_incomplete(path: Path) -> bool:
@@ -205,7 +208,7 @@ def _is_incomplete(path: Path) -> bool:
 
 
 def _end_of_last_line(path: Path) -> int:
-    """Return the offset in bytes after the last line end."""
+    """Return the position in bytes after the last complete line."""
     with open(path, "rb") as file:
         end = file.seek(0, os.SEEK_END)
         while end:
@@ -222,7 +225,7 @@ def _replace(path: Path, parts: Iterable[bytes]) -> None:
     """Replace a file atomically, synced to the disk."""
     beside = path.with_name(f".{path.name}.new")
     try:
-        beside.unlink(missing_ok=True)  # left by a killed process, or somebody's link to another file
+        beside.unlink(missing_ok=True)  # a leftover of a killed process, or a link placed by another user
         with open(beside, "xb") as file:
             file.writelines(parts)
             file.flush()
@@ -234,4 +237,4 @@ def _replace(path: Path, parts: Iterable[bytes]) -> None:
         finally:
             os.close(folder)
     except OSError as error:
-        raise RunError(f"{path} cannot be written: {error.strerror}. Its old content is kept.") from error
+        raise RunError(f"{path} cannot be written: {error.strerror}. The old content of the file is kept.") from error

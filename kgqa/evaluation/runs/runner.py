@@ -1,6 +1,7 @@
-"""Asking many questions at once, with every answer on the disk as soon as it is there.
+"""Asks many questions at once, and writes every answer to the disk without delay.
 
-Questions run in threads; only the caller's thread writes. Stopping a run loses the questions in flight at most.
+Questions are asked in threads; only the caller's thread writes. If the process is killed, only the questions in flight
+are lost.
 """
 
 from __future__ import annotations
@@ -36,16 +37,16 @@ from kgqa.trace import Trace
 
 POLL_SECONDS = 0.2
 LAST_SECONDS = 10.0
-"""Seconds that questions in flight may still take during an outage."""
+"""Seconds to wait for the questions in flight when an outage stops the run."""
 GC_THRESHOLD = 20_000
-"""New objects, net of those freed, before the garbage collector looks for cycles."""
+"""Number of new objects (minus freed objects) after which the garbage collector looks for cycles."""
 
 
 @contextmanager
 def _fewer_collections() -> Iterator[None]:
-    """Keep the garbage collector away from older objects: the tables of a graph are millions of them.
+    """Keep the garbage collector from scanning older objects, such as the millions of objects in a graph's tables.
 
-    Saves about a twentieth of the processor time of a batch.
+    This saves about 5% of the processor time of a run.
     """
     before = gc.get_threshold()
     gc.freeze()
@@ -76,25 +77,28 @@ def run_questions(
     """Ask the questions that have no prediction yet.
 
     Args:
-        progress: counts what is done already, and each question asked here.
-        concurrency: questions in flight.
-        topics: `gold` gives the topics of the data set, `linked` finds them in the text.
-        losses: also find out where a right answer was lost.
-        budget: USD that all predictions together may cost; no question is started beyond.
-        spent: USD spent by other runs of the same budget.
+        questions: all questions of the run.
+        progress: contains the questions that are done; each question asked here is added.
+        concurrency: maximum number of questions in flight.
+        topics: `gold` uses the topic entities of the data set, `linked` finds topic entities in the text.
+        losses: also find the step at which a right answer was lost.
+        budget: maximum cost in USD of all predictions together; afterwards no question is started.
+        spent: cost in USD of other runs that share the budget.
         keep_going: continue during outages.
-        on_progress: called in this thread after predictions were written.
+        stop: signal to stop the run; by default a new one.
+        on_progress: called in this thread each time predictions have been written.
 
     Returns:
-        The StopSignal; `soon` is set where questions are left, and `reason` says why. If an outage ended the run, or
-        took more than a few questions, predictions lost to it are removed, and `resume` asks their questions again.
+        The StopSignal. If questions are left, `soon` is set, and `reason` is the cause unless a stop was requested. If
+        an outage ended the run or affected more than a few questions, the predictions lost to the outage are removed,
+        and `resume` asks these questions again.
 
     Raises:
         RunError: a prediction cannot be written.
     """
     stop = stop or StopSignal()
     left = (question for question in questions if question.id not in folder.done)
-    # bounded, because what is not on the disk could be lost and is not counted as spent
+    # bounded, because answers that are not on disk can be lost, and their cost is not yet counted
     found: queue.Queue[Record | None] = queue.Queue(maxsize=concurrency)
     lock = threading.Lock()
     started = time.monotonic()
@@ -131,7 +135,7 @@ def run_questions(
                 running -= item is None
                 if item is not None:
                     records.append(item)
-            if records:  # first: a prediction counts once it is on the disk
+            if records:  # written first, because a prediction counts only when it is on disk
                 folder.append(records)
             for record in records:
                 watch.add(record)
@@ -165,7 +169,7 @@ def run_questions(
 
 
 def ask_question(question: GoldQuestion, resources: Resources, *, topics: Topics, losses: bool = False) -> Record:
-    """Ask one question and return its record, whatever happens."""
+    """Ask one question and return the record; an exception becomes a failed question."""
     started = time.perf_counter()
     asked = Question(question.text, id=question.id)
     given = question.topics if topics == "gold" else ()
@@ -175,8 +179,8 @@ def ask_question(question: GoldQuestion, resources: Resources, *, topics: Topics
         failure = next((str(e.detail.get("error", "")) for e in answer.trace if e.kind == "failed"), "")
         seconds = time.perf_counter() - started
         shown = answer_object(answer, trace=True)
-        json.dumps(shown)  # a plugin's trace may not be serialisable
-    except Exception as error:  # noqa: BLE001 - a defect must cost one question, not the run
+        json.dumps(shown)  # the trace of a plugin may contain values that are not JSON
+    except Exception as error:  # noqa: BLE001 - a defect must fail only one question, not the run
         failure = type(error).__name__
         reason = str(error) if isinstance(error, KgqaError) else f"{failure}: {error}"
         method = resources.settings["ask.method"]
@@ -188,13 +192,13 @@ def ask_question(question: GoldQuestion, resources: Resources, *, topics: Topics
     if losses and question.answers:
         try:
             loss = loss_of(answer, question, resources, right=scores.get("em") == 1.0)
-        except Exception:  # noqa: BLE001 - the answer is valid nevertheless
+        except Exception:  # noqa: BLE001 - without a loss analysis the answer is still valid
             loss = "unknown"
     if answer.status == "failed" and not failure:
         failure = "failed"
     hops = question.hops
     if hops is None:
-        with suppress(Exception):  # a gold query may be unreadable
+        with suppress(Exception):  # the gold query may have a syntax error
             hops = hops_of(question, resources.graph)
     return record_of(
         replace(question, hops=hops),
@@ -209,7 +213,7 @@ def ask_question(question: GoldQuestion, resources: Resources, *, topics: Topics
 
 
 def _remove_lost(lost: Sequence[Record], folder: RunFolder, progress: RunProgress, stop: StopSignal) -> None:
-    """Remove predictions lost to an outage, and add that to the reason of the stop."""
+    """Remove predictions that were lost to an outage, and mention them in the reason of the stop."""
     classes = Counter(outage_class(record) or "cut short" for record in lost)
     named = ", ".join(f"{name} {count:,}" for name, count in classes.most_common())
     text = f"{len(lost):,} {'question' if len(lost) == 1 else 'questions'} lost to servers ({named})"
@@ -223,7 +227,7 @@ def _remove_lost(lost: Sequence[Record], folder: RunFolder, progress: RunProgres
 
 
 def _waiting(found: queue.Queue[Record | None]) -> Iterator[Record | None]:
-    """Yield what has arrived: at least one item, or nothing after a moment."""
+    """Wait a moment for items, then yield all items that have arrived, if any."""
     try:
         yield found.get(timeout=POLL_SECONDS)
     except queue.Empty:

@@ -1,4 +1,4 @@
-"""Starts runs: creates their folders and asks their questions."""
+"""Starts runs: creates the folders of runs and asks the questions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kgqa.methods.resources import Resources
 from kgqa.settings import Settings, resolve
 
 SettingsLike = Settings | Mapping[str, Any] | None
-"""Settings, or values by key that are resolved with the user's files and environment."""
+"""Settings, or values by key, which are completed from the user's settings files and environment variables."""
 
 
 def run(
@@ -32,15 +32,15 @@ def run(
     estimate: bool = False,
     observer: RunObserver | None = None,
 ) -> RunResult:
-    """Ask the questions of a plan and keep every answer in the folder `out`.
+    """Ask the questions of a plan and save every answer in the folder `out`.
 
     Args:
         settings: for example `{"ask.method": "top-1", "llm.model": "openai:gpt-4.1-mini"}`.
-        resume_existing: resume a run that is already there with the same plan and settings.
-        estimate: ask a few questions only; `resume` asks the others.
+        resume_existing: if `out` contains a run with the same plan and settings, resume this run.
+        estimate: ask only a few questions; `resume` asks the others.
 
     Raises:
-        RunError: there is a run already, or the folder cannot be written.
+        RunError: `out` already contains a run, or cannot be written.
         QuestionFileError, SettingsError, StoreError, ModelUnavailable: see `select_questions` and `open_resources`.
     """
     return _start(plan, [(_resolved(settings), Path(out))], resume_existing, estimate, observer)[0]
@@ -55,12 +55,12 @@ def run_several(
     estimate: bool = False,
     observer: RunObserver | None = None,
 ) -> list[RunResult]:
-    """Ask the same questions in several ways, one run after the other, each in a folder of its own below `out`.
+    """Ask the same questions with several settings, one run after the other, each in a subfolder of `out`.
 
-    All folders are created before the first question, or none. A run that stops early ends the others, too.
+    All subfolders are created before the first question is asked. If a run stops early, the next runs are not started.
 
     Args:
-        settings: by name of the folder. Other arguments and errors as for `run`.
+        settings: the settings of each run, by name of the subfolder. Other arguments and errors are as for `run`.
     """
     for name in settings:
         if not is_name(name):
@@ -86,15 +86,15 @@ def start_run(
 
 
 def has_run(out: Path, plan: RunPlan, settings: Settings) -> bool:
-    """Whether a folder has a run with this plan and these settings.
+    """Whether a folder contains a run with this plan and these settings.
 
     Raises:
-        RunError: it has a run with others.
+        RunError: the run in the folder has another plan or other settings.
     """
     if not (out / MANIFEST).exists():
         return False
     if differs := differences(open_run(out), plan, settings):
-        raise RunError(f"{out} has a run with another {', '.join(differs)}. Choose another folder for this one: --out")
+        raise RunError(f"{out} already contains a run with another {', '.join(differs)}. Choose another folder: --out")
     return True
 
 
@@ -140,7 +140,7 @@ def _start(
 
 
 def _changes(plan: RunPlan, settings: Settings) -> Changes:
-    """Collect what an existing run takes over from this call."""
+    """Collect the changes to an existing run that this call makes."""
     given = settings.origins.get("llm.model") == "command line"
     model = {"llm.model": settings["llm.model"]} if given else {}
     return Changes(model, concurrency=plan.concurrency, budget=plan.budget, keep_going=plan.keep_going)
@@ -149,7 +149,7 @@ def _changes(plan: RunPlan, settings: Settings) -> Changes:
 def _create_all(
     plan: RunPlan, runs: Sequence[tuple[Settings, Path]], selection: Selection, observer: RunObserver
 ) -> None:
-    """Create all runs or none before the first question, so that `resume` finds all of them."""
+    """Create all runs before the first question; `resume` then finds all of them."""
     made = []
     for settings, out in runs:
         with _planned(plan, settings, selection, observer) as (resources, manifest):
@@ -170,7 +170,7 @@ def _create_all(
 def _planned(
     plan: RunPlan, settings: Settings, selection: Selection, observer: RunObserver
 ) -> Iterator[tuple[Resources, dict[str, Any]]]:
-    """Open what a run needs, and describe it as its run.json does."""
+    """Open the resources of a run, and build the object of its run.json."""
     with open_resources(settings=with_model_concurrency(settings, plan.in_flight), say=observer.note) as resources:
         if plan.budget is not None and resources.models is not None:
             resources.models.require_prices("--budget")

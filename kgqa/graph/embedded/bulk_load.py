@@ -1,7 +1,7 @@
 """Bulk loading of RDF files into a new generation of a graph folder. Runs in a worker process.
 
-A load is one transaction over all its files, recorded in a journal. The engine loads segments; after each, the journal
-records the position in the file, so that an interrupted load can be resumed.
+A load is one transaction over all its files, recorded in a journal. The engine loads the lines in segments. After each
+segment, the journal records the position in the file, where an interrupted load is resumed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SEGMENT_LINES = 2_000_000
 
 @dataclass
 class Journal:
-    """The state of a load, in loading.json."""
+    """The state of a load, stored in loading.json."""
 
     generation: int
     base: int | None
@@ -42,7 +42,7 @@ class Journal:
 
     @classmethod
     def read(cls, folder: GraphFolder) -> Journal:
-        """Read the journal. Raises LoadError if there is none, or it is damaged."""
+        """Read the journal. Raises LoadError if the journal is missing or damaged."""
         try:
             data = read_journal_record(folder.journal_file)
             files = [FileJob(**item) for item in data.pop("files")]
@@ -52,7 +52,7 @@ class Journal:
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or error
             raise LoadError(
-                f"{folder.journal_file} is damaged ({why}). Start again: "
+                f"{folder.journal_file} is damaged ({why}). Start the load again: "
                 f"kgqa graph load FILE --restart --into {folder.path}"
             ) from error
 
@@ -62,7 +62,7 @@ def run_load(
     journal: Journal,
     report: Callable[[dict[str, Any]], None],
 ) -> dict[str, Any]:
-    """Run the load in the journal, up to a complete but unpublished generation with its hashes.
+    """Run the load that the journal describes, which results in a complete but unpublished generation with its hashes.
 
     Args:
         report: called regularly with the fields of `store.Progress`.
@@ -118,7 +118,7 @@ class _Load:
             try:
                 self._feed(source, strict=False)
             except SyntaxError:
-                # the engine is stricter than the quick check: check each line with its parser, from the start
+                # the engine is stricter than the quick check: start over, and check each line with the engine's parser
                 self.lines = before[0]
                 self.malformed.rollback(before[1])
                 del self.hashes[before[2] :]
@@ -137,7 +137,7 @@ class _Load:
             self._journal.save(self._folder)
 
     def _new_blocks(self, source: LineSource, strict: bool, read_end: list[int]) -> Iterator[tuple[bytes, int]]:
-        """Yield the canonical blocks not yet loaded, with their line counts; hashes all blocks."""
+        """Yield the canonical blocks not yet loaded, with their numbers of lines. Hash all blocks of the file."""
         job, done_before = source.job, source.job.lines_done
 
         def malformed(line: int, message: str) -> None:
@@ -148,7 +148,7 @@ class _Load:
             self.hashes.append(np.frombuffer(hashes(block.lines), dtype="<u8"))
             self.lines += block.end - block.first
             self._report_progress(job, source.bytes_done, self.lines, "loading")
-            # segments end with a block, so a block was loaded completely or not at all
+            # a segment ends at the end of a block, so each block was loaded completely or not at all
             if block.lines and block.end > done_before:
                 yield b"".join(block.lines), block.end - block.first
 
@@ -169,7 +169,7 @@ class _Segment(io.RawIOBase):
         self._left = 0
 
     def more(self) -> bool:
-        """Start the next segment. Returns False if there is none."""
+        """Start the next segment. Returns False if there are no more lines."""
         self._left = SEGMENT_LINES
         if self._pending is None:
             self._pending = next(self._source, None)

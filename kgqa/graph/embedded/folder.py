@@ -1,4 +1,4 @@
-"""The graph folder: numbered generations of the data, and the file that names the current one.
+"""The graph folder: numbered generations of the data, and a file that names the current generation.
 
     mygraph/
       graph.json        the current generation, its fingerprint, schema and settings; replaced atomically
@@ -9,8 +9,8 @@
       gen-3/triples.u64 sorted hashes of all triples, for duplicates, counts and the fingerprint
       gen-3/read.lock   held (shared) by all readers of this generation
 
-A load builds the next generation from hard links to the current one. Readers are not disturbed, and an interrupted or
-failed load leaves the graph unchanged.
+A load builds the next generation from hard links to the files of the current generation. Readers are not disturbed, and
+an interrupted or failed load leaves the graph unchanged.
 """
 
 from __future__ import annotations
@@ -35,12 +35,16 @@ from kgqa.graph.embedded.records import FORMAT, is_generation_name, read_graph_r
 
 Hashes = npt.NDArray[np.uint64]
 HALF_WRITTEN = re.compile(r"\.(?:graph|loading)\.json\.[0-9]+")
-"""Matches the temporary files that `write_json` leaves if it is killed."""
+"""Matches the temporary files that `write_json` leaves if the process is killed."""
 
 
 @dataclass(frozen=True)
 class GraphMeta:
-    """The content of graph.json. `settings` belong to the graph, such as its walk rule."""
+    """The content of graph.json.
+
+    `settings` are the graph's own settings, such as its walk rule. `files` lists the path and SHA-256 of each loaded
+    file. `stale`: the graph was updated, but its fingerprint and its number of triples have not been computed since.
+    """
 
     generation: int
     fingerprint: str
@@ -55,13 +59,13 @@ class GraphMeta:
 class Lock:
     """An advisory lock on an open file.
 
-    It is held while any process has the file open: a worker that inherits the descriptor keeps the lock, and a killed
-    process leaves none.
+    The lock is held while any process has the file open. A worker process that inherits the file descriptor keeps the
+    lock, and the locks of a killed process are released.
     """
 
     def __init__(self, path: Path, *, exclusive: bool) -> None:
-        """Take the lock. Raises BlockingIOError if it is held elsewhere, OSError if the file cannot be opened."""
-        # not through a link, which could lead to any file of the user
+        """Take the lock. Raises BlockingIOError if the lock is held already, OSError if the file cannot be opened."""
+        # O_NOFOLLOW: a symbolic link could lead to any file of the user
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW if exclusive else os.O_RDONLY | os.O_NONBLOCK
         self.fd = os.open(path, flags | os.O_CLOEXEC, 0o666)
         try:
@@ -70,7 +74,7 @@ class Lock:
             os.close(self.fd)
             raise
         if exclusive:
-            with suppress(OSError):  # the id is only for messages, and a full disk has no room
+            with suppress(OSError):  # the process id is only used in messages; on a full disk it is left out
                 os.ftruncate(self.fd, 0)
                 os.write(self.fd, str(os.getpid()).encode())
 
@@ -88,12 +92,12 @@ class GraphFolder:
         self.path = path
 
     def store_dir(self, generation: int) -> Path:
-        """Return the folder of the engine's files."""
+        """Return the folder of the engine's files in a generation."""
         return self.path / f"gen-{generation}" / "store"
 
     @property
     def journal_file(self) -> Path:
-        """The journal of a load."""
+        """The path of a load's journal."""
         return self.path / "loading.json"
 
     def exists(self) -> bool:
@@ -110,21 +114,24 @@ class GraphFolder:
         """
         if not self.path.exists():
             raise StoreUnavailable(
-                f"There is no graph at {self.path}. Make one: kgqa graph load FILE --into {self.path}"
+                f"There is no graph at {self.path}. Create it: kgqa graph load FILE --into {self.path}"
             )
         if not self.path.is_dir():
             raise StoreUnavailable(
-                f"{self.path} is a file, not a graph folder. Load it first: kgqa graph load {self.path} --into GRAPH"
+                f"{self.path} is a file, not a graph folder. Load the file into a graph folder: "
+                f"kgqa graph load {self.path} --into GRAPH"
             )
         try:
             meta = self._read_meta()
         except FileNotFoundError:
             if self.journal_file.exists():
                 if self.is_being_written():
-                    raise StoreBusy(f"{self.path} is being loaded by another process. Wait until it is done.") from None
+                    raise StoreBusy(
+                        f"Another process is loading data into {self.path}. Wait until that load is complete."
+                    ) from None
                 raise StoreIncomplete(
                     f"The load into {self.path} was interrupted before it was complete. "
-                    f"Resume it: kgqa graph load --resume --into {self.path}"
+                    f"Resume the load: kgqa graph load --resume --into {self.path}"
                 ) from None
             raise StoreUnavailable(
                 f"{self.path} is not a graph folder: it has no graph.json. Load a graph into a new folder: "
@@ -135,13 +142,16 @@ class GraphFolder:
         return meta
 
     def _read_meta(self) -> GraphMeta:
-        """Read graph.json, whether or not the data exists. Raises StoreUnavailable, FileNotFoundError."""
+        """Read graph.json without checking that the data exists. Raises StoreUnavailable, FileNotFoundError."""
         try:
             data = read_graph_record(self.path / "graph.json")
         except FileNotFoundError:
             raise
         except PermissionError as error:
-            raise StoreUnavailable(f"No permission to read {self.path}: {error.strerror}.") from error
+            raise StoreUnavailable(
+                f"No permission to read {self.path} ({error.strerror}). "
+                "Make the folder readable for the user who runs kgqa."
+            ) from error
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or error
             raise StoreUnavailable(f"{self.path / 'graph.json'} is damaged ({why}). Load the data again.") from error
@@ -152,7 +162,7 @@ class GraphFolder:
         return GraphMeta(**{**data, "files": tuple(data["files"])})
 
     def current_generation(self) -> int | None:
-        """Return the published generation, None before the first load is done.
+        """Return the number of the published generation; None before the first load is complete.
 
         Raises:
             StoreUnavailable: graph.json is damaged.
@@ -163,7 +173,7 @@ class GraphFolder:
             return None
 
     def is_journal_published(self) -> bool:
-        """Return whether the load in the journal has been published, and only its journal is left."""
+        """Return whether the load in the journal has been published already, so only its journal has to be removed."""
         try:
             loaded: int = read_journal_record(self.journal_file)["generation"]
             return loaded == self.current_generation()
@@ -185,12 +195,12 @@ class GraphFolder:
         if not self.journal_file.exists() or self.is_being_written() or self.is_journal_published():
             return ""
         return (
-            f"A later load into {self.path} was interrupted and is not part of the graph. "
-            f"Resume it: kgqa graph load --resume --into {self.path}"
+            f"The last load into {self.path} was interrupted, and its data is not part of the graph. "
+            f"Resume the load: kgqa graph load --resume --into {self.path}"
         )
 
     def publish(self, meta: GraphMeta) -> None:
-        """Make this generation the current one, atomically, and remove unused ones."""
+        """Make the generation `meta.generation` the current one, atomically, and remove unused generations."""
         write_json(self.path / "graph.json", asdict(meta))
         self.finish_publishing(meta.generation)
 
@@ -216,7 +226,7 @@ class GraphFolder:
         try:
             lock: Lock | None = Lock(generation / "read.lock", exclusive=True)
         except BlockingIOError:
-            return  # it has readers; the next load tries again
+            return  # the generation has readers; the next load tries to remove it again
         except OSError:
             lock = None
         shutil.rmtree(generation, ignore_errors=True)
@@ -227,8 +237,8 @@ class GraphFolder:
         """Take the lock for loading and updating.
 
         Raises:
-            StoreBusy: another process has it.
-            StoreUnavailable: no permission, a full disk, or links in the folder.
+            StoreBusy: another process holds the lock.
+            StoreUnavailable: the folder is not writable, the disk is full, or the folder contains symbolic links.
         """
         try:
             lock = Lock(self.path / "write.lock", exclusive=True)
@@ -248,7 +258,7 @@ class GraphFolder:
         return lock
 
     def _clean(self) -> None:
-        """Remove half-written records. Raises StoreUnavailable for links in generations, which could lead anywhere."""
+        """Remove half-written records. Raises StoreUnavailable if a generation contains a symbolic link."""
         for item in os.scandir(self.path):
             if HALF_WRITTEN.fullmatch(item.name):
                 with suppress(OSError):
@@ -262,10 +272,11 @@ class GraphFolder:
                             raise _is_link(os.path.join(folder, name))
 
     def read_lock(self, generation: int, *, exclusive: bool = False) -> Lock | None:
-        """Take the lock for reading a generation; None if the medium has no locks (read-only).
+        """Take the lock for reading a generation. Returns None if locking is not possible, as on a read-only disk.
 
         Raises:
-            StoreBusy: it is being updated, or, with `exclusive`, being read.
+            StoreBusy: another process is updating the generation, or, with `exclusive`, reading it.
+            StoreUnavailable: `exclusive`, and the folder is not writable.
         """
         try:
             return Lock(self.path / f"gen-{generation}" / "read.lock", exclusive=exclusive)
@@ -274,7 +285,7 @@ class GraphFolder:
             raise StoreBusy(f"Another process {doing} {self.path}. Wait until it is done and try again.") from None
         except OSError as error:
             if exclusive:
-                raise StoreUnavailable(f"No permission to write to {self.path}: {error.strerror}.") from error
+                raise _no_permission(self.path, error) from error
             if error.errno in (errno.ENOENT, errno.EACCES, errno.EROFS, errno.ENOLCK, errno.ENOTSUP):
                 return None
             raise
@@ -287,7 +298,7 @@ class GraphFolder:
             return ""
 
     def create_generation(self, generation: int, base: int | None) -> None:
-        """Create a new generation, from hard links to generation `base` if there is one."""
+        """Create a new generation: empty, or with hard links to the files of generation `base`."""
         target = self.path / f"gen-{generation}"
         shutil.rmtree(target, ignore_errors=True)
         (target / "store").mkdir(parents=True)
@@ -300,14 +311,14 @@ class GraphFolder:
             (_link if file.suffix == ".sst" else shutil.copy2)(file, target / "store" / file.name)
 
     def created_ns(self, generation: int) -> int:
-        """Return when a generation was created, in nanoseconds since the epoch; 0 if unknown."""
+        """Return the time when a generation was created, in nanoseconds since 1970; 0 if unknown."""
         try:
             return (self.path / f"gen-{generation}").stat().st_mtime_ns
         except OSError:
             return 0
 
     def triples_file(self, generation: int) -> Path:
-        """Return the file of the sorted hashes."""
+        """Return the path of a generation's file of sorted hashes."""
         return self.path / f"gen-{generation}" / "triples.u64"
 
     def load_hashes(self, generation: int) -> Hashes:
@@ -316,7 +327,7 @@ class GraphFolder:
 
     def save_hashes(self, generation: int, sorted_hashes: Hashes) -> None:
         """Write the sorted uint64 hashes of all triples of a generation."""
-        # not by numpy, which does not report a full disk
+        # not written by numpy, which does not report a full disk
         with open(self.triples_file(generation), "wb") as file:
             file.write(np.ascontiguousarray(sorted_hashes, dtype="<u8").data.cast("B"))
 
@@ -331,19 +342,19 @@ def fingerprint(sorted_hashes: Hashes) -> str:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write a JSON file atomically. Raises as `write_atomically` does."""
+    """Write a JSON file atomically. Raises the same errors as `write_atomically`."""
     write_atomically(path, json.dumps(data, indent=1, ensure_ascii=False))
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Replace a file atomically. A link is replaced, not followed.
+    """Replace a file atomically. If `path` is a symbolic link, the link itself is replaced.
 
     Raises:
-        OSError: the file cannot be written, and the old one is unchanged; `filename` is the path.
+        OSError: the file cannot be written; the old file is unchanged. The error's `filename` is `path`.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        # file names that are not UTF-8 have lone surrogates: written as JSON escapes
+        # Python decodes file names that are not UTF-8 with lone surrogates; these are written as JSON escapes
         with open(temporary, "w", encoding="utf-8", errors="backslashreplace", opener=_open_no_link) as file:
             file.write(text)
             file.flush()
@@ -360,16 +371,22 @@ def write_atomically(path: Path, text: str) -> None:
 def write_error(path: Path, error: OSError) -> StoreUnavailable:
     """Return the error for a graph folder that cannot be written."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StoreUnavailable(f"No space left on the disk of {path}. Free some and try again.")
+        return StoreUnavailable(f"No space left on the disk of {path}. Free some space and try again.")
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return StoreUnavailable(f"Too many open files to write to {path}. Raise the limit: ulimit -n 4096")
-    return StoreUnavailable(f"No permission to write to {path}: {error.strerror}.")
+    return _no_permission(path, error)
+
+
+def _no_permission(path: Path, error: OSError) -> StoreUnavailable:
+    return StoreUnavailable(
+        f"No permission to write to {path} ({error.strerror}). Make the folder writable for the user who runs kgqa."
+    )
 
 
 def _is_link(path: Path | str) -> StoreUnavailable:
     return StoreUnavailable(
-        f"{path} is a link, which a graph folder may not contain for writing. Remove it, or load the data into "
-        "another folder."
+        f"{path} is a symbolic link, and kgqa does not write to a graph folder that contains links. Remove the link, "
+        "or load the data into another folder."
     )
 
 

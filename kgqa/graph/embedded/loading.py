@@ -1,4 +1,4 @@
-"""Loading of RDF files into a graph folder: locks, the journal, the worker that loads, and recovery from errors."""
+"""Loading of RDF files into a graph folder: locks, journal, worker process and recovery from errors."""
 
 from __future__ import annotations
 
@@ -23,33 +23,35 @@ from kgqa.graph.store import LoadReport, MalformedLine, OnError, Progress
 
 _OWN_FILES = re.compile(rf"write\.lock|\.?schema-\w+\.toml(?:\.[0-9]+)?|{HALF_WRITTEN.pattern}")
 LOAD_MEMORY = 4 << 30
-"""The memory limit of the loading process, in bytes, on top of the shares below."""
+"""Constant part of the loading process's memory limit, in bytes."""
 MEMORY_PER_BYTE = 8
-"""Bytes of memory per byte of the files. Loading takes 24 bytes per line at its end, and a line of a compressed dump
-has 8 to 12 bytes."""
+"""Bytes added to the memory limit per byte of the files to load.
+
+The last stage of a load needs 24 bytes of memory per line, and a line takes 8 to 12 bytes in a compressed dump."""
 MEMORY_PER_TRIPLE = 32
+"""Bytes added to the memory limit per triple that the graph has before the load."""
 _DISK_FULL_CODES = (errno.ENOSPC, errno.EDQUOT)
 _OPEN_FILES_CODES = (errno.EMFILE, errno.ENFILE)
 
 
 def make_folder(path: Path) -> GraphFolder:
-    """Return the folder for a graph, created if needed.
+    """Return the graph folder at a path; the folder is created if needed.
 
     Raises:
-        StoreUnavailable: the path is a file or a folder with other files, or there is no permission.
+        StoreUnavailable: the path is a file, or a folder that contains other files or is not writable.
     """
     folder = GraphFolder(Path(path))
     path = folder.path
     try:
         if not _is_utf8(path.absolute()):
             raise StoreUnavailable(
-                f"{path} is not UTF-8, which the engine needs. Choose another name for the graph's folder."
+                f"The path {path} is not valid UTF-8, which the engine needs. Choose another folder for the graph."
             )
         if path.exists() and not path.is_dir():
-            raise StoreUnavailable(f"{path} is a file; choose a new folder for the graph.")
+            raise StoreUnavailable(f"{path} is a file. Choose a new folder for the graph.")
         is_graph = folder.exists() or folder.journal_file.exists()
         if path.is_dir() and not is_graph and any(not _OWN_FILES.fullmatch(item.name) for item in path.iterdir()):
-            raise StoreUnavailable(f"{path} has other files in it; choose a new folder for the graph.")
+            raise StoreUnavailable(f"{path} contains other files. Choose a new folder for the graph.")
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise write_error(path, error) from error
@@ -97,34 +99,36 @@ def load_graph(
 
     Args:
         path: the graph folder.
-        files: the files; unused with `resume`.
-        on_error: what to do with malformed lines: `fail`, or `skip` them.
-        progress: called regularly.
-        format: the ending that stands for the format, such as `nt`; None for the endings of the files.
-        resume: continue an interrupted load.
-        restart: discard an interrupted load first. Without either, an interrupted load is an error.
-        schema: name of a schema, or of a .toml file in the folder; None keeps the present one.
-        settings: settings of the graph, added to the present ones.
-        memory: memory limit of the loading process, in bytes; None for a limit by the size of the files, far above what
-            honest files need.
+        files: the RDF files; ignored with `resume`, which reads the files of the interrupted load.
+        on_error: what to do at a malformed line: `fail`, or `skip` the line.
+        progress: called regularly with the progress of the load.
+        format: the format of all files, as a file name extension such as `nt`; None to use each file's own.
+        resume: whether to continue an interrupted load.
+        restart: whether to discard an interrupted load first. If both `resume` and `restart` are False, an interrupted
+            load is an error.
+        schema: name of a bundled schema, or of a .toml file in the folder; None keeps the folder's present schema.
+        settings: settings to store with the graph, in addition to its present settings.
+        memory: memory limit of the loading process, in bytes; None for a limit computed from the size of the files,
+            which is far above what ordinary files need.
 
     Raises:
         LoadError: a file is missing, malformed or cut short; the graph is unchanged.
         StoreBusy: another load is running.
-        StoreUnavailable: no permission, or not a graph folder.
+        StoreUnavailable: the folder is not writable, or is not a graph folder.
         KeyboardInterrupt: Ctrl-C; the load can be resumed.
     """
     started = time.monotonic()
     jobs = [file_job(Path(file), format) for file in files]
     if not resume and not jobs:
-        raise LoadError("No file to load. Name at least one.")
+        raise LoadError("No file to load. Name at least one RDF file.")
     folder = make_folder(path)
     lock = folder.write_lock()
     try:
         base = folder.meta() if folder.exists() else None
         if base is not None and base.stale:
             raise StoreUnavailable(
-                f"{path} was changed and not closed properly. Open it for writing once, and load again."
+                f"The graph at {path} was updated and not closed properly. Open and close it once with "
+                "kgqa.graph.opening.open_store(PATH, writable=True), then load again."
             )
         done = _finish_published(folder, base)
         if resume and done and base:
@@ -178,10 +182,10 @@ def load_graph(
 
 
 def discard_interrupted(path: Path) -> bool:
-    """Discard an interrupted load. Returns whether there was one.
+    """Discard an interrupted load. Returns False if there is no interrupted load.
 
     Raises:
-        StoreUnavailable: there is no such folder, or no permission.
+        StoreUnavailable: there is no such folder, or the folder is not writable.
         StoreBusy: a load is running.
     """
     folder = GraphFolder(Path(path))
@@ -199,7 +203,7 @@ def discard_interrupted(path: Path) -> bool:
 
 
 def _finish_published(folder: GraphFolder, base: GraphMeta | None) -> Journal | None:
-    """Finish a load that was killed between its publication and the removal of its journal; return the journal."""
+    """Remove the journal of a load that was killed after its publication. Returns this journal, or None."""
     if base is None or not folder.is_journal_published():
         return None
     journal = Journal.read(folder)
@@ -208,7 +212,7 @@ def _finish_published(folder: GraphFolder, base: GraphMeta | None) -> Journal | 
 
 
 def _report_published(done: Journal, now: GraphMeta, started: float) -> LoadReport:
-    """Report on a load that was published already."""
+    """Return the report on a load that was published before `--resume` was called."""
     return LoadReport(
         files=len(done.files),
         lines=sum(job.lines_done for job in done.files),
@@ -225,22 +229,22 @@ def _check_base(journal: Journal, base: GraphMeta | None, folder: GraphFolder) -
     before = base.generation if base else None
     if journal.base != before or journal.generation != (before or 0) + 1:
         raise LoadError(
-            f"{folder.journal_file} belongs to another state of the graph. Start again: "
+            f"{folder.journal_file} belongs to another state of the graph. Start the load again: "
             f"kgqa graph load FILE --restart --into {folder.path}"
         )
 
 
 class _TooLittleMemory(LoadError):
-    """The loading process reached its memory limit. Its journal stays, so that it can be resumed."""
+    """The loading process reached its memory limit. The journal is kept, and the load can be resumed."""
 
 
 @contextmanager
 def _discarded_on_error(folder: GraphFolder) -> Iterator[None]:
-    """Discard the load on errors that resuming it would not solve."""
+    """Discard the load after an error that would occur again if the load were resumed."""
     try:
         yield
     except _TooLittleMemory:
-        raise  # stays for --resume
+        raise  # the load is kept for --resume
     except StoreCrashed as error:
         raise LoadError(
             f"The loading process died ({error}). The graph is unchanged. "
@@ -254,7 +258,7 @@ def _discarded_on_error(folder: GraphFolder) -> Iterator[None]:
 
 
 def _why_failed(folder: GraphFolder, error: Exception) -> str:
-    """Return the message for a failed load; the engine reports errors of the system as text only."""
+    """Return the message for a failed load. The engine reports system errors as text only, so the text is searched."""
 
     def is_any(codes: tuple[int, ...]) -> bool:
         return getattr(error, "errno", None) in codes or any(os.strerror(code) in str(error) for code in codes)

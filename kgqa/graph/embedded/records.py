@@ -1,4 +1,4 @@
-"""Reading of graph.json and loading.json, untrusted files whose size, types and ranges are checked before use."""
+"""Reading of the untrusted files graph.json and loading.json, with checks of size, types and ranges."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kgqa.untrusted_json import Check, is_flag, load_json
 FORMAT = 1
 """The version of the folder format."""
 MAX_BYTES = 16 << 20
-"""The size of a record with the names and hashes of about 100,000 files."""
+"""Maximum size of a record, enough for the names and hashes of about 100,000 files."""
 MAX_GENERATION = 10**9
 MAX_COUNT = 1 << 53
 _GENERATION = re.compile(r"gen-(0|[1-9][0-9]{0,9})")
@@ -25,15 +25,15 @@ _PLAIN_NAME = re.compile(r"[\w-][\w.-]{0,199}")
 
 
 def is_generation_name(name: str) -> bool:
-    """Return whether a name is that of a generation, such as `gen-3`."""
+    """Return whether a file name is the name of a generation, such as `gen-3`."""
     return _GENERATION.fullmatch(name) is not None
 
 
 def read_graph_record(file: Path) -> dict[str, Any]:
-    """Read and check graph.json. For another `format` than FORMAT, only that is returned.
+    """Read and check graph.json. If its `format` is not FORMAT, only the format is returned.
 
     Raises:
-        ValueError: the file is damaged; the message names the value.
+        ValueError: the file is damaged; the message names the wrong value.
         OSError: the file cannot be read.
     """
     record = _read_object(file)
@@ -43,7 +43,7 @@ def read_graph_record(file: Path) -> dict[str, Any]:
 
 
 def read_journal_record(file: Path) -> dict[str, Any]:
-    """Read and check loading.json. Raises as `read_graph_record` does."""
+    """Read and check loading.json. Raises the same errors as `read_graph_record`."""
     record = _checked(_read_object(file), _JOURNAL, "")
     for number, job in enumerate(record["files"]):
         _checked(job, _JOB, f"files[{number}].")
@@ -78,8 +78,8 @@ def _checked(record: Any, checks: Mapping[str, tuple[Check, str]], where: str) -
     return record
 
 
-def _whole(most: int) -> tuple[Check, str]:
-    return lambda value: type(value) is int and 0 <= value <= most, f"a whole number from 0 to {most:,}"
+def _whole(maximum: int) -> tuple[Check, str]:
+    return lambda value: type(value) is int and 0 <= value <= maximum, f"a whole number from 0 to {maximum:,}"
 
 
 def _text(pattern: re.Pattern[str], expected: str) -> tuple[Check, str]:

@@ -1,7 +1,7 @@
 """A sandbox without network for worker processes.
 
-SERVICE and LOAD are refused when a query is read (`query.tokens`); this is the second line of defence. On Linux the
-process gives up the system calls that make sockets (seccomp in filter mode, see seccomp(2)).
+Queries with SERVICE or LOAD are refused before they reach a worker (`query.tokens`). In addition, on Linux the worker
+process gives up the system calls that create sockets (seccomp in filter mode, see seccomp(2)).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 _PR_SET_NO_NEW_PRIVS = 38
 _PR_SET_SECCOMP = 22
 _MODE_FILTER = 2
-# per machine: the audit number of its ABI, and the numbers of the calls socket and io_uring_setup
+# for each machine type: the audit number of its ABI, and the numbers of the system calls socket and io_uring_setup
 _MACHINES = {
     "x86_64": (0xC000003E, 41, 425),
     "aarch64": (0xC00000B7, 198, 425),
@@ -35,10 +35,11 @@ class _Program(ctypes.Structure):
 
 
 def deny_network() -> bool:
-    """Give up the right to make sockets, for this thread and all it starts. Cannot be undone.
+    """Give up the right to create sockets, for this thread and everything it starts. This cannot be undone.
 
     Returns:
-        Whether it worked: False on other systems than Linux, unknown machines, and kernels without seccomp.
+        True if sockets are denied now; False on systems other than Linux, on unknown machine types, and on kernels
+        without seccomp.
     """
     known = _MACHINES.get(platform.machine())
     if sys.platform != "linux" or known is None or sys.maxsize < 1 << 32:
@@ -46,7 +47,7 @@ def deny_network() -> bool:
     machine, socket_call, ring_call = known
     steps = [
         (_LOAD, 0, 0, _OFFSET_MACHINE),
-        (_JUMP_EQUAL, 0, 4, machine),  # another ABI has other call numbers: refused
+        (_JUMP_EQUAL, 0, 4, machine),  # refused: another ABI has other call numbers
         (_LOAD, 0, 0, _OFFSET_NUMBER),
         (_JUMP_AT_LEAST, 2, 0, _X32_BIT),
         (_JUMP_EQUAL, 1, 0, socket_call),

@@ -35,10 +35,17 @@ MAX_QUERY_CHARS = 4 << 20
 
 
 class EmbeddedStore:
-    """A graph folder opened for reading, or, with `writable`, for updates too.
+    """A graph folder opened for reading or, with `writable`, for reading and updates.
 
-    Readers use up to `workers` processes, each of which runs one query at a time. With `writable` a single worker runs
-    all queries and updates, and other processes cannot open the folder.
+    A store opened for reading uses up to `workers` processes, each of which runs one query at a time. With `writable` a
+    single process runs all queries and updates, and other processes cannot open the folder.
+
+    Args:
+        path: the graph folder.
+        writable: whether to allow updates.
+        create: whether to create an empty graph if the folder has none.
+        workers: maximum number of worker processes; None for the number of CPUs, at most 4.
+        timeout: default timeout of queries and updates, in seconds.
 
     Raises:
         StoreUnavailable, StoreIncomplete, StoreBusy: see `GraphFolder.meta` and `GraphFolder.write_lock`.
@@ -69,7 +76,7 @@ class EmbeddedStore:
             create_empty_graph(self.folder)
         self._meta = self._lock_current()
         self._finalizer = weakref.finalize(self, _close, self._idle, self._busy, self._locks)
-        self._give_back(self._start())  # starts while the caller continues
+        self._give_back(self._start())  # the worker process starts while the caller continues
 
     concurrency = 1
 
@@ -83,7 +90,7 @@ class EmbeddedStore:
 
     @property
     def identity(self) -> str:
-        """A hash of this folder and generation, for caches: a fingerprint can be copied from another folder."""
+        """A hash of this folder and generation, for cache keys: two folders can have the same fingerprint."""
         created = (
             f"{self.folder.path.resolve()}\0{self._meta.generation}\0{self.folder.created_ns(self._meta.generation)}"
         )
@@ -95,7 +102,7 @@ class EmbeddedStore:
 
     @property
     def meta(self) -> GraphMeta:
-        """The record of this graph: triples, schema, settings, files."""
+        """The content of graph.json: number of triples, schema, settings, files."""
         if self._meta.stale:
             self._rehash()
         return self._meta
@@ -124,11 +131,11 @@ class EmbeddedStore:
         if not self.writable:
             raise QueryRejected("This graph is open for reading only. Open it with writable=True to change it.")
         text = self._prepared(update)
-        if not self._meta.stale:  # marked before the update, in case of a crash
+        if not self._meta.stale:  # marked as stale before the update, in case of a crash
             self._meta = self.folder.update_meta(stale=True)
         try:
             self._call({"op": "update", "update": text}, timeout)
-        finally:  # after the update: tables derived meanwhile may be of either state
+        finally:  # changed only after the update, because tables computed during the update may be outdated
             self._updates += 1
 
     def load(
@@ -141,7 +148,8 @@ class EmbeddedStore:
     ) -> LoadReport:
         if self.writable:
             raise StoreUnavailable(
-                "A store that is open for updates cannot load files. Close it, or open another one for reading."
+                "A store that is open for updates cannot load files. Close it, and load the files with "
+                "kgqa graph load or a store that is open for reading."
             )
         report = load_graph(self.folder.path, files, on_error=on_error, progress=progress, format=format)
         self._reopen()
@@ -151,7 +159,7 @@ class EmbeddedStore:
         try:
             if self.writable and self._meta.stale and not self._closed:
                 self._rehash()
-        finally:  # if a full disk prevents this, the graph stays marked as changed
+        finally:  # if hashing fails, as on a full disk, the graph stays marked as stale
             self._closed = True
             self._finalizer()
 
@@ -164,7 +172,7 @@ class EmbeddedStore:
     # --- workers
 
     def worker_pids(self) -> list[int]:
-        """Return the ids of idle workers."""
+        """Return the process ids of idle workers."""
         with self._guard:
             return [worker.pid for worker in self._idle]
 
@@ -186,7 +194,7 @@ class EmbeddedStore:
     def _lock_current(self) -> GraphMeta:
         """Lock the current generation and return its record.
 
-        A load that finishes elsewhere may replace it between reading and locking; it is then read again.
+        If another process publishes a new generation between reading and locking, the record is read again.
         """
         for last_try in (False, False, True):
             meta = self.folder.meta()
@@ -202,7 +210,7 @@ class EmbeddedStore:
                 if last_try or self.folder.meta().generation == meta.generation:
                     raise
             self._drop_locks()
-        raise StoreBusy(f"{self.folder.path} is replaced by one load after another. Try again later.")
+        raise StoreBusy(f"{self.folder.path} is replaced again and again by loads of other processes. Try again later.")
 
     def _drop_locks(self) -> None:
         while self._locks:
@@ -235,7 +243,7 @@ class EmbeddedStore:
             with self._guard:
                 while self._idle and worker is None:
                     worker = self._idle.pop()
-                    if not worker.alive:  # killed from outside while idle
+                    if not worker.alive:  # the idle worker was killed from outside
                         worker.kill()
                         worker = None
             worker = worker or self._start()
@@ -255,7 +263,7 @@ class EmbeddedStore:
             return self._call_once(request, deadline)
         except WorkerKilled:
             if request["op"] == "update":
-                raise  # it may have been applied in part
+                raise  # not tried again: the update may have been applied in part
         return self._call_once(request, deadline)
 
     def _call_once(self, request: dict[str, Any], deadline: float) -> bytes:
@@ -267,7 +275,8 @@ class EmbeddedStore:
     def _rehash(self) -> None:
         if not self.writable:
             raise StoreUnavailable(
-                f"{self.folder.path} was changed and not closed properly. Open it for writing once, or load it again."
+                f"The graph at {self.folder.path} was updated and not closed properly. Open and close it once with "
+                "kgqa.graph.opening.open_store(PATH, writable=True), or load the data again."
             )
         data = np.frombuffer(self._call({"op": "hash"}, 3600.0), dtype="<u8")
         self.folder.save_hashes(self._meta.generation, data)
@@ -286,6 +295,6 @@ def _close(idle: list[Worker], busy: list[Worker], locks: list[Lock]) -> None:
     while idle:
         idle.pop().kill()
     for worker in list(busy):
-        worker.end()  # raises StoreCrashed in the thread that waits for its response
+        worker.end()  # the thread that waits for the worker's response gets StoreCrashed
     while locks:
         locks.pop().release()

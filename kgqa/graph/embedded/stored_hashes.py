@@ -12,7 +12,7 @@ from kgqa.graph.rdf.lines import hashes
 
 
 class _HashingWriter(io.RawIOBase):
-    """A file that hashes the lines written to it."""
+    """A file-like object that hashes the lines written to it."""
 
     def __init__(self) -> None:
         super().__init__()

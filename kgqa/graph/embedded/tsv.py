@@ -43,7 +43,7 @@ def decode_tsv(data: bytes) -> Rows:
                 else:
                     row.append(_term(field))
             if len(row) != width:
-                raise ValueError(f"a row has {len(row)} columns where the head has {len(variables)}")
+                raise ValueError(f"a row has {len(row)} columns where the header has {len(variables)}")
             append(tuple(row) if variables else ())
     return Rows(variables, rows)
 

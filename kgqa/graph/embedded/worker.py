@@ -1,12 +1,14 @@
 """The worker process around the engine: `python -m kgqa.graph.embedded.worker`.
 
-It reads requests from stdin and writes responses to stdout. pyoxigraph can neither time out nor cancel a query and
-aborts on some, so the parent kills this process and starts another. The worker ignores Ctrl-C, which the parent
-handles, and ends with the parent, even in the middle of a query: a thread waits for stdin to close. Requests are read
-by the thread that runs them: passing them between threads would take as long as a small query.
+The worker reads requests from stdin and writes responses to stdout. pyoxigraph can neither time out nor cancel a query,
+and some queries abort the whole process. To stop a query, the parent process kills the worker and starts another.
 
-Frames: a request is a 4-byte big-endian length and JSON; a response is one letter (`R` result, `E` error,
-`P` progress), a 4-byte length, and the payload.
+The worker ignores Ctrl-C, which the parent handles. A thread waits until stdin is closed and then ends the process,
+even in the middle of a query, so that no worker outlives its parent. The thread that reads a request also runs the
+request: passing requests between threads would take as long as a small query.
+
+Format of the messages: a request is a 4-byte big-endian length and JSON; a response is one letter (`R` result,
+`E` error, `P` progress), a 4-byte big-endian length, and the payload.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ PROGRESS_SECONDS = 0.1
 
 
 class _CappedWriter(io.RawIOBase):
-    """A file that collects a TSV result and raises PartialResult at the first row or byte over the cap."""
+    """A file-like object that collects a TSV result and raises PartialResult at the first row or byte over a cap."""
 
     def __init__(self, max_rows: int, max_bytes: int) -> None:
         super().__init__()
@@ -52,10 +54,10 @@ class _CappedWriter(io.RawIOBase):
         self._bytes += len(data)
         if self._rows > self._max_rows:
             self.error = PartialResult(
-                f"The result has more than {self._max_rows:,} rows. Ask for less, or raise the cap."
+                f"The result has more than {self._max_rows:,} rows. Ask for fewer rows, or raise `max_rows`."
             )
         elif self._bytes > self._max_bytes:
-            self.error = PartialResult(f"The result is larger than {self._max_bytes:,} bytes. Ask for less.")
+            self.error = PartialResult(f"The result is larger than {self._max_bytes:,} bytes. Ask for fewer rows.")
         if self.error:
             raise self.error
         self.parts.append(data)
@@ -89,7 +91,7 @@ class RequestHandler:
                 raise StoreUnavailable(
                     "The graph needs more open files than the system allows. Raise the limit: ulimit -n 4096"
                 ) from error
-            raise StoreUnavailable(f"The graph's data cannot be opened: {error}. Load it again.") from error
+            raise StoreUnavailable(f"The graph's data cannot be opened: {error}. Load the data again.") from error
         return b""
 
     def do_select(self, request: dict[str, Any]) -> bytes:
@@ -117,7 +119,7 @@ class RequestHandler:
         return b""
 
     def do_hash(self, request: dict[str, Any]) -> bytes:
-        """Hashes of all triples as they are stored, after updates."""
+        """Return the hashes of all triples in the store, which updates have changed."""
         from kgqa.graph.embedded.stored_hashes import stored_hashes
 
         return stored_hashes(self.store)
@@ -143,7 +145,7 @@ class RequestHandler:
 
 
 def send(kind: bytes, payload: bytes) -> None:
-    """Write one frame."""
+    """Write one response: a letter for its kind, the length and the payload."""
     data = kind + struct.pack(">I", len(payload)) + payload
     view = memoryview(data)
     while view:
@@ -151,7 +153,7 @@ def send(kind: bytes, payload: bytes) -> None:
 
 
 def error_payload(error: BaseException) -> bytes:
-    """Describe an exception by its kgqa class and message; the engine's exceptions are mapped to kgqa classes."""
+    """Return an exception's class name and message as JSON, with a kgqa class for exceptions of the engine."""
     if isinstance(error, KgqaError):
         kind, message = type(error).__name__, str(error)
     elif isinstance(error, SyntaxError):
@@ -161,13 +163,13 @@ def error_payload(error: BaseException) -> bytes:
     elif isinstance(error, Exception):
         kind, message = "QueryRejected", f"The engine could not run the query: {error}"
     else:
-        kind, message = "StoreCrashed", f"The engine failed inside: {error}"
+        kind, message = "StoreCrashed", f"The engine failed with an internal error: {error}"
     return json.dumps({"kind": kind, "message": message}).encode()
 
 
 def _end_with_parent() -> None:
     closed = select.poll()
-    closed.register(0, 0)  # reports only that the other end was closed
+    closed.register(0, 0)  # no event but the closing of the other end is reported
     closed.poll()
     os._exit(0)
 
@@ -193,7 +195,7 @@ def main() -> None:
     """Serve requests until the parent ends."""
     global _OUT  # noqa: PLW0603 - send() is called from everywhere
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    deny_network()  # before any other thread starts
+    deny_network()  # before other threads start, which inherit the restriction
     # frames go to the original stdout, accidental prints to stderr
     _OUT = os.dup(1)
     os.dup2(2, 1)

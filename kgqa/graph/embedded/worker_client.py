@@ -1,4 +1,4 @@
-"""The parent's side of a worker process: starts it, sends requests, kills it."""
+"""The parent's side of a worker process: starting the worker, sending requests, killing the worker."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ from kgqa.errors import StoreCrashed, StoreError, StoreTimeout
 OUT_OF_MEMORY = re.compile(r"memory allocation of \d+ bytes failed|bad_alloc|MemoryError")
 """Matches the message of a process that failed to allocate memory."""
 TOO_FEW_FILES = "file descriptors"
-"""Part of the engine's message if it may not open enough files."""
+"""Part of the engine's message when the limit of open files is too low."""
 PIPE_BYTES = 1 << 16
-MOST_READ = 1 << 20
+MAX_READ_BYTES = 1 << 20
 
 
 class WorkerKilled(StoreCrashed):
-    """Signal 9 ended the process during a query, sent by the system (out of memory) or by a user."""
+    """The worker was killed during a query by signal 9, sent by the system (out of memory) or by a user."""
 
 
 class Worker:
-    """One worker process with an open store. Not thread-safe: one caller has it at a time.
+    """One worker process with an open store. Not thread-safe: only one caller may use a worker at a time.
 
     Args:
-        open_request: the `open` request, sent at the start; its response is read with the first call.
-        keep_open: file descriptors of locks, which the process inherits and holds while it lives.
+        open_request: fields of the `open` request, which is sent at once; its response is read by the first `call`.
+            None for a worker that opens no store.
+        keep_open: file descriptors of locks. The process inherits the descriptors and holds the locks until it ends.
     """
 
     def __init__(self, open_request: dict[str, Any] | None, keep_open: tuple[int, ...] = ()) -> None:
@@ -55,7 +56,7 @@ class Worker:
         self._stdin, self._stdout = self._process.stdin, self._process.stdout
         self._received = b""
         self.generation = 0
-        """The generation of the graph that it has open."""
+        """The generation of the graph that the worker has open."""
         self._opening = open_request is not None
         if open_request is not None:
             self._send({"op": "open", **open_request})
@@ -67,7 +68,7 @@ class Worker:
 
     @property
     def alive(self) -> bool:
-        """Whether it can take a request; a process that was just killed shows by the end of its pipe."""
+        """Whether the worker can take a request. A closed pipe shows that the process has just been killed."""
         if self._process.poll() is not None or self._stdout.closed:
             return False
         return self._opening or not select.select([self._stdout.fileno()], [], [], 0)[0]
@@ -81,14 +82,19 @@ class Worker:
     ) -> bytes:
         """Send a request and wait for its response.
 
-        On every error but those of the engine the process is killed; also on Ctrl-C, since a late response would be
-        read as that of the next request.
+        The process is kept after an error in the query or update itself. After other errors and after Ctrl-C the
+        process is killed, since a late response would be taken for the response to the next request.
+
+        Args:
+            request: the fields of the request; `op` is the operation.
+            timeout: maximum seconds for the response; None for no limit.
+            progress: called with each progress report of the worker.
 
         Raises:
-            StoreTimeout: no response in `timeout` seconds.
+            StoreTimeout: there was no response within `timeout` seconds.
             StoreCrashed: the process died.
             WorkerKilled: signal 9 ended the process.
-            KgqaError: the error that the worker reports.
+            KgqaError: the worker reported an error.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         try:
@@ -133,7 +139,7 @@ class Worker:
                 return payload
 
     def _read(self, size: int, deadline: float | None, timeout: float | None) -> bytes:
-        """Read the next bytes of the response; bytes beyond them are kept, since most responses are one read."""
+        """Read the next `size` bytes of the response. Bytes received beyond `size` are kept for the next call."""
         fd = self._stdout.fileno()
         parts = [self._received]
         missing = size - len(self._received)
@@ -143,9 +149,9 @@ class Worker:
                 if left <= 0 or not select.select([fd], [], [], left)[0]:
                     limit = f" after {timeout:.3g} s" if timeout is not None else ""
                     raise StoreTimeout(
-                        f"The query was stopped{limit} without a result. Give it more time (--timeout) or ask for less."
+                        f"The query was stopped{limit} without a result. Allow more time (--timeout), or ask for less."
                     )
-            data = os.read(fd, max(PIPE_BYTES, min(missing, MOST_READ)))
+            data = os.read(fd, max(PIPE_BYTES, min(missing, MAX_READ_BYTES)))
             if not data:
                 raise self._crashed()
             parts.append(data)
@@ -168,10 +174,10 @@ class Worker:
         tail = self._stderr.read()[-2000:].decode("utf-8", "replace").strip().splitlines()
         line = next((line for line in tail if OUT_OF_MEMORY.search(line)), tail[-1] if tail else "")
         why = f" Its last message: {line[:200]}" if line else ""
-        return StoreCrashed(f"The engine crashed on this query (exit {code}), which is not retried.{why}")
+        return StoreCrashed(f"The engine crashed on this query (exit code {code}). The query is not retried.{why}")
 
     def end(self) -> None:
-        """Kill the process from another thread than the one that waits for its response."""
+        """Kill the process, from another thread than the one that waits for a response."""
         self._process.kill()
 
     def kill(self) -> None:

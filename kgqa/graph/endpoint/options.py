@@ -1,4 +1,4 @@
-"""Options of endpoints, read from the settings."""
+"""Options for SPARQL endpoints, read from the settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kgqa.words import clean
 
 @dataclass(frozen=True)
 class EndpointOptions:
-    """Options for all endpoints of a run.
+    """Options for all SPARQL endpoints that a run uses.
 
     Attributes:
         caches: whether results are stored on disk.

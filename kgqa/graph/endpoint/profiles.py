@@ -25,7 +25,7 @@ class Profile:
     Attributes:
         server: regular expression for the Server header of its replies. hosts: hosts known to be of this kind.
         needs_graph: whether every query must name its graph.
-        allows_scans: whether queries over all triples may be tried.
+        allows_scans: whether kgqa may send queries that read all triples.
         system_graphs: named graphs that belong to the server.
         timeout_parameter, timeout_header: URL parameter or header in which a query's time limit is sent.
         timeout_unit: unit of the time limit. min_timeout: the shortest time limit that is sent, in seconds.
@@ -39,8 +39,8 @@ class Profile:
         denied_texts: parts of error messages that mean that the user lacks a right.
         retry_texts: parts of error messages after which the same query may succeed.
         full_text: kind of full-text search: `bif` for Virtuoso's, empty for none.
-        fixed_order: prefix that makes the server join in the written order; used for queries that begin with
-            FIXED_ORDER_MARK.
+        fixed_order: text put before queries that begin with FIXED_ORDER_MARK; the server then joins patterns in the
+            written order.
         update_path: URL path for updates; empty if updates have the same path as queries.
         concurrency: default number of concurrent requests.
         rate: default number of requests per second, 0 for no limit.
@@ -125,7 +125,7 @@ def profiles() -> dict[str, Profile]:
 
 
 def profile_named(name: str) -> Profile:
-    """Return the profile of this name.
+    """Return the profile with this name.
 
     Raises:
         SettingsError: there is no profile with this name.

@@ -1,4 +1,4 @@
-"""A cache on disk of complete query results, by endpoint, graph fingerprint and query.
+"""A cache on disk of complete query results. The key is made of endpoint, graph fingerprint and query.
 
 A graph that changes gets another fingerprint, so its old results are no longer found. They are removed when they expire
 or when the cache is full.
@@ -38,8 +38,8 @@ class ResultCache:
     If the file is not writable, nothing is cached. A damaged file is removed, because the server can be queried again.
 
     Args:
-        days: age at which a result expires.
-        limit_bytes: total size; the oldest results are removed first.
+        days: days after which a result expires.
+        limit_bytes: the largest total size of the results; the oldest results are removed first.
     """
 
     def __init__(self, file: Path, *, days: float = 7.0, limit_bytes: int = 2 << 30) -> None:
@@ -77,7 +77,7 @@ class ResultCache:
             return None  # damaged
 
     def put(self, key: bytes, body: bytes) -> None:
-        """Store a body, unless it is longer than MAX_BODY_BYTES or a tenth of the cache."""
+        """Store a body, unless it is longer than MAX_BODY_BYTES or a tenth of `limit_bytes`."""
         if len(body) > min(MAX_BODY_BYTES, self._limit // 10):
             return
         packed = zlib.compress(body, 1)
@@ -170,7 +170,7 @@ class ResultCache:
         self._connection.executescript("PRAGMA incremental_vacuum;")  # `execute` would free only one page
 
     def _handle_error(self, error: sqlite3.Error) -> None:
-        """Ignore an error caused by another process that writes; disable the cache after any other."""
+        """Ignore an error caused by another process that writes; disable the cache after any other error."""
         assert self._connection is not None
         try:
             if self._connection.in_transaction:

@@ -1,4 +1,4 @@
-"""A server's own limits on queries: seconds and rows.
+"""The limits that a server itself sets on queries: seconds and rows.
 
 kgqa needs these limits because of Virtuoso. If a query is sent with a time limit, Virtuoso stops at the limit and sends
 the rows found so far, with status 200 and, unless the query aggregates, without any sign that rows are missing

@@ -92,7 +92,7 @@ class EndpointStore:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of counts, see `EndpointFingerprint.text`."""
+        """A hash of counts of triples, see `EndpointFingerprint.text`."""
         return self._fingerprint.text
 
     @property
@@ -102,7 +102,7 @@ class EndpointStore:
 
     @property
     def large(self) -> bool:
-        """Whether there are too many triples to count in time: many millions."""
+        """Whether there are too many triples to count in time, that is, many millions."""
         return self._fingerprint.large
 
     @property

@@ -124,7 +124,7 @@ def count_triples(store: UpdatableStore, graph: str) -> int | None:
 
 
 def _count_before(store: UpdatableStore, graph: str) -> int | None:
-    """Count the triples of a graph before the upload, without querying a graph that does not exist.
+    """Count the triples of a graph before the upload; if the graph does not exist, do not query it.
 
     After a query to a missing graph, Virtuoso's query planner assumes even after the upload that the graph is empty,
     and counting a million triples takes minutes.
@@ -267,7 +267,7 @@ def parse_lines(lines: list[bytes]) -> Iterable[ox.Quad]:
 
 
 def to_triple(quad: ox.Quad) -> tuple[Entity, Entity, Entity | Literal]:
-    """Convert a triple of pyoxigraph to terms of kgqa."""
+    """Convert a triple of pyoxigraph to three terms of kgqa: subject, predicate, object."""
     subject, value = quad.subject, quad.object
     assert not isinstance(subject, ox.Triple) and not isinstance(value, ox.Triple)
     end: Entity | Literal
@@ -281,10 +281,10 @@ def to_triple(quad: ox.Quad) -> tuple[Entity, Entity, Entity | Literal]:
 
 
 def split_batches(lines: list[bytes]) -> Iterator[tuple[int, list[bytes]]]:
-    """Split lines into batches of at most BATCH_TRIPLES and BATCH_BYTES; a longer line is a batch of its own.
+    """Split lines into batches of at most BATCH_TRIPLES and BATCH_BYTES; a longer line becomes a batch with one line.
 
     Yields:
-        The index of the first line, and the lines.
+        The index of a batch's first line, and the lines of the batch.
     """
     start = size = 0
     for index, line in enumerate(lines):

@@ -32,7 +32,7 @@ class NameMatch:
 
 @dataclass(frozen=True, slots=True)
 class LooseMatch:
-    """A name that nearly equals a text.
+    """A name that nearly equals a text, and how the two differ.
 
     `how` names the difference: `article` (the text Bible finds The Bible), `bracket` (Alien finds Alien (film)),
     `comma` (Stockholm finds Stockholm, Sweden), `squeezed` (superbowl finds Super Bowl) or `initials` (uk finds United

@@ -29,7 +29,7 @@ The function raises BudgetExhausted when the question has no time left.
 
 
 class IndexedGraph(Protocol):
-    """A graph whose names are indexed."""
+    """A graph for which an index of names is built or opened."""
 
     @property
     def store(self) -> Store: ...

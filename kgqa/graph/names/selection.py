@@ -95,7 +95,7 @@ def _check_limit(limit: Limit) -> Limit:
 
 
 def _is_outdated(graph: IndexedGraph, limit: Limit) -> bool:
-    """Return whether the server has a graph of names of an older version."""
+    """Return whether the server has a graph of names built by an older version of kgqa."""
     return any(
         graph.store.ask(render("any_triple", view=(Entity(iri),)), timeout=limit(), fresh=True)
         for iri in outdated_graphs(graph.schema, graph.view)
@@ -111,7 +111,7 @@ def _count(store: EndpointStore, graph: IndexedGraph, limit: Limit, *, optional:
         optional: whether the caller can use a graph of names without knowing the count.
 
     Raises:
-        StoreError: the server sent no complete result.
+        StoreError: the server sent no complete result of the count.
     """
     fingerprint = store.fingerprint
     if fingerprint and (known := _load_number(store, "names", COUNT_MAX_AGE)) and known[0] == fingerprint:

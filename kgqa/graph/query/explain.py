@@ -1,4 +1,4 @@
-"""Explanation of a SPARQL query in plain words, from its algebra and the graph's labels, without a model."""
+"""Explanation of a SPARQL query in plain words, from its algebra and the graph's labels, without a language model."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def explain(graph: ExportableGraph, sparql: str) -> str:
     """Explain a SELECT or ASK query, one line per condition.
 
     Raises:
-        QueryRejected: it does not parse, or is not a SELECT or ASK query.
+        QueryRejected: the text is not valid SPARQL 1.1, or not a SELECT or ASK query.
     """
     from rdflib.plugins.sparql import prepareQuery
 
     forbid_fetching(sparql)
     try:
         algebra = prepareQuery(sparql).algebra
-    except Exception as error:  # many kinds, including RecursionError
+    except Exception as error:  # rdflib raises many kinds of errors, including RecursionError
         first = (str(error).splitlines() or [type(error).__name__])[0]
         raise QueryRejected(f"Not valid SPARQL 1.1: {first[:200]}") from error
     if algebra.name not in ("SelectQuery", "AskQuery"):

@@ -1,7 +1,7 @@
-"""Export of a path as the SPARQL query that returns its answers, and the checks of that query.
+"""Export of a path as the SPARQL query that returns its answers, and checks of exported queries.
 
-The query is built from the topic and the path; it must not name an answer. Running it shows whether it returns exactly
-the answers.
+An exported query is built from the topic and the path, and must not name an answer. The query is then run, to find out
+whether it returns exactly the answers.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ExportableGraph(Protocol):
 
 
 class AnswerInQuery(KgqaError):
-    """An exported query names an answer instead of finding it: a defect of the export."""
+    """A defect of the export: the exported query names an answer instead of finding it."""
 
 
 def answer_query(
@@ -48,11 +48,11 @@ def answer_query(
     joins: Sequence[Join] = (),
     restricted: Mapping[int, Sequence[Entity]] | None = None,
 ) -> str:
-    """Return the SPARQL 1.1 query whose result is all ends of a path, with names as comments.
+    """Return the SPARQL 1.1 query whose result is all ends of a path, with the names of entities as comments.
 
     Args:
-        joins: paths from other topics that the walks must meet.
-        restricted: for inner nodes (1 is the node after the topic) the entities that a model selected.
+        joins: paths from other topics; only walks that meet all these paths count.
+        restricted: the entities that a language model selected for inner nodes, by index (1: the node after the topic).
 
     Raises:
         ValueError: the path has no steps, or a restriction is not on an inner node.
@@ -95,11 +95,11 @@ def _name(names: Mapping[Entity, str], entity: Entity) -> str:
 def check_no_answers(sparql: str, answers: Iterable[Value], topics: Collection[Entity]) -> None:
     """Check that a query finds its answers instead of naming them.
 
-    Not allowed: the IRI or text of an answer in any notation, topics excepted; and the selected variable anywhere but
-    in triple patterns, in `?answer != ...` and in the filter on mediator IRIs.
+    The query must not contain the IRI or text of an answer in any notation, unless the answer is a topic. The selected
+    variable may occur only in triple patterns, in `?answer != ...` and in the filter on mediator IRIs.
 
     Raises:
-        AnswerInQuery: the query names an answer, or binds the variable.
+        AnswerInQuery: the query names an answer, or uses the selected variable in another place.
     """
     solid = [t for t in tokens(expand_prefixes(decode_codepoints(sparql))) if t.kind not in ("space", "comment")]
     iris, texts = _terms_in(solid)
@@ -134,7 +134,8 @@ def _check_variable(solid: list[Token]) -> None:
 def _terms_in(solid: list[Token]) -> tuple[set[str], set[str]]:
     """Return the IRIs in a query, and the texts of its literals, numbers and booleans.
 
-    Left out are prefixes in STRSTARTS, which are no terms, and literals in NOT EXISTS, the markers of mediator types.
+    Prefixes in STRSTARTS are left out, because they are not RDF terms. Literals in NOT EXISTS are left out, because
+    they are markers of mediator types.
     """
     iris: set[str] = set()
     texts: set[str] = set()
@@ -168,11 +169,12 @@ def _unescaped(text: str) -> str:
 
 
 def query_class(answers: Collection[Value], returned: Collection[Value], *, restricted: bool) -> QueryClass | None:
-    """Classify a query by the values it returned.
+    """Classify a query by the values that the query returned.
 
     Returns:
-        `exact`; `restricted`: exact, with inner entities selected by a model; `superset`: the answers and more; None if
-        an answer is missing, which is a defect.
+        `exact`: the query returned exactly the answers. `restricted`: the same, for a query with inner entities that a
+        language model selected. `superset`: the query returned the answers and other values. None: an answer is
+        missing, which is a defect.
     """
     wanted, got = set(answers), set(returned)
     if wanted == got:

@@ -1,6 +1,6 @@
-"""Relation paths as SPARQL graph patterns: edges, and the filters that walks must pass.
+"""Relation paths as SPARQL graph patterns: edges, and filters on the walks along them.
 
-Exploration, the ends of paths and the exported query use the same pattern, so they cannot disagree.
+Exploration, the ends of a path and the exported query use the same pattern, and therefore agree.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kgqa.schema import WalkRule
 
 Node = Entity | Variable
 Restrictions = tuple[tuple[int, tuple[Entity, ...]], ...]
-"""For nodes of a path (1 is the node after the topic) the only entities that they may be."""
+"""Pairs of a node's index in a path (1: the node after the topic) and the only entities that this node may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class TypeTest:
-    """A type that a node must not have."""
+    """A test that a node does not have a type. `predicate` links a node to its types."""
 
     predicate: Entity
     type: Entity
@@ -38,7 +38,10 @@ class TypeTest:
 
 @dataclass(frozen=True, slots=True)
 class MarkTest:
-    """A marker that no type of a node may carry with this value."""
+    """A test that no type of a node has the property `marker` with this value.
+
+    `predicate` links a node to its types.
+    """
 
     predicate: Entity
     marker: Entity
@@ -49,8 +52,12 @@ class MarkTest:
 class Hop:
     """One hop of a pattern.
 
-    `different` holds pairs of nodes that must differ, `values` the only entities that the node may be (empty: any),
-    `joins` other paths that must lead to it, `keep` the nodes that later hops need.
+    Attributes:
+        edge: the triple pattern of the hop.
+        different: pairs of nodes that must differ.
+        values: the only entities that the node at the end of the hop may be; empty for any node.
+        joins: patterns of other paths that must lead to the node at the end of the hop.
+        keep: the nodes that later hops need.
     """
 
     edge: Edge
@@ -64,9 +71,15 @@ class Hop:
 class PathPattern:
     """The pattern of a relation path.
 
-    `nodes` runs from the topic to the end, `different` holds pairs of nodes that must differ, `restricted` the only
-    entities that some inner nodes may be, and `joins` the patterns of other paths, each with the index of the node it
-    must lead to. The last three fields keep mediators out of the ends of relations that lead to both.
+    Attributes:
+        nodes: the nodes from the topic to the end.
+        edges: one triple pattern per step.
+        different: pairs of nodes that must differ.
+        restricted: the only entities that some inner nodes may be.
+        joins: patterns of other paths, each with the index of the node where that path must end.
+        not_prefixed: prefixes of the IRIs of mediators, which are no ends of the path.
+        not_typed: tests that keep nodes of mediator types out of the ends.
+        not_marked: tests that keep nodes whose type is marked as a mediator type out of the ends.
     """
 
     nodes: tuple[Node, ...]
@@ -87,7 +100,7 @@ class PathPattern:
     def levels(self) -> tuple[Hop, ...]:
         """The pattern hop by hop, for queries that make the nodes of each hop distinct.
 
-        At hubs the number of walks grows with every hop, the number of distinct nodes does not.
+        At hubs the number of walks multiplies with every hop, but the number of distinct nodes does not.
         """
         levels = []
         values = dict(self.restricted)
@@ -104,7 +117,8 @@ class PathPattern:
     def subqueries(self) -> tuple[Hop, ...]:
         """The hops that need a subquery, outermost first.
 
-        The last needs none, nor does the first: the nodes that one relation of the topic leads to are distinct already.
+        The last hop needs no subquery. Neither does the first hop, because the nodes to which one relation leads from
+        the topic are distinct already.
         """
         return tuple(reversed(self.levels[1:-1]))
 
@@ -112,7 +126,7 @@ class PathPattern:
 def returns(step: Step, previous: Step, inverse: Callable[[str], str | None]) -> bool:
     """Return whether `step` can go back over the edge of `previous`.
 
-    It can by the same relation in the other direction, or by the inverse relation in the same direction.
+    A step goes back by the same relation in the other direction, or by the inverse relation in the same direction.
     """
     if step.direction != previous.direction:
         return step.relation == previous.relation
@@ -137,8 +151,8 @@ def path_pattern(
 
     Args:
         inverse: returns the reverse property of a relation, or None.
-        final: whether the last node is an answer rather than an inner node.
-        end: the last node; None for a variable of its own.
+        final: whether the last node is an answer (True) or an inner node (False).
+        end: the last node; None for a new variable.
         prefix: the prefix of the variables of inner nodes.
     """
     count = len(path.steps)

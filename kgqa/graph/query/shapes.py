@@ -1,8 +1,8 @@
-"""Query shapes: queries that differ only in their entities are rendered by one run of their template.
+"""Query shapes: a template runs only once for all queries that differ only in their entities.
 
-Exploration renders thousands of queries, and Jinja takes longer for one than a local server takes to answer it. A shape
-is the values of a template with each distinct entity replaced by a number. The template runs once per shape, with
-placeholders for the entities, which are filled in from then on.
+Exploration renders thousands of queries, and Jinja takes longer to render a query than a local server takes to answer
+it. The shape of a query is the values of its template with a number in place of each distinct entity. For each shape
+the template runs once, with placeholders for the entities. Later queries of the shape only replace the placeholders.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from uuid import uuid4
 
 from kgqa.model import Entity
 
-MOST_SHAPES = 200
-_PLACEHOLDER = f"urn:uuid:{uuid4()}:"  # random: no comment in a query can contain it
+MAX_SHAPES = 200
+_PLACEHOLDER = f"urn:uuid:{uuid4()}:"  # random, so that no comment in a query contains a placeholder
 _POSITIONS = re.compile(f"(<{_PLACEHOLDER}[0-9]+>)")
-_TRUTH = {True: object(), False: object()}  # True and False equal 1 and 0
+_TRUTH = {True: object(), False: object()}  # not True and False, which equal 1 and 0
 
 
 class Shapes:
     """The shapes of one template. Thread-safe.
 
-    Keeps the first `MOST_SHAPES`; further ones, of templates whose queries differ in more than entities, are rendered
-    each time.
+    The first `MAX_SHAPES` shapes are kept. A template has more shapes only if its queries differ in more than their
+    entities; for these further shapes the template runs every time.
 
     Args:
-        run: renders the template.
+        run: renders the template with some values.
         show: renders an entity.
     """
 
@@ -40,7 +40,7 @@ class Shapes:
         self._texts: dict[tuple[Any, ...], tuple[str | int, ...]] = {}
 
     def render(self, values: Mapping[str, Any]) -> str:
-        """Render the template with these values. Raises as `run` and `show` do."""
+        """Render the template with these values. Raises the same errors as `run` and `show`."""
         numbers: dict[str, int] = {}
         try:
             shape = tuple([(name, _shape(value, numbers)) for name, value in values.items()])
@@ -48,7 +48,7 @@ class Shapes:
             return self._run(values)
         text = self._texts.get(shape)
         if text is None:
-            if len(self._texts) >= MOST_SHAPES:
+            if len(self._texts) >= MAX_SHAPES:
                 return self._run(values)
             text = self._texts[shape] = self._text(values, numbers)
         entities = list(numbers)
@@ -64,12 +64,12 @@ class Shapes:
 
 
 class _Shapeless(Exception):
-    """A value of an unknown kind, which has no shape."""
+    """A value of an unknown type, for which there is no shape."""
 
 
 @cache
 def _reader(kind: type) -> Callable[[Any], Any]:
-    """Return a function that reads the fields of one of kgqa's dataclasses: a tuple, or a single value."""
+    """Return a function that reads the fields of a kgqa dataclass: a tuple, or a single value for a single field."""
     if not is_dataclass(kind) or not kind.__module__.startswith("kgqa."):
         raise _Shapeless
     return attrgetter(*(field.name for field in fields(kind)))
@@ -78,7 +78,7 @@ def _reader(kind: type) -> Callable[[Any], Any]:
 def _shape(value: Any, numbers: dict[str, int]) -> Any:
     kind = type(value)
     if kind is Entity:
-        # negative: numbers in templates are not
+        # a negative number, since numbers passed to templates are not negative
         return ~numbers.setdefault(value.iri, len(numbers))
     if value is None or kind is str:
         return value
@@ -93,7 +93,7 @@ def _shape(value: Any, numbers: dict[str, int]) -> Any:
 
 
 def _with_placeholders(value: Any, numbers: Mapping[str, int]) -> Any:
-    """Replace each entity by its placeholder."""
+    """Replace each entity in a value by the entity's placeholder."""
     if isinstance(value, Entity):
         return Entity(f"{_PLACEHOLDER}{numbers[value.iri]}")
     if isinstance(value, (tuple, list)):

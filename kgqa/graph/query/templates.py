@@ -1,7 +1,7 @@
 """Rendering of the SPARQL templates in queries/*.rq.
 
-Templates take only typed RDF terms, variables, numbers and comments. A plain string raises, so text from questions or
-labels cannot become SPARQL.
+Templates take only typed RDF terms, variables, numbers and comments. A plain string raises InvalidTerm: text from
+questions or labels never becomes part of a query unescaped.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """Text of a SPARQL comment. Line breaks and control characters are removed, so it stays one comment."""
+    """Text of a SPARQL comment. Line breaks and control characters are removed when the comment is rendered."""
 
     text: str
 
@@ -47,7 +47,7 @@ def render_term(term: Any) -> str:
     """Render a term as SPARQL text.
 
     Raises:
-        InvalidTerm: not a typed term, or an IRI, language or name with invalid characters.
+        InvalidTerm: the value is not a typed term, or its IRI, language tag or name has invalid characters.
     """
     if isinstance(term, Entity):
         if not _IRI.match(term.iri):
@@ -69,7 +69,7 @@ def render_term(term: Any) -> str:
             return text
         return f"{text}^^{render_term(Entity(term.datatype))}"
     if isinstance(term, Comment):
-        # no backslash: some engines resolve an escaped line end before they look for comments
+        # backslashes are removed: some engines resolve an escaped line end before they look for comments
         return "# " + " ".join("".join(c if c.isprintable() and c != "\\" else " " for c in term.text).split())
     if isinstance(term, int) and not isinstance(term, bool):
         return str(term)
@@ -93,10 +93,10 @@ def _is_own_dataclass(kind: type) -> bool:
 
 
 class _Environment(ImmutableSandboxedEnvironment):
-    """A sandbox that skips its checks for public attributes of kgqa's dataclasses: they took half of the time."""
+    """A Jinja sandbox that skips its slow checks (half of the rendering time) for public fields of kgqa dataclasses."""
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        # mypy takes a class for unhashable
+        # mypy considers a class unhashable
         if _is_own_dataclass(type(obj)) and attribute[0] != "_":  # type: ignore[arg-type]
             value = getattr(obj, attribute, self)
             if value is not self and not callable(value):

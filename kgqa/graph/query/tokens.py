@@ -1,7 +1,7 @@
-"""SPARQL tokens, and the checks and rewrites of queries that are based on them.
+"""SPARQL tokens, and checks and rewrites of queries that work on tokens.
 
-The tokens are those of the SPARQL 1.1 grammar (productions 139 to 173), longest match first, so strings, comments and
-IRIs are never mistaken for anything else.
+The tokens are those of the SPARQL 1.1 grammar (productions 139 to 173), longest match first. A keyword inside a string,
+comment or IRI is therefore never taken for a keyword of the query.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token. `kind` is iri, string, variable, name, word, mark, ...; `text` is as written."""
+    """A token: its kind (iri, string, variable, name, word, mark, ...) and its text as written in the query."""
 
     kind: str
     text: str
@@ -55,7 +55,7 @@ class Token:
 def decode_codepoints(sparql: str) -> str:
     r"""Resolve `\uXXXX` escapes, which SPARQL 1.1 (section 19.2) allows anywhere, before all parsing.
 
-    Comes before the checks, which would miss a keyword written with escapes.
+    Queries are decoded before they are checked: the checks would not find a keyword written with escapes.
     """
     if "\\u" not in sparql and "\\U" not in sparql:
         return sparql
@@ -65,14 +65,14 @@ def decode_codepoints(sparql: str) -> str:
             return match[0]
         code = int(match[1] or match[2], 16)
         if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF or code < 0x20 or chr(code) in "\"'\\<>":
-            return match[0]  # left to the engine: valid in a string, an error elsewhere
+            return match[0]  # not decoded: valid in a string, and elsewhere an error that the engine reports
         return chr(code)
 
     return _CODEPOINT.sub(char, sparql)
 
 
 def tokens(sparql: str) -> Iterator[Token]:
-    """Yield all tokens of a query, including white space and comments; joined they are the query."""
+    """Yield all tokens of a query, including white space and comments. Their texts, joined, are the query."""
     for match in _TOKEN.finditer(sparql):
         yield Token(match.lastgroup or "mark", match[0])
 
@@ -81,8 +81,8 @@ def expand_prefixes(sparql: str) -> str:
     """Replace every prefixed name by its full IRI.
 
     The embedded engine does not parse local names with two or more dots (`ns:people.person.gender`), which the
-    standard allows and Freebase uses throughout. Names with an undeclared prefix, or one declared relative to a BASE,
-    are left to the engine.
+    standard allows and Freebase uses throughout. Names stay as they are if their prefix is not declared, or is declared
+    relative to a BASE.
     """
     prefixes: dict[str, str] = {}
     out: list[str] = []
@@ -125,7 +125,7 @@ def forbid_fetching(sparql: str) -> None:
     """
     for token in tokens(sparql):
         if token.kind == "mark" and token.text in ("\\", '"', "'"):
-            # never valid here; an engine that accepts it would read other strings than this check
+            # never valid here: an engine that accepts it would see strings begin and end elsewhere than this check
             raise QueryRejected("Not valid SPARQL: an unmatched quote, or a backslash outside a string.")
         if token.kind == "word" and token.text.upper() in ("SERVICE", "LOAD"):
             raise QueryRejected(
@@ -144,7 +144,8 @@ def prepare_for_engine(sparql: str) -> str:
     """Check a query for the embedded engine, resolve its escapes, and expand its prefixes.
 
     Raises:
-        QueryRejected: as `forbid_fetching` does; a lone surrogate; a prefix that is not declared with a full IRI.
+        QueryRejected: the query fetches data (see `forbid_fetching`), contains a lone surrogate, or uses a prefix that
+            is not declared with a full IRI.
     """
     _refuse_surrogates(sparql)
     lower = sparql.lower()
@@ -154,8 +155,8 @@ def prepare_for_engine(sparql: str) -> str:
     forbid_fetching(sparql)
     expanded = expand_prefixes(sparql)
     for token in tokens(expanded):
-        # A name that still has a prefix has no absolute declaration. The engine ends it at its second dot or at a
-        # keyword, and would read `ns:a.b.SERVICE` and `SERVICE:x` as the keyword.
+        # The prefix of a name that was not expanded has no absolute declaration. The engine ends such a name at its
+        # second dot or at a keyword, and would find the keyword SERVICE in `ns:a.b.SERVICE` and `SERVICE:x`.
         if token.kind == "name" and _KEYWORD_IN_NAME.search(token.text):
             raise QueryRejected(f"Declare the prefix of {token.text[:80]} with a full IRI.")
     return expanded
@@ -172,13 +173,13 @@ def _refuse_functions(sparql: str) -> None:
 
 
 def _refuse_surrogates(sparql: str) -> None:
-    """Refuse lone surrogates, which Python makes of bytes that are not UTF-8."""
+    """Refuse lone surrogates, which Python uses for bytes that are not UTF-8."""
     if not sparql.isascii():
         try:
             sparql.encode("utf-8")
         except UnicodeEncodeError as error:
             raise QueryRejected(
-                "The query has characters made of bytes that are not UTF-8. Correct the text they came from."
+                "The query contains bytes that are not valid UTF-8. Correct the file or command with the query."
             ) from error
 
 
@@ -189,10 +190,10 @@ def prepare_for_server(sparql: str, *, reads: str = "") -> str:
     """Check a query for a server, and return the text to send: the same query with escapes resolved.
 
     Args:
-        reads: SELECT or ASK if the query must be of this kind; empty for any.
+        reads: the kind that the query must have, SELECT or ASK; empty for any kind.
 
     Raises:
-        QueryRejected: SERVICE, LOAD, Virtuoso's DEFINE or functions, or a query of another kind.
+        QueryRejected: the query is of another kind, or uses SERVICE, LOAD, DEFINE or a function of Virtuoso.
     """
     _refuse_surrogates(sparql)
     lower = sparql.lower()
@@ -222,9 +223,9 @@ def _kind(sparql: str) -> str:
 
 
 def shorten_iris(sparql: str) -> str:
-    """Make a query easier to read: each namespace used at least twice becomes a PREFIX.
+    """Make a query easier to read by declaring a PREFIX for each namespace that the query uses at least twice.
 
-    Names are shortened only where the local part needs no escapes. A query with declarations comes back unchanged.
+    An IRI is shortened only if its local part needs no escapes. A query with PREFIX or BASE is returned unchanged.
     """
     items = list(tokens(sparql))
     if any(token.kind == "word" and token.text.upper() in ("PREFIX", "BASE") for token in items):

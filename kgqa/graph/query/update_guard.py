@@ -1,7 +1,7 @@
-"""A guard that lets a SPARQL update write only to one graph, and refuses it when in doubt.
+"""A check that a SPARQL update writes only to one graph. In doubt, the update is refused.
 
-A server may parse an update differently, so only unambiguous updates pass. Plain data is checked by a regular
-expression (a parser takes seconds for some hundred triples), anything else by rdflib's parser.
+A server may parse an update differently from kgqa, so only unambiguous updates are accepted. Plain data is checked by a
+regular expression, since a parser takes seconds for some hundred triples. Other updates are checked by rdflib's parser.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kgqa.graph.query.tokens import tokens
 from kgqa.words import clean
 
 _IRI = r'<[^\x00-\x20<>"{}|^`\\]*+>'
-# no escapes of ASCII characters: servers differ in when they resolve those
+# escapes of ASCII characters are excluded, because servers resolve them at different times
 _STRING = r'"(?!"")(?:[^"\\\n\r]|\\[tbnrf"\'\\]|\\u(?!00[0-7])[0-9A-Fa-f]{4}|\\U(?!000000[0-7])[0-9A-Fa-f]{8})*+"'
 _PLAIN_DATA = re.compile(
     rf"\s*+(?:INSERT|DELETE)\s++DATA\s*+\{{\s*+GRAPH\s*+(?P<graph>{_IRI})\s*+\{{"
@@ -29,10 +29,11 @@ _INVALID_CODEPOINT = re.compile(
 
 
 def check_update(update: str, graph: str) -> None:
-    """Accept only INSERT and DELETE, with data or patterns, whose triples are all in `graph`.
+    """Accept only INSERT and DELETE, with data or patterns, whose triples are all in the graph with the IRI `graph`.
 
     Raises:
-        QueryRejected: not valid SPARQL, another graph, the default graph, or LOAD, CLEAR, DROP, COPY, ...
+        QueryRejected: the update is not valid SPARQL, writes to another graph or to the default graph, or contains
+            another operation, such as LOAD, CLEAR, DROP or COPY.
     """
     if _INVALID_CODEPOINT.search(update):
         raise QueryRejected("The update has an escape that is not a character, such as \\uD800. Remove it.")
@@ -40,7 +41,7 @@ def check_update(update: str, graph: str) -> None:
     if plain and plain["graph"] == f"<{graph}>":
         return
     if "\r" in update.replace("\r\n", ""):
-        # rdflib ends a comment only at a line feed, SPARQL also at a carriage return
+        # in SPARQL a carriage return ends a comment, but rdflib ends comments only at a line feed
         raise QueryRejected("The update has a carriage return without a line feed. End lines with a line feed.")
     if _ASCII_ESCAPE.search(update):
         raise QueryRejected("The update has escapes (\\u00..) of ASCII characters. Write these characters unescaped.")
@@ -64,7 +65,7 @@ def _operations(update: str) -> list[Any]:
 
     try:
         return list(translateUpdate(parseUpdate(update)).algebra)
-    except Exception as error:  # pyparsing and the translation raise many kinds
+    except Exception as error:  # pyparsing and the translation raise many kinds of errors
         raise QueryRejected(f"Not a valid SPARQL update: {clean(str(error))[:200]}") from error
 
 
@@ -89,7 +90,7 @@ def _check_block(block: Any, default: str, graph: str) -> None:
 
 
 def _part(value: Any, name: str) -> Any:
-    """Return a part of a parsed operation, or None; its own `get` returns the name instead."""
+    """Return a part of a parsed operation, or None. The operation's own `get` would return `name` instead of None."""
     return dict.get(value, name)
 
 

@@ -1,6 +1,6 @@
 """Translation of Virtuoso's dialect, in which published Freebase queries are written, into standard SPARQL 1.1.
 
-Applied only to queries that the embedded engine refused, so standard queries stay as they are.
+Only queries that the embedded engine has refused are translated. Queries that the engine accepts never change.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _DATE_ONLY = re.compile(r"""(["'])\d{4}(-\d\d(-\d\d)?)?\1""")
 
 
 def to_standard_sparql(sparql: str) -> str:
-    """Translate a query; one without Virtuoso's extensions comes back unchanged.
+    """Translate a query; a query without Virtuoso's extensions is returned unchanged.
 
     - Undeclared standard prefixes (rdf, rdfs, owl, skos, xsd) are resolved.
     - Infix OR and AND become || and &&.

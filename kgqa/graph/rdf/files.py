@@ -1,7 +1,7 @@
 """RDF files of all supported formats, read as blocks of canonical lines.
 
 N-Triples and N-Quads are streamed. Other formats are first converted to N-Quads in a staging file, because their
-parsers stop at the first error and number anonymous nodes at random.
+parsers stop at the first error and give anonymous nodes random numbers.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open,
 
 @dataclass
 class FileJob:
-    """One file of a load: its path, its content when the load began, and its progress."""
+    """One file of a load: its path and format, its size and hash when the load began, and its progress."""
 
     path: str
     format: str
@@ -65,7 +65,7 @@ class FileJob:
 
 
 def file_job(path: Path, format: str | None = None) -> FileJob:
-    """Describe a file before loading it: its format (by its ending unless given), size and hash.
+    """Describe a file before it is loaded: format (by the file name's extension unless given), size and hash.
 
     Raises:
         LoadError: the file is missing, unreadable, or of an unknown format.
@@ -81,7 +81,7 @@ def file_job(path: Path, format: str | None = None) -> FileJob:
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
             raise LoadError(
-                f"{path} is not a regular file. Files are read more than once: write a pipe's content to a file first."
+                f"{path} is not a regular file. Files are read more than once, so write its content to a file first."
             )
         with open(path, "rb") as file:
             while data := file.read(1 << 20):
@@ -98,21 +98,21 @@ def _suffix(path: Path) -> str:
     return suffixes[-1] if suffixes else ""
 
 
-def check_unchanged(job: FileJob, again: str) -> None:
+def check_unchanged(job: FileJob, restart_command: str) -> None:
     """Check that a file has not changed since its load began.
 
     Args:
-        again: the command that starts the load again, for the message.
+        restart_command: the command that starts the load from the beginning, for the message.
 
     Raises:
         LoadError: the file has changed.
     """
     if file_job(Path(job.path), job.format).sha256 != job.sha256:
-        raise LoadError(f"{job.path} has changed since the interrupted load. Start again: {again}")
+        raise LoadError(f"{job.path} has changed since the interrupted load. Start the load again: {restart_command}")
 
 
 class MalformedLines:
-    """Counts the malformed lines of a load and keeps the first few; by `on_error`, the first one is an error."""
+    """Counts the malformed lines of a load and keeps the first few, or raises at the first (`on_error="fail"`)."""
 
     def __init__(self, on_error: OnError) -> None:
         self.on_error = on_error
@@ -120,7 +120,7 @@ class MalformedLines:
         self.examples: list[MalformedLine] = []
 
     def add(self, file: str, line: int, message: str) -> None:
-        """Add a malformed line. Raises LoadError unless such lines are skipped."""
+        """Add a malformed line. Raises LoadError unless malformed lines are skipped."""
         self.count += 1
         if len(self.examples) < MAX_EXAMPLES:
             self.examples.append(MalformedLine(file, line, message))
@@ -135,17 +135,17 @@ class MalformedLines:
         return self.count, len(self.examples)
 
     def rollback(self, checkpoint: tuple[int, int]) -> None:
-        """Forget the lines added since a checkpoint, because they will be checked again."""
+        """Forget the lines added since a checkpoint, because these lines are checked a second time."""
         self.count = checkpoint[0]
         del self.examples[checkpoint[1] :]
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    r"""Canonical lines, each ending in ` .\n`.
+    r"""A block of lines of a file, in canonical form, each ending in ` .\n`.
 
-    They come from the lines `first` (from 0) to before `end` of their file, without malformed and empty ones. `raw` is
-    the original text.
+    The block begins at line `first` of the file (counted from 0) and ends before line `end`. `lines` does not contain
+    malformed and empty lines. `raw` is the original text of the block.
     """
 
     lines: list[bytes]
@@ -166,21 +166,21 @@ class LineSource:
 
     @property
     def bytes_done(self) -> int:
-        """The bytes of the file read so far, as on disk."""
+        """The number of bytes of the file read so far (compressed bytes, if the file is compressed)."""
         return self.job.size * min(self._on_disk.tell(), self._size) // max(1, self._size)
 
     def reader(self, malformed: Callable[[int, str], None], *, strict: bool = False) -> LineReader:
-        """Return a reader of these lines; the IRIs of blank nodes depend on the file's content."""
+        """Return a reader of these lines, which derives the IRIs of blank nodes from the file's content."""
         reader = LineReader(self.job.sha256[:16], self.format, malformed)
         reader.strict = strict
         return reader
 
     def blocks(self, malformed: Callable[[int, str], None], *, strict: bool = False) -> Iterator[Block]:
-        """Yield all lines in blocks, which are the same every time.
+        """Yield all lines in blocks. Every call yields the same blocks.
 
         Args:
-            malformed: called for each line left out, with its number (from 1) and the reason.
-            strict: check every line with the engine's parser.
+            malformed: called for each malformed line, with its number (from 1) and the reason.
+            strict: whether to check every line with the engine's parser.
 
         Raises:
             LoadError: the file is cut short, cannot be read, or decompresses to too many bytes.
@@ -206,9 +206,9 @@ def open_lines(job: FileJob, staging: Path, on_staging: Callable[[int, int], Non
     """Open a file of any supported format as lines.
 
     Args:
-        staging: folder for the conversion to N-Quads, in the file `staged_file`. An existing one is reused; the caller
-            removes it.
-        on_staging: called regularly during the conversion, with bytes read and lines written.
+        staging: folder for a file of another format, converted to N-Quads; see `staged_file`. A converted file that
+            exists already is used. The caller removes it.
+        on_staging: called regularly during the conversion, with the numbers of bytes read and of lines written.
 
     Raises:
         LoadError: the file is cut short, not valid, or cannot be read.
@@ -226,27 +226,27 @@ def open_lines(job: FileJob, staging: Path, on_staging: Callable[[int, int], Non
 
 
 def staged_file(job: FileJob, staging: Path) -> Path:
-    """Return the file for the conversion of another format to N-Quads."""
-    # the path is included: relative IRIs depend on it
+    """Return the path of the N-Quads file to which a file of another format is converted."""
+    # the path is included because relative IRIs depend on it
     digest = hashlib.sha256(f"{job.path}\0{job.format}\0{job.sha256}".encode("utf-8", "surrogateescape"))
     return staging / f"staged-{digest.hexdigest()[:16]}.nq"
 
 
 @contextmanager
 def _file_errors(job: FileJob) -> Iterator[None]:
-    """Turn errors of a file into LoadError."""
+    """Raise LoadError for errors in reading a file."""
     try:
         yield
     except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
         raise LoadError(
             f"{job.name} is truncated or damaged: its compressed data is incomplete ({error}). "
-            "Download the file again; the load was discarded."
+            "The load was discarded. Download the file again."
         ) from error
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise LoadError(
-                f"No space left on the disk to convert {job.name} to lines. Free some and load it again; "
-                "the load was discarded."
+                f"No space left on the disk to convert {job.name} to N-Quads. The load was discarded. "
+                "Free some space and load the file again."
             ) from error
         raise LoadError(f"{job.name} cannot be read: {error.strerror or error}.") from error
 
@@ -285,7 +285,7 @@ def _stage(
             where = f", line {line}" if line else ""
             raise LoadError(
                 f"{job.name}{where}: {getattr(error, 'msg', None) or error}. The load was discarded. "
-                f"Fix the file: --on-error skip works only for N-Triples and N-Quads, not for {job.format}."
+                f"Fix the file (--on-error skip works only for N-Triples and N-Quads, not for {job.format})."
             ) from error
     unfinished.replace(staged)
 
@@ -303,7 +303,8 @@ def _parse(stream: IO[bytes], format: str, path: Path) -> Iterator[ox.Quad]:
     data = stream.read(MAX_IN_MEMORY_BYTES + 1)
     if len(data) > MAX_IN_MEMORY_BYTES:
         raise ValueError(
-            f"larger than {MAX_IN_MEMORY_BYTES:,} bytes, the maximum for this format; convert it to N-Quads"
+            f"the file is larger than {MAX_IN_MEMORY_BYTES:,} bytes, the maximum for this format; "
+            "convert the file to N-Quads"
         )
     if format == ".trix":
         check_no_doctype(data)
@@ -316,14 +317,14 @@ def _parse_by_rdflib(data: bytes, format: str) -> Iterator[ox.Quad]:
     dataset = rdflib.Dataset()
     try:
         dataset.parse(data=data, format=format)
-    except Exception as error:  # rdflib's XML and JSON readers raise many kinds
+    except Exception as error:  # rdflib's XML and JSON readers raise many kinds of errors
         raise ValueError(f"not valid {format}: {error}") from error
     text = dataset.serialize(format="nquads", encoding="utf-8")
     found = ox.Dataset()
     for quad in ox.parse(text, format=ox.RdfFormat.N_QUADS, rename_blank_nodes=False):
-        # rdflib names an unnamed graph by a blank node
+        # rdflib gives an unnamed graph a blank node as its name
         named = isinstance(quad.graph_name, ox.NamedNode) and quad.graph_name.value != "urn:x-rdflib:default"
         found.add(quad if named else ox.Quad(quad.subject, quad.predicate, quad.object))
-    # rdflib renames blank nodes every time; canonical names are stable
+    # rdflib gives blank nodes new names every time; the canonical names are always the same
     found.canonicalize(ox.CanonicalizationAlgorithm.RDFC_1_0)
     yield from sorted(found, key=str)

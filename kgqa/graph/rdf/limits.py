@@ -8,11 +8,12 @@ from typing import IO, Protocol
 import numpy as np
 
 HEAD_BYTES = 256 << 10
-"""The part of an XML file in which entities may be declared."""
+"""Size of the part at the start of an XML file in which entities may be declared."""
 MAX_ENTITIES = 1_000
 MAX_ENTITY_BYTES = 1_024
 MAX_JSON_DEPTH = 256
-"""JSON-LD copies the context of a node into each inner node: 3,000 levels take 0.7 GB, 20,000 take 9 GB."""
+"""Maximum nesting of JSON-LD. The parser copies a node's context into each inner node: 3,000 levels take 0.7 GB of
+memory, 20,000 levels 9 GB."""
 _CHUNK = 1 << 20
 
 _ENTITY = b"<!ENTITY"
@@ -28,14 +29,14 @@ class Readable(Protocol):
     """A stream for a parser."""
 
     def read(self, size: int = ..., /) -> bytes:
-        """Read at most so many bytes."""
+        """Read at most `size` bytes."""
         ...
 
 
 class XmlWithFlatEntities:
     """An XML stream whose entities are few, short and do not refer to each other.
 
-    OWL files abbreviate namespaces by such entities. `read` raises ValueError for others.
+    OWL files abbreviate namespaces by such entities. Other entities raise ValueError.
     """
 
     def __init__(self, stream: IO[bytes]) -> None:
@@ -45,7 +46,7 @@ class XmlWithFlatEntities:
         _check_entities(self._head)
 
     def read(self, size: int = -1, /) -> bytes:
-        """Read at most so many bytes. Raises ValueError for entities beyond the head of the file."""
+        """Read at most `size` bytes. Raises ValueError for entities after the first `HEAD_BYTES` of the file."""
         size = size if size > 0 else _CHUNK
         if self._head:
             piece, self._head = self._head[:size], self._head[size:]
@@ -54,13 +55,13 @@ class XmlWithFlatEntities:
         # parsers accept declarations anywhere, even after the start of the root element
         seen = self._seam + piece
         if _ENTITY in seen:
-            raise ValueError(f"it declares entities after its first {HEAD_BYTES:,} bytes")
+            raise ValueError(f"the file declares entities after its first {HEAD_BYTES:,} bytes")
         self._seam = seen[-len(_ENTITY) + 1 :]
         return piece
 
 
 class ShallowJson:
-    """A JSON stream nested at most MAX_JSON_DEPTH levels. `read` raises ValueError for deeper ones."""
+    """A JSON stream nested at most MAX_JSON_DEPTH levels. `read` raises ValueError if the nesting is deeper."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -69,11 +70,11 @@ class ShallowJson:
         self._depth = 0
 
     def read(self, size: int = -1, /) -> bytes:
-        """Read at most so many bytes. Raises ValueError if the nesting is too deep."""
+        """Read at most `size` bytes. Raises ValueError if the nesting is too deep."""
         piece = self._stream.read(size if size > 0 else _CHUNK)
         plain = _ESCAPE.sub(b"", self._escape + piece)
         self._escape = b"\\" if plain.endswith(b"\\") else b""
-        # every other part between quotation marks is a string
+        # of the parts between quotation marks, every second is a string
         parts = plain.translate(None, _NOT_STRUCTURE).split(b'"')
         outside = b"".join(parts[self._in_text :: 2])
         self._in_text = (self._in_text + len(parts) - 1) % 2
@@ -81,26 +82,26 @@ class ShallowJson:
             depths = self._depth + np.cumsum(_STEP[np.frombuffer(outside, dtype=np.uint8)])
             self._depth = int(depths[-1])
             if depths.max() > MAX_JSON_DEPTH:
-                raise ValueError(f"its JSON is nested deeper than {MAX_JSON_DEPTH} levels")
+                raise ValueError(f"the JSON is nested deeper than {MAX_JSON_DEPTH} levels")
         return piece
 
 
 def check_no_doctype(data: bytes) -> None:
-    """Refuse XML that may declare entities. Raises ValueError if it has a DOCTYPE or is not UTF-8."""
+    """Refuse XML that may declare entities. Raises ValueError if the XML has a DOCTYPE or is not UTF-8."""
     if b"<!DOCTYPE" in data or b"\0" in data:
-        raise ValueError("it has a DOCTYPE, or is not written in UTF-8; remove it")
+        raise ValueError("the file has a DOCTYPE or is not in UTF-8; remove the DOCTYPE, or convert the file to UTF-8")
 
 
 def _check_entities(head: bytes) -> None:
-    """Check the entities in the head of a file. Raises ValueError for too many, too long or nested ones."""
+    """Check the entities in the head of a file. Raises ValueError for too many, too long or nested entities."""
     starts = head.count(_ENTITY)
     if not starts:
         return
     found = list(_FLAT_ENTITY.finditer(head))
     values = [match[1] if match[1] is not None else match[2] for match in found]
     if len(found) != starts or any(_REFERENCE.search(value) for value in values):
-        raise ValueError("it declares entities that refer to other entities or files; expand them")
+        raise ValueError("the file declares entities that refer to other entities or files; expand these entities")
     if len(found) > MAX_ENTITIES or any(len(value) > MAX_ENTITY_BYTES for value in values):
         raise ValueError(
-            f"it declares more than {MAX_ENTITIES:,} entities, or one longer than {MAX_ENTITY_BYTES:,} bytes"
+            f"the file declares more than {MAX_ENTITIES:,} entities, or one longer than {MAX_ENTITY_BYTES:,} bytes"
         )

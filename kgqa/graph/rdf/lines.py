@@ -1,8 +1,8 @@
 """N-Triples and N-Quads line by line: checked, put into canonical form, and hashed.
 
-Every line is checked before the engine parses it, because the engine's recovery from a malformed line loses the good
-line after it. Blocks of canonical lines, as in most dumps, are accepted by one regular expression. Other lines are
-rewritten, or parsed one at a time by the engine's parser.
+Every line is checked before the engine parses the block, because the engine also loses the good line that follows a
+malformed one. Blocks of canonical lines, as in most dumps, are accepted by one regular expression. Other lines are
+rewritten by a second regular expression, or parsed one at a time by the engine's parser.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ _IGNORED = re.compile(rb"[ \t\r\n]*(?:#.*)?", re.DOTALL)
 
 
 def blocks(stream: IO[bytes]) -> Iterator[bytes]:
-    """Read a stream as blocks of complete lines, the last one ended with a newline.
+    """Read a stream as blocks of complete lines. A missing newline at the end of the stream is added.
 
-    A line longer than MAX_LINE_BYTES is cut and marked by a byte that no line may contain, so that it is reported as
-    malformed and its rest is not read as another line.
+    A line longer than MAX_LINE_BYTES is cut, and a byte that no valid line contains is added to its end. Such a line is
+    later reported as malformed.
     """
     rest, too_long = b"", False
     while True:
@@ -68,13 +68,13 @@ def blocks(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 class LineReader:
-    """Turns blocks of lines into canonical ones.
+    """Rewrites blocks of lines in canonical form.
 
     Args:
-        tag: hex digits that identify the file. Blank nodes become IRIs of this tag and their label, so that loading a
-            file again gives the same nodes.
+        tag: hexadecimal digits that identify the file. A blank node is replaced by an IRI made of this tag and the
+            node's label, so that loading a file twice gives the same nodes.
         format: N_TRIPLES or N_QUADS.
-        malformed: called with the line number (from 1) and the parser's message.
+        malformed: called for each malformed line, with its number (from 1) and the parser's message.
     """
 
     def __init__(self, tag: str, format: ox.RdfFormat, malformed: Callable[[int, str], None]) -> None:
@@ -85,10 +85,10 @@ class LineReader:
         self.line = 0
         """The number of lines read so far, malformed ones included."""
         self.strict = False
-        """Whether the engine's parser checks every line; needed after it refused a block."""
+        """Whether the engine's parser checks every line; needed after the parser has refused a block."""
 
     def canonical(self, block: bytes) -> list[bytes]:
-        r"""Return the valid lines of a block in canonical form, each ending in ` .\n`; malformed ones are reported."""
+        r"""Return the valid lines of a block in canonical form, each ending in ` .\n`; report the malformed lines."""
         if not self.strict and _is_utf8(block):
             match = (_QUADS if self._quads else _TRIPLES).match(block)
             if match and match.end() == len(block) and self._short(block):
@@ -151,7 +151,7 @@ def _stored_literal(literal: bytes) -> bytes:
 
 
 def quad_line(quad: ox.Quad, genid: Callable[[ox.BlankNode], str]) -> bytes:
-    """Write a quad as a canonical N-Quads line, with the IRIs of blank nodes by `genid`.
+    """Return a quad as a canonical N-Quads line. `genid` returns the IRI that replaces a blank node.
 
     Raises:
         ValueError: the quad contains a triple as a term (RDF 1.2), which is not supported.

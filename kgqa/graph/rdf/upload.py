@@ -1,7 +1,7 @@
 """RDF files for upload into one graph of a server, checked completely before anything is sent.
 
-A server cannot undo an upload. All files are therefore read once first, so that malformed lines, truncated files and
-lines of other graphs are found while the server's graph is unchanged.
+A server cannot undo an upload. All files are therefore read completely before the upload starts. Malformed lines,
+truncated files and lines of other graphs are found while the server's graph is unchanged.
 """
 
 from __future__ import annotations
@@ -20,17 +20,20 @@ from kgqa.graph.store import Progress
 from kgqa.words import clean
 
 LONGEST_IRI_BYTES = 1_800
-"""Virtuoso silently cuts longer IRIs (after 1,870 bytes of the last part), so that two could become one."""
+"""Maximum length of an IRI. Virtuoso silently cuts longer IRIs (after 1,870 bytes of the last part), after which two
+different IRIs could be equal."""
 
 LineCheck = Callable[[bytes], str | None]
-"""Returns why a canonical line cannot be sent to a server, None if it can."""
+"""Returns the reason why a canonical line cannot be sent to a server, or None if the line can be sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class UploadBlock:
-    """Canonical N-Triples lines of a file, from its line `first` (from 0) to before `end`.
+    """A block of lines of a file as canonical N-Triples.
 
-    `numbers` finds the line number (from 1) of each, while the file is open. `bytes_done` of the file are read so far.
+    The block begins at line `first` of the file (counted from 0) and ends before line `end`. `numbers` returns the line
+    number (from 1) of each of its lines, and works only while the file is open. `bytes_done` is the number of bytes of
+    the file read so far.
     """
 
     lines: list[bytes]
@@ -41,15 +44,15 @@ class UploadBlock:
 
 
 class UploadFiles:
-    """Reads the files of a load into one graph of a server.
+    """Reads and checks the RDF files that are loaded into one graph of a server.
 
     Args:
         jobs: the files.
         graph: IRI of the graph to write to.
-        staging: folder for conversions; the caller removes it.
+        staging: folder for files converted to N-Quads; the caller removes the folder.
         malformed: collects the malformed lines.
-        unfit: finds lines that the server would not store unchanged; they count as malformed.
-        progress: called regularly.
+        unfit: returns the reason if the server would not store a line unchanged; such a line counts as malformed.
+        progress: called regularly with the progress of the load.
     """
 
     def __init__(
@@ -77,13 +80,14 @@ class UploadFiles:
         """Check every line of every file.
 
         Raises:
-            LoadError: a malformed line, unless they are skipped; a line in another graph; a damaged file.
+            LoadError: a line is malformed (unless malformed lines are skipped), a line belongs to another graph, or a
+                file is damaged.
         """
         for number in range(len(self.jobs)):
             self._check_file(number)
 
     def blocks(self, number: int) -> Iterator[UploadBlock]:
-        """Yield the blocks of a file, which are the same every time. Call `check` first.
+        """Yield the blocks of a file. Every call yields the same blocks. Call `check` first.
 
         Raises:
             LoadError: the file cannot be read any more.
@@ -99,7 +103,7 @@ class UploadFiles:
                 yield UploadBlock(lines, block.first, block.end, source.bytes_done, numbers)
 
     def find(self, wanted: Collection[bytes], numbers: Iterable[int]) -> dict[bytes, tuple[str, int]]:
-        """Find canonical lines in the files with these numbers: file name and line number (from 1)."""
+        """Return the file name and line number (from 1) of each wanted line in the files with these numbers."""
         found: dict[bytes, tuple[str, int]] = {}
         for number in numbers:
             for block in self.blocks(number):
@@ -144,7 +148,7 @@ class UploadFiles:
             number = _line_numbers(block, source)[index]
             raise LoadError(
                 f"{source.job.name}, line {number}: this triple belongs to the graph <{found}>, "
-                f"but the load is for <{self._graph.decode()}>. Nothing was sent. Load it into its own graph "
+                f"but the load is for <{self._graph.decode()}>. Nothing was sent. Load the file into that graph "
                 f"(--graph-iri {found}), or remove the graph names from the file."
             )
         return triple
@@ -172,7 +176,7 @@ _NUL = re.compile(rb"\0|(?<!\\)(?:\\\\)*+\\(?:u0000|U00000000)").search
 
 
 def upload_problem(line: bytes) -> str | None:
-    """Return why a line cannot be sent, or None: an IRI is too long for servers, or it has a NUL character."""
+    """Return why a line cannot be sent to a server (an IRI that is too long, or a NUL character), or None."""
     if _NUL(line):
         return "the character NUL, which servers read as the end of the text"
     if len(line) <= LONGEST_IRI_BYTES:
@@ -185,7 +189,7 @@ def upload_problem(line: bytes) -> str | None:
 
 
 def _is_valid(lines: list[bytes]) -> bool:
-    """Return whether the engine's parser accepts all of these lines; the quick check sees only their form."""
+    """Return whether the engine's parser accepts all these lines. The quick check tests only the form of a line."""
     try:
         for _ in ox.parse(b"".join(lines), format=ox.RdfFormat.N_QUADS):
             pass

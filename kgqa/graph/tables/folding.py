@@ -1,6 +1,7 @@
-"""Folding of steps: one candidate for steps with the same meaning, none for noise.
+"""Folding of steps: of several steps with the same meaning only one is kept, and noise is removed.
 
-A relation has the same meaning as its reverse property walked backwards, and a statement as the claim it stands for.
+A relation means the same as its reverse property walked backwards. In Wikidata, the two steps through a statement mean
+the same as the step along its claim.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from kgqa.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class StatementExit:
-    """A step out of a statement that, with the step into it, means the same as a claim.
+    """A step out of a statement which, together with the step into the statement, means the same as a claim.
 
-    In Wikidata p:P36 and then ps:P36 mean the same as wdt:P36.
+    In Wikidata, p:P36 followed by ps:P36 means the same as the claim wdt:P36.
     """
 
     step: Step
@@ -46,15 +47,15 @@ def fold_steps(
     says_more: Callable[[StatementExit], bool],
     may_return: bool,
 ) -> tuple[Step, ...]:
-    """Return the candidates among the steps that lead on from a path, outward ones first, then by name.
+    """Fold the possible next steps of a path, and sort the remaining steps: outward steps first, then by name.
 
     Args:
-        last: the last step of the path; None at the topic.
-        noise: noise relations besides those of the schema.
-        inverses: relation to its reverse property.
-        inverse_of: relation to all relations whose reverse property it is.
-        says_more: tells whether some statement at the end of the path says more than its claim; called only if needed.
-        may_return: whether a walk may go back over the edge it came by.
+        last: the last step of the path; None for a path without steps.
+        noise: noise relations in addition to those of the schema.
+        inverses: map from each relation to its reverse property.
+        inverse_of: map from each relation to the relations that declare it as their reverse.
+        says_more: tells whether some statement at the end of the path has no claim; called only if needed.
+        may_return: whether a walk may go back over the edge by which it reached a node.
     """
     kept = {step for step in steps if step.relation not in noise and not schema.is_noise(step.relation)}
     for step in [step for step in kept if step.direction == "out"]:

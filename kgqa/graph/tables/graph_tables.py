@@ -25,24 +25,24 @@ from kgqa.schema import Schema
 T = TypeVar("T")
 TIMEOUT = 600.0
 MANY_RELATIONS = 10 * LABEL_BATCH
-"""The number of relations from which their labels are read in one query rather than in batches."""
+"""Number of relations above which their labels are read in one query instead of in batches."""
 VERSION = 2
-"""The version of the cached tables; raised when their format changes."""
+"""Version of the format of cached tables, increased with every change of the format."""
 
 
 class GraphTables:
     """Tables of one graph under one schema, each computed on first use. Thread-safe.
 
-    If the graph has too many triples to scan, a table holds what the schema declares, and `notes` says what is missing;
-    such tables are not cached. A table that the server cuts or returns too late is an error.
+    If the graph has too many triples to scan, tables hold only what the graph declares, and `notes` says what is
+    missing; such tables are not cached. If the server cuts a table short or times out, an exception is raised.
 
     Args:
         view: IRIs of the graphs to query; empty for the default graph.
-        find_labels: returns the labels of entities, see `KnowledgeGraph.labels`.
-        cache: where the tables are kept between processes; None keeps them in memory only.
-        timeout: seconds per query over the whole graph.
-        scan: whether to run queries that read every triple at all.
-        most_scanned: the number of triples up to which they are run; None for any number.
+        find_labels: returns the labels of entities; see `KnowledgeGraph.labels`.
+        cache: where the tables are stored between processes; None keeps them in memory only.
+        timeout: maximum seconds per query over the whole graph.
+        scan: whether to run queries that read every triple.
+        max_scanned_triples: size of the largest graph on which such queries are run; None for any size.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class GraphTables:
         cache: Cache | None,
         timeout: float = TIMEOUT,
         scan: bool = True,
-        most_scanned: int | None = None,
+        max_scanned_triples: int | None = None,
     ) -> None:
         self.store = store
         self.schema = schema
@@ -64,12 +64,12 @@ class GraphTables:
         self._cache = cache
         self._timeout = timeout
         self._may_scan = scan
-        self._most_scanned = most_scanned
+        self._max_scanned_triples = max_scanned_triples
         self._values = VersionedValues(lambda: store.version, drop=_close_names)
         self._names = SharedNames(self, self._values, notes=lambda: self._whole.notes)
 
     def select(self, name: str, **values: Any) -> Rows:
-        """Run queries/NAME.rq over the view, not charged to a question."""
+        """Run queries/NAME.rq over the view, without charging a question."""
         return self.store.select(render(name, view=self.view, **values), timeout=self._timeout)
 
     @property
@@ -77,38 +77,38 @@ class GraphTables:
         return self._values.once("whole", lambda: WholeGraphQueries(self.select, may_scan=self._may_scan_now))
 
     def _may_scan_now(self) -> bool:
-        if not self._may_scan or self._most_scanned is None:
+        if not self._may_scan or self._max_scanned_triples is None:
             return self._may_scan
-        if self.store.triples is None:  # not counted in time: a busy server fails at this with a small graph too
+        if self.store.triples is None:  # not counted in time: the graph is large, or the server busy
             return not getattr(self.store, "large", False)
-        return self.store.triples <= self._most_scanned
+        return self.store.triples <= self._max_scanned_triples
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences about what the tables computed so far lack because the graph is too large."""
+        """Sentences that say what the tables computed so far lack because the graph is too large."""
         return tuple(self._whole.notes)
 
     @property
     def folder(self) -> Path | None:
-        """The cache folder of exactly this graph, schema and view; None without a cache."""
+        """The cache folder for this combination of graph, schema and view; None without a cache."""
         if self._cache is None or not self.store.fingerprint:
             return None
-        # the fingerprint of a server's graph is made of counts, which may equal those of another server
+        # the fingerprint of a server's graph is computed from counts: two servers can have the same one
         identity = getattr(self.store, "identity", "")
         view = "".join(f"-{hashlib.sha256(e.iri.encode()).hexdigest()[:12]}" for e in self.view)
         return self._cache.entry("graphs", f"{self.store.fingerprint}{identity}-{self.schema.digest}{view}-{VERSION}")
 
     @property
     def relations(self) -> dict[str, int]:
-        """All relations of the graph with their number of edges, most frequent first.
+        """All relations of the graph with their numbers of edges, most frequent first.
 
-        If the graph is too large to count them, these are the relations it declares, with 0 edges each.
+        If the graph is too large for counting, the relations that the graph declares, with 0 edges each.
         """
 
         def find() -> dict[str, int]:
             note = (
-                "The graph is too large to count its relations: only those that it declares are known, and others as "
-                "they come up."
+                "The graph is too large to count its relations: only relations that the graph declares are known from "
+                "the start."
             )
             rows = self._whole.scan("relation_counts", what="The relations", note=note)
             if rows is None:
@@ -123,12 +123,12 @@ class GraphTables:
 
     @property
     def counted(self) -> bool:
-        """Whether all relations of the graph are known, not only those that it declares."""
-        self.relations  # noqa: B018 - counting them may leave a note
+        """Whether the relations of the graph were counted; if not, only those that the graph declares are known."""
+        self.relations  # noqa: B018 - counting may add a note
         return "relation_counts" not in self._whole.notes.values()
 
     def _declared(self, declaration: Sequence[str]) -> list[str]:
-        """Return the subjects of a predicate with one of some values, given as (predicate, value, ...)."""
+        """Return the nodes that have one of the values of a predicate; `declaration` is (predicate, value, ...)."""
         if not declaration:
             return []
         predicate, *kinds = map(Entity, declaration)
@@ -156,8 +156,8 @@ class GraphTables:
 
         def find() -> dict[str, Any]:
             note = (
-                "The graph is too large to search its nodes for mediators: only ranges, domains and names of relations "
-                "identify them."
+                "The graph is too large to search its nodes for mediators: mediators are recognized only by the "
+                "ranges, domains and names of relations."
             )
 
             def scan(name: str, **values: Any) -> Rows | None:
@@ -183,12 +183,12 @@ class GraphTables:
         return self._whole.read(name, what=f"The statements of {self.schema.short_id(predicate.iri)}", **values)
 
     def _pairs(self, predicate: str) -> Iterable[Row]:
-        # the first of several types or inverses is used: sorted, so that the engine's order does not matter
+        # sorted, because the first of several types or inverses is used, and engines differ in their order
         return sorted(self._statements_of("predicate_pairs", predicate=Entity(predicate)), key=str)
 
     @property
     def inverses(self) -> dict[str, str]:
-        """Relation to its reverse property, in both directions, where the graph declares it."""
+        """Map from each relation to its reverse property. Each declared pair is entered in both orders."""
 
         def find() -> dict[str, str]:
             pairs: dict[str, str] = {}
@@ -203,7 +203,7 @@ class GraphTables:
 
     @property
     def inverse_of(self) -> dict[str, list[str]]:
-        """Relation to all relations whose reverse property it is."""
+        """Map from each relation to the relations that declare it as their reverse."""
 
         def turn() -> dict[str, list[str]]:
             reverse: dict[str, list[str]] = {}
@@ -215,7 +215,10 @@ class GraphTables:
 
     @property
     def types(self) -> dict[str, dict[str, str]]:
-        """For each direction, relation to the type it leads to: its range outwards, its domain inwards."""
+        """For each direction, a map from relations to the type of the nodes they lead to.
+
+        For `out` the type is the range of the relation, for `in` the domain.
+        """
 
         def find() -> dict[str, dict[str, str]]:
             found: dict[str, dict[str, str]] = {"out": {}, "in": {}}
@@ -226,7 +229,7 @@ class GraphTables:
                             continue
                         if relation.iri in self.relations:
                             found[direction].setdefault(relation.iri, type_.iri)
-            # types in one direction only would favour that direction
+            # types for one direction only would give steps in that direction an advantage
             for name in self.relations if found["out"] else ():
                 if domain := self.schema.domain_in_name(name):
                     found["in"].setdefault(name, domain)
@@ -236,7 +239,7 @@ class GraphTables:
 
     @property
     def subject_relations(self) -> dict[str, tuple[str, ...]]:
-        """Relation to the relations of its subjects, for those looked up so far."""
+        """Map from each relation looked up so far to the relations of its subjects."""
         return self._values.once("subject-relations", dict)
 
     @property
@@ -249,7 +252,7 @@ class GraphTables:
             relations = [r for r in self.relations if not self.is_noise(r)]
             many = len(relations) > MANY_RELATIONS or not self.counted
             known = declared_labels(self.schema, self._whole) if many else {}
-            # uncounted relations may be too many to look up in batches
+            # relations that were not counted may be too many to look up in batches
             return find_relation_labels(
                 relations, self.schema, known, self._find_labels if self.counted else lambda nodes: {}
             )
@@ -259,7 +262,7 @@ class GraphTables:
         return self._kept(f"relation-labels-{languages}", find, _texts)
 
     def label_relations(self, relations: Iterable[str], find_labels: FindLabels) -> None:
-        """Look up the labels of relations met in a graph that is too large to list them."""
+        """Look up the labels of the given relations, if the graph is too large for a list of all its relations."""
         if self.schema.wording != "label" or self.counted:
             return
         asked: dict[str, None] = self._values.once("labelled-relations", dict)
@@ -268,7 +271,7 @@ class GraphTables:
         self.relation_labels.update(find_relation_labels(new, self.schema, {}, find_labels))
 
     def is_noise(self, relation: str) -> bool:
-        """Return whether exploration skips a relation, by the schema or by the graph's own marks."""
+        """Return whether exploration skips a relation because the schema or the graph marks it as noise."""
         return self.schema.is_noise(relation) or relation in self.noise
 
     @property
@@ -277,12 +280,12 @@ class GraphTables:
         return self.names_within(background_limit)
 
     def names_within(self, limit: Limit) -> Names:
-        """Return the index of names, for a question with this limit. See `SharedNames.within`."""
+        """Return the index of names, for a question with this time limit. See `SharedNames.within`."""
         return self._names.within(limit)
 
     @property
     def labels(self) -> dict[Entity, str | None]:
-        """Labels found so far; None for entities without one."""
+        """Labels found so far; None for entities without a label."""
         return self._values.once("labels", dict)
 
     def prepare(self) -> None:
@@ -294,7 +297,10 @@ class GraphTables:
         self._values.clear()
 
     def _kept(self, name: str, make: Callable[[], Any], read: Callable[[Any], T]) -> T:
-        """Return a table that is cached as JSON by fingerprint, schema and view; `read` restores its types."""
+        """Return a table, from memory, from its JSON file in `folder`, or computed by `make`.
+
+        `read` turns the JSON into the table, and raises if the JSON is damaged.
+        """
 
         def find() -> T:
             file = self.folder / f"{name}.json" if self.folder else None
@@ -302,9 +308,9 @@ class GraphTables:
                 try:
                     return read(json.loads(file.read_text(encoding="utf-8")))
                 except (OSError, ValueError, KeyError, TypeError, AttributeError):
-                    pass  # damaged: computed again
+                    pass  # the file is damaged: compute the table again
             value = make()
-            # an incomplete table must not be reused by a process that has more time
+            # an incomplete table is not cached: another process may be able to compute it completely
             if file and self._cache and not self._whole.notes:
                 self._cache.write_text(file, json.dumps(value))
             return read(value)

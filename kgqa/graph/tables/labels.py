@@ -1,6 +1,7 @@
 """Labels and aliases of entities, looked up for many nodes in one query.
 
-A node's label is chosen by the schema's order of predicates, then by language, then by text: the same on every engine.
+If a node has several labels, one is chosen by the schema's order of predicates, then by language, then by text. Every
+engine therefore gives the same label.
 """
 
 from __future__ import annotations
@@ -14,23 +15,23 @@ from kgqa.schema import Schema
 from kgqa.words import local_words
 
 LABEL_BATCH = 50
-"""Nodes per query. Longer VALUES lists are slow on servers, or refused."""
+"""Number of nodes per query. Servers are slow with longer VALUES lists, or refuse them."""
 Select = Callable[..., Rows]
-"""Renders a template of queries/ and runs it."""
+"""Renders a template of queries/ and runs the query."""
 
 
 def find_labels(
     entities: Iterable[Entity], *, schema: Schema, select: Select, known: MutableMapping[Entity, str | None]
 ) -> dict[Entity, str]:
-    """Return the label of each entity that has one.
+    """Return the labels of those entities that have a label.
 
     Args:
-        known: labels found before, None for entities without one; updated.
+        known: labels found earlier (None: the entity has no label); new labels are added.
     """
     wanted = list(dict.fromkeys(entities))
     missing = [e for e in wanted if e not in known and not is_blank_node(e)]
     named = _look_up(missing, schema.label, schema=schema, select=select)
-    # in one update: other threads rely on what they find here
+    # one update at the end, because other threads treat every entry as final
     known.update({e: next((texts[e][0] for texts in named if texts.get(e, [""])[0]), None) for e in missing})
     return {e: label for e in wanted if (label := known.get(e))}
 
@@ -47,9 +48,9 @@ def find_aliases(entities: Iterable[Entity], *, schema: Schema, select: Select) 
 def _look_up(
     nodes: Sequence[Entity], predicates: Sequence[str], *, schema: Schema, select: Select
 ) -> list[dict[Entity, list[str]]]:
-    """Return, for each predicate, the names that it gives to nodes, best first.
+    """Return, for each predicate, a map from nodes to their names by this predicate, best name first.
 
-    Batches run one after another: Virtuoso ended some of several concurrent ones as deadlocked.
+    Batches run one after another, because Virtuoso ended some of the batches that ran concurrently as deadlocked.
     """
     rows: dict[str, list[Row]] = {predicate: [] for predicate in predicates}
     for start in range(0, len(nodes) if predicates else 0, LABEL_BATCH):
@@ -81,7 +82,7 @@ def names_by_node(rows: Iterable[Row], schema: Schema) -> dict[Entity, list[str]
 
 
 def _language_rank(tag: str, languages: Sequence[str]) -> tuple[int, bool]:
-    """Rank a language tag; a regional one (de-AT) that is not listed comes after its language (de)."""
+    """Rank a language tag (lower is better). An unlisted regional tag (de-AT) comes right after its language (de)."""
     tag, listed = tag.lower(), [language.lower() for language in languages]
     if tag in listed:
         return listed.index(tag), False
@@ -90,7 +91,7 @@ def _language_rank(tag: str, languages: Sequence[str]) -> tuple[int, bool]:
 
 
 def with_labels(values: Iterable[Value], *, schema: Schema, labels: Callable[..., dict[Entity, str]]) -> list[Named]:
-    """Return each value with its name: its label, else the readable end of its IRI; a literal's own text."""
+    """Return each value with its name: an entity's label or else the readable end of its IRI, a literal's text."""
     values = list(values)
     found = labels(v for v in values if isinstance(v, Entity))
     result = []

@@ -1,7 +1,7 @@
 """Mediators: nodes that only connect others (a marriage, a performance), and the relations that lead to them.
 
-Only the schema's rules decide: a type marked as a mediator type, the range or domain of a relation, the prefix of an
-IRI, the namespace of a relation. Whether a node has a name does not matter.
+The rules of the schema decide which nodes are mediators: by a type that is marked as a mediator type, the range or
+domain of a relation, the prefix of an IRI, or the namespace of a relation. Whether a node has a name does not matter.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ XSD_BOOLEAN = "http://www.w3.org/2001/XMLSchema#boolean"
 
 @dataclass(frozen=True)
 class MediatorTable:
-    """For each relation and direction, whether all, some or none of the nodes it leads to are mediators.
+    """For each relation and direction, whether all, some or none of the nodes at its end are mediators.
 
-    `marks` are the values of the marker as the graph writes them ("true" as text, as a boolean, or both).
+    `marks` are the values that mark a type as a mediator type, as they are written in the graph ("true" as a string, as
+    a boolean, or both).
     """
 
     leads: dict[str, dict[str, Extent]] = field(default_factory=dict)
@@ -36,7 +37,7 @@ class MediatorTable:
         """Return whether all, some or none of the nodes that a step leads to are mediators."""
         known = self.leads.get(step.direction, {}).get(step.relation)
         if known is None:
-            # a newer relation, or one of a graph too large to list them
+            # the relation is newer than the table, or the graph is too large to list its relations
             prefixes = self.object_of if step.direction == "out" else self.subject_of
             return "all" if step.relation.startswith(prefixes) else "none"
         return known
@@ -48,13 +49,14 @@ def mediator_table(
     """Apply the schema's mediator rules to a graph.
 
     Args:
-        select: renders a template of queries/ and runs it.
+        select: renders a template of queries/ and runs the query.
         relations: all relations of the graph.
-        scan: as `select`, for queries that read every triple; returns None if the graph is too large. Instances of
-            mediator types then decide nothing; ranges and prefixes still do.
+        scan: like `select`, for queries that read every triple; returns None if the graph is too large. Mediators are
+            then found only by ranges, domains and namespaces of relations, not by their types and IRIs.
 
     Raises:
-        StoreTimeout, PartialResult: a table did not come in time, or is incomplete. Others as `Store.select` does.
+        StoreTimeout, PartialResult: a table of the graph could not be read in time, or not completely.
+        StoreError: other errors of `Store.select`.
     """
     marks, types = _mediator_types(schema, select)
     leads: dict[str, dict[str, Extent]] = {"out": {}, "in": {}}
@@ -78,7 +80,7 @@ def mediator_table(
 def _by_instances(
     schema: Schema, marks: tuple[Value, ...], scan: Callable[..., Rows | None]
 ) -> dict[str, dict[str, Extent]] | None:
-    """Return what relations lead to, judged by the nodes at their ends; None if the graph is too large."""
+    """Find the relations that lead to mediators by testing the nodes themselves; None if the graph is too large."""
     leads: dict[str, dict[str, Extent]] = {"out": {}, "in": {}}
     for direction in ("out", "in"):
         rows = scan("mediator_relations", out=direction == "out", **_instance_rules(schema, marks))
@@ -95,7 +97,7 @@ def _by_instances(
 
 
 def mediator_filters(schema: Schema, table: MediatorTable) -> dict[str, tuple[Any, ...]]:
-    """Return the filters that keep mediators out of the ends of a relation that leads to some."""
+    """Return the filters that remove mediators from the ends of a relation that also leads to other nodes."""
     tests: dict[str, tuple[Any, ...]] = {
         "not_prefixed": tuple(Literal(prefix) for prefix in schema.mediator_iri_prefixes),
         "not_typed": tuple(

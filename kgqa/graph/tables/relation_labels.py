@@ -17,10 +17,10 @@ FindLabels = Callable[[Sequence[Entity]], Labels]
 def find_relation_labels(
     relations: Iterable[str], schema: Schema, known: Mapping[Entity, str], find_labels: FindLabels
 ) -> dict[str, str]:
-    """Return the label of each relation that has one: that of its `label_subject`, else its own.
+    """Return labels of relations: the label of a relation's `Schema.label_subject`, or else the relation's own label.
 
     Args:
-        known: labels that need not be looked up.
+        known: labels that are known already and are not looked up.
     """
     subjects = {relation: Entity(schema.label_subject(relation)) for relation in relations}
     labels = {**known, **find_labels([s for s in dict.fromkeys(subjects.values()) if s not in known])}
@@ -36,7 +36,7 @@ def declared_labels(schema: Schema, whole: WholeGraphQueries) -> Labels:
     if not schema.declared_by:
         return found
     declared_by, *kinds = map(Entity, schema.declared_by)
-    note = "The labels of all relations are too many for one query: they are looked up as the relations come up."
+    note = "The graph has too many relations to read all their labels in one query: labels are looked up when needed."
     for predicate in map(Entity, schema.label):
         try:
             rows = whole.read(
@@ -48,7 +48,7 @@ def declared_labels(schema: Schema, whole: WholeGraphQueries) -> Labels:
                 languages=languages_of(schema),
             )
         except (StoreTimeout, PartialResult):
-            whole.notes[note] = "declared_labels"  # costs time only
+            whole.notes[note] = "declared_labels"  # no label is lost, but finding the labels takes longer
             continue
         for node, names in names_by_node(rows, schema).items():
             found.setdefault(node, names[0])

@@ -1,4 +1,4 @@
-"""Values derived from one version of a store, computed once each."""
+"""Values derived from one version of a store, each computed once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class VersionedValues:
 
     Args:
         version: returns the current version; see `Store.version`.
-        drop: called with the values of an outdated version, to close what they hold.
+        drop: called with the values of an outdated version, to close the resources that they hold.
     """
 
     def __init__(self, version: Callable[[], str], *, drop: Callable[[dict[str, Any]], None]) -> None:
@@ -25,12 +25,15 @@ class VersionedValues:
         self._values: dict[str, Any] = {}
 
     def get(self, name: str) -> Any:
-        """Return a value if it is known for the current version, else None. Never waits for another thread."""
-        # the version first: values taken before the check may be outdated when it succeeds
+        """Return a value already computed for the current version, else None. Never waits for another thread."""
+        # the version is compared first: values read before the comparison could be outdated
         return self._values.get(name) if self._version == self._current() else None
 
     def current(self) -> dict[str, Any]:
-        """Return all values of the current version, for changing them. Waits while another thread computes one."""
+        """Return the dictionary of all values of the current version, which the caller may change.
+
+        Waits while another thread computes a value.
+        """
         with self.lock:
             version = self._current()
             if self._version != version:

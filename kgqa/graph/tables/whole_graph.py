@@ -9,18 +9,19 @@ from kgqa.errors import PartialResult, RowCapMet, StoreTimeout
 from kgqa.graph.query.templates import Variable
 from kgqa.graph.store import Row, Rows
 
-MOST_PAGES = 200
+MAX_PAGES = 200
 
 
 class WholeGraphQueries:
-    """Reads tables of a whole graph. A table is complete, or an exception is raised.
+    """Reads tables of a whole graph. Each table is returned complete, or an exception is raised.
 
     Args:
-        select: renders a template of queries/ with values and runs it.
-        may_scan: tells whether to run queries that read every triple; called before each.
+        select: renders a template of queries/ with values and runs the query.
+        may_scan: tells whether to run queries that read every triple; called before each such query.
 
     Attributes:
-        notes: sentences about what is unknown because the graph is too large, each with the template that was skipped.
+        notes: map from sentences that say what is unknown because the graph is too large, to the names of the templates
+            that were not run for this reason.
     """
 
     def __init__(self, select: Callable[..., Rows], *, may_scan: Callable[[], bool]) -> None:
@@ -32,10 +33,11 @@ class WholeGraphQueries:
         """Return all rows of a table.
 
         Args:
-            what: the content of the table, for error messages.
+            what: a description of the table, for error messages, such as "The relations".
 
         Raises:
-            StoreTimeout, PartialResult: it did not come in time, or is incomplete. Others as `Store.select` does.
+            StoreTimeout, PartialResult: the table could not be read in time, or not completely.
+            StoreError: other errors of `Store.select`.
         """
         try:
             try:
@@ -46,7 +48,7 @@ class WholeGraphQueries:
             raise type(error)(f"{what} could not be read from the whole graph: {error}") from error
 
     def scan(self, name: str, *, what: str, note: str, **values: Any) -> Rows | None:
-        """Read a table with a query over every triple; None, and a note, if the graph is too large for it."""
+        """Read a table with a query over every triple. If the graph is too large, add a note and return None."""
         if not self._may_scan():
             self.notes[note] = name
             return None
@@ -55,20 +57,20 @@ class WholeGraphQueries:
     def _in_pages(self, name: str, cut: RowCapMet, values: dict[str, Any]) -> Rows:
         """Read a table in pages as large as the server's row cap.
 
-        If the server changed the order of rows between pages, some would be repeated; so rows that all differ are
-        complete.
+        If the server changed the order of rows between pages, some rows would appear twice. A table in which all rows
+        differ is therefore complete.
         """
         if cut.cap < 1:
             raise cut
         columns = [Variable(name) for name in cut.variables]
         rows: list[Row] = []
-        for _ in range(MOST_PAGES):
+        for _ in range(MAX_PAGES):
             page = self._select("page", table=name, columns=columns, limit=cut.cap, offset=len(rows), **values)
             rows += page.rows
             if len(page) < cut.cap:
                 if len(set(rows)) < len(rows):
                     raise PartialResult(
-                        "Its pages overlap. If the graph is being changed, try again when that is done."
+                        "The same row is on two pages of the result. If the graph is being changed, try again later."
                     )
                 return Rows(cut.variables, rows)
         raise cut

@@ -1,4 +1,4 @@
-"""Batching of requests: what several threads ask at about the same time is sent as one call."""
+"""Batching of requests: prompts that several threads send at about the same time are answered in one call."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _BatchedRequest:
     future: Future[list[Completion]] = field(default_factory=Future)
 
     def settle(self, result: list[Completion] | None, error: BaseException | None = None) -> None:
-        """Deliver the result or the error; without effect if `close` or an interrupt came first."""
+        """Deliver the result or the error; do nothing if the request has ended already, by `close` or an interrupt."""
         with suppress(InvalidStateError):
             if error is not None:
                 self.future.set_exception(error)
@@ -32,8 +32,8 @@ class _BatchedRequest:
 class RequestBatcher:
     """A thread that merges requests into calls, one call at a time. Thread-safe.
 
-    Meant for a model in this process that answers many prompts almost as fast as one. Requests that arrive during a
-    call go into the next one without further waiting.
+    Intended for a model in this process, which answers many prompts almost as fast as one prompt. Requests that arrive
+    during a call are sent in the next call, which starts without another wait.
     """
 
     def __init__(
@@ -41,20 +41,20 @@ class RequestBatcher:
         complete: Callable[[list[Prompt]], list[Completion]],
         *,
         wait: float = 0.02,
-        most: int = 256,
+        max_batch: int = 256,
     ) -> None:
-        """Prepare the batcher; its thread starts with the first request.
+        """Create the batcher; its thread starts with the first request.
 
         Args:
-            complete: Returns one completion for each prompt, in order; called only in the one thread.
-            wait: Seconds that the first request of a call waits for others, at most.
-            most: The most prompts in a call. A request is never split: a larger one gets a call of its own.
+            complete: Returns one completion for each prompt, in order; called only in the batcher's thread.
+            wait: Seconds that the first request of a call waits for further requests, at most.
+            max_batch: Most prompts in a call. A request is never split: a larger request gets a call of its own.
         """
-        if wait < 0 or most < 1:
-            raise ValueError("wait must be at least 0 and most at least 1")
+        if wait < 0 or max_batch < 1:
+            raise ValueError("`wait` must be 0 or more, and `max_batch` 1 or more")
         self._complete = complete
         self._wait = wait
-        self._most = most
+        self._max_batch = max_batch
         self._changed = threading.Condition()
         self._waiting: deque[_BatchedRequest] = deque()
         self._running: list[_BatchedRequest] = []
@@ -66,8 +66,9 @@ class RequestBatcher:
 
         Raises:
             TimeoutError: The deadline has passed.
-            ModelUnavailable: The batcher is or was closed while this request waited. Other errors are those of the call
-                that this request was part of.
+            ModelUnavailable: The batcher is closed, or was closed while this request waited.
+
+        Any error of the call to the model is raised for every request in that call.
         """
         if not prompts:
             return []
@@ -83,11 +84,11 @@ class RequestBatcher:
         try:
             return request.future.result(None if deadline is None else max(deadline - time.monotonic(), 0.0))
         except BaseException:
-            request.future.cancel()  # after an interrupt nobody waits for it; no effect if the call failed
+            request.future.cancel()  # after an interrupt nobody waits for the reply; no effect if the call failed
             raise
 
     def close(self) -> None:
-        """Fail all waiting requests at once, without waiting for a call that is running; may be called again."""
+        """Fail all requests immediately, even those in a running call; may be called more than once."""
         with self._changed:
             self._closed = True
             left = [*self._running, *self._waiting]
@@ -104,11 +105,11 @@ class RequestBatcher:
             del batch  # frees prompts and replies while the thread waits for the next batch
 
     def _next(self) -> list[_BatchedRequest] | None:
-        """Return the requests of the next call, perhaps an empty list; None after `close`."""
+        """Return the requests of the next call, [] if all were cancelled; None after `close`."""
         with self._changed:
             while not self._waiting and not self._closed:
                 self._changed.wait()
-            while not self._closed and sum(len(request.prompts) for request in self._waiting) < self._most:
+            while not self._closed and sum(len(request.prompts) for request in self._waiting) < self._max_batch:
                 left = self._waiting[0].arrived + self._wait - time.monotonic()
                 if left <= 0:
                     break
@@ -117,7 +118,7 @@ class RequestBatcher:
                 return None
             batch: list[_BatchedRequest] = []
             size = 0
-            while self._waiting and (not batch or size + len(self._waiting[0].prompts) <= self._most):
+            while self._waiting and (not batch or size + len(self._waiting[0].prompts) <= self._max_batch):
                 request = self._waiting.popleft()
                 if request.future.set_running_or_notify_cancel():
                     batch.append(request)
@@ -133,7 +134,7 @@ class RequestBatcher:
             completions = self._complete(prompts)
             if len(completions) != len(prompts):
                 raise RuntimeError(f"{len(prompts)} prompts returned {len(completions)} completions")
-        except BaseException as error:  # noqa: BLE001  # the waiting threads get it, and this thread continues
+        except BaseException as error:  # noqa: BLE001  # raised in the waiting threads, while this thread continues
             for request in batch:
                 request.settle(None, error)
         else:

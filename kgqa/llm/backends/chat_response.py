@@ -1,4 +1,4 @@
-"""Reads chat responses: separates reasoning from text and decides whether the text can be used."""
+"""Reading of chat responses: separates reasoning from the reply, and detects replies that cannot be used."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kgqa.llm.client import MAX_TOKEN_COUNT, Completion, Failure
 
 _TAG = re.compile(r"(</?think>)", re.IGNORECASE)
 _ABORTED = ("error", "abort", "insufficient_system_resource")
-"""Finish reasons of a reply that the server aborted (OpenRouter, vLLM, DeepSeek): the prompt is sent again."""
+"""Finish reasons with which OpenRouter, vLLM and DeepSeek mark an aborted reply; the prompt is then sent again."""
 
 _MESSAGES = ("message", "detail", "error")
 _DEEPEST_ERROR = 10
@@ -28,10 +28,10 @@ def read_reply(
     prompt_tokens: int = 0,
     completion_tokens: int = 0,
 ) -> Completion:
-    """Make a completion of a reply from a server or from vLLM.
+    """Build a completion from a reply.
 
-    `reasoning` is what the server separated from the text. A reply that cannot be used is a failure, and keeps its text
-    and its token counts.
+    `reasoning` is the reasoning that the server sent apart from the text. If the reply cannot be used, `failure` is set
+    in the completion; text and token counts are kept.
     """
     answer, thought = part_reasoning(text or "")
     reasoning = "\n\n".join(part for part in (reasoning.strip(), thought) if part)
@@ -55,10 +55,11 @@ def read_reply(
 
 
 def part_reasoning(text: str) -> tuple[str, str]:
-    """Separate a text from its reasoning; both are stripped.
+    """Return a reply's text and its reasoning, both stripped.
 
-    Reasoning is everything in `<think>...</think>`, everything before a `</think>` without an opening tag (the model's
-    template opened it), and everything after a `<think>` at the beginning that is not closed (the reply was cut off).
+    Reasoning is everything between `<think>` and `</think>`. It is also everything before a `</think>` without an
+    opening tag, which some chat templates put into the prompt, and everything after a `<think>` at the beginning
+    without a closing tag, as in a reply that was cut off.
     """
     answer: list[str] = []
     thought: list[str] = []
@@ -75,17 +76,17 @@ def part_reasoning(text: str) -> tuple[str, str]:
             (answer if opened is None else opened).append(part)
     if opened is not None:
         if "".join(answer).strip():
-            answer += ["<think>", *opened]  # in the middle of a text it is an ordinary word
+            answer += ["<think>", *opened]  # an unclosed tag in the middle of a text is an ordinary word
         else:
             thought += opened
     return "".join(answer).strip(), "\n\n".join(part.strip() for part in thought if part.strip())
 
 
 def read_body(body: Any) -> Completion:
-    """Make a completion of the body of a chat response.
+    """Build a completion from the JSON body of a chat response.
 
     Raises:
-        UnreadableBody: It contains an error, no choices, or something unexpected.
+        UnreadableBody: The body contains an error, no choices, or values of the wrong type.
     """
     if not isinstance(body, dict):
         raise UnreadableBody("the reply is not a JSON object")
@@ -106,7 +107,7 @@ def read_body(body: Any) -> Completion:
     text, thought = _content(message.get("content"))
     return read_reply(
         text,
-        # proxies send both fields with the same content
+        # only one of the fields is read, because proxies send both with the same content
         reasoning=_text(message.get("reasoning")) or _text(message.get("reasoning_content")) or thought,
         finish_reason=finish_reason or "stop",
         refusal=_text(message.get("refusal")),
@@ -116,7 +117,7 @@ def read_body(body: Any) -> Completion:
 
 
 def message_of(error: Any) -> str:
-    """Return the message of an error; servers put it into `message`, `detail` or `error`, as text or nested."""
+    """Return an error's message, which servers put into `message`, `detail` or `error`, also in nested objects."""
     for _ in range(_DEEPEST_ERROR):
         name = next((name for name in _MESSAGES if error.get(name)), "") if isinstance(error, dict) else ""
         if not name:
@@ -129,7 +130,7 @@ def message_of(error: Any) -> str:
 
 
 def _content(content: Any) -> tuple[str, str]:
-    """Return text and reasoning of a message's content, which Mistral's reasoning models send in parts."""
+    """Return the text and the reasoning in a message's content, which Mistral's reasoning models send as a list."""
     if not isinstance(content, list):
         return _text(content), ""
     parts = [part for part in content if isinstance(part, dict)]

@@ -1,8 +1,8 @@
-"""Constraining a model to choices, by the best method that its server supports.
+"""Constraining a language model to choices, by the best mode that its server supports.
 
-vLLM's own field `structured_outputs` constrains the text itself to one of the choices; `response_format` with a
-schema, which other servers support too, makes the reply a JSON object. A server may reject or ignore a field that it
-does not support: then the next mode is used, and the last mode is free text.
+The mode "structured_outputs", a field known only to vLLM, constrains the text to one of the choices. The mode
+"json_schema" sends a schema in the field `response_format`, which other servers support too, and the reply is a JSON
+object. The mode "free" constrains nothing. If a server rejects or ignores a field, the next mode is used.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ REQUEST_FIELDS: dict[ConstraintMode, str] = {
     "structured_outputs": "structured_outputs",
     "json_schema": "response_format",
 }
-"""The field of a request that selects each mode."""
+"""Map from a mode to the request field that selects the mode."""
 JSON_TOKENS = 16
-"""The most tokens that `{"choice": "..."}` takes in addition to those of the choice."""
+"""Most tokens that `{"choice": "..."}` takes, apart from the choice itself."""
 _MEANT = re.compile(r"structured.?output|guided|grammar|json.?schema|response.?format", re.IGNORECASE)
 
 
 class ConstraintSupport:
-    """The mode in which a server is asked, from `first` on downwards. Thread-safe."""
+    """The constraint mode in use for a server, starting with `first`. Thread-safe."""
 
     def __init__(self, first: ConstraintMode = "structured_outputs") -> None:
         self._at = CONSTRAINT_MODES.index(first)
@@ -34,11 +34,11 @@ class ConstraintSupport:
 
     @property
     def mode(self) -> ConstraintMode:
-        """The mode to use now."""
+        """The mode for the next request."""
         return CONSTRAINT_MODES[self._at]
 
     def fall_back(self, mode: ConstraintMode) -> bool:
-        """Switch from this mode to the next one; return False if another thread did so before."""
+        """Switch from `mode` to the next mode; return False if another thread has switched already."""
         with self._lock:
             if self.mode != mode or mode == "free":
                 return False
@@ -47,7 +47,7 @@ class ConstraintSupport:
 
 
 def constraint_fields(mode: ConstraintMode, choices: Sequence[str]) -> dict[str, Any]:
-    """Return the fields of a request that constrain the reply to one of the choices."""
+    """Return the request fields that constrain the reply to one of the choices."""
     distinct = list(dict.fromkeys(choices))
     if mode == "structured_outputs":
         return {"structured_outputs": {"choice": distinct}}
@@ -68,7 +68,7 @@ def constraint_fields(mode: ConstraintMode, choices: Sequence[str]) -> dict[str,
 
 
 def chosen_option(mode: ConstraintMode, text: str, choices: Sequence[str]) -> str | None:
-    """Return the choice that a reply is; None if the server did not constrain the model to the choices."""
+    """Return the choice in a constrained reply; None if the reply is not a choice (the server ignored the field)."""
     if mode == "json_schema":
         try:
             value = json.loads(text)
@@ -84,5 +84,5 @@ def chosen_option(mode: ConstraintMode, text: str, choices: Sequence[str]) -> st
 
 
 def mentions_constraint(mode: ConstraintMode, message: str) -> bool:
-    """Return whether an error that does not name the field is about it, such as one that mentions a grammar."""
+    """Return whether an error message is about the constraint without naming the field, for example "bad grammar"."""
     return mode != "free" and bool(_MEANT.search(message))

@@ -1,4 +1,4 @@
-"""One HTTP request to a model's server: its result or the kind of its failure, and the pauses between retries."""
+"""A single HTTP request to a model's server, the classification of its failures, and the pauses between retries."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Any, Literal, TypeVar
 from kgqa.llm.backends.chat_response import UnreadableBody, message_of
 from kgqa.servers import ReplyTooLarge, redirect_target
 
-FIRST_PAUSE = 0.5
-LONGEST_PAUSE = 30.0
+FIRST_PAUSE = 0.5  # seconds
+LONGEST_PAUSE = 30.0  # seconds
 LONGEST_REQUESTED = 120.0
-"""Seconds: the first pause, the longest pause, and the longest that a server may ask for."""
+"""Most seconds that a server may ask to wait; after a longer request there is no retry."""
 _TEMPORARY = (408, 409, 425, 429)
 _FATAL = (401, 402, 403, 404, 405, 410)
 
@@ -28,11 +28,11 @@ class RequestFailure:
     """Why a request failed.
 
     Attributes:
-        kind: "temporary" if a retry may succeed, "refused" if this request never will, "fatal" if no request will.
-        cause: For people; it may contain the key.
-        status: The HTTP status, 0 without one.
-        error: The body of the error without its outer `error`.
-        wait: Seconds that the server asks to wait.
+        kind: "temporary" if a retry may succeed, "refused" if this request cannot succeed, "fatal" if no request can.
+        cause: The cause for a message to the user, in which the API key must still be masked.
+        status: The HTTP status; 0 if there was no response.
+        error: The error in the response's body, without an outer `error` object.
+        wait: Seconds that the server asks to wait; None if it asks for none.
     """
 
     kind: Literal["temporary", "refused", "fatal"]
@@ -43,16 +43,16 @@ class RequestFailure:
 
 
 def exchange(send: Callable[[], Any], read: Callable[[Any], T]) -> T | RequestFailure:
-    """Send a request and read its JSON.
+    """Send a request and return the result that `read` makes of the JSON response, or the failure.
 
     Args:
-        send: A call of the openai library with `with_raw_response`. It checks only the status, so that invalid or
-            unexpected JSON is detected here and not in the library.
-        read: Turns the JSON into a result; raises UnreadableBody.
+        send: A call of the openai library with `with_raw_response`, with which the library checks only the HTTP status
+            and leaves the JSON to this function.
+        read: Turns the JSON into a result, or raises UnreadableBody.
     """
     from openai import APIConnectionError, APIStatusError, APITimeoutError
 
-    # failures are returned, not raised: an exception would keep the request with its key
+    # failures are returned, not raised, because an exception would keep the request, which contains the API key
     try:
         response = send().http_response
     except APIStatusError as error:
@@ -79,7 +79,8 @@ def _status_failure(error: Any) -> RequestFailure:
     status = error.status_code
     response = error.response
     if target := redirect_target(status, response.headers.get("location", ""), str(response.request.url)):
-        return RequestFailure("fatal", f"{status}, it redirects to {target}, and redirects are not followed", status)
+        cause = f"status {status}: the server redirects to {target}, and redirects are not followed"
+        return RequestFailure("fatal", cause, status)
     cause = f"{status} {message_of(error.body) if error.body else response.reason_phrase}"
     if status in _FATAL or status < 400 or error.code == "insufficient_quota":
         return RequestFailure("fatal", cause, status)
@@ -89,7 +90,7 @@ def _status_failure(error: Any) -> RequestFailure:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a server asks to wait, given as seconds or as an HTTP date; None if there are none."""
+    """Return the seconds to wait from the header Retry-After (a number or an HTTP date); None if it is missing."""
     text = headers.get("retry-after", "").strip()
     try:
         seconds = float(text)
@@ -102,18 +103,18 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 class RetryDelays:
-    """The pauses between the attempts of one request, and their number."""
+    """The pauses between the attempts of one request."""
 
     def __init__(self, retries: int) -> None:
         self._retries = retries
         self._attempts = 0
 
     def pause(self, failure: RequestFailure) -> float | None:
-        """Return the seconds until the next attempt; None if there is none.
+        """Return the seconds until the next attempt; None if the request must not be repeated.
 
-        The pauses grow exponentially with jitter, so that threads which failed together do not retry together, and last
-        at least as long as the server asks. A request is not repeated if the server asks for more than
-        LONGEST_REQUESTED.
+        Pauses grow exponentially and are partly random, so that threads whose requests failed at the same time do not
+        repeat them at the same time. A pause is never shorter than the server asks for. If the server asks for more
+        than LONGEST_REQUESTED seconds, the request is not repeated.
         """
         if self._attempts == self._retries or (failure.wait or 0) > LONGEST_REQUESTED:
             return None

@@ -1,4 +1,4 @@
-"""A language model behind any server with OpenAI's chat interface: OpenAI itself, vLLM and most others."""
+"""A language model on a server with OpenAI's chat interface, such as OpenAI itself or vLLM."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ from kgqa.words import clean
 from kgqa.workers import Workers
 
 _SHOWN = 300
-"""The most characters of a server's message that are shown."""
+"""Most characters of a server's message that are shown to the user."""
 
 
 class OpenAIChat:
-    """A model on a server. Thread-safe: all threads together have at most `concurrency` requests in progress.
+    """A language model on a server. Thread-safe: all threads together have at most `concurrency` requests in progress.
 
-    The client learns what the server does not support and notes it: it drops parameters and changes the mode of
-    constraints for the rest of its life.
+    When the server rejects a parameter or does not enforce choices, the client stops sending the parameter, or changes
+    to another constraint mode, and adds a message to `notes`.
 
     Attributes:
         name: Name of the model.
@@ -63,40 +63,41 @@ class OpenAIChat:
         retries: int = 4,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        """Prepare the client; nothing is sent if the model is named.
+        """Create the client. Without `model`, ask the server for its models; otherwise send nothing yet.
 
         Args:
-            model: Name of the model; None for the first one that the server lists.
+            model: Name of the model; None for the first model in the server's list.
             url: URL of the server; None for OpenAI itself.
-            key: Sent to the server and nowhere else.
-            concurrency: The most requests in progress.
-            timeout: Seconds within which some part of a reply has to arrive.
-            retries: The most attempts after the first one, for temporary failures.
-            sleep: Waits between attempts.
+            key: API key, sent only to this server.
+            concurrency: Most requests in progress at the same time.
+            timeout: Seconds within which the next part of a reply has to arrive.
+            retries: Most attempts after the first one, for temporary failures.
+            sleep: Waits the given number of seconds between attempts.
 
         Raises:
-            SettingsError: The URL or key cannot be used, or no model is named and there are several to choose from.
-            ModelUnavailable: The client library is missing, OpenAI has no key, or the server cannot list its models.
+            SettingsError: The URL or the API key cannot be used, or OpenAI itself is used without naming a model.
+            ModelUnavailable: The client library is missing, OpenAI has no API key, or the server cannot list its
+                models.
         """
         if concurrency < 1 or retries < 0 or not timeout > 0:
-            raise ValueError("concurrency must be at least 1, retries at least 0 and timeout above 0")
+            raise ValueError("`concurrency` must be 1 or more, `retries` 0 or more, and `timeout` more than 0")
         if importlib.util.find_spec("openai") is None:
             raise ModelUnavailable("A language model on a server needs the openai library: pip install 'kgqa[openai]'")
         self.url = OPENAI_URL if url is None else base_url(url)
         self._key_variable = OPENAI_KEY_VARIABLE if url is None else KEY_VARIABLE
         self._key = usable_key(key, self._key_variable)
         if url is None and not self._key:
-            raise ModelUnavailable(f"OpenAI needs a key. Set the environment variable {OPENAI_KEY_VARIABLE}.")
+            raise ModelUnavailable(f"OpenAI needs an API key. Set the environment variable {OPENAI_KEY_VARIABLE}.")
         if url is None and not model:
-            raise SettingsError("OpenAI has several models. Name one: openai:NAME")
+            raise SettingsError("OpenAI has several models. Name one of them: openai:NAME")
         self._retries = retries
         self._sleep = sleep
         self._closed = threading.Event()
         self._notes: list[str] = []
         self._parameters = SupportedParameters()
-        # OpenAI does not have vLLM's own field
+        # OpenAI does not support the field `structured_outputs`, which only vLLM has
         self._constraints = ConstraintSupport("structured_outputs" if url is not None else "json_schema")
-        # the library would not retry invalid JSON or an error with status 200, so it has no retries; see `_retry`
+        # the library's own retries are off: `_retry` also repeats after invalid JSON and after errors with status 200
         self._client = open_client(self.url, self._key, timeout=timeout, is_openai=url is None)
         self._workers = Workers(concurrency, name="kgqa-llm")
         self.name = model or "(first listed)"
@@ -105,7 +106,7 @@ class OpenAIChat:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What people should know about the server, each once."""
+        """Messages for the user about features that the server does not support."""
         return tuple(self._notes)
 
     def complete(
@@ -114,8 +115,10 @@ class OpenAIChat:
         """Return one completion for each prompt, in order; see `LLM`.
 
         Raises:
-            TimeoutError: The deadline has passed. ModelUnavailable: The server rejects the key, does not have the
-            model, or could not be reached for any prompt. RuntimeError: The client was closed.
+            TimeoutError: The deadline has passed.
+            ModelUnavailable: The server rejects the API key, does not have the model, or could not be reached for any
+                prompt.
+            RuntimeError: The client was closed during the request.
         """
         if not prompts:
             return []
@@ -148,7 +151,7 @@ class OpenAIChat:
         return responds(self._client, seconds)
 
     def close(self) -> None:
-        """Abort the requests in progress; may be called again."""
+        """Abort the requests in progress; may be called more than once."""
         self._closed.set()
         self._workers.close()
         self._client.close()
@@ -165,7 +168,7 @@ class OpenAIChat:
         return completion
 
     def _retry(self, prompt: Prompt, abandoned: threading.Event) -> Completion:
-        """Send a prompt until there is a reply, a refusal, or no attempt left."""
+        """Send a prompt until the server replies or rejects the prompt, or the retries are used up."""
         delays = RetryDelays(self._retries)
         while True:
             if abandoned.is_set() or self._closed.is_set():
@@ -203,13 +206,13 @@ class OpenAIChat:
             return completion
         choice = chosen_option(mode, completion.text, choices)
         if choice is not None:
-            # a coincidence if another reply has shown meanwhile that the server does not constrain
+            # the reply is a choice only by chance if another thread has found that the server ignores constraints
             return replace(completion, text=choice, constrained=self._constraints.mode == mode)
-        self._fall_back(mode, "its reply was none of them")
+        self._fall_back(mode, "the server's reply was none of the choices")
         return completion
 
     def _adapt(self, failure: RequestFailure, mode: ConstraintMode, fields: dict[str, Any]) -> bool:
-        """Adapt to a refusal; return whether the request can be sent again in another form."""
+        """Drop the parameter or the constraint mode that the server refused; return whether there was one."""
         if failure.status not in (400, 422):
             return False
         message = message_of(failure.error)
@@ -221,17 +224,20 @@ class OpenAIChat:
             return False
         if self._parameters.drop(name):
             limit = self._parameters.limit
-            instead = f"{limit} is sent instead" if name == TOKEN_LIMIT_FIELDS[0] and limit else "it is no longer sent"
-            self._note(f"The server at {self.url} does not support {name}: {instead}. Its message: {message}")
+            replaced = name == TOKEN_LIMIT_FIELDS[0] and limit
+            instead = f"{limit} is sent instead" if replaced else "the parameter is no longer sent"
+            self._note(
+                f"The server at {self.url} does not support {name}, so {instead}. The server's message: {message}"
+            )
         return True
 
     def _fall_back(self, mode: ConstraintMode, reason: str) -> None:
         if self._constraints.fall_back(mode):
             now = self._constraints.mode
-            instead = "replies are free text" if now == "free" else f"{REQUEST_FIELDS[now]} is tried"
+            instead = "replies are free text" if now == "free" else f"{REQUEST_FIELDS[now]} is used"
             self._note(
-                f"The server at {self.url} does not constrain the model to choices by {REQUEST_FIELDS[mode]}, "
-                f"{instead} from now on. Reason: {reason}"
+                f"The server at {self.url} does not constrain the model to choices with {REQUEST_FIELDS[mode]}, "
+                f"so {instead} from now on. Reason: {reason}"
             )
 
     # ---- messages ----
@@ -250,13 +256,15 @@ class OpenAIChat:
 
     def _fatal(self, failure: RequestFailure) -> ModelUnavailable:
         if failure.status in (401, 403):
-            hint = f"Set the environment variable {self._key_variable} to a key that the server accepts."
+            hint = f"Set the environment variable {self._key_variable} to an API key that the server accepts."
         elif failure.status in (402, 429):
-            hint = "The account has no credit left: check its billing, or use another key."
+            hint = "The account may have no credit left: check its billing, or use another API key."
         elif 300 <= failure.status < 400:
-            hint = "Check the URL. If the redirect is right, name the server it leads to: --llm URL#NAME (llm.model)."
+            hint = (
+                "Check the URL. If you trust the address of the redirect, use that address: --llm URL#NAME (llm.model)."
+            )
         elif failure.status:
-            hint = f"Check the URL and the model's name; {self.url}/models lists the models of the server."
+            hint = f"Check the URL and the model's name. {self.url}/models lists the server's models."
         else:
             hint = "Check that the server runs and that the URL is right, or name the model."
         return self._unavailable(failure.cause, hint)
@@ -279,12 +287,12 @@ def _first_listed(body: Any) -> str:
     name = first.get("id") if isinstance(first, dict) else None
     if not isinstance(name, str) or not name:
         error = body.get("error") if isinstance(body, dict) else None
-        raise UnreadableBody(f"it lists no models{': ' + message_of(error) if error else ''}")
+        raise UnreadableBody(f"the server lists no models{': ' + message_of(error) if error else ''}")
     return name
 
 
 def _encodable(prompt: Prompt) -> Prompt:
-    """Return the prompt with half surrogate pairs, found in broken data, replaced by question marks."""
+    """Return the prompt with question marks in place of unpaired surrogates, which occur in damaged data."""
     try:
         "".join([*(message.content for message in prompt.messages), *prompt.choices]).encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""The sampling parameters that a server accepts: one that it refuses is not sent again."""
+"""The sampling parameters that a server accepts; a parameter that the server refuses is not sent to it again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kgqa.llm.client import Sampling
 TOKEN_LIMIT_FIELDS = ("max_tokens", "max_completion_tokens")
 """Fields for the token limit of a reply, in the order in which they are tried."""
 
-# errors that name a parameter but mean the prompt, or a value that is too high
+# errors that name a parameter, although the cause is a prompt that is too long or a value that is too high
 _TOO_MUCH = re.compile(
     r"context.(?:length|window|size)|too (?:large|long|many|big|high)|exceed|at most|greater than", re.IGNORECASE
 )
@@ -27,7 +27,7 @@ _FILLER = (
 )
 _VERBS = r"(?:\W+(?:is|are|was|were|does|do|has|can|this|that|value|currently))*"
 _READ = 4000
-"""Characters of a message that are read; it may be a whole page."""
+"""Characters of an error message that are searched; some servers send a whole page."""
 _QUOTED_INPUT = re.compile(r"""['"]?\binput(?:_value)?['"]?\s*[:=]""")
 
 
@@ -39,7 +39,7 @@ class SupportedParameters:
         self._lock = threading.Lock()
 
     def request_fields(self, sampling: Sampling, *, more_tokens: int = 0) -> dict[str, Any]:
-        """Return the fields of a request, including `extra_body`; `more_tokens` are added to the token limit."""
+        """Return the request fields for sampling and `extra_body`, with `more_tokens` added to the token limit."""
         fields: dict[str, Any] = {
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
@@ -52,11 +52,11 @@ class SupportedParameters:
 
     @property
     def limit(self) -> str | None:
-        """The field in which the token limit is sent."""
+        """The request field for the token limit; None if the server refuses all such fields."""
         return next((name for name in TOKEN_LIMIT_FIELDS if name not in self._dropped), None)
 
     def drop(self, name: str) -> bool:
-        """Stop sending a parameter; return False if another thread dropped it before."""
+        """Stop sending a parameter; return False if another thread has dropped the parameter already."""
         with self._lock:
             fresh = name not in self._dropped
             self._dropped.add(name)
@@ -64,10 +64,14 @@ class SupportedParameters:
 
 
 def refused_parameter(error: Any, sent: Collection[str]) -> str | None:
-    """Return which of the fields sent an error is about: the body of a 400 or 422, with or without its outer `error`.
+    """Return the request field that the server refused; None if the error has another cause.
 
-    Servers name it in `param` (OpenAI, vLLM), in the `loc` of a list (FastAPI, Mistral), or only in the message. None
-    if the error is about something else, such as a prompt that is too long, even if it mentions `max_tokens`.
+    Servers name the field in `param` (OpenAI, vLLM), in the `loc` of a list (FastAPI, Mistral), or only in the message.
+    Another cause is, for example, a prompt that is too long, even if the message mentions `max_tokens`.
+
+    Args:
+        error: The body of a response with status 400 or 422, with or without an outer `error` object.
+        sent: Names of the fields in the request.
     """
     if isinstance(error, dict) and isinstance(error.get("error"), dict):
         error = error["error"]
@@ -77,7 +81,7 @@ def refused_parameter(error: Any, sent: Collection[str]) -> str | None:
     for name in _named(error):
         if name in sent:
             return name
-    # an error may repeat the request, and a question may contain the word temperature
+    # a message may quote the request, and a question in it may contain the word "temperature"
     message = _QUOTED_INPUT.split(message, maxsplit=1)[0]
     found = [(position, name) for name in sent if (position := _complained_of(name, message)) is not None]
     return min(found)[1] if found else None
@@ -99,7 +103,7 @@ def _named(error: Any) -> Iterator[str]:
 
 
 def _complained_of(name: str, message: str) -> int | None:
-    """Return the position at which the message names a parameter as the problem."""
+    """Return the position at which the message names the parameter as unsupported; None if it does not."""
     word = re.escape(name)
     quoted = rf"(?<=['\"`]){word}(?=(?:\.[\w.]+)?['\"`])"
     if re.search(_NOT_TAKEN, message, re.IGNORECASE) and (found := re.search(quoted, message)):

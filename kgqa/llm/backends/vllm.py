@@ -1,4 +1,4 @@
-"""A language model in this process, on its GPU, by vLLM (tested with 0.32 and 0.33)."""
+"""A language model that vLLM runs in this process, on a GPU (tested with vLLM 0.32 and 0.33)."""
 
 from __future__ import annotations
 
@@ -21,53 +21,53 @@ from kgqa.llm.client import Completion, OnCompletion, Prompt
 from kgqa.words import clean
 
 DEFAULT_MAX_TOKENS = 1024
-"""Token limit of a reply whose sampling names none; vLLM's default is 16."""
+"""Token limit of a reply if `Sampling.max_tokens` is None; vLLM's default of 16 would cut off most replies."""
 KWARGS = "chat_template_kwargs"
 _ADVISED = ("top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty")
-"""Parameters that no prompt sets, but for which a model's authors may advise a value."""
+"""Sampling parameters that kgqa does not set; their values come from the model's authors."""
 _ABORTED = ("error", "abort")
 _SHOWN = 300
-"""The most characters of a message of vLLM that are shown."""
+"""Most characters of a message of vLLM that are shown to the user."""
 _ENVIRONMENT = {
     "VLLM_NO_USAGE_STATS": "1",  # no telemetry
     "VLLM_LOGGING_STREAM": "ext://sys.stderr",  # standard output is for answers
     "VLLM_WORKER_MULTIPROC_METHOD": "spawn",  # a fork would inherit locks held by other threads
 }
-"""Set before vLLM is imported, unless they are set already."""
+"""Environment variables set before vLLM is imported; variables that are set already are kept."""
 
 
 class VLLMChat:
-    """A model in this process. Thread-safe: prompts of all threads that arrive at about the same time are one batch.
+    """A language model in this process. Thread-safe: prompts that arrive at about the same time form one batch.
 
-    The model is loaded on its first request, which takes minutes and all of the GPU, so that a run whose replies are
-    all recorded does not load it. A prompt that vLLM does not accept (too long for the model, refused by its chat
-    template) fails alone, without its batch. Choices constrain the reply from the first token on: a constrained model
-    does not reason first, unless the engine knows how to recognise reasoning
+    The model is loaded on the first request, which takes minutes and most of the GPU's memory; a run whose replies are
+    all recorded never loads the model. If vLLM rejects a prompt (too long for the model, refused by the chat template),
+    only that prompt fails, not the batch. Choices constrain the reply from the first token on. A constrained model
+    therefore does not reason before it answers, unless vLLM is told how to recognise reasoning
     (`structured_outputs_config={"reasoning_parser": "qwen3"}`).
 
     Attributes:
-        name: The model's name, or its folder.
+        name: The model's name or folder.
     """
 
     def __init__(self, model: str, *, batch_wait: float = 0.02, seed: int = 0, **engine: Any) -> None:
-        """Prepare the model; nothing is loaded or looked up yet.
+        """Create the model without loading it.
 
         Args:
-            model: A name that vLLM knows, or a folder.
-            batch_wait: Seconds that a prompt waits for others of its batch, at most.
-            seed: Seed for prompts that have none of their own.
+            model: Name of a model on the Hugging Face Hub, or a folder.
+            batch_wait: Seconds that a prompt waits for further prompts, at most.
+            seed: Seed for prompts whose sampling has no seed.
             engine: Further options of `vllm.LLM`, such as `max_model_len` or `gpu_memory_utilization`.
 
         Raises:
-            SettingsError: An option would run code that comes with the model.
+            SettingsError: The option `trust_remote_code` is given.
         """
         if "trust_remote_code" in engine:
             raise SettingsError(
-                "trust_remote_code cannot be set, because kgqa does not run code that comes with a model. Use a model "
-                "that vLLM itself supports."
+                "trust_remote_code cannot be set, because kgqa never runs code from a model's folder. Use a model "
+                "that vLLM supports without such code."
             )
         self.name = model
-        # by default vLLM also loads an embedding model and then rejects every prompt
+        # without runner="generate", vLLM also loads embedding models, which then reject every prompt
         self._options = {"seed": seed, "runner": "generate", **engine}
         self._engine: Any = None
         self._broken: ModelUnavailable | None = None
@@ -77,25 +77,25 @@ class VLLMChat:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What people should know about the model, each once."""
+        """Distinct messages for the user about settings that have no effect."""
         with self._lock:
             return tuple(self._notes)
 
     def complete(
         self, prompts: Sequence[Prompt], *, deadline: float | None = None, on_completion: OnCompletion | None = None
     ) -> list[Completion]:
-        """Return one completion for each prompt, in order; `seconds` is the time of the whole batch.
+        """Return one completion for each prompt, in order; `seconds` in each completion is the time of the whole batch.
 
         All completions arrive at once, so `on_completion` is not called.
 
         Raises:
             TimeoutError: The deadline has passed.
-            ModelUnavailable: vLLM is missing, cannot load the model or has failed permanently; or the model was closed.
+            ModelUnavailable: vLLM is missing, cannot load the model, or has failed permanently; or `close` was called.
         """
         return self._batcher.complete(prompts, deadline=deadline)
 
     def close(self) -> None:
-        """Stop the model; the GPU is free when a running batch has ended. May be called again."""
+        """Stop the model and free the GPU at the end of the running batch; may be called more than once."""
         self._batcher.close()
         self._engine = None
 
@@ -103,7 +103,7 @@ class VLLMChat:
 
     def _answer(self, prompts: list[Prompt]) -> list[Completion]:
         if self._broken is not None:
-            # a new object, because other threads may still be adding tracebacks to the first one
+            # a new exception, because other threads may still be adding tracebacks to the first exception
             raise ModelUnavailable(str(self._broken))
         try:
             if self._engine is None:
@@ -119,13 +119,13 @@ class VLLMChat:
         for index, prompt in enumerate(prompts):
             groups.setdefault(json.dumps(self._template_kwargs(prompt), sort_keys=True, default=dict), []).append(index)
         completions: dict[int, Completion] = {}
-        # all prompts of a call share the arguments of the chat template
+        # vLLM takes one set of chat template arguments per call, so prompts are grouped by these arguments
         for text, indices in groups.items():
             group = [prompts[index] for index in indices]
             replies = self._chat(engine, group, json.loads(text))
             aborted = [index for index, each in enumerate(replies) if each.failure == "unreachable"]
             if aborted:
-                # replies that the engine aborted are requested once more
+                # replies aborted by vLLM are requested once more
                 repeated = self._chat(engine, [group[index] for index in aborted], json.loads(text))
                 for index, each in zip(aborted, repeated):
                     replies[index] = each
@@ -134,9 +134,9 @@ class VLLMChat:
         return [replace(completions[index], seconds=seconds) for index in range(len(prompts))]
 
     def _chat(self, engine: Any, prompts: Sequence[Prompt], kwargs: dict[str, Any]) -> list[Completion]:
-        """Return completions, in order.
+        """Return one completion for each prompt, in order.
 
-        vLLM accepts all prompts of a batch or none; if it rejects a batch, each half is tried.
+        vLLM rejects a whole batch because of one prompt; the two halves of a rejected batch are then sent separately.
         """
         try:
             outputs = engine.chat(
@@ -144,7 +144,7 @@ class VLLMChat:
                     [{"role": message.role, "content": _encodable(message.content)} for message in prompt.messages]
                     for prompt in prompts
                 ],
-                # made for each attempt, because vLLM modifies them
+                # created for each attempt, because vLLM modifies these objects
                 sampling_params=[_sampling_params(engine, prompt) for prompt in prompts],
                 use_tqdm=False,
                 chat_template_kwargs=kwargs or None,
@@ -164,10 +164,10 @@ class VLLMChat:
         extra = prompt.sampling.extra_body
         for name in extra:
             if name != KWARGS:
-                self._note(f"{name} in extra_body has no effect on a model in this process, only on a server.")
+                self._note(f"{name} in llm.extra_body has no effect with vllm:, only with a model on a server.")
         kwargs = extra.get(KWARGS) or {}
         if not isinstance(kwargs, Mapping):
-            self._note(f"{KWARGS} in extra_body is not a table and has no effect.")
+            self._note(f"{KWARGS} in llm.extra_body has no effect, because it is not a table.")
             return {}
         return kwargs
 
@@ -186,22 +186,22 @@ def _load(model: str, options: Mapping[str, Any]) -> Any:
         ModelUnavailable: vLLM is missing or cannot load the model.
     """
     if importlib.util.find_spec("vllm") is None:
-        raise ModelUnavailable("A language model in this process needs vLLM and a GPU: pip install 'kgqa[vllm]'")
+        raise ModelUnavailable("A language model vllm:... needs the vllm library and a GPU: pip install 'kgqa[vllm]'")
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     try:
         from vllm import LLM
 
         return LLM(model=model, trust_remote_code=False, **options)
-    except Exception as error:  # vLLM, torch and the driver raise many kinds of errors
+    except Exception as error:  # vLLM, torch and the GPU driver raise many kinds of errors
         raise ModelUnavailable(
-            f"vLLM cannot load {clean(model)}: {_message(error)}. It needs a GPU with room for the model and a model "
-            "that it supports; its output above may explain more."
+            f"vLLM cannot load {clean(model)}: {_message(error)}. Check that vLLM supports the model and that the GPU "
+            "has enough free memory; vLLM's output above may explain more."
         ) from error
 
 
 def _sampling_params(engine: Any, prompt: Prompt) -> Any:
-    """Return vLLM's sampling parameters; values left open are those that the model's authors advise, as on a server."""
+    """Return vLLM's sampling parameters; a value that is None is replaced by the value of the model's authors."""
     from vllm import SamplingParams
     from vllm.sampling_params import StructuredOutputsParams
 
@@ -219,7 +219,7 @@ def _sampling_params(engine: Any, prompt: Prompt) -> Any:
 
 
 def _completion(output: Any, prompt: Prompt) -> Completion:
-    """Make a completion of a `vllm.RequestOutput`."""
+    """Build a completion from a `vllm.RequestOutput`."""
     if not output.outputs or output.outputs[0].finish_reason in _ABORTED:
         return Completion(failure="unreachable", detail="vLLM aborted the reply")
     reply = output.outputs[0]
@@ -234,12 +234,12 @@ def _completion(output: Any, prompt: Prompt) -> Completion:
 
 
 def _rejects_prompt(error: Exception) -> bool:
-    """Return whether an error means the prompt, so that another prompt may succeed.
+    """Return whether an error was caused by the prompt, so that another prompt may succeed.
 
-    Older versions of vLLM raise ValueError for a bad request.
+    Older versions of vLLM raise ValueError for such a prompt.
     """
     names = {each.__name__ for each in type(error).__mro__}
-    if "ChatTemplateResolutionError" in names:  # the model has no chat template at all
+    if "ChatTemplateResolutionError" in names:  # the model has no chat template, so every prompt fails
         return False
     return isinstance(error, (ValueError, TemplateError)) or "VLLMClientError" in names
 
@@ -249,5 +249,5 @@ def _message(error: Exception) -> str:
 
 
 def _encodable(text: str) -> str:
-    """Replace half surrogate pairs, found in broken data and rejected by tokenizers, by question marks."""
+    """Replace unpaired surrogates, which occur in damaged data and which tokenizers reject, by question marks."""
     return text.encode(errors="replace").decode()

@@ -1,4 +1,4 @@
-"""Readers of model replies.
+"""Readers that extract a value from the reply of a language model.
 
-No text makes a reader raise, and a reply that can be read in two ways has no value: an unparsed reply is never yes.
+Readers accept any text and never raise. If a reply is ambiguous, there is no value: an unparsed reply is never "yes".
 """

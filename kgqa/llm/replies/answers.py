@@ -1,4 +1,4 @@
-"""Reads the answers that a reply gives to a question, as text or as numbers of listed entities."""
+"""Reader of the answers in a reply: texts, or numbers of entities listed in the prompt."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _NO_ANSWER = ("", "none", "null", "n/a", "unknown", "no answer", "[]")
 
 
 def read_answers(text: str) -> Reading[tuple[str, ...]]:
-    """Read the answers that a reply gives to a question; numbers become text.
+    """Read the answers in a reply as texts; a number is returned as text.
 
-    They are looked for in JSON, then after a last "Answer:", then in braces (`{a}`, as in Think-on-Graph).
+    Answers are searched for in JSON, then after the last "Answer:", then in braces (`{a}`, as in Think-on-Graph).
 
     Returns:
-        At most 200 distinct answers of at most 500 characters, each on one line; empty if the reply says that there
-        are none. No value if none of the three forms occurs. Never raises, whatever the text.
+        At most 200 distinct answers of at most 500 characters, each on one line; empty if the reply states that there
+        is no answer. No value if the reply has none of the three forms. Never raises, whatever the text.
     """
     items, repaired = _items(text)
     if items is None:
@@ -45,19 +45,19 @@ def read_answers(text: str) -> Reading[tuple[str, ...]]:
 
 
 def read_numbered_answers(text: str, *, size: int = 0) -> Reading[tuple[int | str, ...]]:
-    """Read the answers of a model that was shown a numbered list of `size` entities, or none.
+    """Read the answers in a reply to a prompt with a numbered list of `size` entities.
 
-    An unquoted number is an item of that list and never an answer itself, wherever it occurs: `[1]`, `{"answer": 1}`,
-    "Answer: 1". A quoted number is text, because it may answer "how many?", and so is a date.
+    An unquoted number always refers to the entity with this number: `[1]`, `{"answer": 1}`, "Answer: 1". A number in
+    quotes is a text, because it may answer "how many?"; a date is a text too.
 
     Args:
         text: A reply, of any length and content.
-        size: How many entities were numbered, from 1 on.
+        size: How many entities the prompt numbers, starting with 1; 0 if it lists none.
 
     Returns:
-        Distinct indices from 0 to size - 1, and texts as in `read_answers`; empty if the reply says that there are
-        none. Numbers of no entity are ignored in a list of numbers. No value if a number can be neither an item nor
-        ignored, or if no answers were found. Never raises, whatever the text.
+        Distinct indices from 0 to size - 1, and texts as in `read_answers`; empty if the reply states that there is no
+        answer. In a list of numbers, those that belong to no entity are ignored; in any other reply they make it
+        unusable. No value if the reply is unusable or has no answers. Never raises, whatever the text.
     """
     items, repaired = _items(text)
     if items is None:
@@ -86,9 +86,9 @@ class _Item:
     """One of the answers in a reply.
 
     Attributes:
-        text: As written, mostly without quotes.
-        quoted: The same without quotes if it was quoted; else None.
-        is_number: It begins with a number in brackets.
+        text: The answer as written in the reply.
+        quoted: The text between the quotes, if the answer is in quotes; else None.
+        is_number: Whether the answer begins with a number in brackets.
     """
 
     text: str
@@ -97,7 +97,7 @@ class _Item:
 
 
 def _items(text: str) -> tuple[list[_Item] | None, bool]:
-    """Return the answers of a reply as written, None if it has none of the forms, and whether they were repaired."""
+    """Return the answers as written, or None if the reply has none of the three forms, and whether it was repaired."""
     raw = last_part(text)
     for found in reversed(json_values(raw)):
         there, value = find_key(found.value, _ANSWER_KEYS) if has_object(found.value) else (False, None)
@@ -125,12 +125,12 @@ def _items(text: str) -> tuple[list[_Item] | None, bool]:
 
 
 def _in_braces(line: str) -> list[str]:
-    """Return the texts in braces, except the yes or no of a verdict."""
+    """Return the texts in braces, except "yes" and "no", which are a verdict and not an answer."""
     return [each for each in re.findall(r"\{([^{}]{1,600})\}", line) if each.strip().casefold() not in ("yes", "no")]
 
 
 def _in_json(value: Any, source: str | None) -> Iterator[_Item]:
-    """Yield the answers in a JSON value; `source` is its text if that was not valid JSON."""
+    """Yield the answers in a JSON value; `source` is the value's original text if that was not valid JSON."""
     for each in value if isinstance(value, list) else [value]:
         inner = each if isinstance(each, list) else [find_key(each, _NAME_KEYS)[1] if isinstance(each, dict) else each]
         for item in inner:
@@ -144,7 +144,7 @@ def _in_json(value: Any, source: str | None) -> Iterator[_Item]:
                 yield _Item(str(item).lower())
             elif isinstance(item, int | float):
                 yield _Item(str(item))
-            elif isinstance(each, dict):  # one without a name
+            elif isinstance(each, dict):  # an object without a name
                 yield _Item("")
 
 
@@ -161,7 +161,7 @@ _THOUSANDS = re.compile(r"(?<![\d,])\d{1,3}(?:,\d{3})+(?![\d,])")
 
 
 def _indices_in(item: _Item) -> list[int | None] | None:
-    """Return the numbers that an answer consists of, None for each that cannot be an index; None for text."""
+    """Return the numbers in an answer of only numbers, with None for each that cannot be an index; None for a text."""
     if item.is_number:  # "[2]", or "[2] a name", which is ambiguous
         number = re.fullmatch(r"\W*(\d{1,5})\W*", item.text, re.ASCII)
         return [int(number[1]) if number else None]

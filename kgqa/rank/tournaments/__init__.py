@@ -1,1 +1,1 @@
-"""Tournaments, and the choosers that decide their matches."""
+"""Tournaments that select the best candidates, and choosers, which decide the matches."""

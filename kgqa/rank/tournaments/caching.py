@@ -1,4 +1,4 @@
-"""A cache of a chooser's decisions within one question, which also counts the decisions made."""
+"""A chooser that caches and counts the decisions of another chooser within one question."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ T = TypeVar("T")
 
 
 class CachingChooser:
-    """A chooser that never asks another chooser the same thing twice. One belongs to one question and one thread.
+    """A chooser that never asks another chooser for the same decision twice; made for one question and one thread.
 
-    A pair in the other order is the same pair, and a chunk or evidence in another order is the same chunk; scores and
-    grouped entities are cached in the order given. A decision without a choice (a pair of equals, a chunk of one) is
-    not asked. Unusable replies are cached too.
+    For pairs, chunks and evidence the order of the candidates is ignored: the reversed pair is the same decision. For
+    scores and grouped entities another order is another decision. A pair of equal candidates and a chunk of one
+    candidate leave no choice and are not sent to the other chooser. Unusable replies are cached too.
 
     Attributes:
-        calls: Decisions that reached the other chooser: pairs, chunks, batches of evidence or of scored candidates.
-        rounds: Batches of such decisions, which is how often the caller had to wait.
-        cached: Decisions answered from the cache.
+        calls: Number of decisions sent to the other chooser: pairs, chunks, batches of evidence or of scored
+            candidates.
+        rounds: Number of batches in which decisions were sent; the caller waited this many times.
+        cached: Number of decisions answered from the cache.
     """
 
     def __init__(self, chooser: Chooser) -> None:
@@ -98,7 +99,7 @@ class CachingChooser:
     def _decide(
         self, keys: Sequence[Hashable | None], items: Sequence[T], ask: Callable[[Sequence[T]], Sequence[Any]]
     ) -> list[Any]:
-        """Return the decision for each key, None for a key that is None; decisions not in the cache are one batch."""
+        """Return each key's decision, None for the key None; ask for all missing decisions in one batch."""
         missing = {key: item for key, item in zip(keys, items) if key is not None and key not in self._decisions}
         if missing:
             self.calls += len(missing)
@@ -109,12 +110,12 @@ class CachingChooser:
 
 
 def _content(chunk: Sequence[Candidate]) -> Hashable:
-    """Return a key for the candidates of a chunk, whatever their order."""
+    """Return a cache key for the candidates of a chunk that ignores their order."""
     content = frozenset(chunk)
     return content if len(content) == len(chunk) else tuple(chunk)
 
 
 def _matched(items: Sequence[T], replies: Sequence[Any], nothing: Any) -> list[tuple[T, Any]]:
-    """Pair each item with its reply; `nothing` stands for missing replies, and surplus ones are dropped."""
+    """Pair each item with its reply, or with `nothing` if the reply is missing; surplus replies are dropped."""
     replies = list(replies)[: len(items)]
     return list(zip_longest(items, replies, fillvalue=nothing))

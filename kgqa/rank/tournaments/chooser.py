@@ -17,9 +17,9 @@ from kgqa.rank.lexical import bm25
 
 Acceptance = Literal["yes", "no", "unparsed"]
 Scorer = Callable[[str, Sequence[Candidate]], np.ndarray]
-"""Maps a question and n candidates to n scores, float64; higher is better, NaN stands for none."""
+"""Maps a question and n candidates to n scores, float64; higher is better, NaN means that there is no score."""
 TextScorer = Callable[[str, Sequence[str]], np.ndarray]
-"""The same for n texts."""
+"""Maps a question and n texts to n scores, float64; higher is better."""
 
 ACCEPT_AT = 1e-6
 _UNIT_53 = 2**-53
@@ -27,46 +27,54 @@ _UNIT_53 = 2**-53
 
 @dataclass(frozen=True, slots=True)
 class EntityGroup:
-    """Entities that one path reaches, for entity pruning (thesis, section 3.3.1), in the words that a model reads."""
+    """Entities that one path reaches, for entity pruning (thesis, section 3.3.1).
+
+    Attributes:
+        prefix: The path in words, as a language model reads it.
+        entities: The entities' names.
+    """
 
     prefix: str
     entities: tuple[str, ...]
 
 
 class Chooser(Protocol):
-    """Makes batches of independent decisions about one question.
+    """Decides between candidates for a question; each call is a batch of independent decisions.
 
-    It may be wrong, inconsistent, or unable to answer. `name` says who decided, for people.
+    Decisions may be wrong, contradict each other, or be missing. `name` names the chooser in messages.
     """
 
     name: str
 
     def prefer(self, question: str, pairs: Sequence[tuple[Candidate, Candidate]]) -> list[int]:
-        """Return for each pair 1 if the first is better, -1 if the second is, 0 for a tie or an unusable reply."""
+        """Return for each pair 1 if the first is better, -1 if the second is, and 0 for a tie or an unusable reply."""
         ...
 
     def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int]]:
-        """Return for each chunk the indices of at most `k` best candidates, best first; empty for an unusable reply."""
+        """Return each chunk's best candidates, at most `k` indices, best first; [] for an unusable reply."""
         ...
 
     def pick_grouped(self, question: str, chunks: Sequence[Sequence[EntityGroup]], k: int) -> list[list[int]]:
-        """Pick entities in the same way; an index counts through the entities of a chunk's groups in order."""
+        """Return each chunk's best entities, at most `k` indices, best first; [] for an unusable reply.
+
+        Entities are numbered from 0 through all groups of a chunk, in order.
+        """
         ...
 
     def score(self, question: str, candidates: Sequence[Candidate], *, batch_size: int | None = None) -> np.ndarray:
-        """Score candidates, float64 of shape (len(candidates),); higher is better, NaN stands for an unusable reply.
+        """Score candidates, float64 of shape (len(candidates),); higher is better, NaN means an unusable reply.
 
-        `batch_size` candidates are shown to a model at once, in order; None leaves the number to the chooser.
+        `batch_size` is the number of candidates in one prompt; with None, the chooser decides.
         """
         ...
 
     def accept(self, question: str, batches: Sequence[Sequence[Candidate]]) -> list[Acceptance]:
-        """Decide for each batch of evidence whether it is enough to answer the question."""
+        """Decide for each batch of evidence whether the evidence is enough to answer the question."""
         ...
 
 
 def word_similarity(question: str, texts: Sequence[str]) -> np.ndarray:
-    """Score texts by BM25 among themselves, from 0 to 1 for the best; shape (len(texts),)."""
+    """Score texts by BM25, scaled so that the best text scores 1; shape (len(texts),)."""
     scores = bm25(question, texts)
     if len(scores) and scores.max() > 0:
         scores /= scores.max()
@@ -74,7 +82,7 @@ def word_similarity(question: str, texts: Sequence[str]) -> np.ndarray:
 
 
 def cosine_similarity(encoder: CachedEncoder) -> TextScorer:
-    """Return a function that scores texts by the cosine of their vectors and the question's."""
+    """Return a function that scores texts by the cosine between a text's vector and the question's vector."""
 
     def score(question: str, texts: Sequence[str]) -> np.ndarray:
         if not texts:
@@ -86,13 +94,13 @@ def cosine_similarity(encoder: CachedEncoder) -> TextScorer:
 
 
 class ScoringChooser:
-    """Decides everything by one score per candidate: the higher is better, equal scores are ties.
+    """A chooser that makes every decision by one score per candidate: higher is better, equal scores are ties.
 
     Args:
         scorer: Scores candidates. A batch is scored in one call, so a score may depend on the other candidates.
-        name: Who decides, for people.
+        name: Name of the chooser in messages.
         texts: Scores the texts of grouped entities, which are not candidates.
-        accept_at: Evidence is accepted if its best candidate scores at least this.
+        accept_at: Evidence is accepted if its best candidate has this score or a higher one.
     """
 
     def __init__(
@@ -133,10 +141,10 @@ class ScoringChooser:
 
 
 class OfflineChooser(ScoringChooser):
-    """Ranks by similarity of words: cosine of embeddings, or BM25 if there are no embeddings.
+    """A chooser that needs no language model: it scores by the cosine of embeddings, or by BM25 without embeddings.
 
-    The question is given without the mention of its topic, because a name distracts the embedding from what is asked.
-    BM25 is relative to the batch: its best text scores 1, a text that shares no word with the question 0.
+    Questions are passed without the topic's name, because a name changes the question's embedding too much. BM25 scores
+    are relative to the batch: the best text scores 1, a text that shares no word with the question scores 0.
     """
 
     def __init__(self, encoder: CachedEncoder | None, *, accept_at: float = ACCEPT_AT) -> None:
@@ -150,9 +158,9 @@ class OfflineChooser(ScoringChooser):
 
 
 class RandomChooser(ScoringChooser):
-    """Scores each pair of question and candidate at random, as a baseline; the order of asking makes no difference.
+    """A baseline that scores at random: the seed, the question and the candidate determine the score, from 0 to 1.
 
-    Accepts any evidence; with `accept_at`, a candidate is accepted with probability 1 - accept_at.
+    By default all evidence is accepted; with `accept_at`, a candidate is accepted with probability 1 - accept_at.
     """
 
     def __init__(self, seed: int = 0, *, accept_at: float = 0.0) -> None:
@@ -176,7 +184,7 @@ def usable_indices(indices: Sequence[Any] | None, size: int, k: int) -> list[int
 
 
 def _sign(first: float, second: float) -> int:
-    return int(first > second) - int(first < second)  # 0 where either is NaN
+    return int(first > second) - int(first < second)  # 0 if one of the scores is NaN
 
 
 def _best(scores: np.ndarray, k: int) -> list[int]:

@@ -1,6 +1,6 @@
 """Listwise tournaments: a chooser picks the best of several candidates at once (thesis, section 3.3.1).
 
-Pure functions over a `Chooser`; every round is one batch of independent decisions.
+A round sends all its decisions to the chooser in one batch.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ def chunked(
 ) -> list[Candidate]:
     """Play the chunked tournament (section 3.3.1): each round keeps the better half of every chunk.
 
-    The survivors are dealt into new chunks until they fit one chunk, from which the top `k` are chosen.
+    The candidates kept are divided into new chunks, until one chunk holds them all; its best `k` candidates win.
 
     Args:
         question: The question's text.
-        candidates: In prefilter order, which breaks ties and replaces unusable replies.
+        candidates: The pool in prefilter order. That order breaks ties and replaces unusable replies.
         chooser: Picks the best of each chunk.
         k: How many winners to return.
-        chunk_size: Candidates compared at once; at least 2 k - 2, so that no round leaves fewer than `k`.
+        chunk_size: Candidates compared at once; raised to 2 k - 2 if smaller, to keep at least `k` candidates.
         record: Called with "match" and the decision, once per chunk.
 
     Returns:
@@ -45,7 +45,7 @@ def chunked(
         ValueError: `chunk_size` is below 2, or `k` below 1.
     """
     if chunk_size < 2 or k < 1:
-        raise ValueError("chunk_size must be at least 2 and k at least 1")
+        raise ValueError("`chunk_size` must be 2 or more, and `k` 1 or more")
     pool = list(candidates)
     size = max(chunk_size, 2 * k - 2)  # halving a larger pool then never leaves fewer than k
     while len(pool) > size:
@@ -55,21 +55,21 @@ def chunked(
             chosen[:half] for chosen, half in zip(_round(question, chunks, chooser, max(halves), record), halves)
         ]
         # the winners of all chunks come first, then all seconds, and so on
-        pool = [chunk[place] for place in range(max(halves)) for chunk in survivors if place < len(chunk)]
+        pool = [chunk[rank] for rank in range(max(halves)) for chunk in survivors if rank < len(chunk)]
     return _round(question, [pool], chooser, k, record)[0] if pool else []
 
 
 def single(
     question: str, candidates: Sequence[Candidate], chooser: Chooser, *, k: int, record: Recorder = record_nothing
 ) -> list[Candidate]:
-    """Make one decision over the whole pool; arguments, result and errors as in `pairwise`."""
+    """Let the chooser pick the best `k` of the whole pool in one decision; arguments and result as in `pairwise`."""
     if k < 1:
-        raise ValueError("k must be at least 1")
+        raise ValueError("`k` must be 1 or more")
     return _round(question, [list(candidates)], chooser, k, record)[0] if candidates else []
 
 
 def _dealt(pool: Sequence[Any], size: int) -> list[list[Any]]:
-    """Deal the pool out like cards, so that the best candidates of the prefilter do not meet in the first round."""
+    """Deal the pool into chunks like cards, which puts the best candidates of the prefilter into different chunks."""
     count = -(-len(pool) // size)
     return [list(pool[start::count]) for start in range(count)]
 
@@ -80,7 +80,7 @@ def _round(
     picked = chooser.pick(question, chunks, k)
     result = []
     for chunk, indices in zip_longest(chunks, picked[: len(chunks)], fillvalue=()):
-        # an unusable reply leaves the prefilter order; a list shorter than k stands
+        # after an unusable reply the prefilter order decides; a reply with fewer than k candidates is taken as it is
         chosen = usable_indices(indices, len(chunk), k) or list(range(min(k, len(chunk))))
         result.append([chunk[i] for i in chosen])
         record("match", candidates=[c.words for c in chunk], picked=[chunk[i].words for i in chosen])

@@ -1,7 +1,7 @@
-"""Tournaments of pairs: merge sort that stops at k (thesis, section 3.3.2), and knockout with repechage.
+"""Tournaments of pairs: merge sort that stops at k (thesis, section 3.3.2), and knockout with a repechage for losers.
 
-Pure functions over a `Chooser`. No pair is asked twice, and all matches that can be played at once are one batch.
-A chooser may be inconsistent: a > b > c > a still gives k different candidates.
+No pair is compared twice, and matches that do not depend on each other are sent to the chooser in one batch. A chooser
+may contradict itself: with a > b > c > a, a tournament still returns k different candidates.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kgqa.rank.tournaments.chooser import Chooser
 
 Recorder = Callable[..., None]
 Pairing = tuple[int, int]
-# yields a batch of matches, receives for each whether the first candidate won, and returns candidates, best first
+# yields batches of matches, receives for each match whether the first candidate won, returns candidates, best first
 Play = Generator[list[Pairing], list[bool], list[int]]
 
 
@@ -25,13 +25,13 @@ def record_nothing(kind: str, /, **detail: Any) -> None:
 def pairwise(
     question: str, candidates: Sequence[Candidate], chooser: Chooser, *, k: int, record: Recorder = record_nothing
 ) -> list[Candidate]:
-    """Merge sort the pool; a merge ends as soon as it has `k` candidates. The sort is stable.
+    """Sort the pool by merge sort, ending each merge at `k` candidates. The sort is stable.
 
-    With k = 3, n > 1 candidates take at most 2n - 3 matches; n = 30 takes 57, in at most 13 rounds.
+    With k = 3, n > 1 candidates take at most 2n - 3 matches: for n = 30, at most 57 matches in 13 rounds.
 
     Args:
         question: The question's text.
-        candidates: In prefilter order, which decides a match that the chooser leaves open.
+        candidates: The pool in prefilter order. That order decides a match if the chooser reports a tie.
         chooser: Decides the matches.
         k: How many winners to return.
         record: Called with "match" and the decision, once per match.
@@ -48,10 +48,10 @@ def pairwise(
 def knockout(
     question: str, candidates: Sequence[Candidate], chooser: Chooser, *, k: int, record: Recorder = record_nothing
 ) -> list[Candidate]:
-    """Play a single elimination; then, for each further place, those who lost only to placed candidates play again.
+    """Find the best candidate by single elimination; each next rank is played out among those who lost to the winner.
 
-    The earlier a candidate stands, the later it meets another early one. n = 30 and k = 3 take at most 38 matches in at
-    most 11 rounds. Arguments, result and errors as in `pairwise`.
+    The best candidates of the prefilter meet each other as late as possible. 30 candidates with k = 3 take at most 38
+    matches in 11 rounds. Arguments, result and errors as in `pairwise`.
     """
     return _play(question, candidates, chooser, k, record, _eliminate)
 
@@ -66,7 +66,7 @@ def _play(
 ) -> list[Candidate]:
     """Play the matches of a tournament system until it has a result."""
     if k < 1:
-        raise ValueError("k must be at least 1")
+        raise ValueError("`k` must be 1 or more")
     playing = system(list(range(len(candidates))), k)
     won: list[bool] | None = None
     while True:
@@ -82,7 +82,7 @@ def _round(question: str, pairs: list[tuple[Candidate, Candidate]], chooser: Cho
     replies += [0] * (len(pairs) - len(replies))
     won = []
     for (first, second), reply in zip(pairs, replies):
-        won.append(reply != -1)  # systems name the earlier candidate first, so that it wins ties
+        won.append(reply != -1)  # a tie goes to the first candidate, which is the earlier in prefilter order
         detail = {"candidates": [first.words, second.words], "picked": [(first if won[-1] else second).words]}
         record("match", **detail, **({} if reply in (1, -1) else {"tie": True}))
     return won
@@ -101,7 +101,7 @@ def _merge_sort(pool: list[int], k: int) -> Play:
 
 
 def _side_by_side(*playing: Play) -> Generator[list[Pairing], list[bool], list[list[int]]]:
-    """Run several plays at once; each batch has the next matches of all that have not ended."""
+    """Run several plays at once; each batch holds the next matches of every unfinished play."""
     results: list[list[int]] = [[] for _ in playing]
     pending: dict[int, list[Pairing]] = {}
 
@@ -123,13 +123,13 @@ def _side_by_side(*playing: Play) -> Generator[list[Pairing], list[bool], list[l
 
 
 def _eliminate(pool: list[int], k: int) -> Play:
-    beaten: dict[int, list[int]] = {player: [] for player in pool}  # by each winner, in the order of the matches
+    beaten: dict[int, list[int]] = {player: [] for player in pool}  # player to beaten opponents, in order of matches
     placed: list[int] = []
     contenders = pool
     while contenders and len(placed) < k:
         winner = yield from _bracket(contenders, beaten)
         placed.append(winner)
-        # its last opponent came furthest, so it enters the next bracket as the strongest
+        # the winner's last opponent won the most matches, so this opponent starts the next bracket as the strongest
         contenders = beaten[winner][::-1]
     return placed
 
@@ -137,7 +137,8 @@ def _eliminate(pool: list[int], k: int) -> Play:
 def _bracket(contenders: list[int], beaten: dict[int, list[int]]) -> Generator[list[Pairing], list[bool], int]:
     """Play a single elimination and return the winner.
 
-    The strongest candidate meets the weakest, and has a bye if the number is odd.
+    In each round the strongest candidate meets the weakest. If the number of candidates is odd, the strongest candidate
+    advances without a match.
     """
     while len(contenders) > 1:
         odd = len(contenders) % 2

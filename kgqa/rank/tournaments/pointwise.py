@@ -1,4 +1,4 @@
-"""Pointwise scoring in place of a tournament: each candidate gets a score, none are compared."""
+"""Pointwise ranking, an alternative to tournaments: each candidate gets a score, and no two are compared."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def pointwise(
     batch_size: int = DEFAULT_BATCH_SIZE,
     record: Recorder = record_nothing,
 ) -> list[Candidate]:
-    """Score each candidate, `batch_size` at a time, and take the highest scores.
+    """Score the candidates, `batch_size` at a time, and return the `k` with the highest scores.
 
-    Equal scores keep the prefilter order; a candidate without a usable score keeps its place. `record` is called once
-    per batch of scores. Otherwise as in `pairwise`.
+    Candidates with equal scores keep the prefilter order; a candidate without a usable score keeps its position.
+    `record` is called once per batch of scores. The other arguments and the result are those of `pairwise`.
 
     Raises:
         ValueError: `batch_size` or `k` is below 1.
     """
     if min(k, batch_size) < 1:
-        raise ValueError("k and batch_size must be at least 1")
+        raise ValueError("`k` and `batch_size` must be 1 or more")
     pool = list(candidates)
     if not pool:
         return []

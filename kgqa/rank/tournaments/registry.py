@@ -13,4 +13,4 @@ from kgqa.rank.tournaments.pointwise import pointwise
 TOURNAMENTS: Mapping[str, Callable[..., list[Candidate]]] = MappingProxyType(
     {"chunked": chunked, "pairwise": pairwise, "knockout": knockout, "pointwise": pointwise, "single": single}
 )
-"""The tournaments by name; each is called as `(question, candidates, chooser, *, k, record=...)`."""
+"""Map from a tournament's name to its function, called as `(question, candidates, chooser, *, k, record=...)`."""

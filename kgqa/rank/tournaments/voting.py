@@ -1,7 +1,7 @@
-"""A chooser that asks another one several times, in different orders, and takes the majority.
+"""A chooser that asks another chooser several times, with the candidates in different orders, and takes the majority.
 
-A model favours positions in a prompt as well as candidates. Asked in several orders, it favours each candidate about
-equally often by its position, so that only noise remains.
+A language model favours some positions in a prompt, for example the first candidate. With several orders, each
+candidate stands in a favoured position about equally often.
 """
 
 from __future__ import annotations
@@ -21,13 +21,18 @@ VOTES = (1, 3)
 
 
 class VotingChooser:
-    """A chooser that lets another one decide `votes` times; all votes of a round are one batch.
+    """A chooser that lets another chooser decide `votes` times; all votes of a round are sent in one batch.
 
-    Pairs: the majority of usable replies, each vote in the reverse order of the one before. The first order is drawn
-    for each pair, so that with a single vote a preference for one position does not favour the earlier candidates.
-    Chunks, also grouped: Borda counts (a first place is worth k points) over the chunk as given, in reverse, and from
-    its middle on; as many are returned as the median of the usable replies names. Evidence: more than half of all
-    votes, in the same orders. With a single vote chunks and evidence keep their order. Scores are passed through.
+    Pairs: the majority of usable replies. The order is reversed from vote to vote; the first order is random for each
+    pair, because with a single vote a fixed order would favour the candidates that the prefilter ranked higher.
+
+    Chunks and grouped entities: Borda counts, where the first of k picks is worth k points and the last one point. The
+    chunk is shown in order, in reverse order, and with its halves exchanged. The number of winners is the median length
+    of the usable replies.
+
+    Evidence: "yes" or "no" needs more than half of all votes; the orders are those of chunks.
+
+    With a single vote, chunks and evidence keep their order. Scores are passed on without a vote.
 
     Raises:
         ValueError: `votes` is neither 1 nor 3.
@@ -35,7 +40,7 @@ class VotingChooser:
 
     def __init__(self, chooser: Chooser, votes: int = 3) -> None:
         if votes not in VOTES:
-            raise ValueError(f"votes must be {' or '.join(map(str, VOTES))}, not {votes}")
+            raise ValueError(f"`votes` must be {' or '.join(map(str, VOTES))}, not {votes}")
         self.name = chooser.name if votes == 1 else f"{chooser.name}, majority of {votes}"
         self.votes = votes
         self._chooser = chooser
@@ -88,14 +93,14 @@ def _usable(reply: int) -> int:
 
 
 def _orders(size: int, votes: int) -> list[list[int]]:
-    """Return the indices in order, in reverse, and from the middle on: one list per vote."""
+    """Return one list of indices per vote: in order, in reverse order, and with the halves exchanged."""
     forward = list(range(size))
     middle = size // 2
     return [forward, forward[::-1], forward[middle:] + forward[:middle]][:votes]
 
 
 def _reordered(groups: Sequence[EntityGroup], vote: int) -> tuple[list[EntityGroup], list[int]]:
-    """Put groups and their entities into the order of a vote, and return the old index of each entity in it."""
+    """Return groups and entities in the order of a vote, and each entity's index in the original order."""
     starts = [0, *accumulate(len(group.entities) for group in groups)]
     reordered, order = [], []
     for number in _orders(len(groups), 3)[vote]:
@@ -112,7 +117,7 @@ def _each(
 
 
 def _counted(replies: Sequence[Sequence[int]], orders: list[list[list[int]]], k: int) -> list[list[int]]:
-    """Merge the replies to all orders of each chunk into one list of indices."""
+    """Return one list of indices per chunk, from the replies to all orders of the chunk by Borda count."""
     rest = iter(replies)
     result = []
     for several in orders:
@@ -120,7 +125,7 @@ def _counted(replies: Sequence[Sequence[int]], orders: list[list[list[int]]], k:
         usable = [indices for indices in lists if indices]
         points: Counter[int] = Counter()
         for indices in usable:
-            points.update({index: k - place for place, index in enumerate(indices)})
+            points.update({index: k - rank for rank, index in enumerate(indices)})
         length = int(statistics.median_high([len(indices) for indices in usable])) if usable else 0
         result.append(sorted(points, key=lambda index: (-points[index], index))[:length])
     return result

@@ -39,7 +39,7 @@ def test_round_trip():
         ({"answers": [{"id": 3, "name": 4}]}, "id, name and datatype of an answer must not be 3"),
         ({"answers": [{"id": "m.1", "name": "A", "datatype": 3}]}, "datatype"),
         ({"answers": [{"id": "m.1", "name": "A", "aliases": [1]}]}, "aliases"),
-        ({"answers": [{"id": "m.1"}]}, "it has no 'name'"),
+        ({"answers": [{"id": "m.1"}]}, "the key 'name' is missing"),
         ({"parses": [3]}, "parses"),
         ({"parses": [[3]]}, "answers"),
         ({"text": 10**60}, "…"),

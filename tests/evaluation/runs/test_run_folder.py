@@ -63,7 +63,10 @@ def test_record_round_trip():
 
 
 def test_one_run_per_folder(run_path):
-    with pytest.raises(RunError, match="has a run already. Resume it: kgqa eval resume"), create_run(run_path, {}):
+    with (
+        pytest.raises(RunError, match="already contains a run. Resume this run: kgqa eval resume"),
+        create_run(run_path, {}),
+    ):
         pass
     assert len(list(open_run(run_path).records())) == 3
     with pytest.raises(RunError, match="There is no run"):
@@ -75,7 +78,7 @@ def test_one_folder_per_method(tmp_path):
         with create_run(tmp_path / name, {"format": 1, "method": name}):
             pass
     assert [run.name for run in open_runs(tmp_path)] == ["io", "top-2"]
-    with pytest.raises(RunError, match="several runs. Choose one of them: .*io, .*top-2"):
+    with pytest.raises(RunError, match="several runs. Choose one of these folders: .*io, .*top-2"):
         open_run(tmp_path)
 
 
@@ -143,7 +146,7 @@ def test_only_one_process_writes_to_a_run(run_path):
 def test_full_disk_is_an_error_and_keeps_records(run_path):
     with resume_run(run_path) as (folder, _):
         folder._file = os.open("/dev/full", os.O_WRONLY)
-        with pytest.raises(RunError, match="No space left.*Its content is kept.*kgqa eval resume"):
+        with pytest.raises(RunError, match="No space left.*All answers in it are kept.*kgqa eval resume"):
             folder.append([record("d")])
         assert "d" not in folder.done
     assert len(list(open_run(run_path).records())) == 3

@@ -110,7 +110,7 @@ class TestNoGraph:
             open_store(tmp_path)
         data = tmp_path.parent / f"{tmp_path.name}.nt"
         data.write_text(LINES[0] + "\n")
-        with pytest.raises(StoreUnavailable, match="has other files in it"):
+        with pytest.raises(StoreUnavailable, match="contains other files"):
             load_graph(tmp_path, [data])
         assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
 

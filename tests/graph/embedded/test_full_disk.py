@@ -24,12 +24,12 @@ FREE_KB = (*range(0, 64, 4), *range(64, 1600, 48)) if SOAK else (0, 8, 100)
 @pytest.fixture(scope="module")
 def disk(tmp_path_factory) -> Iterator[Path]:
     """Mount a disk of 32 MB."""
-    place = tmp_path_factory.mktemp("disk")
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", place], capture_output=True)
+    mount_point = tmp_path_factory.mktemp("disk")
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", mount_point], capture_output=True)
     if mounted.returncode:
         pytest.skip("a small disk can only be mounted by root")
-    yield place
-    subprocess.run(["umount", "--lazy", place], check=True)
+    yield mount_point
+    subprocess.run(["umount", "--lazy", mount_point], check=True)
 
 
 def leave(disk: Path, kilobytes: int) -> None:

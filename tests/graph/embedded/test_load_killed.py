@@ -17,8 +17,8 @@ from tests.kill_at_write import kill_at
 pytestmark = pytest.mark.slow
 
 OLD, NEW = "<http://e/1> <http://e/p> <http://e/2> .", "<http://e/3> <http://e/p> <http://e/4> ."
-ENOUGH = 200
-"""More changes than a load makes."""
+MAX_WRITES = 200
+"""More writes than a load makes."""
 
 
 def subjects(folder: Path) -> set[str]:
@@ -98,7 +98,7 @@ def killed_loads(tmp_path: Path, *, into_graph: bool):
     if into_graph:
         load_graph(base, [tmp_path / "old.nt"])
     some = (37,) if into_graph else (16,)
-    for number in range(1, ENOUGH) if SOAK else some:
+    for number in range(1, MAX_WRITES) if SOAK else some:
         shutil.copytree(base, folder)
         done = kill_at(number, folder, ["graph", "load", tmp_path / "new.nt", "--into", folder])
         if done.returncode == 0:
@@ -125,7 +125,7 @@ def test_killed_at_a_write(tmp_path, into_graph, then):
         else:
             try:
                 load_graph(folder, resume=True)
-            except LoadError as error:  # killed before the load was noted, or after everything was done
+            except LoadError as error:  # killed before the journal was written, or after the load was complete
                 assert "no interrupted load" in str(error), number  # noqa: PT017 - it need not fail
                 load_graph(folder, [tmp_path / "new.nt"])
             assert subjects(folder) == after and fingerprint(folder) == fingerprint(expected), number

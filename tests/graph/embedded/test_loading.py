@@ -129,7 +129,7 @@ class TestFormats:
             rows = store.select("SELECT ?g ?o { GRAPH ?g { ?s ?p ?o } } ORDER BY ?g ?o")
             assert [(g.iri[-2:], o.iri[-1]) for g, o in rows] == [("g1", "c"), ("g2", "c"), ("g2", "d")]
         load(hext, into=folder)
-        assert meta(folder).triples == 4  # the default graph's triple was there already
+        assert meta(folder).triples == 4  # the triple of the default graph existed before
 
 
 TRIX = (
@@ -199,7 +199,7 @@ class TestMalformed:
             load_graph(folder, [bad])
         assert meta(folder) == before and triples(folder) == old
         assert sorted(p.name for p in folder.iterdir()) == ["gen-1", "graph.json", "write.lock"]
-        load(NUMBER, into=folder)  # and it can be loaded into
+        load(NUMBER, into=folder)  # the folder can be loaded into
         assert meta(folder).triples == before.triples + 50
 
     def test_failed_first_load_leaves_no_graph(self, tmp_path):
@@ -431,8 +431,8 @@ def interrupted(python, big, wait_until, users_of):
         if who == "parent":
             parent.wait(10)
         else:
-            said = parent.communicate(timeout=20)[0]
-            assert "LoadError The loading process died" in said and "--resume" in said
+            output = parent.communicate(timeout=20)[0]
+            assert "LoadError The loading process died" in output and "--resume" in output
         assert wait_until(lambda: not users_of(folder) and _can_lock(folder)), "a worker or a lock outlived the load"
         return parent
 
@@ -496,7 +496,7 @@ class TestInterrupted:
             file.write(NUMBER[0] + "\n")
         with pytest.raises(LoadError, match=r"mine\.nt has changed since the interrupted load.*--restart"):
             load_graph(tmp_path / "g", resume=True)
-        with pytest.raises(StoreIncomplete):  # still there to be restarted
+        with pytest.raises(StoreIncomplete):  # the load can still be restarted
             open_store(tmp_path / "g")
 
     def test_resume_keeps_the_schema_and_settings_of_the_load(self, tmp_path, big, expected):
@@ -565,7 +565,7 @@ class TestConcurrentLoads:
             load_graph(folder, [numbers])
         with pytest.raises(StoreBusy, match="is writing to"):
             load_graph(folder, resume=True)
-        assert len(triples(folder)) == 3  # reading goes on
+        assert len(triples(folder)) == 3  # reading still works
         assert "Error" not in first.communicate(timeout=60)[0]
         assert load_graph(folder, [numbers]).triples == 50 + 100_001
 

@@ -46,7 +46,7 @@ def listener():
     server.close()
 
 
-def asking(port: int) -> str:
+def query_to(port: int) -> str:
     return f"SELECT * {{ SERVICE <http://127.0.0.1:{port}/x> {{ ?s ?p ?o }} }}"
 
 
@@ -54,7 +54,7 @@ def test_worker_cannot_connect(listener, load):
     port, found = listener
     worker = Worker({"path": str(load("<http://e/a> <http://e/b> <http://e/c> .") / "gen-1" / "store"), "mode": "read"})
     with pytest.raises(KgqaError):
-        worker.call({"op": "select", "query": asking(port), "max_rows": 10, "max_bytes": 1000}, timeout=30)
+        worker.call({"op": "select", "query": query_to(port), "max_rows": 10, "max_bytes": 1000}, timeout=30)
     assert worker.call({"op": "ask", "query": "ASK { ?s ?p ?o }"}, timeout=30) == b"1"
     worker.kill()
     assert found == []
@@ -63,7 +63,7 @@ def test_worker_cannot_connect(listener, load):
 def test_engine_connects_without_sandbox(listener):
     port, found = listener
     with pytest.raises(OSError):
-        list(ox.Store().query(asking(port)))
+        list(ox.Store().query(query_to(port)))
     assert len(found) >= 1
 
 

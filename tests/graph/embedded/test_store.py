@@ -68,7 +68,7 @@ def running(pid: int) -> bool:
         return False
 
 
-def ended(pid: int) -> bool:
+def has_ended(pid: int) -> bool:
     """Return whether a child process has ended, without waiting for it."""
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
@@ -116,7 +116,7 @@ class TestAnswers:
     def test_web_address(self):
         with open_store("http://127.0.0.1:1/sparql") as store:
             assert isinstance(store, EndpointStore) and store.location == "http://127.0.0.1:1/sparql"
-        with pytest.raises(SettingsError, match="needs the IRI of the graph"):
+        with pytest.raises(SettingsError, match="name the graph to write to"):
             open_store("http://127.0.0.1:1/sparql", writable=True)
 
     def test_does_not_depend_on_the_working_folder(self, folder, tmp_path, monkeypatch):
@@ -236,14 +236,14 @@ class TestKilledWorker:
         for _ in range(2):
             (worker,) = store.worker_pids()
             os.kill(worker, signal.SIGKILL)
-            assert wait_until(lambda: ended(worker))
+            assert wait_until(lambda: has_ended(worker))
             assert len(store.select(QUICK)) == 1
 
     def test_worker_killed_before_the_first_query(self, folder, wait_until):
         with EmbeddedStore(folder, workers=1) as store:
             (worker,) = store.worker_pids()
             os.kill(worker, signal.SIGKILL)
-            assert wait_until(lambda: ended(worker))
+            assert wait_until(lambda: has_ended(worker))
             assert len(store.select(QUICK)) == 1
 
     @pytest.fixture
@@ -432,7 +432,7 @@ class TestParent:
         assert running(worker)
         assert parent.stdout.readline() == "interrupted 0\n"
         assert wait_until(lambda: not running(worker))
-        assert parent.stdout.readline() == "1\n"  # and the store goes on
+        assert parent.stdout.readline() == "1\n"  # the store still works
         assert parent.stdout.readline() == "closed\n"
         children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text()
         assert children == ""
@@ -472,7 +472,7 @@ class TestParent:
             writer.update("INSERT DATA { <http://e/x> <http://e/p> <http://e/b> }")
 
 
-def fresh(load, store: EmbeddedStore) -> str:
+def fresh_fingerprint(load, store: EmbeddedStore) -> str:
     """Return the fingerprint of a new graph loaded from all triples of the store."""
     lines = []
     for s, p, o in store.select(ALL):
@@ -493,7 +493,7 @@ class TestUpdates:
         assert len(store.select("SELECT ?o { <http://e/new> ?p ?o }")) == 6
         middle = store.fingerprint
         assert middle != before and store.meta.triples == len(LINES) + 6
-        assert middle == fresh(load, store)
+        assert middle == fresh_fingerprint(load, store)
         store.update("DELETE WHERE { <http://e/new> ?p ?o }")
         assert not store.ask("ASK { <http://e/new> ?p ?o }")
         assert store.fingerprint == before
@@ -575,7 +575,7 @@ class TestUpdates:
         with EmbeddedStore(folder, workers=1) as reader:
             assert reader.fingerprint not in ("", before)
             assert reader.meta.triples == len(LINES) + 1
-            assert reader.fingerprint == fresh(load, reader)
+            assert reader.fingerprint == fresh_fingerprint(load, reader)
 
     def test_refused_update_changes_nothing(self, new_store):
         store = new_store(LINES, writable=True)
@@ -614,7 +614,7 @@ class TestUpdates:
         folder = load(LINES[2:4], into=store.folder.path)
         with EmbeddedStore(folder, workers=1) as reader:
             assert len(reader.select(ALL)) == reader.meta.triples == 5
-            assert reader.fingerprint == fresh(load, reader)
+            assert reader.fingerprint == fresh_fingerprint(load, reader)
 
 
 def test_failing_close_releases_everything(load, monkeypatch):

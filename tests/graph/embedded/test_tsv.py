@@ -38,7 +38,7 @@ TERMS = st.one_of(
 GRAPH = ox.NamedNode("http://e/g")
 
 
-def plain(term) -> Entity | Literal | None:
+def convert_term(term) -> Entity | Literal | None:
     """Convert a term of the engine."""
     if term is None:
         return None
@@ -53,7 +53,7 @@ def table(store: ox.Store, query: str):
     decoded = decode_tsv(store.query(query).serialize(format=ox.QueryResultsFormat.TSV))
     result = store.query(query)
     names = [variable.value for variable in result.variables]
-    return decoded, names, [tuple(plain(solution[name]) for name in names) for solution in result]
+    return decoded, names, [tuple(convert_term(solution[name]) for name in names) for solution in result]
 
 
 class TestAgainstTheEngine:

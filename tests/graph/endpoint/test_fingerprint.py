@@ -22,7 +22,7 @@ INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
 LATE = SparqlReply(500, b"Virtuoso S1T00 Error SR171: Transaction timed out", "text/plain")
 
 
-def number(value: int, **options) -> SparqlReply:
+def count_reply(value: int, **options) -> SparqlReply:
     return table(["n"], [[Literal(str(value), INTEGER)]], **options)
 
 
@@ -44,7 +44,7 @@ def is_total(query: str) -> bool:
 
 
 def test_fingerprint_uses_counts_and_is_measured_once(graph_of):
-    store, server = graph_of(lambda query: number(1000 if is_total(query) else 3))
+    store, server = graph_of(lambda query: count_reply(1000 if is_total(query) else 3))
     assert store.fingerprint.startswith("remote-") and len(store.fingerprint) == 32
     assert store.triples == 1000
     assert len(server.requests) == 1 + len(detection_predicates())
@@ -53,21 +53,21 @@ def test_fingerprint_uses_counts_and_is_measured_once(graph_of):
 
 def test_fingerprint_is_of_the_graph_not_of_the_server(graph_of):
     def answer(query):
-        return number(1000 if is_total(query) else 3)
+        return count_reply(1000 if is_total(query) else 3)
 
     fingerprints = {graph_of(answer, graphs=["http://e/b", "http://e/a"])[0].fingerprint for _ in range(2)}
     fingerprints.add(graph_of(answer, graphs=["http://e/a", "http://e/b"])[0].fingerprint)
     assert len(fingerprints) == 1
     fingerprints.add(graph_of(answer, graphs=["http://e/a"])[0].fingerprint)
     fingerprints.add(graph_of(answer)[0].fingerprint)
-    fingerprints.add(graph_of(lambda query: number(1001 if is_total(query) else 3))[0].fingerprint)
-    fingerprints.add(graph_of(lambda query: number(1000 if is_total(query) else 4))[0].fingerprint)
+    fingerprints.add(graph_of(lambda query: count_reply(1001 if is_total(query) else 3))[0].fingerprint)
+    fingerprints.add(graph_of(lambda query: count_reply(1000 if is_total(query) else 4))[0].fingerprint)
     assert len(fingerprints) == 5
 
 
 def test_large_graph_uses_the_schema_relations(graph_of):
-    store, _ = graph_of(lambda query: LATE if is_total(query) else number(3))
-    other, _ = graph_of(lambda query: LATE if is_total(query) else number(4))
+    store, _ = graph_of(lambda query: LATE if is_total(query) else count_reply(3))
+    other, _ = graph_of(lambda query: LATE if is_total(query) else count_reply(4))
     assert store.fingerprint and store.triples is None
     assert other.fingerprint and other.fingerprint != store.fingerprint
 
@@ -78,8 +78,8 @@ def test_large_graph_is_recognised_by_a_limited_count(graph_of, counted, large):
 
     def answer(query):
         if "LIMIT 20000000" in query:
-            return LATE if counted is None else number(counted)
-        return LATE if is_total(query) else number(0)
+            return LATE if counted is None else count_reply(counted)
+        return LATE if is_total(query) else count_reply(0)
 
     store, server = graph_of(answer)
     assert store.large is large and store.large is large
@@ -87,7 +87,8 @@ def test_large_graph_is_recognised_by_a_limited_count(graph_of, counted, large):
 
 
 @pytest.mark.parametrize(
-    "answer", [LATE, SparqlReply(400, b"no COUNT here", "text/plain"), number(0), table(["n"], [[Literal("many")]])]
+    "answer",
+    [LATE, SparqlReply(400, b"no COUNT here", "text/plain"), count_reply(0), table(["n"], [[Literal("many")]])],
 )
 def test_unmeasurable_graph_has_no_fingerprint(graph_of, answer):
     store, _ = graph_of(lambda query: answer)
@@ -96,7 +97,7 @@ def test_unmeasurable_graph_has_no_fingerprint(graph_of, answer):
 
 def test_unreachable_server_is_measured_later(graph_of):
     down = True
-    store, _ = graph_of(lambda query: SparqlReply(503) if down else number(3))
+    store, _ = graph_of(lambda query: SparqlReply(503) if down else count_reply(3))
     with pytest.raises(StoreUnavailable):
         store.fingerprint
     down = False
@@ -108,7 +109,7 @@ def test_slow_counts_are_cached(graph_of, tmp_path, monkeypatch):
     with contextlib.closing(ResultCache(tmp_path / "results.sqlite")) as cache:
 
         def answer(query):
-            return number(7, seconds=0.3 if is_total(query) else 0.0)
+            return count_reply(7, seconds=0.3 if is_total(query) else 0.0)
 
         store, server = graph_of(answer, cache=cache)
         first = store.fingerprint
@@ -126,17 +127,17 @@ def test_slow_counts_are_cached(graph_of, tmp_path, monkeypatch):
 def test_fast_counts_are_repeated_by_each_run(graph_of, tmp_path):
     triples = 5
     with contextlib.closing(ResultCache(tmp_path / "results.sqlite")) as cache:
-        store, server = graph_of(lambda query: number(triples), cache=cache)
+        store, server = graph_of(lambda query: count_reply(triples), cache=cache)
         first = store.fingerprint
         triples = 6
-        assert store.fingerprint == first  # of a run it stays the same
+        assert store.fingerprint == first  # it stays the same within a run
         assert EndpointStore(server.url, profile="generic", cache=cache).fingerprint != first
 
 
 def test_counting_ends_at_the_deadline(graph_of, monkeypatch):
     monkeypatch.setattr(fingerprint, "COUNT_SECONDS", 0.2)
     monkeypatch.setattr(fingerprint, "ALL_COUNTS_SECONDS", 0.5)
-    store, server = graph_of(lambda query: number(7, seconds=5))
+    store, server = graph_of(lambda query: count_reply(7, seconds=5))
     started = time.monotonic()
     assert store.fingerprint == ""
     assert time.monotonic() - started < 1.5 and len(server.requests) <= 4
@@ -150,7 +151,7 @@ def test_threads_measure_once_and_respect_their_deadline(graph_of, tmp_path):
             return table(["x"], [])
         begun.set()
         go_on.wait(5)
-        return number(7)
+        return count_reply(7)
 
     with contextlib.closing(ResultCache(tmp_path / "results.sqlite")) as cache:
         store, server = graph_of(answer, cache=cache)
@@ -171,7 +172,7 @@ def test_silent_server_is_measured_again(graph_of, tmp_path, monkeypatch):
     monkeypatch.setattr(fingerprint, "SLOW_SECONDS", 0.0)
     silent = True
     with contextlib.closing(ResultCache(tmp_path / "results.sqlite")) as cache:
-        store, server = graph_of(lambda query: LATE if silent else number(7), cache=cache)
+        store, server = graph_of(lambda query: LATE if silent else count_reply(7), cache=cache)
         assert store.fingerprint == ""
         silent = False
         assert EndpointStore(server.url, profile="generic", cache=cache).fingerprint

@@ -107,7 +107,7 @@ def counts(request):
 
 
 @pytest.mark.parametrize(
-    ("options", "asked"),
+    ("options", "requests"),
     [
         ({}, 1),
         ({"caches": False}, 2),
@@ -116,9 +116,9 @@ def counts(request):
         ({"cache_days": 1, "cache_bytes": 1 << 20}, 1),
     ],
 )
-def test_result_cache_can_be_disabled(tmp_path, options, asked):
+def test_result_cache_can_be_disabled(tmp_path, options, requests):
     with SparqlServer(counts) as server:
-        assert requests_of_two_runs(server, tmp_path, **options) == asked
+        assert requests_of_two_runs(server, tmp_path, **options) == requests
 
 
 def test_cache_of_size_zero_keeps_nothing(tmp_path):

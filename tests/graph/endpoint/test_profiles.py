@@ -40,7 +40,7 @@ def test_unknown_profile_is_an_error():
 
 
 @pytest.mark.parametrize(
-    ("name", "seconds", "told"),
+    ("name", "seconds", "sent_limit"),
     [
         ("virtuoso", 60, "60000"),
         ("virtuoso", 0.3, "1000"),
@@ -51,8 +51,8 @@ def test_unknown_profile_is_an_error():
         ("wikidata", 2.5, "2500"),
     ],
 )
-def test_sent_time_limit_is_not_shorter_than_ours(name, seconds, told):
-    assert profile_named(name).time_limit(seconds) == told
+def test_sent_time_limit_is_not_shorter_than_ours(name, seconds, sent_limit):
+    assert profile_named(name).time_limit(seconds) == sent_limit
 
 
 def test_templates_and_expressions_are_valid():
@@ -62,7 +62,7 @@ def test_templates_and_expressions_are_valid():
         if profile.limit_error:
             assert "seconds" in re.compile(profile.limit_error).groupindex
         assert profile.concurrency >= 1
-        # a limit that is reached without a sign is only safe beside the server's own
+        # a limit that truncates silently is safe only above the limit of the server
         assert not profile.truncates_on_timeout or profile.limits_query
 
 

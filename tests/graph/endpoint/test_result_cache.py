@@ -67,7 +67,7 @@ def test_facts_expire_separately(open_cache):
     assert cache.fact(b"f", max_age=60) is None
 
 
-def noise(number: int, length: int = 20_000) -> bytes:
+def incompressible_bytes(number: int, length: int = 20_000) -> bytes:
     """Return bytes that cannot be compressed."""
     import random
 
@@ -78,7 +78,7 @@ def test_oldest_results_are_evicted(open_cache, file, monkeypatch):
     cache, now = open_cache(limit_bytes=1_000_000), time.time()
     for number in range(200):
         monkeypatch.setattr(time, "time", lambda number=number: now + number)
-        cache.put(b"%d" % number, noise(number))
+        cache.put(b"%d" % number, incompressible_bytes(number))
     cache.close()
     cache = open_cache(limit_bytes=1_000_000)
     kept = [number for number in range(200) if cache.get(b"%d" % number)]
@@ -89,7 +89,7 @@ def test_oldest_results_are_evicted(open_cache, file, monkeypatch):
 def test_smaller_limit_shrinks_the_file(open_cache, file):
     cache = open_cache()
     for number in range(100):
-        cache.put(b"%d" % number, noise(number))
+        cache.put(b"%d" % number, incompressible_bytes(number))
     cache.close()
     open_cache(limit_bytes=200_000).close()
     assert file.stat().st_size < 400_000
@@ -108,7 +108,7 @@ def test_very_long_results_are_not_stored(open_cache):
 def test_damaged_file_loses_only_results(open_cache, file, damage, tmp_path):
     cache = open_cache()
     for number in range(200):
-        cache.put(b"%d" % number, noise(number, 2000))
+        cache.put(b"%d" % number, incompressible_bytes(number, 2000))
     cache.close()
     data = file.read_bytes()
     if damage == "garbage":
@@ -128,7 +128,7 @@ def test_damaged_file_loses_only_results(open_cache, file, damage, tmp_path):
         file.parent.write_text("a file where the folder should be")
     cache = open_cache()
     for number in range(200):
-        assert cache.get(b"%d" % number) in (None, noise(number, 2000))
+        assert cache.get(b"%d" % number) in (None, incompressible_bytes(number, 2000))
     cache.put(b"new", b"body")
     cache.close()
     again = open_cache()
@@ -153,7 +153,7 @@ def test_lock_of_another_process_does_not_block(open_cache, file):
     other.execute("ROLLBACK")
     other.close()
     cache.close()
-    assert in_file(file) == 2 * FLUSH_RESULTS + 1  # what could not be written waited
+    assert in_file(file) == 2 * FLUSH_RESULTS + 1  # unwritten results were kept in memory
 
 
 def test_threads_share_one_cache(open_cache, file):
@@ -161,8 +161,8 @@ def test_threads_share_one_cache(open_cache, file):
 
     def work(name: int) -> None:
         for number in range(100):
-            cache.put(b"%d/%d" % (name, number), noise(number, 100))
-            assert cache.get(b"%d/%d" % (name, number)) == noise(number, 100)
+            cache.put(b"%d/%d" % (name, number), incompressible_bytes(number, 100))
+            assert cache.get(b"%d/%d" % (name, number)) == incompressible_bytes(number, 100)
 
     threads = [threading.Thread(target=work, args=(name,)) for name in range(8)]
     for thread in threads:
@@ -229,12 +229,12 @@ def test_results_are_keyed_by_graph_endpoint_and_user(open_cache):
 
 
 def test_only_completely_read_bodies_are_stored():
-    heard = RecordingStream([b"a" * 20_000, b"b" * 3], record=True)
-    parts = iter(heard)
+    stream = RecordingStream([b"a" * 20_000, b"b" * 3], record=True)
+    parts = iter(stream)
     next(parts)
-    assert heard.body is None
-    assert list(parts) == [b"bbb"] and heard.body == b"a" * 20_000 + b"bbb"
-    assert heard.tail.endswith(b"abbb")
+    assert stream.body is None
+    assert list(parts) == [b"bbb"] and stream.body == b"a" * 20_000 + b"bbb"
+    assert stream.tail.endswith(b"abbb")
     assert list(forgetful := RecordingStream([b"a"], record=False)) == [b"a"] and forgetful.body is None
     long = RecordingStream([b"x" * (MAX_BODY_BYTES - 5), b"y" * 4, b"z" * 4, b""], record=True)
     assert sum(map(len, long)) == MAX_BODY_BYTES + 3 and long.body is None

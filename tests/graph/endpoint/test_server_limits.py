@@ -16,15 +16,15 @@ NONE = math.inf
 
 
 @pytest.mark.parametrize(
-    ("profile", "own", "seconds", "told"),
+    ("profile", "own", "seconds", "sent_limit"),
     [
-        ("virtuoso", None, 5, False),  # it would take the shorter of the two, and not say so
+        ("virtuoso", None, 5, False),  # the server would use the shorter one silently
         ("virtuoso", 10, 5, True),
         ("virtuoso", 10, 10, True),
         ("virtuoso", 10, 11, False),
         ("virtuoso", NONE, 1000, True),
         ("virtuoso", 1, 0.2, True),
-        ("virtuoso", 0.5, 0.2, False),  # told as one second
+        ("virtuoso", 0.5, 0.2, False),  # sent as one second
         ("qlever", None, 60, True),
         ("qlever", 30, 60, False),
         ("qlever", 30, 20, True),
@@ -32,8 +32,8 @@ NONE = math.inf
         ("generic", NONE, 1, False),
     ],
 )
-def test_sent_time_limit(profile, own, seconds, told):
-    assert ServerLimits(own).permit(seconds, profile_named(profile)) is told
+def test_sent_time_limit(profile, own, seconds, sent_limit):
+    assert ServerLimits(own).permit(seconds, profile_named(profile)) is sent_limit
 
 
 @pytest.mark.parametrize(
@@ -57,8 +57,8 @@ def test_other_rows_leave_the_limits_unknown(body):
 
 
 def test_qlever_limit_error_is_recognised():
-    said = qlever_limit(30)
-    assert limit_in_error(profile_named("qlever"), said.status, said.body) == 30
-    assert limit_in_error(profile_named("qlever"), 200, said.body) is None
+    reply = qlever_limit(30)
+    assert limit_in_error(profile_named("qlever"), reply.status, reply.body) == 30
+    assert limit_in_error(profile_named("qlever"), 200, reply.body) is None
     assert limit_in_error(profile_named("qlever"), 403, b"Forbidden") is None
-    assert limit_in_error(profile_named("generic"), 403, said.body) is None
+    assert limit_in_error(profile_named("generic"), 403, reply.body) is None

@@ -102,7 +102,7 @@ def test_threads_share_connections_and_results(serve, store_of, cache):
 
 
 def test_update_invalidates_other_stores(serve, store_of, cache, monkeypatch):
-    monkeypatch.setattr(fingerprint, "SLOW_SECONDS", 0.0)  # counts are kept
+    monkeypatch.setattr(fingerprint, "SLOW_SECONDS", 0.0)  # counts are cached
     answers, kept = {}, cache()
     server = serve(counting_script(answers))
     both = {"graphs": ["http://e/g", "http://e/h"], "cache": kept}

@@ -270,18 +270,18 @@ class OxigraphServer(DroppingProxy):
         class Handler(BaseHTTPRequestHandler):
             def answer(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
-                asked = parse_qs(body or urlsplit(self.path).query)
-                if "update" in asked and self.headers.get("Authorization") != login:
+                fields = parse_qs(body or urlsplit(self.path).query)
+                if "update" in fields and self.headers.get("Authorization") != login:
                     self.send_response(401)
                     self.send_header("WWW-Authenticate", 'Basic realm="x"')
                     self.end_headers()
                     return
-                if "update" in asked:
-                    data.update(asked["update"][0])
+                if "update" in fields:
+                    data.update(fields["update"][0])
                     self.send_response(204)
                     self.end_headers()
                     return
-                result = data.query(asked["query"][0]).serialize(format=ox.QueryResultsFormat.JSON)
+                result = data.query(fields["query"][0]).serialize(format=ox.QueryResultsFormat.JSON)
                 self.send_response(200)
                 self.send_header("Content-Type", "application/sparql-results+json")
                 self.end_headers()

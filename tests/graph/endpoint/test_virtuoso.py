@@ -27,7 +27,7 @@ GRAPH = "http://e/limits"
 NODES, ROW_CAP, OWN_SECONDS = 1500, 1000, 2
 FROM = f"FROM <{GRAPH}>"
 ALL = f"SELECT ?s ?o {FROM} WHERE {{ ?s <http://e/next> ?o }}"
-# combinations of three edges: 3e9, of which each query wants a few
+# 3e9 combinations of three edges
 SLOW_COUNT = f"SELECT (COUNT(*) AS ?n) {FROM} WHERE {{ ?a ?p ?b . ?c ?q ?d . ?e ?r ?f FILTER(?b != ?d) }}"
 SLOW_GROUPS = (
     f"SELECT ?a (COUNT(*) AS ?n) {FROM} WHERE {{ ?a ?p ?b . ?c ?q ?d . ?e ?r ?f FILTER(?b != ?d) }} GROUP BY ?a"
@@ -56,7 +56,7 @@ def store(server):
         yield store
 
 
-def plain(server, query, **fields) -> tuple[int, int, dict[str, str]]:
+def plain_request(server, query, **fields) -> tuple[int, int, dict[str, str]]:
     """Return status, rows and headers of a reply as any client receives it."""
     pool = urllib3.PoolManager()
     reply = pool.request(
@@ -82,7 +82,7 @@ def test_profile_and_limits_are_detected(store):
 
 
 def test_result_at_the_row_cap_is_an_error(server, store):
-    status, rows, headers = plain(server, ALL)
+    status, rows, headers = plain_request(server, ALL)
     assert (status, rows, headers["x-sparql-maxrows"]) == (200, ROW_CAP, str(ROW_CAP))
     with pytest.raises(PartialResult, match="row cap of 1,000 rows"):
         store.select(ALL)
@@ -122,9 +122,9 @@ if SOAK:  # it takes 40 s; a small cap behaves the same
 
 def test_virtuoso_with_time_limit_returns_partial_results(server):
     """Virtuoso returns a partial result at its limit, which looks complete without an aggregate."""
-    status, rows, headers = plain(server, SLOW_COUNT, timeout="1000")
+    status, rows, headers = plain_request(server, SLOW_COUNT, timeout="1000")
     assert (status, headers["x-sql-state"]) == (200, "S1TAT") and rows <= 1  # no row, or a count that is too low
-    status, rows, headers = plain(server, SLOW_ROWS, timeout="60000")
+    status, rows, headers = plain_request(server, SLOW_ROWS, timeout="60000")
     assert status == 200 and 0 <= rows < ROW_CAP and "x-sql-state" not in headers
 
 
@@ -156,7 +156,7 @@ def busy(pid: int, seconds: float = 0.3) -> bool:
 
 def test_abandoned_query_ends_on_the_server(server, store, wait_until):
     pid = server.status().pid
-    assert wait_until(lambda: not busy(pid), 60)  # with what earlier tests gave up
+    assert wait_until(lambda: not busy(pid), 60)  # including queries that earlier tests abandoned
     store.profile
     started = time.monotonic()
     with pytest.raises(StoreTimeout):
@@ -170,15 +170,15 @@ def test_abandoned_query_ends_on_the_server(server, store, wait_until):
 
 
 @pytest.mark.parametrize(
-    ("query", "says"),
+    ("query", "message"),
     [
         (f"SELECT ?s {FROM} WHERE {{ ?s ?p }}", "37000"),
         (f"SELECT ?s {FROM} WHERE {{ ?s ?p ?o FILTER(nosuch:function(?s)) }}", "nosuch"),
         (f"SELECT ?s {FROM} WHERE {{ ?s ?p ?o }} ; DROP GRAPH <{GRAPH}>", "37000"),
     ],
 )
-def test_syntax_error_has_the_server_message(store, query, says):
-    with pytest.raises(QueryRejected, match=says) as caught:
+def test_syntax_error_has_the_server_message(store, query, message):
+    with pytest.raises(QueryRejected, match=message) as caught:
         store.select(query)
     assert "SPARQL query" not in str(caught.value)
 
@@ -198,7 +198,7 @@ def test_short_and_long_queries(store, count):
 
 def test_compressed_replies_are_decompressed(server, store):
     rows = store.select(f"{ALL} LIMIT 900")
-    # what is asked of other machines
+    # as requested from remote hosts
     store._transport._builder = RequestBuilder(server.url, contact="", compressed=True)
     assert sorted(map(str, store.select(f"{ALL} LIMIT 900", fresh=True))) == sorted(map(str, rows))
 
@@ -283,7 +283,7 @@ def test_second_exploration_sends_only_the_fingerprint(server, tmp_path):
         with EndpointStore(server.url, writable=GRAPH, access=access) as store:
             store.update(f"INSERT DATA {{ GRAPH <{GRAPH}> {{ <http://e/n5> <http://e/new> <http://e/n1> }} }}")
         with contextlib.closing(ResultCache(tmp_path / "results.sqlite")) as cache:
-            assert explore(proxy.url, cache) != found[0]  # a changed graph is seen by the next run
+            assert explore(proxy.url, cache) != found[0]  # the next run notices the changed graph
     finally:
         proxy.close()
 

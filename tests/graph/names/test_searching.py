@@ -52,7 +52,7 @@ class TestNames:
                 "m.a people.p.self m.a",
             )
         )
-        assert graph.degree(ent("m.a")) == 7  # the loop leaves and enters
+        assert graph.degree(ent("m.a")) == 7  # a loop counts as outgoing and incoming
         assert graph.exists(ent("m.a")) and graph.exists(ent("m.b")) and not graph.exists(ent("m.z"))
         found = graph.neighbours(ent("m.a"))
         assert {(words([s]).pop(), v.iri.removeprefix(NS)) for s, v in found} == {

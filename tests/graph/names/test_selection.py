@@ -328,7 +328,7 @@ class TestBuilding:
 
     def test_files_are_loaded_in_order_and_deleted(self, open_table, tmp_path):
         loaded: list[list[str]] = []
-        events, told = [], []
+        events, notes = [], []
 
         def load(file: Path, iri: str) -> None:
             loaded.append(file.read_text(encoding="utf-8").splitlines())
@@ -341,7 +341,7 @@ class TestBuilding:
             load=load,
             index=lambda iri, predicates: events.append("index"),
             lines_per_file=100,
-            progress=told.append,
+            progress=notes.append,
         )
         assert events == ["clear", *["load"] * (len(loaded) - 1), "index", "load"]
         assert all(len(part) == 100 for part in loaded[:-2]) and sum(map(len, loaded)) == built.triples

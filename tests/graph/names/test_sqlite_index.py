@@ -56,8 +56,8 @@ def graph_of(tmp_path_factory):
 def names(graph_of, tmp_path_factory):
     lines = []
     for short, texts in NAMES.items():
-        for place, name in enumerate(texts):
-            lines.append(f'<http://e/{short}> {ALIAS if place else LABEL} "{name}" .')
+        for index, name in enumerate(texts):
+            lines.append(f'<http://e/{short}> {ALIAS if index else LABEL} "{name}" .')
     graph = KnowledgeGraph(graph_of(lines), bundled_schema("rdfs"), cache=Cache(tmp_path_factory.mktemp("cache")))
     yield graph.names
     graph.tables.close()
@@ -110,7 +110,7 @@ def test_exact_matches_are_not_loose(names):
 
 def test_prefixes_of_initials(names):
     assert [match.entity for match in names.initials_with_prefix("us")] == [entity("usa")]
-    assert names.initials_with_prefix("usa") == []  # the whole of them is a key of its own
+    assert names.initials_with_prefix("usa") == []  # all initials together are a key of their own
 
 
 def test_words_of_names(names):
@@ -146,7 +146,7 @@ class TestCache:
 
     def test_folder_name_with_url_characters(self, graph, tmp_path):
         folder = tmp_path / "100%20 # of ?mode=rw&x"
-        for _ in range(2):  # made, then read
+        for _ in range(2):  # built, then read
             assert graph(folder).search("name 7")[0].entity == entity("7")
         (kept,) = folder.rglob("names-*.sqlite")
         assert kept.stat().st_size > 10_000
@@ -165,15 +165,15 @@ class TestCache:
         assert not list(tmp_path.rglob("*names*")), "half an index is none"
 
     def test_cache_cleared_during_the_build(self, graph, tmp_path, monkeypatch):
-        asked = graph(tmp_path)
-        select, cleared = asked.store.select, []
+        first_graph = graph(tmp_path)
+        select, cleared = first_graph.store.select, []
 
         def clearing(query, **options):
             rows = select(query, **options)
             cleared.append(Cache(tmp_path).clear())
             return rows
 
-        monkeypatch.setattr(asked.store, "select", clearing)
-        assert asked.search("name 7")[0].entity == entity("7") and asked.notes == ()
+        monkeypatch.setattr(first_graph.store, "select", clearing)
+        assert first_graph.search("name 7")[0].entity == entity("7") and first_graph.notes == ()
         Cache(tmp_path).clear()
-        assert asked.search("name 8")[0].entity == entity("8") and any(cleared)
+        assert first_graph.search("name 8")[0].entity == entity("8") and any(cleared)

@@ -13,7 +13,7 @@ from kgqa.model import Entity, Literal, RelationPath, Step
 
 NS = "http://rdf.freebase.com/ns/"
 TOPIC, ANSWER, OTHER = Entity("http://e/topic"), Entity("http://e/answer"), Entity("http://e/other")
-GOOD = "SELECT DISTINCT ?answer WHERE { <http://e/topic> <http://e/r> ?e1 . ?e1 <http://e/q> ?answer . %s }"
+ACCEPTED_QUERY = "SELECT DISTINCT ?answer WHERE { <http://e/topic> <http://e/r> ?e1 . ?e1 <http://e/q> ?answer . %s }"
 
 
 class TestRefused:
@@ -41,7 +41,7 @@ class TestRefused:
     )
     def test_fixing_the_answer_variable(self, pattern):
         with pytest.raises(AnswerInQuery):
-            check_no_answers(GOOD % pattern, [ANSWER], [TOPIC])
+            check_no_answers(ACCEPTED_QUERY % pattern, [ANSWER], [TOPIC])
 
     @pytest.mark.parametrize(
         "pattern",
@@ -56,10 +56,10 @@ class TestRefused:
     )
     def test_naming_the_answer(self, pattern):
         with pytest.raises(AnswerInQuery):
-            check_no_answers(GOOD % pattern, [ANSWER], [TOPIC])
+            check_no_answers(ACCEPTED_QUERY % pattern, [ANSWER], [TOPIC])
 
     def test_naming_the_answer_by_a_prefixed_name(self):
-        query = "PREFIX e: <http://e/> " + GOOD % "VALUES ?e1 { e:answer }"
+        query = "PREFIX e: <http://e/> " + ACCEPTED_QUERY % "VALUES ?e1 { e:answer }"
         with pytest.raises(AnswerInQuery):
             check_no_answers(query, [ANSWER], [TOPIC])
 
@@ -79,7 +79,7 @@ class TestRefused:
     )
     def test_naming_a_literal(self, answer, written):
         with pytest.raises(AnswerInQuery):
-            check_no_answers(GOOD % f"?e1 <http://e/name> {written} .", [answer], [TOPIC])
+            check_no_answers(ACCEPTED_QUERY % f"?e1 <http://e/name> {written} .", [answer], [TOPIC])
 
     @pytest.mark.parametrize(
         "pattern",
@@ -95,14 +95,14 @@ class TestRefused:
         ],
     )
     def test_accepted_queries(self, pattern):
-        check_no_answers(GOOD % pattern, [ANSWER], [TOPIC])
+        check_no_answers(ACCEPTED_QUERY % pattern, [ANSWER], [TOPIC])
 
     def test_prefix_that_is_also_an_answer(self):
         """The argument of STRSTARTS is a prefix, not a term of the graph."""
-        check_no_answers(GOOD % 'FILTER(!STRSTARTS(STR(?answer), "g.x"))', [Literal("g.x")], [TOPIC])
+        check_no_answers(ACCEPTED_QUERY % 'FILTER(!STRSTARTS(STR(?answer), "g.x"))', [Literal("g.x")], [TOPIC])
 
     def test_topic_among_the_answers(self):
-        check_no_answers(GOOD % "", [TOPIC, ANSWER], [TOPIC])
+        check_no_answers(ACCEPTED_QUERY % "", [TOPIC, ANSWER], [TOPIC])
 
 
 class TestClassification:
@@ -157,7 +157,7 @@ def graph(graphs):
 
 
 def path(topic: str, *steps: str) -> RelationPath:
-    """`name` follows a relation, `^name` goes against it."""
+    """Build a path; `name` follows a relation, `^name` follows it backwards."""
     return RelationPath(
         Entity(topic if "://" in topic else NS + topic),
         tuple(Step((s if "://" in s else NS + s).replace("^", ""), "in" if "^" in s else "out") for s in steps),
@@ -249,7 +249,7 @@ class TestQueryText:
 def test_any_named_literal_is_found(text, language):
     literal = Literal(text, language=language)
     with pytest.raises(AnswerInQuery):
-        check_no_answers(GOOD % f"?e1 <http://e/name> {render_term(literal)} .", [literal], [TOPIC])
+        check_no_answers(ACCEPTED_QUERY % f"?e1 <http://e/name> {render_term(literal)} .", [literal], [TOPIC])
 
 
 class TestHubs:

@@ -101,7 +101,7 @@ NOT_ON_VIRTUOSO = {
     "qald10_test_test_203": "SUM of nothing is unbound, not 0",
     "qald10_test_test_375": "a text compared with a date is false, where the standard has an error",
 }
-"""Questions on Wikidata whose query Virtuoso 7 evaluates by rules of its own. The data has typed and plain dates."""
+"""Wikidata questions whose query Virtuoso 7 evaluates differently; the data has typed and plain dates."""
 
 
 def check_wikidata(store: Store, *, exceptions: Collection[str] = ()) -> None:

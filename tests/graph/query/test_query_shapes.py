@@ -70,7 +70,7 @@ def test_every_template(name):
             assert render(name, **values) == render(name, **values) == expected
 
 
-def counted():
+def count_runs():
     runs = []
 
     def run(values) -> str:
@@ -81,11 +81,11 @@ def counted():
 
 
 def test_template_runs_once_per_shape():
-    shapes, runs = counted()
+    shapes, runs = count_runs()
     assert shapes.render({"a": Entity("http://e/1"), "b": Entity("http://e/2")}) == "a=<http://e/1> b=<http://e/2>"
     assert shapes.render({"a": Entity("http://e/3"), "b": Entity("http://e/1")}) == "a=<http://e/3> b=<http://e/1>"
     assert len(runs) == 1
-    # a template may ask whether two are the same
+    # a template may compare two entities
     assert shapes.render({"a": Entity("http://e/3"), "b": Entity("http://e/3")}) == "a=<http://e/3> b=<http://e/3>"
     assert len(runs) == 2
     for number in (0, 1, 0, 1):
@@ -101,20 +101,20 @@ def test_values_of_different_types_have_different_shapes():
 
 
 def test_unknown_values_run_the_template(monkeypatch):
-    shapes, runs = counted()
+    shapes, runs = count_runs()
     for _ in range(2):
         assert shapes.render({"a": -1}) == "a=-1"
         with pytest.raises(InvalidTerm):
             shapes.render({"a": {1}})
     assert len(runs) == 4
-    monkeypatch.setattr(query_shapes, "MOST_SHAPES", 1)
+    monkeypatch.setattr(query_shapes, "MAX_SHAPES", 1)
     for number in (1, 2, 2, 1):
         assert shapes.render({"a": number}) == f"a={number}"
     assert len(runs) == 7
 
 
 def test_invalid_iri_is_refused_each_time():
-    shapes, _ = counted()
+    shapes, _ = count_runs()
     assert shapes.render({"a": Entity("http://e/1")}) == "a=<http://e/1>"
     for _ in range(2):
         with pytest.raises(InvalidTerm):

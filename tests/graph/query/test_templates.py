@@ -133,7 +133,7 @@ class TestTemplates:
             for item in files("kgqa.queries").iterdir()
             if item.name.endswith(".rq") and not item.name.startswith("_")
         }
-        # test_names_text tries those of names, test_endpoint_virtuoso the one that only Virtuoso understands
+        # test_name_tokens covers those of names, test_virtuoso the one for Virtuoso only
         names = {name for name in names if not name.startswith("names_")} - {"virtuoso_limits"}
         assert names == set(FULL) | set(UPDATES)
 
@@ -150,7 +150,7 @@ class TestTemplates:
         prepareQuery(text)
         ox.Store().query(prepare_for_engine(text))
         assert "None" not in text and "{{" not in text and "{%" not in text
-        for graph in view if name != "named_graphs" else ():  # that one asks which graphs there are
+        for graph in view if name != "named_graphs" else ():  # this one lists the graphs
             assert text.count(f"FROM <{graph.iri}>") == 1
 
     @pytest.mark.parametrize("name, values, view", CASES[::3], ids=[case[0] for case in CASES[::3]])

@@ -446,8 +446,8 @@ class TestHiddenService:
 
     @pytest.fixture
     @staticmethod
-    def reached():
-        """`reached(query, target -> "<...>") -> whether it was accepted`; fails if anybody connects."""
+    def accepts():
+        """Return `accepts(query, target -> "<...>") -> bool`, which fails if the engine connects."""
         server = socket.create_server(("127.0.0.1", 0))
         came: list[object] = []
 
@@ -460,7 +460,7 @@ class TestHiddenService:
 
         threading.Thread(target=hang_up, daemon=True).start()
         target = f"<http://127.0.0.1:{server.getsockname()[1]}/>"
-        # whatever a name is cut down to must be in the data, or the engine never comes to the rest of the query
+        # every prefix of the name must be in the data, or the engine does not evaluate the rest of the query
         store = ox.Store()
         for space, local in itertools.product(
             ("http://e/", "http://e/x"), ("b", "b.c", "b.c.d", "x", "x.y", "x.y.z", "")
@@ -470,7 +470,7 @@ class TestHiddenService:
                 [ox.Quad(ox.NamedNode("http://e/s"), ox.NamedNode("http://e/p"), name), ox.Quad(name, name, name)]
             )
 
-        def reached(head: str, middle: str, inner: str = "?s ?p ?o") -> bool:
+        def accepts(head: str, middle: str, inner: str = "?s ?p ?o") -> bool:
             try:
                 prepared = prepare_for_engine(f"{head}SELECT * WHERE {{ {middle} {target} {{ {inner} }} }}")
             except QueryRejected:
@@ -480,15 +480,15 @@ class TestHiddenService:
             assert not came, prepared
             return True
 
-        yield reached
+        yield accepts
         server.shutdown(socket.SHUT_RDWR)
         server.close()
 
-    def test_keyword_at_the_end_of_a_name(self, reached):
+    def test_keyword_at_the_end_of_a_name(self, accepts):
         every = itertools.product(self.HEADS, self.NAMES, self.NOISE)
-        assert sum(reached(head, f"?s ?p {name}{after}") for head, name, after in every) > 100
+        assert sum(accepts(head, f"?s ?p {name}{after}") for head, name, after in every) > 100
 
-    def test_keyword_among_other_fragments(self, reached):
+    def test_keyword_among_other_fragments(self, accepts):
         accepted = []
         some = st.sampled_from
 
@@ -497,7 +497,7 @@ class TestHiddenService:
             some(self.HEADS), some(self.NAMES), some(self.NAMES), some(self.NOISE), some(self.WORDS), some(self.NOISE)
         )
         def check(head, one, two, before, word, after):
-            if reached(head, f"{one} {two} ?o {before} . {word} {after}"):
+            if accepts(head, f"{one} {two} ?o {before} . {word} {after}"):
                 accepted.append(word)
 
         check()

@@ -18,7 +18,7 @@ from tests.conftest import SOAK
 
 OWN, OTHER = "http://e/own", "http://e/other"
 S = "<http://e/s> <http://e/p> <http://e/o>"
-# asked with DISTINCT it takes Virtuoso a minute on a server with many graphs
+# with DISTINCT this takes Virtuoso a minute on a server with many graphs
 ALL_GRAPHS = "sparql select ?g where { graph ?g { ?s ?p ?o } } group by ?g"
 
 ALLOWED = [
@@ -67,14 +67,14 @@ REFUSED = [
         for between in (";", "", "\n#\n", ";;", "; #\n")
         for second in (f"INSERT DATA {{ GRAPH <{OTHER}> {{ {S} }} }}", f"DROP GRAPH <{OTHER}>", "CLEAR ALL")
     ),
-    # what prefixes and bases name
+    # prefixes and bases
     f"PREFIX e: <http://e/> INSERT DATA {{ GRAPH e:other {{ {S} }} }}",
     f"PREFIX e: <http://e/> INSERT DATA {{ GRAPH e:own {{ {S} }} }}",
     f"PREFIX e: <http://e/> INSERT DATA {{ GRAPH <{OWN}> {{ {S} }} }} ; PREFIX e: <http://f/> INSERT DATA {{ GRAPH e:own {{ {S} }} }}",
     f"BASE <http://e/> INSERT DATA {{ GRAPH <own> {{ {S} }} }}",
     f"INSERT DATA {{ GRAPH <own> {{ {S} }} }}",
     f"INSERT DATA {{ GRAPH <> {{ {S} }} }}",
-    # what is not INSERT or DELETE
+    # other operations than INSERT and DELETE
     *(
         f"{verb} {silent} {what}"
         for silent in ("", "SILENT")
@@ -85,27 +85,27 @@ REFUSED = [
             ("LOAD", f"<http://127.0.0.1:1/x> INTO GRAPH <{OWN}>"),
         ]
     ),
-    # what Virtuoso alone understands
+    # extensions of Virtuoso
     f"INSERT INTO <{OTHER}> {{ {S} }}",
     f"INSERT DATA INTO <{OTHER}> {{ {S} }}",
     f"INSERT IN GRAPH <{OTHER}> {{ {S} }}",
     f"DELETE FROM <{OTHER}> {{ {S} }}",
     f"MODIFY <{OTHER}> DELETE {{ {S} }} INSERT {{ {S} }}",
     f"define sql:log-enable 2 INSERT DATA {{ GRAPH <{OWN}> {{ {S} }} }}",
-    # escapes: some resolve them before they read, some after
+    # escapes, which readers resolve before or after tokenizing
     f'INSERT DATA {{ GRAPH <{OWN}> {{ <http://e/s> <http://e/p> "x\\u0022 }} }} ; DROP GRAPH <{OTHER}> ; INSERT DATA {{ GRAPH <{OWN}> {{ <http://e/s> <http://e/p> \\u0022y" }} }}',
     f'INSERT DATA {{ GRAPH <{OWN}> {{ <http://e/s> <http://e/p> "x\\u0022 . <http://e/s> <http://e/p> "}} }} ; DROP GRAPH <{OTHER}> ; INSERT DATA {{ GRAPH <{OWN}> {{ <http://e/s> <http://e/p> " . <http://e/s> <http://e/p> \\u0022 y" }} }}',
     f'INSERT DATA {{ GRAPH <{OWN}> {{ <http://e/s> <http://e/p> "x\\U0000005C" }} }} ; DROP GRAPH <{OTHER}> # " }} }}',
     f"\\u0044ROP GRAPH <{OTHER}>",
     f"INSERT DATA {{ GRAPH <http://e/o\\u0074her> {{ {S} }} }}",
-    # quotes that are read in two ways
+    # quotes that readers interpret differently
     f'INSERT DATA {{ GRAPH <{OWN}> {{ <http://e/s> <http://e/p> """a"" }} }} ; DROP GRAPH <{OTHER}> ; INSERT DATA {{ GRAPH <{OWN}> {{ <http://e/s> <http://e/p> " }} }}',
     f"INSERT DATA {{ GRAPH <{OWN}> {{ <http://e/s> <http://e/p> \"x\n\" }} }}",
     f"INSERT DATA {{ GRAPH <{OWN}> {{ <http://e/s }} }} ; DROP ALL #> <http://e/p> 1 }} }}",
 ]  # fmt: skip
 
 
-def passes(update: str) -> str | None:
+def sent_text(update: str) -> str | None:
     """Return the text that the store would send, None if it refuses the update."""
     try:
         update = prepare_for_server(update)
@@ -118,25 +118,25 @@ def passes(update: str) -> str | None:
 
 @pytest.mark.parametrize("update", ALLOWED)
 def test_update_within_the_graph_is_allowed(update):
-    assert passes(update)
+    assert sent_text(update)
 
 
 @pytest.mark.parametrize("update", REFUSED)
 def test_update_outside_the_graph_is_refused(update):
-    assert passes(update) is None
+    assert sent_text(update) is None
 
 
 def test_plain_data_is_checked_quickly():
     lines = "".join(f'<http://e/s{n}> <http://e/p> "value \\" {{{n}}} \\\\u0022 ä\\u00e4"@en .\n' for n in range(500))
     started = time.perf_counter()
-    assert passes(f"INSERT DATA {{ GRAPH <{OWN}> {{\n{lines}}} }}")
+    assert sent_text(f"INSERT DATA {{ GRAPH <{OWN}> {{\n{lines}}} }}")
     assert time.perf_counter() - started < 0.5  # rdflib's parser takes seconds
 
 
 def test_unterminated_data_is_checked_quickly():
     started = time.perf_counter()
-    assert passes(f"INSERT DATA {{ GRAPH <{OWN}> {{ " + '"x" ' * 100_000 + "'") is None
-    assert time.perf_counter() - started < 20  # one look of each reader: nothing is tried again and again
+    assert sent_text(f"INSERT DATA {{ GRAPH <{OWN}> {{ " + '"x" ' * 100_000 + "'") is None
+    assert time.perf_counter() - started < 20  # one pass per reader, without backtracking
 
 
 pieces = st.sampled_from(
@@ -163,13 +163,13 @@ mutated = st.builds(
 @given(update=mutated)
 def test_mutated_updates_stay_within_the_graph(update, guarded):
     store, everything_else = guarded
-    sent = passes(update)
+    sent = sent_text(update)
     if sent is None:
         return
     try:
         store.update(update)
     except QueryRejected:
-        pass  # the server does not read it at all
+        pass  # the server refuses to parse it
     assert everything_else() == 1
 
 
@@ -197,7 +197,7 @@ def guarded(virtuoso_server):
 def test_allowed_updates_on_a_real_server(update, guarded):
     store, everything_else = guarded
     if "_:b" in update:
-        with pytest.raises(QueryRejected, match="Blank node"):  # Virtuoso has none in data
+        with pytest.raises(QueryRejected, match="Blank node"):  # Virtuoso accepts none in data
             store.update(update)
     else:
         store.update(update)

@@ -30,12 +30,12 @@ def load(tmp_path: Path, name: str, content: str, **options) -> int:
     return load_graph(tmp_path / "g", [tmp_path / name], **options).triples
 
 
-def deep(levels: int) -> str:
+def nested_json(levels: int) -> str:
     return '{"@id":"http://e/0","http://e/p":' * levels + '{"@id":"http://e/x"}' + "}" * levels
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "message"),
     [
         ("bomb.rdf", BOMB, "entities that refer to other entities"),
         ("bomb.owl", BOMB.replace("<rdf:RDF ", "<!-- x --><rdf:RDF ", 1), "entities that refer to other entities"),
@@ -44,12 +44,12 @@ def deep(levels: int) -> str:
         ("large.rdf", f'<!DOCTYPE x [<!ENTITY a "{"x" * 2000}">]>{RDF.format("")}', "one longer than"),
         ("parameter.rdf", f'<!DOCTYPE x [<!ENTITY % a "b">]>{RDF.format("")}', "entities that refer to other entities"),
         ("bomb.trix", TRIX, "DOCTYPE"),
-        ("deep.jsonld", deep(20_000), "nested deeper than"),
+        ("deep.jsonld", nested_json(20_000), "nested deeper than"),
         ("lists.jsonld", '{"@id":"http://e/0","http://e/p":' + "[" * 20_000 + "]" * 20_000 + "}", "nested deeper than"),
     ],
 )
-def test_bombs_are_refused(tmp_path, name, content, said):
-    with pytest.raises(LoadError, match=f"{name}: it.*{said}"):
+def test_bombs_are_refused(tmp_path, name, content, message):
+    with pytest.raises(LoadError, match=f"{name}: the .*{message}"):
         load(tmp_path, name, content, memory=1 << 30)
 
 
@@ -59,7 +59,7 @@ def test_namespace_entities_are_read(tmp_path):
 
 
 def test_json_within_the_depth_is_read(tmp_path):
-    assert load(tmp_path, "deep.jsonld", deep(MAX_JSON_DEPTH - 1)) == 2
+    assert load(tmp_path, "deep.jsonld", nested_json(MAX_JSON_DEPTH - 1)) == 2
 
 
 @given(
@@ -111,5 +111,5 @@ def test_memory_of_the_loading_process_is_limited(tmp_path):
     big = "".join(f'<http://e/{n}> <http://e/p> "{"x" * 1000}" .\n' for n in range(40_000))
     with pytest.raises(LoadError, match="needs more than 80 MB of memory.*KGQA_GRAPH_LOAD_MEMORY"):
         load(tmp_path, "big.nt", big, memory=80 << 20)
-    assert resource.getrlimit(resource.RLIMIT_DATA)[0] == resource.RLIM_INFINITY  # the caller is not
+    assert resource.getrlimit(resource.RLIMIT_DATA)[0] == resource.RLIM_INFINITY  # the calling process is not limited
     assert load_graph(tmp_path / "g", resume=True).triples == 40_000, "what was done by then is not lost"

@@ -29,7 +29,7 @@ def read(
     return good, bad
 
 
-BAD = [
+MALFORMED = [
     b"\n".join([b"nonsense"]),
     b"<http://e/a> <http://e/p> .",
     b"<http://e/a> <http://e/p> <http://e/b>",
@@ -56,7 +56,7 @@ BAD = [
 
 
 class TestIndependentLines:
-    @pytest.mark.parametrize("bad", BAD)
+    @pytest.mark.parametrize("bad", MALFORMED)
     @pytest.mark.parametrize("strict", [False, True])
     def test_valid_lines_around_a_malformed_one_are_kept(self, bad, strict):
         good, wrong = read(A + B + bad + b"\n" + C + A, strict=strict)
@@ -64,7 +64,7 @@ class TestIndependentLines:
         assert [line for line, _ in wrong] == [3]
         assert wrong[0][1] and "\n" not in wrong[0][1]
 
-    @pytest.mark.parametrize("bad", BAD)
+    @pytest.mark.parametrize("bad", MALFORMED)
     def test_malformed_first_and_last_line(self, bad):
         good, wrong = read(bad + b"\n" + A + bad)
         assert good == [A]
@@ -269,7 +269,8 @@ class TestAgainstTheEngine:
     @given(
         st.lists(
             st.one_of(
-                st.sampled_from([A, B, C] + [b + b"\n" for b in BAD]), st.binary(max_size=40).map(lambda b: b + b"\n")
+                st.sampled_from([A, B, C] + [b + b"\n" for b in MALFORMED]),
+                st.binary(max_size=40).map(lambda b: b + b"\n"),
             ),
             max_size=12,
         )

@@ -14,7 +14,7 @@ from kgqa.graph.rdf.upload import LONGEST_IRI_BYTES, UploadFiles, split_graph, u
 from tests.graph.rdf.test_lines import QUADS
 
 GOOD = "<http://e/a> <http://e/p> <http://e/b> .\n"
-# the quick check knows the form of an IRI, not that a port is a number
+# the fast check accepts the form of the IRI, but its port is not a number
 DOUBTFUL = "<http://e:port/> <http://e/p> <http://e/b> .\n"
 
 
@@ -32,7 +32,7 @@ def upload_of(tmp_path):
     return upload_of
 
 
-def sent(source: UploadFiles) -> tuple[list[str], list[int]]:
+def sent_lines(source: UploadFiles) -> tuple[list[str], list[int]]:
     """Return the lines to send and their numbers."""
     blocks = [(block.lines, block.numbers()) for block in source.blocks(0)]
     return [line.decode() for lines, _ in blocks for line in lines], [n for _, numbers in blocks for n in numbers]
@@ -52,7 +52,7 @@ def test_line_is_split_into_triple_and_graph(quads):
 def test_line_numbers_count_malformed_lines(upload_of):
     source = upload_of(f"{GOOD}bad\n\n# nothing\n{GOOD.replace('/b', '/c')}{DOUBTFUL}{GOOD.replace('/b', '/d')}")
     source.check()
-    lines, numbers = sent(source)
+    lines, numbers = sent_lines(source)
     assert [line[-5:-3] for line in lines] == ["b>", "c>", "d>"] and numbers == [1, 5, 7]
     assert source.lines == 7
     assert [(item.line, source.malformed.count) for item in source.malformed.examples] == [(2, 2), (6, 2)]
@@ -77,7 +77,7 @@ def test_iris_that_servers_truncate_are_malformed(upload_of):
     ]
     source = upload_of("".join(lines))
     source.check()
-    assert sent(source) == ([lines[0], lines[4]], [1, 5])
+    assert sent_lines(source) == ([lines[0], lines[4]], [1, 5])
     assert {item.message for item in source.malformed.examples} == {
         "an IRI of 1,801 bytes, more than servers store (1,800)"
     }
@@ -98,7 +98,7 @@ def test_triple_of_another_graph_is_an_error_even_with_skip(upload_of, ending, t
 def test_default_graph_stands_for_the_named_graph(upload_of):
     source = upload_of(f"{GOOD}{GOOD[:-2]}<urn:mine> .\n", ending="nq")
     source.check()
-    assert sent(source)[0] == [GOOD, GOOD]
+    assert sent_lines(source)[0] == [GOOD, GOOD]
 
 
 def test_lines_are_found_by_number(upload_of):
@@ -112,12 +112,12 @@ def test_staged_lines_are_read_once(upload_of, tmp_path: Path):
     source = upload_of("<urn:a> <urn:p> [ <urn:q> 7 ] .", ending="ttl")
     source.check()
     (tmp_path / "data.ttl").write_text("no Turtle any more")
-    assert len(sent(source)[0]) == 2
+    assert len(sent_lines(source)[0]) == 2
 
 
 @pytest.mark.parametrize(
-    ("text", "sent"),
+    ("text", "sent_lines"),
     [("a\\u0000b", False), ("a\\U00000000", False), ("a\\\\u0000b", True), ("\\\\\\u0000", False), ("\\u0001", True)],
 )
-def test_nul_is_not_sent(text, sent):
-    assert (upload_problem(f'<http://e/a> <http://e/b> "{text}" .\n'.encode()) is None) == sent
+def test_nul_is_not_sent(text, sent_lines):
+    assert (upload_problem(f'<http://e/a> <http://e/b> "{text}" .\n'.encode()) is None) == sent_lines

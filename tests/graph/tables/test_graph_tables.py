@@ -246,7 +246,7 @@ class TestLargeGraphs:
 
     @pytest.mark.parametrize(("most", "scans"), [(None, True), (11, True), (10, False)])
     def test_no_scan_above_the_triple_limit(self, new_store, most, scans):
-        graph = KnowledgeGraph(new_store(WIKIDATA_LINES), bundled_schema("wikidata"), most_scanned=most)
+        graph = KnowledgeGraph(new_store(WIKIDATA_LINES), bundled_schema("wikidata"), max_scanned_triples=most)
         graph.prepare()
         assert graph.tables.counted == scans and bool(graph.notes) != scans
 
@@ -254,7 +254,7 @@ class TestLargeGraphs:
     def test_count_timeout_does_not_mean_a_large_graph(self, new_store, large):
         store = LargeGraphStore(new_store(WIKIDATA_LINES), "no such query")
         store.triples, store.large = None, large
-        graph = KnowledgeGraph(store, bundled_schema("wikidata"), most_scanned=100)
+        graph = KnowledgeGraph(store, bundled_schema("wikidata"), max_scanned_triples=100)
         graph.prepare()
         assert graph.tables.counted != large and bool(graph.notes) == large
 
@@ -273,7 +273,7 @@ class TestLargeGraphs:
 
     def test_notes_belong_to_a_graph_version(self, load):
         with EmbeddedStore(load(LINES), writable=True) as store:
-            graph = KnowledgeGraph(store, SCHEMA, most_scanned=7)
+            graph = KnowledgeGraph(store, SCHEMA, max_scanned_triples=7)
             assert graph.tables.counted and graph.notes == ()
             store.update("INSERT DATA { " + " ".join(MORE) + " }")
             assert not graph.tables.counted and graph.notes
@@ -318,7 +318,7 @@ class TestIncompleteTables:
         assert tables(capped) == tables(whole)
 
     def test_too_small_row_cap(self, new_store, monkeypatch):
-        monkeypatch.setattr("kgqa.graph.tables.whole_graph.MOST_PAGES", 3)
+        monkeypatch.setattr("kgqa.graph.tables.whole_graph.MAX_PAGES", 3)
         graph = KnowledgeGraph(CappedStore(new_store(LINES + MORE), 1), SCHEMA)
         with pytest.raises(PartialResult, match=r"The relations .*row cap of 1 rows.*--row-cap"):
             graph.prepare()
@@ -329,7 +329,7 @@ class TestIncompleteTables:
                 return super().select(re.sub(r"OFFSET [1-9]", "OFFSET 0", query), **options)
 
         graph = KnowledgeGraph(ChangingStore(new_store(LINES), 2), SCHEMA)
-        with pytest.raises(PartialResult, match="pages overlap|row cap"):
+        with pytest.raises(PartialResult, match="on two pages|row cap"):
             graph.prepare()
 
     TABLES: ClassVar = {

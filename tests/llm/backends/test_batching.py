@@ -94,7 +94,7 @@ def test_requests_of_several_threads_share_one_call(model, batcher, pool):
 
 
 def test_simultaneous_requests_are_merged(model, pool):
-    batcher = RequestBatcher(model, wait=TIMEOUT, most=8)  # full long before the wait is over
+    batcher = RequestBatcher(model, wait=TIMEOUT, max_batch=8)  # full long before the wait is over
     barrier = threading.Barrier(8)
 
     def ask(n: int) -> list[str]:
@@ -129,7 +129,7 @@ def test_request_during_a_call_does_not_wait_again(model, pool):
 
 
 def test_requests_are_not_split_and_calls_not_overfilled(model, pool):
-    batcher = RequestBatcher(model, wait=0, most=4)
+    batcher = RequestBatcher(model, wait=0, max_batch=4)
     model.hold(batcher, pool)
     futures = []
     for count, size in enumerate((3, 2, 2, 9, 1), start=1):
@@ -233,14 +233,14 @@ def test_cancelled_request_is_not_sent(model, batcher, pool):
     assert model.calls == [["held"], ["next"]]
 
 
-@pytest.mark.parametrize("options", [{"wait": -1}, {"most": 0}])
+@pytest.mark.parametrize("options", [{"wait": -1}, {"max_batch": 0}])
 def test_invalid_options_are_refused(model, options):
     with pytest.raises(ValueError):
         RequestBatcher(model, **options)
 
 
 def test_many_threads_over_many_rounds(model, pool):
-    batcher = RequestBatcher(model, wait=0.001, most=16)
+    batcher = RequestBatcher(model, wait=0.001, max_batch=16)
 
     def ask(n: int) -> bool:
         mine = [f"{n}-{i}" for i in range(n % 4 + 1)]

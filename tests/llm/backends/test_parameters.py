@@ -19,7 +19,7 @@ SENT = [
 ]
 
 
-def forbidden(*loc: str) -> dict:
+def extra_forbidden(*loc: str) -> dict:
     return {"type": "extra_forbidden", "loc": list(loc), "msg": "Extra inputs are not permitted", "input": "seed"}
 
 
@@ -31,9 +31,9 @@ def forbidden(*loc: str) -> dict:
         ({"message": "Invalid schema for response_format 'choice'.", "param": "response_format"}, "response_format"),
         ({"message": "Invalid value.", "param": "response_format.json_schema"}, "response_format"),
         ({"error": {"message": "Unsupported.", "param": "seed"}}, "seed"),
-        ({"detail": [forbidden("body", "seed")]}, "seed"),
-        ({"object": "error", "message": {"detail": [forbidden("body", "top_p")]}}, "top_p"),
-        ({"message": [forbidden("body", "structured_outputs", "choice")]}, "structured_outputs"),
+        ({"detail": [extra_forbidden("body", "seed")]}, "seed"),
+        ({"object": "error", "message": {"detail": [extra_forbidden("body", "top_p")]}}, "top_p"),
+        ({"message": [extra_forbidden("body", "structured_outputs", "choice")]}, "structured_outputs"),
         # named in the message
         (
             "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",

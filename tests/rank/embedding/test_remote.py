@@ -131,7 +131,7 @@ def test_keys_of_other_servers_are_not_sent(server, monkeypatch):
     assert "another" not in json.dumps(server.headers)
 
 
-# ---- bad replies ----
+# ---- unusable replies ----
 
 
 def item(index=0, embedding=(1.0, 2.0, 3.0)) -> dict:
@@ -176,7 +176,7 @@ def test_server_failure_is_an_error(server, monkeypatch, status, times):
     server.reply = lambda body: (status, {"error": {"message": f"Incorrect API key provided: {KEY}"}})
     with pytest.raises(ModelUnavailable, match=str(status)) as caught:
         RemoteEncoder(server.url, "m").encode(["a"])
-    assert len(server.requests) == times  # the client tries again what may pass
+    assert len(server.requests) == times  # the client retries temporary failures
     assert "Incorrect API key" in str(caught.value)
     assert KEY not in str(caught.value)
     assert caught.value.__cause__ is None and caught.value.__suppress_context__

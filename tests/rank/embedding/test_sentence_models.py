@@ -75,30 +75,30 @@ def reference(folder: Path, texts=TEXTS) -> np.ndarray:
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
 def test_exported_model_gives_the_same_vectors(kind, bert, tmp_path):
     folder = bert if kind == "bert" else make_model(tmp_path, kind=kind)
-    told: list[str] = []
-    encoder = open_encoder(Cache(tmp_path / "cache"), model=str(folder), say=told.append)
+    notes: list[str] = []
+    encoder = open_encoder(Cache(tmp_path / "cache"), model=str(folder), say=notes.append)
     assert isinstance(encoder._encoder, OnnxEncoder)
-    assert len(told) == 1
+    assert len(notes) == 1
     expected = reference(folder)
     assert (encoder._encoder.encode(TEXTS) * expected).sum(axis=1).min() > 0.9999
     assert (encoder.encode(TEXTS) * expected).sum(axis=1).min() > 0.999
     assert encoder._encoder.size == 32
-    assert np.abs(expected[0] - expected[1]).max() > 0.05  # else everything would agree
+    assert np.abs(expected[0] - expected[1]).max() > 0.05  # otherwise all vectors would agree
 
 
 @pytest.mark.parametrize("pooling", ["cls", "max"])
 def test_other_pooling_uses_torch(pooling, tmp_path):
     folder = make_model(tmp_path, pooling=pooling)
-    told: list[str] = []
-    encoder = open_encoder(Cache(tmp_path / "cache"), model=str(folder), say=told.append)
+    notes: list[str] = []
+    encoder = open_encoder(Cache(tmp_path / "cache"), model=str(folder), say=notes.append)
     assert isinstance(encoder._encoder, TorchEncoder)
-    assert told == []
+    assert notes == []
     assert encoder._encoder.encode(TEXTS) == pytest.approx(reference(folder), abs=1e-5)
     with pytest.raises(ModelUnavailable, match="int8"):
         open_encoder(Cache(tmp_path / "cache"), model=str(folder), precision="int8")
 
 
-WARM = """
+WARM_START = """
 import json, sys
 from pathlib import Path
 from kgqa.cache import Cache
@@ -112,7 +112,7 @@ print(json.dumps([encoder.name, "torch" in sys.modules]))
 def test_exported_model_runs_without_torch(bert, tmp_path):
     name = open_encoder(Cache(tmp_path), model=str(bert)).name
     done = subprocess.run(
-        [sys.executable, "-c", WARM, str(tmp_path), str(bert)], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", WARM_START, str(tmp_path), str(bert)], capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [name, False]
@@ -148,9 +148,9 @@ def test_damaged_export_is_repeated(bert, tmp_path, monkeypatch, file, content):
     first = open_encoder(Cache(tmp_path), model=str(bert))
     (tmp_path / "models" / first.name / file).write_bytes(content)
     monkeypatch.setattr("kgqa.rank.embedding.encoder._OPEN_ENCODERS", {})  # as in another process
-    told: list[str] = []
-    again = open_encoder(Cache(tmp_path), model=str(bert), say=told.append)
-    assert len(told) == 1 and isinstance(again._encoder, OnnxEncoder)
+    notes: list[str] = []
+    again = open_encoder(Cache(tmp_path), model=str(bert), say=notes.append)
+    assert len(notes) == 1 and isinstance(again._encoder, OnnxEncoder)
     assert np.allclose(again._encoder.encode(TEXTS), first._encoder.encode(TEXTS), atol=1e-5)
     assert os.listdir(tmp_path / "models") == [first.name]
 
@@ -296,9 +296,9 @@ def test_file_names_of_models(name, expected):
     assert file_slug(name) == expected
 
 
-# ---- without any of it ----
+# ---- without a model ----
 
-WITHOUT = """
+WITHOUT_MODEL = """
 import json, sys
 from pathlib import Path
 for name in sys.argv[2].split(","):
@@ -325,7 +325,10 @@ print(json.dumps({"opened": [bool(each) for each in opened], "told": told, "refu
 )
 def test_missing_model_falls_back_to_words_with_one_note(bert, tmp_path, missing):
     done = subprocess.run(
-        [sys.executable, "-c", WITHOUT, str(tmp_path), missing, str(bert)], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", WITHOUT_MODEL, str(tmp_path), missing, str(bert)],
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stdout)

@@ -116,16 +116,16 @@ def test_higher_score_is_preferred(lengths, candidate):
 
 
 def test_pairs_of_a_batch_are_scored_in_one_call(candidate):
-    asked = []
+    requested = []
 
     def scorer(question, candidates):
-        asked.append([c.words for c in candidates])
+        requested.append([c.words for c in candidates])
         return np.zeros(len(candidates))
 
     chooser = ScoringChooser(scorer, "nothing")
     a, b, c = map(candidate, "abc")
     chooser.prefer("q", [(a, b), (b, c), (c, a)])
-    assert asked == [["a", "b", "c"]]
+    assert requested == [["a", "b", "c"]]
 
 
 def test_missing_score_is_picked_last(lengths, candidate):

@@ -28,15 +28,15 @@ class PerfectChooser:
     name = "the truth"
 
     def __init__(self, truth: Sequence[Candidate]) -> None:
-        self.place = {candidate: place for place, candidate in enumerate(truth)}
+        self.rank = {candidate: index for index, candidate in enumerate(truth)}
         self.rounds: list[list[list[Candidate]]] = []
 
     def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int]]:
         self.rounds.append([list(chunk) for chunk in chunks])
-        return [sorted(range(len(chunk)), key=lambda i: self.place[chunk[i]])[:k] for chunk in chunks]
+        return [sorted(range(len(chunk)), key=lambda i: self.rank[chunk[i]])[:k] for chunk in chunks]
 
     def score(self, question: str, candidates: Sequence[Candidate]) -> np.ndarray:
-        return -np.array([self.place[candidate] for candidate in candidates], dtype=float)
+        return -np.array([self.rank[candidate] for candidate in candidates], dtype=float)
 
 
 class FixedChooser(PerfectChooser):
@@ -45,14 +45,14 @@ class FixedChooser(PerfectChooser):
     def __init__(self, answers: Sequence[list[int]]) -> None:
         super().__init__(())
         self.answers = answers
-        self.asked = 0
+        self.calls = 0
 
     def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int]]:
         self.rounds.append([list(chunk) for chunk in chunks])
         given_answers = []
         for _ in chunks:
-            given_answers.append(self.answers[self.asked % len(self.answers)] if self.answers else [])
-            self.asked += 1
+            given_answers.append(self.answers[self.calls % len(self.answers)] if self.answers else [])
+            self.calls += 1
         return given_answers
 
 
@@ -221,7 +221,7 @@ class ConstantChooser:
 
     def __init__(self, reply) -> None:
         self.reply = reply
-        self.asked: list[tuple[int, int | None]] = []
+        self.calls: list[tuple[int, int | None]] = []
 
     def pick(self, question, chunks, k):
         return [self.reply for _ in chunks]
@@ -230,7 +230,7 @@ class ConstantChooser:
         return [self.reply for _ in pairs]
 
     def score(self, question, candidates, *, batch_size=None):
-        self.asked.append((len(candidates), batch_size))
+        self.calls.append((len(candidates), batch_size))
         return self.reply
 
 
@@ -333,7 +333,7 @@ def test_scores_of_a_pool_are_one_call():
     chooser = ConstantChooser(np.zeros(12))
     pointwise("q", pool_of(12), chooser, k=3)
     pointwise("q", pool_of(12), chooser, k=3, batch_size=10)
-    assert chooser.asked == [(12, 5), (12, 10)]
+    assert chooser.calls == [(12, 5), (12, 10)]
 
 
 def test_score_batches_are_traced():

@@ -122,11 +122,13 @@ def test_sorting_of_equal_candidates_is_stable(play, size, k, random):
 
 @both_systems
 @given(st.integers(2, 30), st.lists(st.sampled_from([1, -1]), max_size=60), st.integers(0, 20))
-def test_missing_replies_are_ties(play, size, script, said):
+def test_missing_replies_are_ties(play, size, script, reply_count):
     """Missing replies of a batch count as ties."""
     pool = pool_of(size)
-    short = play("q", pool, ScriptedChooser(script, lambda given, size: given[:said]), k=3)
-    padded = play("q", pool, ScriptedChooser(script, lambda given, size: given[:said] + [0] * (size - said)), k=3)
+    short = play("q", pool, ScriptedChooser(script, lambda given, size: given[:reply_count]), k=3)
+    padded = play(
+        "q", pool, ScriptedChooser(script, lambda given, size: given[:reply_count] + [0] * (size - reply_count)), k=3
+    )
     assert short == padded
 
 

@@ -1,4 +1,4 @@
-"""Files into the Virtuoso of one's own, in bulk: the same graph as in a folder, and nothing lost by an interruption."""
+"""Bulk loading of files into a managed Virtuoso server."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ CHUNK_LINES = FILE_LINES // 2
 COUNT = 12 * FILE_LINES
 GOOD = COUNT - COUNT // 1000
 _graphs = itertools.count()
-_there: set[str] = set()
+_existing_files: set[str] = set()
 
 
 @pytest.fixture(autouse=True)
-def _each_for_itself(virtuoso_server):
-    """A test that fails leaves no interrupted load to the next one; what other tests left is not looked at."""
-    _there.update(left_behind(virtuoso_server))
+def _clean_up_loads(virtuoso_server):
+    """Discard the interrupted load of a failed test, and ignore files left by other tests."""
+    _existing_files.update(remaining_files(virtuoso_server))
     yield
-    _there.clear()
+    _existing_files.clear()
     discard_interrupted(virtuoso_server)
 
 
 @pytest.fixture
 def target(virtuoso_server):
-    """`target(server=None) -> EndpointStore` that may write to a graph of its own."""
+    """`target(server=None) -> EndpointStore` that may write to a new graph."""
     opened = []
 
     def target(server: Server | None = None, *, writable: str | None = None) -> EndpointStore:
@@ -78,7 +78,7 @@ def file(tmp_path):
 
 @pytest.fixture
 def wait_until():
-    """`wait_until(condition, seconds)`: whether it became true in time."""
+    """`wait_until(condition, seconds)`: wait and return whether the condition became true."""
 
     def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
         deadline = time.monotonic() + seconds
@@ -90,8 +90,8 @@ def wait_until():
 
 
 @pytest.fixture(scope="module")
-def many(tmp_path_factory) -> list[Path]:
-    """Files that make a chunk each, if chunks are small: three groups of them. A few lines are malformed."""
+def many_files(tmp_path_factory) -> list[Path]:
+    """Twelve files with a few malformed lines; with small chunks they make three groups."""
     folder = tmp_path_factory.mktemp("many")
     paths = [folder / f"{number}.nt" for number in range(12)]
     for number, path in enumerate(paths):
@@ -104,16 +104,16 @@ def triples(store: EndpointStore) -> set[tuple]:
     return set(store.select(ALL.replace("{", f"FROM <{store.writable}> {{", 1), fresh=True))
 
 
-def left_behind(server: Server) -> list[str]:
-    """What a load has left in the server's folder."""
+def remaining_files(server: Server) -> list[str]:
+    """Return the files of a load that are in the server's folder."""
     journals = [name for name in ("graph-load.json", "loading.json") if (server.folder.path / name).exists()]
     found = journals + [path.name for path in server.import_folder.iterdir()]
-    return [name for name in found if name not in _there]
+    return [name for name in found if name not in _existing_files]
 
 
-class TestTheSameGraph:
-    def test_as_in_a_folder_with_files_of_every_format(self, tmp_path, virtuoso_server, target):
-        """Blank nodes are named by their file, so that each file adds triples of its own."""
+class TestLoadedGraph:
+    def test_same_graph_as_embedded_for_every_format(self, tmp_path, virtuoso_server, target):
+        """Blank nodes are renamed per file, so each file adds its own triples."""
         store, files = target(), files_of_each_format(tmp_path)
         report = bulk_load(virtuoso_server, store, files)
         load_into_folder(tmp_path / "g", files)
@@ -121,7 +121,7 @@ class TestTheSameGraph:
             expected = set(embedded.select(ALL))
         assert triples(store) == expected
         assert (report.added, report.triples, report.malformed) == (len(expected), len(expected), 0)
-        assert left_behind(virtuoso_server) == []
+        assert remaining_files(virtuoso_server) == []
 
     def test_loading_a_file_twice_changes_nothing(self, virtuoso_server, target, file):
         store = target()
@@ -133,14 +133,14 @@ class TestTheSameGraph:
     def test_many_chunks_of_several_files(self, virtuoso_server, target, file):
         steps, most, folder = [], [0], virtuoso_server.import_folder / "graph-load"
 
-        def look(progress) -> None:
+        def record_progress(progress) -> None:
             steps.append(progress)
             most[0] = max(most[0], len(list(folder.iterdir())) if folder.exists() else 0)
 
         files = [file(LINES[start : start + 3_000], f"{start}.nt") for start in range(0, 30_000, 3_000)]
         files.insert(4, file(["# nothing"], "empty.nt"))
         store = target()
-        report = bulk_load(virtuoso_server, store, files, chunk_lines=2_000, progress=look)
+        report = bulk_load(virtuoso_server, store, files, chunk_lines=2_000, progress=record_progress)
         assert (report.lines, report.added, report.files) == (30_001, 30_000, 11)
         assert len(triples(store)) == 30_000
         assert 1 < most[0] <= 8
@@ -151,12 +151,12 @@ class TestTheSameGraph:
 
     def test_only_the_named_graph_is_written_to(self, virtuoso_server, target, file):
         store = target()
-        everything = virtuoso_server.triples()
+        total = virtuoso_server.triples()
         before = dict(graphs_of(virtuoso_server))
         bulk_load(virtuoso_server, store, [file(LINES[:10])])
         after = dict(graphs_of(virtuoso_server))
         assert after.pop(store.writable) == "10" and after == before
-        assert virtuoso_server.triples() == everything + 10
+        assert virtuoso_server.triples() == total + 10
 
 
 def graphs_of(server: Server) -> list[tuple[str, ...]]:
@@ -168,7 +168,7 @@ class TestMalformedLines:
         store = target()
         with pytest.raises(LoadError, match=r"bad\.nt, line 2: .*The load was discarded.*--on-error skip"):
             bulk_load(virtuoso_server, store, [file(LINES), file([LINES[0], "nonsense"], "bad.nt")])
-        assert triples(store) == set() and left_behind(virtuoso_server) == []
+        assert triples(store) == set() and remaining_files(virtuoso_server) == []
 
     def test_skip_counts(self, virtuoso_server, target, file):
         report = bulk_load(virtuoso_server, target(), [file([LINES[0], "nonsense", LINES[1]])], on_error="skip")
@@ -187,18 +187,18 @@ class TestMalformedLines:
         (f'"P1Y"^^<{XSD}duration>', "does not support durations"),
         (f"<http://e/{'x' * 2000}>", "an IRI of 2,009 bytes"),
     ])  # fmt: skip
-    def test_what_the_server_would_change_in_silence(self, virtuoso_server, target, file, value, message):
+    def test_values_the_server_would_change(self, virtuoso_server, target, file, value, message):
         path = file([LINES[0], f"<http://e/a> <http://e/p> {value} .", LINES[1]])
         with pytest.raises(LoadError, match=f"line 2: .*{message}"):
             bulk_load(virtuoso_server, target(), [path])
         assert bulk_load(virtuoso_server, target(), [path], on_error="skip").added == 2
 
-    def test_numbers_as_they_should_be(self, virtuoso_server, target, file):
+    def test_valid_integers(self, virtuoso_server, target, file):
         values = [f'"{n}"^^<{XSD}integer>' for n in ("5", "-5")] + [f'"abc \\"^^<{XSD}integer>"']
         path = file([f"<http://e/a> <http://e/p> {value} ." for value in values])
         assert bulk_load(virtuoso_server, target(), [path]).added == 3
 
-    def test_what_the_server_refuses_is_told_by_its_line(self, virtuoso_server, target, file):
+    def test_lines_rejected_by_the_server(self, virtuoso_server, target, file):
         refused = ['"<a>"^^<http://www.w3.org/1999/02/22-rdf-syntax-ns#XMLLiteral>', '"x"@en--ltr']
         first, second = (f"<http://e/a> <http://e/p> {value} ." for value in refused)
         path = file([*LINES[:5], first, "nonsense", *LINES[5:9], second, *LINES[9:12]])
@@ -210,61 +210,63 @@ class TestMalformedLines:
         with pytest.raises(ServerError, match=r"short\.nt, line 2: rejected by the server: .*--restart"):
             bulk_load(virtuoso_server, target(), [file([LINES[0], first, LINES[1]], "short.nt")])
         report = bulk_load(virtuoso_server, target(), [path.with_name("short.nt")], on_error="skip", restart=True)
-        assert report.added == 2 and left_behind(virtuoso_server) == []
+        assert report.added == 2 and remaining_files(virtuoso_server) == []
 
 
 class TestInterrupted:
     @pytest.mark.slow
-    def test_ctrl_c_and_resume(self, virtuoso_server, target, many):
+    def test_ctrl_c_and_resume(self, virtuoso_server, target, many_files):
         stopped = []
 
         def stop(progress) -> None:
             if progress.stage == "loading" and not stopped:
-                stopped.append(progress)  # once: a second Ctrl-C does not wait for the server
+                stopped.append(progress)  # only once: a second Ctrl-C does not wait for the server
                 raise KeyboardInterrupt
 
         store = target()
         message = r"[1-9][\d,]* of [\d,]+ lines are in <.*>, on disk. Resume: kgqa graph load --resume --into http"
         with pytest.raises(KeyboardInterrupt, match=message):
-            bulk_load(virtuoso_server, store, many, on_error="skip", progress=stop, chunk_lines=CHUNK_LINES)
+            bulk_load(virtuoso_server, store, many_files, on_error="skip", progress=stop, chunk_lines=CHUNK_LINES)
         assert 0 < len(triples(store)) < GOOD
-        assert left_behind(virtuoso_server) == ["graph-load.json"]
-        told = virtuoso_server.status().message
-        assert told == f"A load into <{store.writable}> was interrupted. Resume it: kgqa graph load --resume --into URL"
+        assert remaining_files(virtuoso_server) == ["graph-load.json"]
+        message = virtuoso_server.status().message
+        assert (
+            message == f"A load into <{store.writable}> was interrupted. Resume it: kgqa graph load --resume --into URL"
+        )
         with pytest.raises(LoadError, match="An earlier load into .* was interrupted.*--resume.*--restart"):
-            bulk_load(virtuoso_server, store, many)
+            bulk_load(virtuoso_server, store, many_files)
         with pytest.raises(LoadError, match=f"The interrupted load is into <{store.writable}>. Give --graph-iri"):
             bulk_load(virtuoso_server, target(), resume=True)
         report = bulk_load(virtuoso_server, store, resume=True)
         assert (report.lines, report.malformed, report.added) == (COUNT, COUNT - GOOD, GOOD)
         assert len(triples(store)) == report.triples == GOOD
-        assert left_behind(virtuoso_server) == []
+        assert remaining_files(virtuoso_server) == []
         with pytest.raises(LoadError, match="There is no interrupted load"):
             bulk_load(virtuoso_server, store, resume=True)
 
     @pytest.mark.slow
-    def test_a_load_is_resumed_only_in_its_own_database(self, own_server, target, many, prepared_folder):
+    def test_resume_needs_the_same_database(self, own_server, target, many_files, prepared_folder):
         stopped = []
 
         def stop(progress) -> None:
             if progress.stage == "loading" and not stopped:
-                stopped.append(progress)  # once: a second Ctrl-C does not wait until something is in
+                stopped.append(progress)  # only once: a second Ctrl-C does not wait for the running group
                 raise KeyboardInterrupt
 
         store = target(own_server)
         with pytest.raises(KeyboardInterrupt):
-            bulk_load(own_server, store, many, on_error="skip", progress=stop, chunk_lines=CHUNK_LINES)
+            bulk_load(own_server, store, many_files, on_error="skip", progress=stop, chunk_lines=CHUNK_LINES)
         own_server.stop()
         shutil.copy(prepared_folder / "virtuoso.db", own_server.folder.database)
         own_server.start()
         with pytest.raises(LoadError, match="another database or an older copy.*again: --restart"):
             bulk_load(own_server, store, resume=True)
         report = bulk_load(
-            own_server, store, many, on_error="skip", restart=True, progress=None, chunk_lines=CHUNK_LINES
+            own_server, store, many_files, on_error="skip", restart=True, progress=None, chunk_lines=CHUNK_LINES
         )
         assert len(triples(store)) == report.triples == GOOD
 
-    def test_a_file_that_has_changed_since(self, virtuoso_server, target, file):
+    def test_changed_file_is_not_resumed(self, virtuoso_server, target, file):
         def stop(progress) -> None:
             raise KeyboardInterrupt
 
@@ -278,10 +280,10 @@ class TestInterrupted:
         assert bulk_load(virtuoso_server, store, [path]).added == 51
 
     @pytest.mark.slow
-    def test_kill_9_of_the_loading_process(self, virtuoso_server, target, many, wait_until):
+    def test_kill_9_of_the_loading_process(self, virtuoso_server, target, many_files, wait_until):
         store = target()
         journal = virtuoso_server.folder.path / "graph-load.json"
-        arguments = [virtuoso_server.folder.path, store.writable, CHUNK_LINES, *many]
+        arguments = [virtuoso_server.folder.path, store.writable, CHUNK_LINES, *many_files]
         process = subprocess.Popen([sys.executable, "-c", LOAD, *map(str, arguments)])
         try:
             assert wait_until(lambda: process.poll() is not None or _chunks(journal) >= 1, 60)
@@ -291,10 +293,10 @@ class TestInterrupted:
         assert 1 <= _chunks(journal) < 12, "it was done before it was killed"
         report = bulk_load(virtuoso_server, store, resume=True)
         assert (report.lines, report.malformed, report.added, len(triples(store))) == (COUNT, COUNT - GOOD, GOOD, GOOD)
-        assert left_behind(virtuoso_server) == []
+        assert remaining_files(virtuoso_server) == []
 
     @pytest.mark.slow
-    def test_kill_9_of_the_server(self, own_server, target, many):
+    def test_kill_9_of_the_server(self, own_server, target, many_files):
         store = target(own_server)
         timers: list[threading.Timer] = []
 
@@ -304,20 +306,20 @@ class TestInterrupted:
                 timers[0].start()
 
         with pytest.raises(ServerError, match="kgqa virtuoso start.* on disk. Resume: kgqa graph load --resume"):
-            bulk_load(own_server, store, many, on_error="skip", progress=kill_soon, chunk_lines=CHUNK_LINES)
+            bulk_load(own_server, store, many_files, on_error="skip", progress=kill_soon, chunk_lines=CHUNK_LINES)
         own_server.start()
         report = bulk_load(own_server, store, resume=True)
         assert (report.lines, report.added, len(triples(store))) == (COUNT, GOOD, GOOD)
-        assert left_behind(own_server) == []
+        assert remaining_files(own_server) == []
 
-    def test_a_stopped_server(self, own_server, target, file):
+    def test_stopped_server(self, own_server, target, file):
         store = target(own_server)
         store.set_graphs([store.writable])
         own_server.stop()
         with pytest.raises(StoreUnavailable, match="whether the server is running"):
             bulk_load(own_server, store, [file(LINES[:5])])
 
-    def test_two_at_once(self, virtuoso_server, target, file):
+    def test_second_load_is_refused(self, virtuoso_server, target, file):
         def second(progress) -> None:
             if progress.stage == "loading":
                 with pytest.raises(ServerError, match="Another kgqa process is loading"):
@@ -354,6 +356,6 @@ def test_disk_full(small_disk, file):
         list(write_chunks(source, number=0, lines=100, folder=small_disk(1), name="x"))
 
 
-def test_the_graph_must_be_named(virtuoso_server, file):
+def test_store_must_be_writable(virtuoso_server, file):
     with pytest.raises(LoadError, match="open for reading only"):
         bulk_load(virtuoso_server, EndpointStore(virtuoso_server.url), [file(LINES[:5])])

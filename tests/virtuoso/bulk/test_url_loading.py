@@ -1,4 +1,4 @@
-"""Loading into a URL from Python: in bulk into the user's own server, else by updates."""
+"""Loading into a URL: in bulk into the user's own server, otherwise by updates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cleaning in several processes: the same files whoever writes them, going on, and what can go wrong."""
+"""Cleaning a dump in several processes: files, resuming and errors."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def contents(folder) -> dict[str, bytes]:
 
 class TestLayout:
     @given(st.integers(1, 300_000), st.integers(0, 500))
-    def test_parts_fall_into_files_and_groups(self, lines_per_chunk, part):
+    def test_parts_of_files_and_groups(self, lines_per_chunk, part):
         layout = Layout(lines_per_chunk)
         assert 0 < layout.lines_per_part * layout.parts_per_file <= lines_per_chunk
         assert layout.lines_per_group == layout.lines_per_part * layout.parts_per_group
@@ -71,7 +71,7 @@ class TestLayout:
         files = [file for worker in range(workers) for file in files_of_worker(worker, workers)]
         assert sorted(files) == list(range(FILES_PER_GROUP))
 
-    def test_chunks_are_numbered_through(self, tmp_path):
+    def test_chunks_are_numbered_consecutively(self, tmp_path):
         assert chunk_file(tmp_path, 0, 0).name == "freebase-000001.nt"
         assert chunk_file(tmp_path, 2, 1).name == "freebase-000010.nt"
         (tmp_path / "freebase-notes.nt").touch()
@@ -79,13 +79,13 @@ class TestLayout:
 
 
 class TestTally:
-    def test_adds_up_and_crosses_to_another_process(self):
+    def test_json_round_trip_and_sum(self):
         again = Tally.from_json(json.loads(json.dumps(TALLY.as_json())))
         assert again == TALLY
         again.add(TALLY)
         assert again.lines == 2 * COUNT == again.kept + sum(again.dropped.values())
 
-    def test_keeps_the_first_examples(self):
+    def test_first_examples_are_kept(self):
         tally, other = Tally(), Tally()
         for line in range(10, 0, -1):
             (tally if line % 2 else other).show("reason", line, b"x" * 1000)
@@ -103,12 +103,12 @@ class TestTally:
 
 class TestCleanDump:
     @pytest.mark.parametrize(("workers", "lines_per_chunk"), [(1, 100), (2, 700), (3, 100), (4, 700), (2, 1_000_000)])
-    def test_any_number_of_processes_writes_the_same_files(self, dump, tmp_path, workers, lines_per_chunk):
+    def test_files_do_not_depend_on_the_number_of_processes(self, dump, tmp_path, workers, lines_per_chunk):
         tally = clean_dump(dump, CLEANING, tmp_path / "out", lines_per_chunk=lines_per_chunk, workers=workers)
         assert counts(tally) == counts(TALLY)
         found = contents(tmp_path / "out")
         assert sorted(b"".join(found.values()).splitlines()) == sorted(KEPT.splitlines())
-        # and which lines a file holds is known: the parts whose turn it was
+        # the lines of each file are known from its parts
         layout = Layout(lines_per_chunk)
         wanted: dict[str, bytes] = {}
         for part in range(-(-COUNT // layout.lines_per_part)):
@@ -117,36 +117,36 @@ class TestCleanDump:
             wanted[name] = wanted.get(name, b"") + BlockJudge(CLEANING).block(own)[0]
         assert found == {name: data for name, data in wanted.items() if data}
 
-    def test_only_counting_writes_nothing(self, dump, tmp_path, monkeypatch):
+    def test_counting_writes_no_files(self, dump, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         assert counts(clean_dump(dump, CLEANING, None)) == counts(TALLY)
         assert list(tmp_path.iterdir()) == []
 
-    def test_says_how_far_it_is(self, dump):
+    def test_progress(self, dump):
         steps = []
         clean_dump(dump, CLEANING, None, lines_per_chunk=200, workers=2, progress=steps.append)
         assert {step.group for step in steps} == set(range(8))
         assert max(step.bytes_read for step in steps) <= dump.stat().st_size
         assert max(step.lines for step in steps) <= 800
 
-    def test_a_folder_with_chunks_is_left_alone(self, dump, tmp_path):
+    def test_folder_with_chunks_is_refused(self, dump, tmp_path):
         (tmp_path / "freebase-000007.nt").write_text("mine")
         with pytest.raises(LoadError, match="already contains chunk files .freebase-000007.nt"):
             clean_dump(dump, CLEANING, tmp_path)
         assert contents(tmp_path) == {"freebase-000007.nt": b"mine"}
 
     @pytest.mark.parametrize("workers", [1, 3])
-    def test_a_dump_that_is_cut_short(self, dump, tmp_path, workers):
+    def test_truncated_dump(self, dump, tmp_path, workers):
         (tmp_path / "cut.gz").write_bytes(dump.read_bytes()[:-100])
         with pytest.raises(LoadError, match="truncated"):
             clean_dump(tmp_path / "cut.gz", CLEANING, tmp_path / "out", workers=workers)
         assert not [file for file in (tmp_path / "out").iterdir() if file.suffix == ".part"]
 
-    def test_no_dump(self, tmp_path):
+    def test_missing_dump(self, tmp_path):
         with pytest.raises(LoadError, match="cannot be read.*Check the path"):
             clean_dump(tmp_path / "nothing.gz", CLEANING, None)
 
-    def test_an_empty_dump(self, tmp_path):
+    def test_empty_dump(self, tmp_path):
         (tmp_path / "empty").touch()
         assert clean_dump(tmp_path / "empty", CLEANING, tmp_path / "out") == Tally()
         assert contents(tmp_path / "out") == {}
@@ -158,38 +158,38 @@ class TestCleanDump:
 
 
 class TestCleaner:
-    def test_goes_on_with_any_group_from_the_place_noted(self, dump, tmp_path):
+    def test_resume_at_each_group(self, dump, tmp_path):
         whole = tmp_path / "whole"
         clean_dump(dump, CLEANING, whole, lines_per_chunk=400)
-        place, done, wanted = DumpPosition(), Tally(), contents(whole)
+        position, done, wanted = DumpPosition(), Tally(), contents(whole)
         for number in range(4):
             folder = tmp_path / str(number)
             folder.mkdir()
-            with Cleaner(dump, CLEANING, folder, 400, workers=2, first_group=number, place=place) as cleaner:
+            with Cleaner(dump, CLEANING, folder, 400, workers=2, first_group=number, place=position) as cleaner:
                 cleaner.start(number)
                 group = cleaner.wait(number)
             assert contents(folder) == {name: wanted.get(name, b"") for name in (file.name for file in group.files)}
             done.add(group.tally)
             assert (group.place is None) == (number == 3)
-            place = group.place
-            # the members of the dump are places: at most one is read again
-            assert place is None or place.line in (0, 1000, 2500, 2600)
+            position = group.place
+            # positions are starts of gzip members, so at most one member is read again
+            assert position is None or position.line in (0, 1000, 2500, 2600)
         assert counts(done) == counts(TALLY)
 
-    def test_a_killed_process_is_told_of(self, dump):
+    def test_killed_worker_is_an_error(self, dump):
         with Cleaner(dump, CLEANING, None, 100, workers=2) as cleaner:
             os.kill(cleaner._running[1]._process.pid, signal.SIGKILL)
             cleaner.start(0)
             with pytest.raises(KgqaError, match="was killed by signal 9.*lower --workers"):
                 cleaner.wait(0)
 
-    def test_processes_end_with_it(self, dump):
+    def test_workers_end_with_the_cleaner(self, dump):
         with Cleaner(dump, CLEANING, None, 100, workers=2) as cleaner:
             cleaner.start(0)
             processes = [worker._process for worker in cleaner._running]
         assert [process.poll() for process in processes] == [-9, -9]
 
-    def test_processes_end_with_a_killed_parent(self, dump, tmp_path):
+    def test_workers_end_with_a_killed_parent(self, dump, tmp_path):
         code = (
             "import sys, os, pathlib\n"
             "from kgqa.virtuoso.freebase.cleaning import Cleaner\n"
@@ -206,13 +206,13 @@ class TestCleaner:
         parent.wait()
         assert len(pids) == 2
         for _ in range(100):
-            if not any(_runs(pid) for pid in pids):
+            if not any(_is_worker_running(pid) for pid in pids):
                 break
             time.sleep(0.1)
-        assert not any(_runs(pid) for pid in pids)
+        assert not any(_is_worker_running(pid) for pid in pids)
 
 
-def _runs(pid: int) -> bool:
+def _is_worker_running(pid: int) -> bool:
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             return b"dump_worker" in file.read()

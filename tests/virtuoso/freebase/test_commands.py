@@ -1,4 +1,4 @@
-"""`kgqa freebase` as its users meet it: help, output, mistakes, Ctrl-C."""
+"""`kgqa freebase`: output, errors and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def dump(tmp_path_factory):
 
 
 class TestClean:
-    def test_into_a_folder(self, kgqa, dump, tmp_path):
+    def test_clean_into_a_folder(self, kgqa, dump, tmp_path):
         done = kgqa("freebase", "clean", dump, "--out", "cleaned/")
         assert done.returncode == 0, done.err
         files = sorted((tmp_path / "cleaned").iterdir())
@@ -40,7 +40,7 @@ class TestClean:
         assert again.returncode == 1 and "Choose an empty folder" in again.err
 
     @pytest.mark.parametrize("command", [["clean"], ["load"]])
-    def test_counting_needs_no_server_and_writes_nothing(self, kgqa, dump, tmp_path, command):
+    def test_dry_run(self, kgqa, dump, tmp_path, command):
         done = kgqa("freebase", *command, dump, "--dry-run", "--json", KGQA_VIRTUOSO_FOLDER=str(tmp_path / "none"))
         found = json.loads(done.stdout)
         assert (found["lines"], found["kept"], found["dropped"]) == (COUNT, TALLY.kept, TALLY.as_json()["dropped"])
@@ -51,11 +51,11 @@ class TestClean:
         def run(*options: str) -> dict:
             return json.loads(kgqa("freebase", "clean", dump, "--dry-run", "--json", *options).stdout)
 
-        english, german, every = run(), run("--languages", "de"), run("--languages", "all", "--keep-noise")
+        english, german, all_languages = run(), run("--languages", "de"), run("--languages", "all", "--keep-noise")
         assert english["dropped"]["other language"] != german["dropped"]["other language"]
-        assert not [reason for reason in every["dropped"] if reason.startswith(("noise", "other language"))]
+        assert not [reason for reason in all_languages["dropped"] if reason.startswith(("noise", "other language"))]
 
-    def test_what_a_dump_says_is_not_obeyed_by_the_terminal(self, kgqa, tmp_path):
+    def test_terminal_escapes_in_a_dump_are_removed(self, kgqa, tmp_path):
         (tmp_path / "evil.nt").write_bytes(b"\x1b[2J\x1b]0;owned\x07<s>\t<p>\t\xc2\x9b31m\xe2\x80\xaeo\t.\n" * 3)
         for options in ([], ["--json"]):
             done = kgqa("freebase", "clean", "evil.nt", "--dry-run", *options)
@@ -82,25 +82,25 @@ class TestUsage:
             (["clean", "x.gz", "--dry-run", "--lines-per-chunk", "0"], "0 is not in the range"),
         ],
     )
-    def test_mistakes_are_explained(self, kgqa, arguments, message):
+    def test_usage_errors(self, kgqa, arguments, message):
         done = kgqa("freebase", *arguments)
         assert done.returncode == 2 and message in " ".join(done.err.split())
 
-    def test_no_dump(self, kgqa):
+    def test_missing_dump(self, kgqa):
         done = kgqa("freebase", "clean", "nothing.gz", "--dry-run")
         assert done.returncode == 1 and "cannot be read" in done.err and "Check the path" in done.err
 
-    def test_no_server(self, kgqa, dump, tmp_path):
+    def test_stopped_server(self, kgqa, dump, tmp_path):
         done = kgqa("freebase", "load", dump, "--folder", tmp_path / "none")
         assert done.returncode == 1 and "is not running. Start it: kgqa virtuoso start" in done.err
 
     @pytest.mark.parametrize("command", [[], ["load"], ["clean"]])
-    def test_help_teaches(self, kgqa, command):
+    def test_help_has_examples(self, kgqa, command):
         text = kgqa("freebase", *command, "--help").out
         assert "kgqa freebase " in text and ("Examples:" in text or "From the dump to answers:" in text)
 
 
-def test_load_reports(kgqa, virtuoso_server, dump):
+def test_load_report(kgqa, virtuoso_server, dump):
     graph = "urn:freebase:report"
     done = kgqa("freebase", "load", dump, "--graph-iri", graph, "--folder", virtuoso_server.folder.path)
     assert done.returncode == 0, done.err
@@ -110,7 +110,7 @@ def test_load_reports(kgqa, virtuoso_server, dump):
 
 @pytest.mark.cli
 @pytest.mark.slow
-def test_ctrl_c_says_how_to_resume(kgqa, virtuoso_server, dump):
+def test_ctrl_c_names_the_command_to_resume(kgqa, virtuoso_server, dump):
     graph, folder = "urn:freebase:ctrl-c", virtuoso_server.folder.path
     command = [KGQA, "freebase", "load", dump, "--graph-iri", graph, "--lines-per-chunk", 50, "--folder", folder]
     process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

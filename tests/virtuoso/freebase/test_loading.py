@@ -1,4 +1,4 @@
-"""A dump of Freebase into a real server: all that is kept is there, and interruptions of every kind lose nothing."""
+"""Loading a Freebase dump into a server, with interruptions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ KEPT, TALLY = BlockJudge(LoadOptions().cleaning()).block(b"".join(dump_lines(COU
 TRIPLES = {quad.triple for quad in ox.parse(KEPT, format=ox.RdfFormat.N_TRIPLES)}
 NAMES = sum(triple.predicate.value.endswith(("type.object.name", "topic.alias")) for triple in TRIPLES)
 _graphs = itertools.count()
-_there: set[str] = set()
+_existing_files: set[str] = set()
 
 
 @pytest.fixture(scope="module")
@@ -50,9 +50,9 @@ def dump(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _each_for_itself(virtuoso_server):
-    """A test that fails leaves no interrupted load to the next one; what other tests left is not looked at."""
-    _there.update(str(path) for path in virtuoso_server.import_folder.rglob("*"))
+def _clean_up_loads(virtuoso_server):
+    """Discard the interrupted load of a failed test, and ignore files left by other tests."""
+    _existing_files.update(str(path) for path in virtuoso_server.import_folder.rglob("*"))
     yield
     forget(virtuoso_server.folder)
 
@@ -63,8 +63,8 @@ def options() -> LoadOptions:
 
 
 def ask(server: Server, query: str) -> list[dict[str, dict[str, str]]]:
-    asked = urlencode({"query": query, "format": "application/sparql-results+json"}).encode()
-    with urlopen(server.url, asked, timeout=60) as answer:
+    form = urlencode({"query": query, "format": "application/sparql-results+json"}).encode()
+    with urlopen(server.url, form, timeout=60) as answer:
         return json.load(answer)["results"]["bindings"]
 
 
@@ -76,21 +76,21 @@ def counts(tally: Tally) -> dict:
     return {name: value for name, value in tally.as_json().items() if name != "examples"}
 
 
-def left_behind(server: Server) -> list[str]:
-    """What a load has left in the server's folder."""
+def remaining_files(server: Server) -> list[str]:
+    """Return the files of a load that are in the server's folder."""
     journals = [name for name in (f"{NAME}.json", "loading.json") if (server.folder.path / name).exists()]
-    return journals + [str(path) for path in server.import_folder.rglob("*") if str(path) not in _there]
+    return journals + [str(path) for path in server.import_folder.rglob("*") if str(path) not in _existing_files]
 
 
-class TestWhole:
+class TestLoad:
     @pytest.mark.slow
-    def test_all_that_is_kept_is_there(self, virtuoso_server, dump, options):
-        steps, most = [], []
+    def test_complete_load(self, virtuoso_server, dump, options):
+        steps, file_counts = [], []
 
         def watch(step) -> None:
             steps.append(step)
-            # by number: a file that is just being renamed may be listed under both its names
-            most.append(len({file.name[:15] for file in virtuoso_server.import_folder.rglob("freebase-0*")}))
+            # the start of the name: a file that is being renamed may be listed twice
+            file_counts.append(len({file.name[:15] for file in virtuoso_server.import_folder.rglob("freebase-0*")}))
 
         report = load_dump(virtuoso_server, dump, options=options, progress=watch)
         assert counts(report.tally) == counts(TALLY)
@@ -99,12 +99,12 @@ class TestWhole:
         assert {"cleaning", "loading", "indexing", "total"} == set(report.seconds)
         assert {step.stage for step in steps} >= {"cleaning", "loading", "indexing"}
         assert steps[-1].groups_done == 4 and max(step.bytes_read for step in steps) <= dump.stat().st_size
-        assert 0 < max(most) <= MAX_FILES
-        assert left_behind(virtuoso_server) == []
+        assert 0 < max(file_counts) <= MAX_FILES
+        assert remaining_files(virtuoso_server) == []
         again = load_dump(virtuoso_server, dump, options=options)
         assert again.triples == report.triples
 
-    def test_names_are_found_by_their_words(self, virtuoso_server, tmp_path, options):
+    def test_names_are_indexed(self, virtuoso_server, tmp_path, options):
         file = tmp_path / "names.nt"
         line = '<http://rdf.freebase.com/ns/m.0%d>\t<http://rdf.freebase.com/ns/%s>\t"%s"@en\t.\n'
         file.write_text(line % (1, "type.object.name", "Blue Quokka") + line % (2, "common.topic.alias", "quokka king"))
@@ -114,7 +114,7 @@ class TestWhole:
             found = {match.entity.iri[-4:]: match.kind for match in graph.search("quokka")}
         assert found == {"m.01": "label", "m.02": "alias"}
 
-    def test_mended_and_unusual_lines_arrive_as_they_are_meant(self, virtuoso_server, tmp_path, options):
+    def test_repaired_and_unusual_lines(self, virtuoso_server, tmp_path, options):
         file = tmp_path / "odd.nt"
         file.write_bytes(b"\n".join([*REPAIRED.values(), *UNUSUAL.values()]) + b"\n")
         report = load_dump(virtuoso_server, file, options=options)
@@ -130,7 +130,7 @@ class TestWhole:
         assert {('a\nb "c" é 😀', "", ""), ("1969-07-20T20:17:00", "dateTime", ""), ("a\tb", "", "")} <= found
         assert ("http://example.com/東京", "", "") in found
 
-    def test_noise_can_be_kept(self, virtuoso_server, tmp_path, options):
+    def test_keep_noise(self, virtuoso_server, tmp_path, options):
         file = tmp_path / "noise.nt"
         lines = list(dict.fromkeys(dump_lines(200, broken=0)))
         file.write_bytes(b"".join(lines))
@@ -139,11 +139,11 @@ class TestWhole:
         assert report.tally.dropped == {} and report.triples == report.tally.kept == len(lines)
 
     @pytest.mark.slow
-    def test_what_the_server_refuses_is_found_and_counted(self, virtuoso_server, dump, options, monkeypatch):
-        """Should a line turn out to be more than its loader can take, it costs that line and nothing else."""
+    def test_lines_rejected_by_the_server_are_counted(self, virtuoso_server, dump, options, monkeypatch):
+        """A line that the server rejects is dropped alone."""
         refused = b'<urn:s>\t<urn:p>\t"<a>"^^<http://www.w3.org/1999/02/22-rdf-syntax-ns#XMLLiteral>\t.\n'
 
-        class Careless(Cleaner):
+        class CleanerWithRejectedLine(Cleaner):
             def wait(self, number, **more):
                 group = super().wait(number, **more)
                 if number != 1:
@@ -153,23 +153,23 @@ class TestWhole:
                 group.tally.add(Tally(lines=1, kept=1))
                 return group
 
-        monkeypatch.setattr(freebase, "Cleaner", Careless)
+        monkeypatch.setattr(freebase, "Cleaner", CleanerWithRejectedLine)
         report = load_dump(virtuoso_server, dump, options=options)
         assert report.tally.dropped[REFUSED_BY_SERVER] == 1 and report.tally.kept == TALLY.kept
         assert report.triples == len(TRIPLES)
         assert "XML" in report.tally.examples[REFUSED_BY_SERVER][0][1]
-        assert left_behind(virtuoso_server) == []
+        assert remaining_files(virtuoso_server) == []
 
 
-class TestRefusedAtOnce:
-    def test_a_server_that_does_not_run(self, stopped_server, dump):
+class TestRefusedLoads:
+    def test_stopped_server(self, stopped_server, dump):
         with pytest.raises(ServerError, match="is not running. Start it: kgqa virtuoso start"):
             load_dump(stopped_server, dump)
 
-    def test_no_dump(self, virtuoso_server, tmp_path, options):
+    def test_missing_dump(self, virtuoso_server, tmp_path, options):
         with pytest.raises(LoadError, match="cannot be read"):
             load_dump(virtuoso_server, tmp_path / "nothing.gz", options=options)
-        assert left_behind(virtuoso_server) == []
+        assert remaining_files(virtuoso_server) == []
 
     @pytest.mark.parametrize(
         ("graph", "message"),
@@ -180,11 +180,11 @@ class TestRefusedAtOnce:
             ("http://www.openlinksw.com/schemas/virtrdf#", "is a system graph"),
         ],
     )
-    def test_a_graph_that_cannot_be(self, virtuoso_server, dump, graph, message):
+    def test_invalid_graph_iri(self, virtuoso_server, dump, graph, message):
         steps = []
         with pytest.raises(LoadError, match=message):
             load_dump(virtuoso_server, dump, options=LoadOptions(graph), progress=steps.append)
-        assert steps == [] and left_behind(virtuoso_server) == []
+        assert steps == [] and remaining_files(virtuoso_server) == []
 
     @pytest.mark.parametrize(
         ("content", "message"),
@@ -195,13 +195,13 @@ class TestRefusedAtOnce:
             (b'<urn:s>\t<urn:p>\t"hallo"@de\t.\n', "1 of its 1 lines are noise or in other languages.*--languages"),
         ],
     )
-    def test_what_is_no_dump(self, virtuoso_server, options, tmp_path, content, message):
-        """It says so, and is not in the way of the right one."""
+    def test_invalid_dump(self, virtuoso_server, options, tmp_path, content, message):
+        """The message names the problem, and the file does not block another load."""
         file = tmp_path / "freebase.gz"
         file.write_bytes(content)
         with pytest.raises(LoadError, match=message) as caught:
             load_dump(virtuoso_server, file, options=options)
-        assert "--resume" not in str(caught.value) and left_behind(virtuoso_server) == []
+        assert "--resume" not in str(caught.value) and remaining_files(virtuoso_server) == []
         file.write_text("<urn:s>\t<urn:p>\t<urn:o>\t.\n")
         assert load_dump(virtuoso_server, file, options=options).triples == 1
 
@@ -209,7 +209,7 @@ class TestRefusedAtOnce:
         with pytest.raises(LoadError, match="no interrupted load.*kgqa freebase load"):
             load_dump(virtuoso_server, dump, resume=True)
 
-    def test_two_at_once(self, virtuoso_server, tmp_path, options):
+    def test_second_load_is_refused(self, virtuoso_server, tmp_path, options):
         dump = tmp_path / "small.nt"
         dump.write_text("<urn:s>\t<urn:p>\t<urn:o>\t.\n")
         refused = []
@@ -236,11 +236,11 @@ class TestInterrupted:
         ):
             load_dump(virtuoso_server, dump, options=options, progress=stop)
         journal = FreebaseJournal.read(virtuoso_server.folder)
-        # the group that was being loaded has been waited for
+        # the group in progress was finished first
         assert journal.groups_done in (2, 3) and journal.tally.lines == journal.groups_done * 4 * CHUNK
         assert 0 < count(virtuoso_server, options.graph_iri) < len(TRIPLES)
-        told = virtuoso_server.status()
-        assert told.state == "running" and told.message == (
+        status = virtuoso_server.status()
+        assert status.state == "running" and status.message == (
             f"A load into <{options.graph_iri}> was interrupted. Resume it: kgqa freebase load DUMP --resume"
             f" --folder {virtuoso_server.folder.path}"
         )
@@ -253,17 +253,17 @@ class TestInterrupted:
 
         report = load_dump(virtuoso_server, dump, resume=True, progress=look)
         assert counts(report.tally) == counts(TALLY) and report.triples == len(TRIPLES)
-        assert left_behind(virtuoso_server) == [] and virtuoso_server.status().message == ""
-        assert not [text for text in messages if "freebase load" in text]  # it is going on
+        assert remaining_files(virtuoso_server) == [] and virtuoso_server.status().message == ""
+        assert not [text for text in messages if "freebase load" in text]  # no advice to resume while it runs
 
     @pytest.mark.slow
-    def test_restart_begins_anew(self, virtuoso_server, dump, options):
-        self.interrupt(virtuoso_server, dump, options)
+    def test_restart(self, virtuoso_server, dump, options):
+        self.interrupt_load(virtuoso_server, dump, options)
         report = load_dump(virtuoso_server, dump, options=options, restart=True)
         assert counts(report.tally) == counts(TALLY) and report.triples == len(TRIPLES)
 
-    def test_what_has_changed_is_told(self, virtuoso_server, dump, options, tmp_path, monkeypatch):
-        self.interrupt(virtuoso_server, dump, options)
+    def test_changed_dump_or_options_are_refused(self, virtuoso_server, dump, options, tmp_path, monkeypatch):
+        self.interrupt_load(virtuoso_server, dump, options)
         (tmp_path / "other.gz").write_bytes(dump.read_bytes()[:-1])
         with pytest.raises(LoadError, match="is not the dump of the interrupted load.*--restart"):
             load_dump(virtuoso_server, tmp_path / "other.gz", resume=True)
@@ -300,7 +300,7 @@ class TestInterrupted:
         assert {name: report[name] for name in counts(TALLY)} == counts(TALLY)
         assert (report["triples"], report["names"]) == (len(TRIPLES), NAMES)
         assert count(virtuoso_server, options.graph_iri) == len(TRIPLES)
-        assert left_behind(virtuoso_server) == []
+        assert remaining_files(virtuoso_server) == []
 
     @pytest.mark.slow
     def test_kill_9_of_the_server(self, own_server, dump, options):
@@ -320,31 +320,31 @@ class TestInterrupted:
         own_server.start()
         report = load_dump(own_server, dump, resume=True)
         assert counts(report.tally) == counts(TALLY) and report.triples == len(TRIPLES)
-        assert left_behind(own_server) == []
+        assert remaining_files(own_server) == []
 
     @pytest.mark.slow
-    def test_a_server_that_is_stopped_meanwhile(self, own_server, dump, options):
+    def test_server_stopped_during_a_load(self, own_server, dump, options):
         stopped = []
 
         def stop(step) -> None:
             if step.groups_done == 1 and not stopped:
                 stopped.append(own_server.stop())
 
-        told = rf"kgqa virtuoso start --folder {own_server.folder.path}\. .*on disk in .* Resume: kgqa .* --resume"
-        with pytest.raises(ServerError, match=told) as caught:
+        status = rf"kgqa virtuoso start --folder {own_server.folder.path}\. .*on disk in .* Resume: kgqa .* --resume"
+        with pytest.raises(ServerError, match=status) as caught:
             load_dump(own_server, dump, options=options, progress=stop)
         assert stopped == [True] and "password" not in str(caught.value)
         own_server.start()
         assert load_dump(own_server, dump, resume=True).triples == len(TRIPLES)
 
-    def test_a_dump_cut_short_keeps_what_was_loaded(self, virtuoso_server, dump, options, tmp_path):
+    def test_truncated_dump_keeps_loaded_groups(self, virtuoso_server, dump, options, tmp_path):
         (tmp_path / "cut.gz").write_bytes(dump.read_bytes()[:-5000])
         with pytest.raises(LoadError, match="truncated.*Download it again.* on disk"):
             load_dump(virtuoso_server, tmp_path / "cut.gz", options=options)
         assert FreebaseJournal.read(virtuoso_server.folder).groups_done == 3
         assert count(virtuoso_server, options.graph_iri) > 0
 
-    def test_an_interruption_before_the_names_are_indexed(self, virtuoso_server, dump, options):
+    def test_interruption_before_indexing(self, virtuoso_server, dump, options):
         def stop(step) -> None:
             if step.stage == "indexing":
                 raise KeyboardInterrupt
@@ -357,7 +357,7 @@ class TestInterrupted:
         assert counts(report.tally) == counts(TALLY) and report.names == NAMES
 
     @pytest.mark.slow
-    def test_a_load_is_resumed_only_in_its_own_database(self, own_server, dump, options, tmp_path):
+    def test_resume_needs_the_same_database(self, own_server, dump, options, tmp_path):
         """An older copy of the database has less of the load than the journal lists."""
 
         def stop(at: int):
@@ -388,7 +388,7 @@ class TestInterrupted:
         assert own_server.sql(f"select * from {TABLE}") == []
 
     @staticmethod
-    def interrupt(server: Server, dump: Path, options: LoadOptions) -> None:
+    def interrupt_load(server: Server, dump: Path, options: LoadOptions) -> None:
         def stop(step) -> None:
             raise KeyboardInterrupt
 

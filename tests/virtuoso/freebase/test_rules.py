@@ -1,4 +1,4 @@
-"""What counts as noise: the rules, what they may never take, and how they are read."""
+"""The noise rules for Freebase: predicates they drop, predicates they must keep, and parsing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COPIES = {
 
 
 class TestFreebaseRules:
-    def test_nothing_the_schema_needs_is_dropped_but_copies_of_what_stays(self):
+    def test_predicates_of_the_schema_are_kept(self):
         for predicate in sorted({each for group in protected(SCHEMA) for each in group}):
             if predicate in COPIES:
                 assert CLEANING.noise(predicate) and not CLEANING.noise(COPIES[predicate])
@@ -38,11 +38,11 @@ class TestFreebaseRules:
         "kg.object_profile.prominent_type user.robert.us_congress.us_representative.committee_memberships "
         "people.person.place_of_birth base.biblioness.bibs_location.country common.topic.official_website".split(),
     )
-    def test_what_stays(self, name):
+    def test_kept_predicates(self, name):
         assert CLEANING.noise(NS + name) is None
 
     @pytest.mark.parametrize("name", ["owl#inverseOf", "rdfs domain", "rdfs range"])
-    def test_what_relates_relations_stays(self, name):
+    def test_relations_between_relations_are_kept(self, name):
         iri = {
             "owl#inverseOf": "http://www.w3.org/2002/07/owl#inverseOf",
             "rdfs domain": "http://www.w3.org/2000/01/rdf-schema#domain",
@@ -63,15 +63,15 @@ class TestFreebaseRules:
             (f"{NS}dataworld.gardening_hint.replaced_by", "editing"),
         ],
     )
-    def test_what_goes(self, iri, rule):
+    def test_dropped_predicates(self, iri, rule):
         assert CLEANING.noise(iri) == f"noise: {rule}"
 
-    def test_the_schema_is_still_detected(self):
+    def test_schema_is_still_detected(self):
         left = [predicate for predicate in SCHEMA.detect if not CLEANING.noise(predicate)]
         assert len(left) / len(SCHEMA.detect) > 0.5
 
-    def test_no_gold_query_loses_a_predicate(self, data_folder):
-        """But for what stays under another predicate: rdf:type, and types read backwards."""
+    def test_gold_queries_keep_their_predicates(self, data_folder):
+        """Predicates with a kept copy are excepted: rdf:type, and types in the other direction."""
         replaced = {*COPIES, f"{NS}type.type.instance"}
         lost = set()
         for file in [*data_folder.glob("freebase*/questions*.gz"), *data_folder.glob("train/*.gz")]:
@@ -82,18 +82,18 @@ class TestFreebaseRules:
         assert lost == set()
 
 
-class TestCheck:
+class TestCheckRules:
     @pytest.mark.parametrize("predicate", sorted({each for group in protected(SCHEMA) for each in group}))
-    def test_a_rule_that_takes_what_is_needed_is_refused(self, predicate):
+    def test_rule_for_a_needed_predicate_is_refused(self, predicate):
         for rule in (Rule("bad", "why", frozenset([predicate])), Rule("bad", "why", prefixes=(predicate[:-2],))):
             with pytest.raises(SchemaError, match="the schema freebase needs"):
                 check_rules((rule,), SCHEMA)
 
-    def test_a_copy_of_what_stays_may_go(self):
+    def test_copy_of_a_kept_predicate_may_be_dropped(self):
         label, name = next(iter(COPIES.items()))
         check_rules((Rule("copies", "why", frozenset([label]), copy_of=name),), SCHEMA)
 
-    def test_a_copy_of_what_goes_may_not(self):
+    def test_copy_of_a_dropped_predicate_is_refused(self):
         label, name = next(iter(COPIES.items()))
         rules = (
             Rule("copies", "why", frozenset([label]), copy_of=name),
@@ -102,7 +102,7 @@ class TestCheck:
         with pytest.raises(SchemaError):
             check_rules(rules, SCHEMA)
 
-    def test_a_copy_of_something_of_another_use_may_not(self):
+    def test_copy_with_another_use_is_refused(self):
         label, _ = next(iter(COPIES.items()))
         with pytest.raises(SchemaError):
             check_rules((Rule("copies", "why", frozenset([label]), copy_of=f"{NS}type.object.type"),), SCHEMA)
@@ -120,7 +120,7 @@ prefixes = ["ns:type.key."]
 
 
 class TestParsing:
-    def test_a_rule(self):
+    def test_parse_rule(self):
         (rule,) = parse_rules(RULES)
         assert rule == Rule(
             "keys", "no question asks for them", frozenset([f"{NS}type.object.key"]), (f"{NS}type.key.",)
@@ -142,20 +142,20 @@ class TestParsing:
             ("\n[prefixes]", "keep = 1\n[prefixes]", "may contain only"),
         ],
     )
-    def test_mistakes_are_told(self, old, new, message):
+    def test_invalid_rules(self, old, new, message):
         with pytest.raises(SchemaError, match=message):
             parse_rules(RULES.replace(old, new, 1), where="my.toml")
 
-    def test_two_rules_of_one_name(self):
+    def test_duplicate_rule_names(self):
         with pytest.raises(SchemaError, match="same name"):
             parse_rules(RULES + RULES[RULES.index("[[drop]]") :])
 
 
 class TestCleaning:
-    def test_crosses_to_another_process_unchanged(self):
+    def test_json_round_trip(self):
         again = Cleaning.from_json(json.loads(json.dumps(CLEANING.as_json())))
         assert again == CLEANING and again.digest == CLEANING.digest
 
-    def test_another_cleaning_has_another_digest(self):
+    def test_digests_differ(self):
         digests = {c.digest for c in (CLEANING, Cleaning(), Cleaning(ALL_LANGUAGES), Cleaning(("en", "de")))}
         assert len(digests) == 4

@@ -1,4 +1,4 @@
-"""The server's settings file, and how much memory it is given."""
+"""The server's settings file and its share of memory."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ def machine(root: Path, *, kilobytes: int, **limits: str) -> Path:
         ({"v1": "9223372036854771712"}, 16 * GB),
     ],
 )
-def test_memory_is_the_machines_or_what_its_group_may_use(tmp_path, limits, expected):
+def test_machine_memory_respects_cgroup_limits(tmp_path, limits, expected):
     assert machine_memory(machine(tmp_path, kilobytes=16 << 20, **limits)) == expected
 
 
-def test_without_any_figures(tmp_path):
+def test_default_memory_size(tmp_path):
     assert machine_memory(tmp_path) == 4 * GB
 
 
-def test_what_a_share_makes_in_buffers():
+def test_memory_plan():
     plan = memory_plan(0.5, total=64 * GB)
     assert plan.buffers == int(0.4 * 64 * GB / 8700) == 3159516
     assert plan.dirty == plan.buffers * 3 // 4
@@ -52,7 +52,7 @@ def test_what_a_share_makes_in_buffers():
     assert memory_plan(0.001, total=GB).buffers == MIN_BUFFERS
 
 
-def test_the_settings_file(tmp_path):
+def test_settings_file(tmp_path):
     folder = ServerFolder(tmp_path / "a folder")
     record = ServerRecord(http_port=8891, sql_port=1112, row_cap=77, query_seconds=9, memory_share=0.25)
     ini = configparser.ConfigParser()
@@ -68,7 +68,7 @@ def test_the_settings_file(tmp_path):
     assert "$" not in render(folder, record)
 
 
-def test_an_adopted_database_has_its_files_beside_it(tmp_path):
+def test_files_of_an_adopted_database(tmp_path):
     folder = ServerFolder(tmp_path)
     ini = configparser.ConfigParser()
     ini.read_string(render(folder, ServerRecord(database="/data/freebase.db", bind="0.0.0.0")))
@@ -83,7 +83,7 @@ def test_an_adopted_database_has_its_files_beside_it(tmp_path):
     assert ini["Parameters"]["serverport"] == "127.0.0.1:1111"
 
 
-def test_the_default_folder(monkeypatch, tmp_path):
+def test_default_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     assert default_folder() == tmp_path / "kgqa" / "virtuoso"
     monkeypatch.setenv("KGQA_VIRTUOSO_FOLDER", str(tmp_path / "named"))
@@ -100,7 +100,7 @@ def test_private_files(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["password"]
 
 
-def test_who_has_a_port_or_a_file(tmp_path):
+def test_owner_of_a_port_and_a_file(tmp_path):
     port = free_port()
     assert listener(port) is None and listen_error(port) is None
     with socket.create_server(("127.0.0.1", port)), open(tmp_path / "file", "w"):

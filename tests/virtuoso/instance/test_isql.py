@@ -1,4 +1,4 @@
-"""SQL through the server's own client: every text gets there and back, and nothing in it is obeyed."""
+"""SQL through the isql client of the server: quoting, reading and errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def sql_text(server, texts):
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_text_comes_back_as_it_was(virtuoso_server, text):
+def test_hostile_text_round_trip(virtuoso_server, text):
     assert sql_text(virtuoso_server, [text, "next"]) == [(text, "next")]
 
 
@@ -41,7 +41,7 @@ def test_hostile_text_comes_back_as_it_was(virtuoso_server, text):
         st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=40), min_size=1, max_size=6
     )
 )
-def test_any_text_comes_back_as_it_was(virtuoso_server, texts):
+def test_text_round_trip(virtuoso_server, texts):
     assert sql_text(virtuoso_server, texts) == [tuple(texts)]
 
 
@@ -52,17 +52,17 @@ def test_rows_numbers_and_null(virtuoso_server):
     assert ("dba", "1") in virtuoso_server.sql("select U_NAME, U_SQL_ENABLE from DB.DBA.SYS_USERS")
 
 
-def test_long_values_are_whole(virtuoso_server):
+def test_long_values_are_complete(virtuoso_server):
     for text in ("x;ö" * 1000, "x" * 20000):
         assert virtuoso_server.sql("select ?", [text]) == [(text,)]
 
 
-def test_a_value_that_is_cut_short_is_an_error(virtuoso_server):
+def test_truncated_value_is_an_error(virtuoso_server):
     with pytest.raises(ServerError, match="too long for the SQL client"):
         virtuoso_server.sql("select repeat('ab;', 30000)")
 
 
-def test_errors_are_the_servers_own_words(virtuoso_server):
+def test_errors_have_the_message_of_the_server(virtuoso_server):
     with pytest.raises(SqlError, match="SR185: Undefined procedure DB.DBA.no_such") as caught:
         virtuoso_server.sql("no_such(?)", ["sesame"])
     assert "sesame" not in str(caught.value)
@@ -74,12 +74,12 @@ def test_errors_are_the_servers_own_words(virtuoso_server):
     )
 
 
-def test_a_statement_that_takes_too_long(virtuoso_server):
+def test_statement_timeout(virtuoso_server):
     with pytest.raises(ServerError, match="within 0.3 s"):
         virtuoso_server.sql("delay(2)", timeout=0.3)
 
 
-def test_nobody_listens(virtuoso_server):
+def test_connection_refused(virtuoso_server):
     address = SqlAddress(virtuoso_server._session.address().client, free_port(), "x")
     with pytest.raises(SqlError) as caught:
         run_sql(address, "select 1")
@@ -87,14 +87,14 @@ def test_nobody_listens(virtuoso_server):
 
 
 @pytest.mark.parametrize("password", ["a'b\"c", "x\\y\\'", "$U{x};'", "é!", " blank ", "{[("])
-def test_passwords_of_any_kind_log_in(virtuoso_server, password):
+def test_login_with_special_characters_in_the_password(virtuoso_server, password):
     virtuoso_server.allow_updates("strange", password)
     address = virtuoso_server._session.address()
     client = SqlAddress(address.client, address.port, password, user="strange")
     assert run_sql(client, "select 1") == [("1",)]
 
 
-def test_the_password_is_not_shown(virtuoso_server):
+def test_password_is_not_shown(virtuoso_server):
     address = virtuoso_server._session.address()
     assert address.password not in repr(address)
     client = start_client(address, "select 1")

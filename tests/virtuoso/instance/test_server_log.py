@@ -1,4 +1,4 @@
-"""Known problems are found in logs and explained with the next step."""
+"""Known problems in server logs and their explanations."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LOG = """
         ("GPF: disk.c:1775 Reference past end of configured stripes", "damage"),
     ],
 )
-def test_logs_are_understood(line, kind):
+def test_known_problems_are_explained(line, kind):
     log = LOG.replace("{line}", line)
     problem = find_problem(log.split("Universal Server")[-1])
     assert problem.kind == kind
@@ -44,20 +44,20 @@ def test_logs_are_understood(line, kind):
     assert "\x1b" not in explained and "0x8f9f6" not in explained and "Nov" not in explained
 
 
-def test_an_error_is_why_it_died_only_where_it_comes_last():
-    died = "Out of disk space for database"
-    for last in (died, f"{died}\n15:03:29 GPF: disk.c:1775 Reference past end of configured stripes"):
-        assert died in last_error(LOG.replace("{line}", last)) and "The disk is full" in last_error(
+def test_last_error_counts_only_at_the_end_of_the_log():
+    disk_error = "Out of disk space for database"
+    for last in (disk_error, f"{disk_error}\n15:03:29 GPF: disk.c:1775 Reference past end of configured stripes"):
+        assert disk_error in last_error(LOG.replace("{line}", last)) and "The disk is full" in last_error(
             LOG.replace("{line}", last)
         )
-    went_on = LOG.replace("{line}", died).replace("Server exiting", "Checkpoint finished, log reused")
-    for log in (went_on, LOG.replace("{line}", "Incorrect login for dba from IP [127.0.0.1]"), ""):
+    continued = LOG.replace("{line}", disk_error).replace("Server exiting", "Checkpoint finished, log reused")
+    for log in (continued, LOG.replace("{line}", "Incorrect login for dba from IP [127.0.0.1]"), ""):
         assert last_error(log) == ""
     checkpoint = LOG.replace("{line}", "Starting a database that was killed during checkpoint.\n15:03:30 GPF: a.c:1 b")
     assert "two starts" in last_error(checkpoint)
 
 
-def test_a_log_that_says_nothing_special():
+def test_log_without_known_problems():
     assert explain_log("15:03:29 OpenLink Virtuoso Universal Server\n15:03:30 Server online at 1111 (pid 1)\n") == ""
     assert problem_lines("15:03:29 Something failed\n15:03:30 Something failed\n") == "Something failed"
     assert "Its log ends with: Something failed" in explain_log("15:03:29 Something failed\n")

@@ -1,4 +1,4 @@
-"""A ready database file is used where it lies, after it was looked at and its password tried."""
+"""Adoption of an existing database file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.server
 
 @pytest.fixture(scope="module")
 def foreign(tmp_path_factory) -> Path:
-    """A database that somebody else made, as Virtuoso makes them: dba/dba, with a table in it."""
+    """A database as Virtuoso creates it, with the password dba and one table."""
     needs_virtuoso()
     folder = ServerFolder(tmp_path_factory.mktemp("foreign") / "server")
     folder.create()
@@ -35,20 +35,20 @@ def foreign(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def database(foreign, tmp_path) -> Path:
-    """A copy of it in a folder of its own, without anything else."""
-    place = tmp_path / "their data"
-    place.mkdir()
-    shutil.copy(foreign / "virtuoso.db", place / "freebase.db")
-    return place / "freebase.db"
+    """A copy of that database file alone in a folder."""
+    folder = tmp_path / "their data"
+    folder.mkdir()
+    shutil.copy(foreign / "virtuoso.db", folder / "freebase.db")
+    return folder / "freebase.db"
 
 
 @pytest.mark.slow
-def test_in_place_with_the_password_everybody_knows(database, tmp_path):
-    told: list[str] = []
+def test_adopt_with_the_default_password(database, tmp_path):
+    messages: list[str] = []
     server = Server.at(tmp_path / "mine")
-    adoption = server.adopt(database, notify=told.append)
+    adoption = server.adopt(database, notify=messages.append)
     assert adoption.database == database and adoption.password_changed
-    assert "is the default (dba)" in told[-1]
+    assert "is the default (dba)" in messages[-1]
     assert not (server.folder.path / "virtuoso.db").exists()
     assert sorted(path.name for path in database.parent.iterdir()) == ["freebase.db", "freebase.pxa", "freebase.trx"]
     with running_server(server.folder.path):
@@ -73,7 +73,7 @@ def test_in_place_with_the_password_everybody_knows(database, tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"CREATE TABLE x;\n" * 100, os.urandom(16384)])
-def test_what_is_no_database(content, tmp_path):
+def test_file_that_is_not_a_database(content, tmp_path):
     needs_virtuoso()
     file = tmp_path / "virtuoso.db"
     file.write_bytes(content)
@@ -82,7 +82,7 @@ def test_what_is_no_database(content, tmp_path):
     assert file.read_bytes() == content
 
 
-def test_paths_that_cannot_be(database, tmp_path):
+def test_invalid_paths(database, tmp_path):
     server = Server.at(tmp_path / "mine")
     with pytest.raises(ServerError, match="No such file.*virtuoso.db"):
         server.adopt(tmp_path / "nowhere.db")
@@ -93,8 +93,8 @@ def test_paths_that_cannot_be(database, tmp_path):
         server.adopt(odd)
 
 
-def test_a_database_in_the_servers_own_folder(prepared_folder, tmp_path):
-    """Somebody copied theirs there, without its password: adopting it is the way."""
+def test_adopt_database_in_the_folder_of_the_server(prepared_folder, tmp_path):
+    """A database copied into the folder without its password can be adopted."""
     server = Server.at(copied(prepared_folder, tmp_path / "mine"))
     password = server.folder.password()
     server.folder.password_file.unlink()
@@ -105,36 +105,39 @@ def test_a_database_in_the_servers_own_folder(prepared_folder, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_password_of_the_folders_own_database_is_kept(prepared_folder, database, tmp_path):
+def test_password_of_the_own_database_is_kept(prepared_folder, database, tmp_path):
     server = Server.at(copied(prepared_folder, tmp_path / "mine"))
-    own, kept = server.folder.password(), server.folder.path / "password.own"
+    own_password, saved_password_file = server.folder.password(), server.folder.path / "password.own"
     server.adopt(database)
-    assert server.folder.password() != own
-    assert (kept.read_text().strip(), kept.stat().st_mode & 0o777) == (own, 0o600)
+    assert server.folder.password() != own_password
+    assert (saved_password_file.read_text().strip(), saved_password_file.stat().st_mode & 0o777) == (
+        own_password,
+        0o600,
+    )
     another = database.with_name("another.db")
     shutil.copy(database, another)
     server.adopt(another, password=server.folder.password)
-    assert kept.read_text().strip() == own
+    assert saved_password_file.read_text().strip() == own_password
     server.adopt(server.folder.path / "virtuoso.db")
-    assert server.folder.password() == own and not kept.exists()
+    assert server.folder.password() == own_password and not saved_password_file.exists()
 
 
 @pytest.mark.slow
-def test_after_an_interrupted_first_start(database, tmp_path):
-    """What that left is removed, and nothing that was adopted."""
+def test_adopt_after_an_interrupted_first_start(database, tmp_path):
+    """Files of the interrupted start are removed, adopted files are not."""
     server = Server.at(tmp_path / "mine")
     server.folder.create()
     server.folder.creation_marker.touch()
     (server.folder.path / "virtuoso.db").write_text("half")
-    inside = Path(shutil.copy(database, server.folder.path / "freebase.db"))
-    for file in (inside, server.folder.path / "virtuoso.db"):
+    copied_database = Path(shutil.copy(database, server.folder.path / "freebase.db"))
+    for file in (copied_database, server.folder.path / "virtuoso.db"):
         with pytest.raises(ServerError, match="was interrupted.*move it to another folder and adopt it there"):
             server.adopt(file)
-    assert inside.exists() and server.folder.creation_marker.exists()
+    assert copied_database.exists() and server.folder.creation_marker.exists()
     server.adopt(database)
     assert not server.folder.creation_marker.exists() and not (server.folder.path / "virtuoso.db").exists()
-    # a marker beside an adopted database, as earlier versions of kgqa left it
-    server.adopt(inside)
+    # a marker beside an adopted database, as left by earlier versions of kgqa
+    server.adopt(copied_database)
     password = server.folder.password()
     server.folder.creation_marker.touch()
     with running_server(server.folder.path):
@@ -142,6 +145,6 @@ def test_after_an_interrupted_first_start(database, tmp_path):
     assert server.folder.password() == password and not server.folder.creation_marker.exists()
 
 
-def test_new_passwords_differ():
+def test_new_passwords_are_random():
     assert len({new_password() for _ in range(20)}) == 20
     assert all(word.isalnum() and len(word) == 40 for word in (new_password() for _ in range(5)))

@@ -1,4 +1,4 @@
-"""What goes wrong with a server: each is recognised, explained with the next step, and put right where that is safe."""
+"""Failures of a server: detection, message with the next step, and safe recovery."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from tests.virtuoso_server import needs_virtuoso, running_server
 pytestmark = pytest.mark.server
 
 
-def refused(server: Server, **options) -> str:
-    """What `start` says when it refuses; the server does not run afterwards, and its database is as it was."""
+def refusal_message(server: Server, **options) -> str:
+    """Return the message with which `start` refuses; the server must not run and the database must be unchanged."""
     database = server.folder.path / "virtuoso.db"
     before = database.stat() if database.exists() else None
     with pytest.raises(ServerError) as caught:
@@ -42,32 +42,34 @@ def refused(server: Server, **options) -> str:
 def test_not_installed(stopped_server, monkeypatch, tmp_path):
     server = str(server_program())
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert re.search(r"virtuoso-t\) is not installed.*kgqa virtuoso install.*VIRTUOSO_T=", refused(stopped_server))
+    assert re.search(
+        r"virtuoso-t\) is not installed.*kgqa virtuoso install.*VIRTUOSO_T=", refusal_message(stopped_server)
+    )
     monkeypatch.setenv("VIRTUOSO_T", server)
-    other = tmp_path / "isql"  # unixODBC has a program of this name too
+    other = tmp_path / "isql"  # unixODBC has a program with this name
     other.write_text("#!/bin/sh\nexit 0\n")
     other.chmod(0o755)
-    assert "isql-vt) is not installed" in refused(stopped_server)
+    assert "isql-vt) is not installed" in refusal_message(stopped_server)
 
 
-def test_a_named_program_that_is_none(stopped_server, monkeypatch):
+def test_configured_program_is_not_executable(stopped_server, monkeypatch):
     monkeypatch.setenv("VIRTUOSO_T", "/nowhere/virtuoso-t")
-    assert "VIRTUOSO_T=/nowhere/virtuoso-t is not an executable program" in refused(stopped_server)
+    assert "VIRTUOSO_T=/nowhere/virtuoso-t is not an executable program" in refusal_message(stopped_server)
 
 
-@pytest.mark.parametrize("which", ["http_port", "sql_port"])
-def test_a_taken_port(stopped_server, which):
+@pytest.mark.parametrize("option_name", ["http_port", "sql_port"])
+def test_port_in_use(stopped_server, option_name):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        message = refused(stopped_server, **{which: port})
-    option = "--" + which.replace("_", "-")
+        message = refusal_message(stopped_server, **{option_name: port})
+    option = "--" + option_name.replace("_", "-")
     assert re.search(rf"Port {port} is used by .*\(process {os.getpid()}\).*{option} \d+", message)
 
 
-def test_another_virtuoso_on_the_port(virtuoso_server, stopped_server):
+def test_port_used_by_another_virtuoso(virtuoso_server, stopped_server):
     record = virtuoso_server.folder.record()
     pid = virtuoso_server.status().pid
-    message = refused(stopped_server, sql_port=record.sql_port)
+    message = refusal_message(stopped_server, sql_port=record.sql_port)
     assert f"Port {record.sql_port} is used by virtuoso-t (process {pid})" in message
 
 
@@ -86,44 +88,44 @@ def test_another_virtuoso_on_the_port(virtuoso_server, stopped_server):
         ({"bind": "192.0.2.1"}, "cannot be opened on 192.0.2.1"),
     ],
 )
-def test_options_that_cannot_be(stopped_server, options, message):
-    assert message in refused(stopped_server, **options)
+def test_invalid_options(stopped_server, options, message):
+    assert message in refusal_message(stopped_server, **options)
 
 
-def test_folders_that_cannot_be_used(tmp_path):
+def test_unusable_folders(tmp_path):
     needs_virtuoso()
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "letter.txt").write_text("dear")
     mode = (tmp_path / "full").stat().st_mode
-    assert "contains other files" in refused(Server.at(tmp_path / "full"))
+    assert "contains other files" in refusal_message(Server.at(tmp_path / "full"))
     assert (tmp_path / "full").stat().st_mode == mode
-    assert "cannot be created or written" in refused(Server.at(tmp_path / "full" / "letter.txt"))
-    assert "cannot hold a path that contains any of" in refused(Server.at(tmp_path / "a;b"))
-    for message in (refused(Server.at(tmp_path / "full")), refused(Server.at(tmp_path / "a,b"))):
+    assert "cannot be created or written" in refusal_message(Server.at(tmp_path / "full" / "letter.txt"))
+    assert "cannot hold a path that contains any of" in refusal_message(Server.at(tmp_path / "a;b"))
+    for message in (refusal_message(Server.at(tmp_path / "full")), refusal_message(Server.at(tmp_path / "a,b"))):
         assert "KGQA_VIRTUOSO_FOLDER=" in message
 
 
-def test_a_disk_that_may_not_be_written(prepared_folder, small_disk):
+def test_read_only_disk(prepared_folder, small_disk):
     disk = small_disk(200)
     server = Server.at(shutil.copytree(prepared_folder, disk / "server"))
     subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
-    assert "cannot be created or written (Read-only file system)" in refused(server)
+    assert "cannot be created or written (Read-only file system)" in refusal_message(server)
 
 
-def test_a_full_disk_at_the_first_start(small_disk):
+def test_full_disk_at_the_first_start(small_disk):
     needs_virtuoso()
     server = Server.at(small_disk(60) / "server")
-    assert re.search(r"The disk is full: \d+ MB are free at .*--folder", refused(server))
+    assert re.search(r"The disk is full: \d+ MB are free at .*--folder", refusal_message(server))
 
 
 @pytest.mark.slow
-def test_a_disk_that_fills_while_the_database_is_made(small_disk, monkeypatch):
+def test_disk_fills_while_the_database_is_created(small_disk, monkeypatch):
     needs_virtuoso()
     monkeypatch.setattr("kgqa.virtuoso.server.starting.MIN_FREE_BYTES", 0)
     server = Server.at(small_disk(40) / "server")
-    message = refused(server)
+    message = refusal_message(server)
     assert re.search(r"did not start. The disk is full. \d+ MB are free at .*Its log says:.*(?i:out of disk)", message)
-    assert not server.folder.database.exists()  # half a database is none
+    assert not server.folder.database.exists()  # no incomplete database is kept
     assert not server.folder.password_file.exists() and not server.folder.creation_marker.exists()
 
 
@@ -131,8 +133,8 @@ def test_a_disk_that_fills_while_the_database_is_made(small_disk, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_server_that_hangs_then_one_that_is_killed(own_server):
-    """What was committed is kept, and the process in a stale lock may be any other."""
+def test_hanging_and_killed_server(own_server):
+    """Committed rows survive a kill, and a stale lock may name the id of another process."""
     own_server.sql("create table kept (a varchar primary key)")
     own_server.sql("insert into kept values (?)", ["of value"])
     pid = own_server.status().pid
@@ -155,8 +157,8 @@ def test_a_server_that_hangs_then_one_that_is_killed(own_server):
 
 
 @pytest.mark.slow
-def test_a_first_start_that_was_killed(tmp_path):
-    """What it left behind is removed, its hidden server too, and the database made anew."""
+def test_killed_first_start(tmp_path):
+    """The next start removes the incomplete database, ends the hidden server and creates the database again."""
     needs_virtuoso()
     server = Server.at(tmp_path / "server")
     script = f"from kgqa.virtuoso.server.server import Server; Server.at({str(server.folder.path)!r}).start(memory_share=0.02)"
@@ -178,54 +180,54 @@ def damage(file: Path, *, at: int, count: int) -> None:
         opened.write(os.urandom(count))
 
 
-def test_a_file_that_is_no_database_is_left_as_it_is(stopped_server):
+def test_file_that_is_not_a_database_is_unchanged(stopped_server):
     stopped_server.folder.database.write_text("my diary\n" * 1000)
-    assert "is not a Virtuoso database" in refused(stopped_server)
+    assert "is not a Virtuoso database" in refusal_message(stopped_server)
     assert stopped_server.folder.database.read_text() == "my diary\n" * 1000
 
 
-def test_a_damaged_first_page(stopped_server):
+def test_damaged_first_page(stopped_server):
     damage(stopped_server.folder.database, at=0, count=8192)
-    assert re.search("first page is damaged; it was not changed.*--folder", refused(stopped_server))
+    assert re.search("first page is damaged; it was not changed.*--folder", refusal_message(stopped_server))
 
 
-def test_a_database_cut_short(stopped_server):
+def test_truncated_database(stopped_server):
     size = stopped_server.folder.database.stat().st_size
     os.truncate(stopped_server.folder.database, size - 100)
-    assert "is truncated" in refused(stopped_server)
+    assert "is truncated" in refusal_message(stopped_server)
 
 
 def test_damaged_pages(stopped_server):
     damage(stopped_server.folder.database, at=20 * 8192, count=400 * 8192)
-    message = refused(stopped_server)
+    message = refusal_message(stopped_server)
     assert re.search(r"did not start. The database file is damaged.*Its log says: ", message), message
 
 
-def test_a_damaged_log_of_changes(stopped_server):
-    changes = stopped_server.folder.database.with_suffix(".trx")
-    changes.write_bytes(os.urandom(3000))
-    assert re.search(rf"{changes} is damaged.*mv {changes} ", refused(stopped_server))
+def test_damaged_transaction_log(stopped_server):
+    transaction_log = stopped_server.folder.database.with_suffix(".trx")
+    transaction_log.write_bytes(os.urandom(3000))
+    assert re.search(rf"{transaction_log} is damaged.*mv {transaction_log} ", refusal_message(stopped_server))
 
 
-def test_a_log_of_changes_without_its_database(stopped_server):
-    changes, lost = stopped_server.folder.database.with_suffix(".trx"), stopped_server.folder.database
+def test_transaction_log_without_database(stopped_server):
+    transaction_log, database = stopped_server.folder.database.with_suffix(".trx"), stopped_server.folder.database
     content = b"byte_order_check and changes"
-    changes.write_bytes(content)
-    lost.unlink()
-    assert "but no database. Restore the database" in refused(stopped_server)
-    assert changes.read_bytes() == content
+    transaction_log.write_bytes(content)
+    database.unlink()
+    assert "but no database. Restore the database" in refusal_message(stopped_server)
+    assert transaction_log.read_bytes() == content
 
 
-def test_a_database_without_its_password(stopped_server):
+def test_missing_password_file(stopped_server):
     stopped_server.folder.password_file.unlink()
-    assert re.search("There is no password file.*kgqa virtuoso adopt", refused(stopped_server))
+    assert re.search("There is no password file.*kgqa virtuoso adopt", refusal_message(stopped_server))
 
 
 @pytest.mark.parametrize("name", ["server.json", "loading.json"])
 @pytest.mark.parametrize("content", ["{", "[]", '{"unheard": 1}'])
-def test_damaged_notes_of_ours(stopped_server, name, content):
+def test_damaged_json_files(stopped_server, name, content):
     (stopped_server.folder.path / name).write_text(content)
-    assert re.search(rf"{name} (is damaged|was written by another version).*[Rr]emove", refused(stopped_server))
+    assert re.search(rf"{name} (is damaged|was written by another version).*[Rr]emove", refusal_message(stopped_server))
 
 
 @pytest.mark.parametrize(
@@ -243,19 +245,19 @@ def test_damaged_notes_of_ours(stopped_server, name, content):
         ("loading.json", '{"graph": "g", "files": [], "lost": {}, "clients": ["1"]}'),
     ],
 )
-def test_notes_of_ours_with_other_types(stopped_server, name, content):
+def test_json_files_with_wrong_types(stopped_server, name, content):
     (stopped_server.folder.path / name).write_text(content)
     for attempt in (stopped_server.start, stopped_server.status):
         with pytest.raises(ServerError, match=rf"{name} (is damaged|was written by another version).*Remove"):
             attempt()
 
 
-def test_a_database_open_in_another_server(virtuoso_server, stopped_server):
-    """By its lock, and, without one, by the file itself."""
+def test_database_open_in_another_server(virtuoso_server, stopped_server):
+    """The other server is found by the lock or by the open file."""
     folder, other = stopped_server.folder, virtuoso_server.folder
     folder.database.unlink()
     folder.database.hardlink_to(other.database)
-    message = refused(stopped_server)
+    message = refusal_message(stopped_server)
     assert f"is open in virtuoso-t (process {virtuoso_server.status().pid})" in message
     assert "Two servers destroy a database" in message
 
@@ -264,16 +266,16 @@ def test_a_database_open_in_another_server(virtuoso_server, stopped_server):
 
 
 @pytest.mark.slow
-def test_four_wrong_passwords_lock_the_right_one_out_which_is_not_why_it_was_killed(own_server):
+def test_lockout_after_four_wrong_passwords(own_server):
     file = own_server.folder.password_file
-    right = file.read_text()
+    right_password = file.read_text()
     file.write_text("wrong\n")
-    wrong = lambda: own_server.sql("select 1")  # noqa: E731
-    for attempt in (wrong, own_server.stop, lambda: own_server.status(count=True), wrong):
+    run_query = lambda: own_server.sql("select 1")  # noqa: E731
+    for attempt in (run_query, own_server.stop, lambda: own_server.status(count=True), run_query):
         with pytest.raises(ServerError, match="refuses the password in .*password. Write the password of its user dba"):
             attempt()
     assert own_server.status().state == "running"
-    file.write_text(right)
+    file.write_text(right_password)
     with pytest.raises(ServerError) as caught:
         own_server.sql("select 1")
     message = str(caught.value)
@@ -290,7 +292,7 @@ def test_four_wrong_passwords_lock_the_right_one_out_which_is_not_why_it_was_kil
 
 @pytest.mark.slow
 def test_requests_while_the_server_is_stopped(own_server, monkeypatch):
-    """A server that is shutting down refuses every login, which is not about the password."""
+    """A server that is shutting down refuses every login; the message does not blame the password."""
     bad_login = SqlError("CL034: Bad login", state=BAD_LOGIN)
     with monkeypatch.context() as patch:
         patch.setattr("kgqa.virtuoso.instance.sql_errors.ENDING_SECONDS", 0)
@@ -319,7 +321,7 @@ def test_requests_while_the_server_is_stopped(own_server, monkeypatch):
     assert str(explain_sql(bad_login, own_server.folder)).endswith("Start it: kgqa virtuoso start")
 
 
-def test_another_server_answers_our_port(virtuoso_server, stopped_server):
+def test_another_server_listens_on_the_port(virtuoso_server, stopped_server):
     folder = stopped_server.folder
     from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Bulk loading: progress, errors by file, and what is left to load after a load that was cut off."""
+"""Bulk loading: progress, errors per file, and recovery of interrupted loads."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def load_list(server: Server) -> list[str]:
     return [file for (file,) in server.sql("select ll_file from DB.DBA.LOAD_LIST")]
 
 
-def test_several_files_and_one_that_is_broken(virtuoso_server):
+def test_load_files_one_of_them_broken(virtuoso_server):
     folder = virtuoso_server.import_folder / "a folder; with 'quotes'"
     folder.mkdir()
     files = [write_triples(folder / f"chunk {n}.nt", n * 500, 500) for n in range(5)]
@@ -61,7 +61,7 @@ def test_loading_again_changes_nothing(virtuoso_server):
     assert virtuoso_server.load([], "http://again") == []
 
 
-def test_files_that_cannot_be_loaded(virtuoso_server, tmp_path):
+def test_refused_files(virtuoso_server, tmp_path):
     outside = write_triples(tmp_path / "outside.nt", 0, 1)
     with pytest.raises(ServerError, match="outside the only folder the server may read.*Move or link it there"):
         virtuoso_server.load([outside], "http://none")
@@ -75,11 +75,11 @@ def test_files_that_cannot_be_loaded(virtuoso_server, tmp_path):
         nothing.load([write_triples(nothing.import_folder / "x.nt", 0, 1)], "http://none")
 
 
-def test_two_loads_at_once(virtuoso_server):
+def test_second_load_is_refused(virtuoso_server):
     files = [write_triples(virtuoso_server.import_folder / f"once{n}.nt", n * 4000, 4000) for n in range(2)]
-    began = threading.Event()
+    started = threading.Event()
     first = threading.Thread(
-        target=virtuoso_server.load, args=(files, "http://once"), kwargs={"progress": lambda _: began.set()}
+        target=virtuoso_server.load, args=(files, "http://once"), kwargs={"progress": lambda _: started.set()}
     )
     with open(virtuoso_server.folder.path / "loading.lock", "w") as held:
         import fcntl
@@ -89,15 +89,15 @@ def test_two_loads_at_once(virtuoso_server):
             virtuoso_server.load(files, "http://once")
     first.start()
     first.join()
-    assert began.is_set() and count(virtuoso_server, "http://once") == 8000
+    assert started.is_set() and count(virtuoso_server, "http://once") == 8000
 
 
 # ---- the server is killed ----
 
 
 @pytest.mark.slow
-def test_a_server_killed_while_it_loads(own_server):
-    """Files done at the last checkpoint are in; of the others it is said that they have to be loaded again."""
+def test_server_killed_during_a_load(own_server):
+    """Files loaded before the last checkpoint are kept; the others are reported as lost."""
     lines, number = (50_000, 8) if SOAK else (20_000, 8)
     files = [write_triples(own_server.import_folder / f"part{n}.nt", n * lines, lines) for n in range(number)]
     failure: list[ServerError] = []
@@ -125,13 +125,13 @@ def test_a_server_killed_while_it_loads(own_server):
     with pytest.raises(ServerError, match="is not running"):
         own_server.sql("select 1")
 
-    told: list[str] = []
-    assert own_server.start(notify=told.append)
+    messages: list[str] = []
+    assert own_server.start(notify=messages.append)
     lost = [Path(file) for file in own_server.folder.journal()["lost"]]
     assert lost and lost == [file for file in files if file in lost]
     assert not done_at_checkpoint & {str(file) for file in lost}
     status = own_server.status()
-    assert status.state == "running" and told[-1] == status.message
+    assert status.state == "running" and messages[-1] == status.message
     assert f"{len(lost)} file" in status.message and all(file.name in status.message for file in lost)
     assert "<http://killed>" in status.message
     assert count(own_server, "http://killed") >= lines * (len(files) - len(lost))
@@ -163,7 +163,7 @@ def start_loading(server: Server, files: list[Path]) -> subprocess.Popen:
 
 
 @pytest.mark.slow
-def test_ctrl_c_keeps_what_is_loaded_and_says_what_is_not(virtuoso_server):
+def test_ctrl_c_keeps_loaded_files_and_reports_lost_ones(virtuoso_server):
     files = [write_triples(virtuoso_server.import_folder / f"cut{n}.nt", n * 15_000, 15_000) for n in range(6)]
     process = start_loading(virtuoso_server, files)
     process.send_signal(signal.SIGINT)
@@ -177,8 +177,8 @@ def test_ctrl_c_keeps_what_is_loaded_and_says_what_is_not(virtuoso_server):
 
 
 @pytest.mark.slow
-def test_a_kgqa_killed_while_it_loads(virtuoso_server):
-    """The server goes on by itself: until it is done the status says so, and no other load can begin."""
+def test_kgqa_killed_during_a_load(virtuoso_server):
+    """The server finishes the load by itself; meanwhile no other load can start."""
     files = [write_triples(virtuoso_server.import_folder / f"alone{n}.nt", n * 15_000, 15_000) for n in range(4)]
     process = start_loading(virtuoso_server, files)
     process.kill()
@@ -197,9 +197,11 @@ def test_a_kgqa_killed_while_it_loads(virtuoso_server):
 
 
 @pytest.fixture
-def full_soon(prepared_folder, small_disk, tmp_path):
-    """A started server on a disk of so many megabytes (55 are taken by its database), and eight files that do not fit.
-    The files themselves lie elsewhere."""
+def server_on_small_disk(prepared_folder, small_disk, tmp_path):
+    """A running server on a disk of this size (its database takes 55 MB), and eight files that do not fit.
+
+    The files are links to another disk.
+    """
     with ExitStack() as stack:
 
         def start(megabytes: int) -> tuple[Server, Path, list[Path]]:
@@ -214,8 +216,8 @@ def full_soon(prepared_folder, small_disk, tmp_path):
 
 
 @pytest.mark.slow
-def test_loading_stops_before_the_disk_is_full(full_soon):
-    server, _, files = full_soon(105)
+def test_loading_stops_before_the_disk_is_full(server_on_small_disk):
+    server, _, files = server_on_small_disk(105)
     with pytest.raises(ServerError, match=r"disk is nearly full: \d+ MB are free") as caught:
         run_load_list(server.folder, files, "http://big", min_free_bytes=35_000_000)
     status = server.status()
@@ -226,18 +228,18 @@ def test_loading_stops_before_the_disk_is_full(full_soon):
 
 
 @pytest.mark.slow
-def test_a_disk_that_is_full_all_at_once(full_soon):
-    """The server dies; we say of what, and when there is room again it recovers."""
-    server, disk, files = full_soon(72)
+def test_disk_becomes_full_during_a_load(server_on_small_disk):
+    """The server crashes, the status names the full disk, and it recovers once there is room."""
+    server, disk, files = server_on_small_disk(72)
     with pytest.raises(ServerError, match=r"disk is full. \d+ MB are free") as caught:
         run_load_list(server.folder, files, "http://big", min_free_bytes=0)
     assert "start the server" in str(caught.value)
     status = server.status()
     assert status.state == "crashed" and "The disk is full." in status.message and "Its log says:" in status.message
     subprocess.run(["mount", "-o", "remount,size=300m", str(disk)], check=True)
-    told: list[str] = []
-    assert server.start(notify=told.append)
-    assert "big0.nt" in told[-1] and server.status().message == told[-1]
+    messages: list[str] = []
+    assert server.start(notify=messages.append)
+    assert "big0.nt" in messages[-1] and server.status().message == messages[-1]
     assert [result.error for result in run_load_list(server.folder, files[:1], "http://big", min_free_bytes=0)] == [
         None
     ]

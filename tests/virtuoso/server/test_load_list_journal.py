@@ -1,4 +1,4 @@
-"""The journal of the load list: which files have to be loaded again, and what to do."""
+"""The journal of the load list: lost files and advice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def server(tmp_path) -> Server:
     return server
 
 
-def test_the_journal_keeps_what_is_lost_of_several_graphs(server):
+def test_journal_keeps_lost_files_of_several_graphs(server):
     folder = server.folder
     paths = [folder.import_folder / f"{name}.nt" for name in "abc"]
     load_list_journal.begin(folder, paths[:2], "http://one", lost={})
@@ -31,7 +31,7 @@ def test_the_journal_keeps_what_is_lost_of_several_graphs(server):
     assert load_list_journal.advice({}) == ""
 
 
-def test_many_lost_files_are_not_all_named():
+def test_long_list_of_lost_files_is_shortened():
     lost = {f"/import/chunk{n:03}.nt": "http://g" for n in range(50)}
     advice = load_list_journal.advice(lost)
     assert "chunk019.nt and 30 more" in advice and "chunk020" not in advice
@@ -40,16 +40,16 @@ def test_many_lost_files_are_not_all_named():
 @pytest.mark.parametrize(
     ("name", "command"), [("freebase-load", "kgqa freebase load DUMP"), ("graph-load", "kgqa graph load")]
 )
-def test_loads_of_generated_files_name_the_command_that_resumes_them(server, name, command):
+def test_advice_names_the_command_to_resume(server, name, command):
     folder = server.folder
-    made, given = folder.import_folder / name / "000001.nt", folder.import_folder / "given.nt"
-    load_list_journal.begin(folder, [made], "http://one", lost={})
+    chunk, given = folder.import_folder / name / "000001.nt", folder.import_folder / "given.nt"
+    load_list_journal.begin(folder, [chunk], "http://one", lost={})
     lost = load_list_journal.settle(folder, [])
     assert f"into <http://one> was interrupted. Resume it: {command} --resume" in load_list_journal.advice(lost)
     load_list_journal.begin(folder, [given], "http://two", lost=lost)
     assert "2 files have" in load_list_journal.advice(load_list_journal.settle(folder, []))
     load_list_journal.forget_chunks_of(folder, name)
     assert folder.journal()["lost"] == {str(given): "http://two"}
-    load_list_journal.begin(folder, [], "", lost={str(made): "http://one"})
+    load_list_journal.begin(folder, [], "", lost={str(chunk): "http://one"})
     load_list_journal.forget_chunks_of(folder, name)
     assert folder.journal() is None

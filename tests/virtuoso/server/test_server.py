@@ -1,4 +1,4 @@
-"""A server of one's own: started, looked at, asked by many at once, and stopped; nothing it knows is shown to others."""
+"""A managed server: start, status, queries, security and stop."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ pytestmark = pytest.mark.server
 
 
 def fetch(url: str, query: str = "", *, opener=None) -> bytes:
-    """GET, or with a query POST it as a form and ask for JSON."""
+    """Send a GET request, or POST a query as a form and ask for JSON."""
     data = urllib.parse.urlencode({"query": query}).encode() if query else None
     request = urllib.request.Request(url, data, {"Accept": "application/sparql-results+json"} if query else {})
     with (opener or urllib.request.build_opener()).open(request, timeout=30) as response:
         return response.read()
 
 
-def with_digest(server: Server, user: str, password: str):
+def digest_opener(server: Server, user: str, password: str):
     digest = urllib.request.HTTPDigestAuthHandler()
     digest.add_password("SPARQL", server.url + "-auth", user, password)
     return urllib.request.build_opener(digest)
@@ -43,15 +43,15 @@ def values(server: Server, query: str) -> list[str]:
 
 
 class CommandLines(threading.Thread):
-    """Notes the command lines and environments of all programs of Virtuoso that run while it is watching."""
+    """Records the command lines and environments of all running Virtuoso programs."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
         self.seen: set[bytes] = set()
-        self.over = threading.Event()
+        self.stopped = threading.Event()
 
     def run(self) -> None:
-        while not self.over.is_set():
+        while not self.stopped.is_set():
             for folder in Path("/proc").glob("[0-9]*"):
                 try:
                     line = (folder / "cmdline").read_bytes()
@@ -66,16 +66,16 @@ class CommandLines(threading.Thread):
         return self
 
     def __exit__(self, *details) -> None:
-        self.over.set()
+        self.stopped.set()
         self.join()
 
 
 @pytest.mark.slow
-def test_a_whole_life_shows_no_password(tmp_path, monkeypatch):
+def test_passwords_are_never_exposed(tmp_path, monkeypatch):
     needs_virtuoso()
     monkeypatch.setenv("KGQA_LLM_KEY", "key-of-the-user")
-    told = []
-    with CommandLines() as watched, running_server(tmp_path / "new", notify=told.append) as server:
+    messages = []
+    with CommandLines() as watched, running_server(tmp_path / "new", notify=messages.append) as server:
         password = server.folder.password()
         update_file = server.allow_updates("writer")
         write_triples(server.import_folder / "a.nt", 0, 1000)
@@ -90,12 +90,12 @@ def test_a_whole_life_shows_no_password(tmp_path, monkeypatch):
         ]
         assert [p.name for p in files if secret.encode() in p.read_bytes()] in (["password"], ["password-writer"])
     assert b"key-of-the-user" not in seen
-    assert told == ["Creating a new database ..."]
+    assert messages == ["Creating a new database ..."]
     for path, mode in ((server.folder.path, 0o700), (server.folder.password_file, 0o600), (update_file, 0o600)):
         assert path.stat().st_mode & 0o777 == mode
 
 
-def test_the_passwords_everybody_knows_are_gone(virtuoso_server):
+def test_default_passwords_are_changed(virtuoso_server):
     from dataclasses import replace
 
     from kgqa.virtuoso.instance.isql import run_sql
@@ -103,12 +103,12 @@ def test_the_passwords_everybody_knows_are_gone(virtuoso_server):
     with pytest.raises(SqlError, match="Bad login"):
         run_sql(replace(virtuoso_server._session.address(), password="dba"), "select 1")
     with pytest.raises((urllib.error.HTTPError, ValueError)) as caught:
-        fetch(virtuoso_server.url + "-auth", "ASK {}", opener=with_digest(virtuoso_server, "dba", "dba"))
+        fetch(virtuoso_server.url + "-auth", "ASK {}", opener=digest_opener(virtuoso_server, "dba", "dba"))
     assert "401" in str(caught.value)
     virtuoso_server.sql("select 1")  # the failed attempts did not lock us out
 
 
-def test_status_and_starting_twice(virtuoso_server):
+def test_status_and_second_start(virtuoso_server):
     status = virtuoso_server.status(count=True)
     assert (status.state, status.url, status.message) == ("running", virtuoso_server.url, "")
     assert status.pid == lock_owner(virtuoso_server.folder.lock).pid
@@ -120,7 +120,7 @@ def test_status_and_starting_twice(virtuoso_server):
 
 
 @pytest.mark.slow
-def test_options_are_kept_and_one_of_several_starts_wins(stopped_server):
+def test_options_persist_and_concurrent_starts_start_once(stopped_server):
     ports = {"http_port": free_port(), "sql_port": free_port()}
     with running_server(stopped_server.folder.path, row_cap=7, query_seconds=33, **ports):
         ini = stopped_server.folder.ini.read_text()
@@ -144,7 +144,7 @@ def test_options_are_kept_and_one_of_several_starts_wins(stopped_server):
     assert stopped_server.stop() is False
 
 
-def test_which_server_answers_at_a_url(virtuoso_server, tmp_path, monkeypatch):
+def test_server_for_url(virtuoso_server, tmp_path, monkeypatch):
     port = virtuoso_server.folder.record().http_port
     monkeypatch.setenv("KGQA_VIRTUOSO_FOLDER", str(tmp_path / "nothing"))
     assert Server.for_url(virtuoso_server.url) is None
@@ -155,7 +155,7 @@ def test_which_server_answers_at_a_url(virtuoso_server, tmp_path, monkeypatch):
         assert Server.for_url(url) is None
 
 
-def test_nothing_but_sparql_is_served(virtuoso_server):
+def test_only_sparql_is_served(virtuoso_server):
     base = virtuoso_server.url.removesuffix("/sparql")
     assert fetch(f"{base}/sparql?query=ASK%20%7B%7D")
     for path in (
@@ -173,7 +173,7 @@ def test_nothing_but_sparql_is_served(virtuoso_server):
         assert caught.value.code in (400, 404), path
 
 
-def test_the_endpoint_reads_no_files_changes_nothing_and_calls_nobody(virtuoso_server):
+def test_endpoint_refuses_files_updates_and_federation(virtuoso_server):
     secret = virtuoso_server.folder.password_file
     attempts = [
         f'SELECT (bif:file_to_string("{secret}") AS ?x) {{}}',
@@ -189,13 +189,13 @@ def test_the_endpoint_reads_no_files_changes_nothing_and_calls_nobody(virtuoso_s
     assert values(virtuoso_server, "SELECT ?s FROM <http://stolen> { ?s ?p ?o }") == []
 
 
-def test_sixteen_clients_at_once(virtuoso_server):
+def test_sixteen_concurrent_clients(virtuoso_server):
     query = "SELECT DISTINCT ?p FROM <http://www.openlinksw.com/schemas/virtrdf#> { ?s ?p ?o } ORDER BY ?p"
     expected = values(virtuoso_server, query)
-    together = threading.Barrier(16)
+    barrier = threading.Barrier(16)
 
     def ask(_) -> list[list[str]]:
-        together.wait()
+        barrier.wait()
         return [values(virtuoso_server, query) for _ in range(10)]
 
     with ThreadPoolExecutor(16) as pool:
@@ -205,7 +205,7 @@ def test_sixteen_clients_at_once(virtuoso_server):
 def test_updates_with_a_password(virtuoso_server):
     password = virtuoso_server.allow_updates("editor").read_text().strip()
     insert = "INSERT DATA { GRAPH <http://edited> { <http://a> <http://b> <http://c> } }"
-    fetch(virtuoso_server.url + "-auth", insert, opener=with_digest(virtuoso_server, "editor", password))
+    fetch(virtuoso_server.url + "-auth", insert, opener=digest_opener(virtuoso_server, "editor", password))
     assert values(virtuoso_server, "SELECT ?o FROM <http://edited> { <http://a> ?p ?o }") == ["http://c"]
     again = virtuoso_server.allow_updates("editor", "another one")
     assert again.read_text() == "another one\n"
@@ -214,7 +214,7 @@ def test_updates_with_a_password(virtuoso_server):
             virtuoso_server.allow_updates(name)
 
 
-def test_names_are_found_without_their_accents(virtuoso_server):
+def test_names_are_found_without_accents(virtuoso_server):
     names, graph = "http://e/name", "http://names"
     file = virtuoso_server.import_folder / "names.nt"
     file.write_text(
@@ -222,7 +222,7 @@ def test_names_are_found_without_their_accents(virtuoso_server):
         f'<http://e/m> <http://e/comment> "Malmö is not indexed here" .\n',
         encoding="utf-8",
     )
-    virtuoso_server.index_names(graph, [names])  # before anything is loaded
+    virtuoso_server.index_names(graph, [names])  # before the graph exists
     virtuoso_server.load([file], graph)
     virtuoso_server.index_names(graph, [names])
 
@@ -243,7 +243,7 @@ def test_names_loaded_before_they_are_indexed(virtuoso_server):
     assert values(virtuoso_server, query) == ["http://e/u"]
 
 
-def test_the_server_is_not_ours_to_end_with_ctrl_c(virtuoso_server):
+def test_ctrl_c_does_not_reach_the_server(virtuoso_server):
     pid = virtuoso_server.status().pid
     assert os.getsid(pid) == pid != os.getsid(0)
     assert os.getpgid(pid) != os.getpgid(0)

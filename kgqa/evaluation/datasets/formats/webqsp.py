@@ -19,8 +19,8 @@ def read(file: Path, dataset: str = "webqsp") -> Iterator[GoldQuestion]:
     """Read the questions of a file of WebQuestionsSP.
 
     `parses`: if there are several parses, the gold answers of each (empty for a parse without answers), the best
-    annotated parse first; `sparql`: the queries of the parses in the same order; `answers`, `topics`: those of the
-    first parse.
+    annotated parse first; `sparql`: the queries of the parses in the same order; `answers`, `topics`: gold answers
+    and topic entities of the first parse.
 
     Raises:
         QuestionFileError: the file cannot be read, or a record does not have this format.

@@ -120,10 +120,10 @@ def _check_row_count(rows: int, max_rows: int) -> None:
 
 
 def _decode_row_by_row(text: JsonStream, max_rows: int, read_term: TermReader) -> Rows:
-    """Decode a large table without holding the whole text and all terms at once."""
+    """Decode a large result row by row, so that its text and its terms need not be in memory together."""
     read_row: RowReader | None = None
     rows: list[Row] | None = None
-    bindings: list[dict[str, Any]] = []  # the head may come last
+    bindings: list[dict[str, Any]] = []  # rows that precede the head
     try:
         for name in text.members():
             if name == "head":

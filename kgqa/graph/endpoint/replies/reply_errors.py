@@ -56,7 +56,7 @@ def reply_error(
         return PartialResult(f"The server sent only a part of the result (HTTP 206). {ASK_FOR_LESS}")
     if status != 200:
         if status == 500 and _begins_as_result(body):
-            # Virtuoso ran out of time while sending, and sent the rows it had
+            # Virtuoso sends this status with part of the rows when it runs out of time while sending
             return StoreTimeout("The server ran out of time while sending the result (HTTP 500). Ask for less.")
         return _status_error(status, headers, error_text(body, query), reply_signs(profile), url)
     content_type = _content_type(headers)
@@ -67,7 +67,7 @@ def reply_error(
 
 
 def is_transient(body: str, profile: Profile, *, query: str) -> bool:
-    """Return whether an error is a conflict with another transaction, so that the same query may succeed later."""
+    """Return whether an error is a conflict with another transaction; then the same query may succeed later."""
     text = error_text(body, query).lower()
     return any(sign in text for sign in reply_signs(profile).retry_texts)
 
@@ -195,7 +195,7 @@ def outer_limit(query: str) -> int | None:
 
 def is_total_aggregate(query: str) -> bool:
     """Return whether a result has exactly one row: the query selects only aggregates, without GROUP BY and HAVING."""
-    if not _AGGREGATE_CALL.search(query):  # a shortcut: reading all tokens takes longer than many queries
+    if not _AGGREGATE_CALL.search(query):  # faster than reading all tokens, which can take longer than the query
         return False
     braces, brackets, in_selection, has_selection, aggregates = 0, 0, False, False, False
     for token in tokens(query):

@@ -54,7 +54,7 @@ def connection_error(error: Exception, url: str, *, is_update: bool) -> StoreUna
 
 
 def overload_error(status: int, url: str) -> StoreUnavailable:
-    """Create the error for a server that is too busy (HTTP `status` 429, 502 or 503)."""
+    """Create the error for a server that is too busy: HTTP status 429, 502 or 503."""
     what = "received too many requests" if status == 429 else "cannot answer now"
     return StoreUnavailable(
         f"{url} {what} (HTTP {status}). Try again later, or lower endpoint.concurrency or endpoint.rate."

@@ -70,7 +70,7 @@ def _pool_classes() -> dict[str, Any]:
     class Connection(HTTPConnection):
         def getresponse(self) -> Any:
             deadline = current_deadline()
-            # TLS within the TLS of a proxy wraps the socket
+            # with TLS inside the TLS of a proxy, `sock` is a wrapper around the socket
             connection: Any = getattr(self.sock, "socket", self.sock)
             if deadline is not None:
                 deadline.attach(connection)

@@ -111,5 +111,5 @@ def enforced_deadline(at: float) -> Iterator[RequestDeadline]:
 
 
 def current_deadline() -> RequestDeadline | None:
-    """Return the deadline enforced in this thread, None outside `enforced_deadline`."""
+    """Return the deadline that `enforced_deadline` enforces in this thread; None outside its block."""
     return getattr(_current, "deadline", None)

@@ -19,7 +19,7 @@ class QueueTimeout(StoreTimeout):
 
 
 class RequestLimiter:
-    """Limits the requests to one address, shared by all users of that address in this process. Thread-safe."""
+    """Limits the requests to one address. All stores in this process share the limiter of an address. Thread-safe."""
 
     _limiters: ClassVar[dict[str, RequestLimiter]] = {}
     _limiters_lock = threading.Lock()
@@ -40,7 +40,7 @@ class RequestLimiter:
 
     @classmethod
     def forget_all(cls) -> None:
-        """Drop all limiters, with the pauses that servers asked for."""
+        """Forget all limiters, including the pauses that servers asked for."""
         with cls._limiters_lock:
             cls._limiters.clear()
 
@@ -82,7 +82,7 @@ class RequestLimiter:
         return self._active + self._waiting < concurrency
 
     def wait_for_turn(self, rate: float, deadline: float, closed: threading.Event) -> None:
-        """Wait until a request may be sent: after any pause, and at most `rate` requests per second.
+        """Wait until a request may be sent: after a pause of the server, and at most `rate` requests per second.
 
         Args:
             rate: requests per second; 0 for no limit. deadline, closed: see `slot`.
@@ -114,7 +114,7 @@ class RequestLimiter:
 
     @property
     def is_paused(self) -> bool:
-        """Whether the server has asked for a pause that is not over."""
+        """Whether the server has asked for a pause that has not ended yet."""
         return self._paused_until > time.monotonic()
 
     def pause(self, seconds: float) -> None:

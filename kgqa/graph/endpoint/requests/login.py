@@ -1,4 +1,4 @@
-"""HTTP login to an endpoint: the password is sent only in reply to a challenge from that address."""
+"""HTTP login to an endpoint. The password is sent only after the endpoint itself has asked for a login."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Login:
         self._count = 0
 
     def accept(self, challenges: Sequence[str]) -> bool:
-        """Choose a scheme from the server's WWW-Authenticate headers.
+        """Choose a login scheme, Basic or Digest, from the server's WWW-Authenticate headers.
 
         Returns:
             Whether to repeat the request with a login: False if there is no user or no challenge.
 
         Raises:
-            StoreUnavailable: the server offers neither Basic nor a supported Digest.
+            StoreUnavailable: the server offers neither Basic nor a Digest algorithm that kgqa supports.
         """
         offers = {scheme.lower(): details for scheme, _, details in (each.partition(" ") for each in challenges)}
         if not self._user or not offers:
@@ -54,7 +54,7 @@ class Login:
             )
         with self._lock:
             if digest.get("nonce") != self._challenge.get("nonce"):
-                self._count = 0  # counts start anew with each nonce
+                self._count = 0  # the count of requests starts at 0 for each nonce
             self._scheme, self._challenge = "digest" if supported else "basic", digest
         return True
 

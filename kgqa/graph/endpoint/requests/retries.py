@@ -21,7 +21,7 @@ FIRST_CONTACT_SECONDS = 2.0
 
 
 class Backoff:
-    """Pauses between the attempts of one request: doubled each time, with jitter, until patience or time runs out.
+    """Computes the pauses between the attempts of one request. Each pause is about twice as long as the previous one.
 
     Args:
         deadline: the deadline of the request, in seconds of `time.monotonic`.

@@ -52,7 +52,7 @@ class Reply:
 class ConnectionLost(StoreUnavailable):
     """The connection ended in the middle of a reply.
 
-    Neither the query nor the graph is to blame, so this is not a `PartialResult`: another attempt may succeed.
+    This is not a `PartialResult`, because the cause is neither the query nor the graph: another attempt may succeed.
     """
 
 
@@ -134,7 +134,7 @@ class Transport:
 
     @contextmanager
     def query(self, text: str, *, is_ask: bool, seconds: float) -> Iterator[Reply]:
-        """Send a SELECT or ASK query and yield the reply, of any status; read it inside the block.
+        """Send a SELECT or ASK query and yield the reply, whatever its status. Read the reply inside the block.
 
         Args:
             is_ask: whether the query is an ASK query.
@@ -182,7 +182,7 @@ class Transport:
             yield Reply(response.status, _lower(response.headers), chunks)
         finally:
             if not response.closed:
-                response.close()  # the next reply on this connection would begin with the unread rest
+                response.close()  # otherwise the unread part would precede the next reply on this connection
 
     def update(self, text: str, *, seconds: float) -> None:
         """Send an update. After a lost connection it is not sent again, because the server may have carried it out.
@@ -236,7 +236,7 @@ class Transport:
         """Send a request, and repeat it until the server answers or `Access.patience` is over.
 
         Returns:
-            The response, and the beginning of its body, empty for a result that is still to be read.
+            The response, and the beginning of its body, which is empty if the body is a result that the caller reads.
         """
         from http.client import HTTPException
 
@@ -277,7 +277,7 @@ class Transport:
                     response.status, _lower(response.headers), _text(body), self.profile, self.url, query=text
                 )
                 if not isinstance(found, StoreUnavailable) and not transient:
-                    return response, body  # QLever sends 429 for a query that ran out of time
+                    return response, body  # QLever uses status 429 for a query that ran out of time
                 error = found if transient and found else overload_error(response.status, self.url)
                 if wait := retry_after(response.headers):
                     self._limiter.pause(wait)
@@ -304,7 +304,7 @@ class Transport:
         )
 
     def _chunks(self, response: Any, deadline: RequestDeadline) -> Iterator[bytes]:
-        """Read the body as it arrives.
+        """Yield the chunks of the body as they arrive.
 
         A reply that arrives after the deadline is refused even if it looks complete, because a server that knew the
         deadline may have truncated the reply.

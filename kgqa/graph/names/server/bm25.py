@@ -1,4 +1,4 @@
-"""BM25 as SQLite's FTS5 computes it, so that the indexes in SQLite and on a server rank names equally.
+"""BM25 with the formula of SQLite's FTS5: the indexes in SQLite and on a server rank names in the same order.
 
 Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond (2009). The constants are those of FTS5,
 and so is the smallest weight, which is given to words that occur in more than half of all names.

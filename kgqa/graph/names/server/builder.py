@@ -41,7 +41,7 @@ INTEGER = "<http://www.w3.org/2001/XMLSchema#integer>"
 
 @dataclass(frozen=True, slots=True)
 class BuiltNames:
-    """A new graph of names: its IRI, its number of names, and its number of triples."""
+    """A new graph of names: `graph` is its IRI; `names` and `triples` are its numbers of names and triples."""
 
     graph: str
     names: int
@@ -75,7 +75,7 @@ def build_names_graph(
 
     Raises:
         StoreUnavailable: the graph has no names.
-        StoreError: the names could not be read, see `read_names`. Also raises what the callables raise.
+        StoreError: the names could not be read, see `read_names`. Errors of the functions above are passed on.
     """
     graph = names_graph_iri(schema, view)
     triples = count_names(store, schema, view)
@@ -101,7 +101,7 @@ def build_names_graph(
 
 
 class _LineWriter:
-    """Converts names to lines of N-Triples, and counts them."""
+    """Converts names to lines of N-Triples, and counts the names and their words."""
 
     def __init__(self, tokens: NameTokens, words: WordCounts) -> None:
         self._tokens = tokens

@@ -17,7 +17,7 @@ from kgqa.graph.store import Row
 from kgqa.model import Entity, Literal
 
 TEXT_BATCH = 60
-"""Texts per query, each looked up as a name and as another spelling."""
+"""The number of texts per query. Each text is looked up as a name and as another spelling of a name."""
 MAX_TEXTS = 20_000
 MAX_LOOSE = 2 * MAX_NAMESAKES
 
@@ -38,7 +38,7 @@ class TextEntities:
 
 
 class KeyLookup:
-    """Finds entities by text in one graph of names. Thread-safe."""
+    """Finds the entities for a text in one graph of names. Thread-safe."""
 
     def __init__(
         self, select: NamesSelect, graph: Entity, tokens: NameTokens, hits: NameHits, vocabulary: Vocabulary
@@ -115,6 +115,6 @@ class KeyLookup:
 
 
 def _ranked(found: list[tuple[str, str]]) -> tuple[str, ...]:
-    """Sort IRIs by kind, labels first, then by IRI; each once, at most MAX_NAMESAKES."""
+    """Sort IRIs by kind of name, labels first, then by IRI; return each IRI once, and at most MAX_NAMESAKES."""
     ranked = sorted(found, key=lambda item: (item[0] == "alias", item[1]))
     return tuple(dict.fromkeys(iri for _, iri in ranked))[:MAX_NAMESAKES]

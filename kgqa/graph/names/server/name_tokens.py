@@ -43,7 +43,7 @@ class NameTokens:
         return cls("k" + _in_digits(number % 36**MARK_LETTERS, MARK_LETTERS))
 
     def word(self, word: str) -> str:
-        """Return the token of a word."""
+        """Return the token that stands for a word."""
         return f"{self.mark}w{_shortened(encode(word))}"
 
     def word_prefix(self, prefix: str) -> str:
@@ -51,7 +51,7 @@ class NameTokens:
         return f"{self.mark}w{encode(prefix)[:SHORTENED_LENGTH]}*"
 
     def initials(self, initials: str) -> str:
-        """Return the token of initials."""
+        """Return the token that stands for initials."""
         return f"{self.mark}i{len(initials)}{encode(initials)}"
 
     def initials_prefix(self, prefix: str, length: int) -> str:
@@ -59,12 +59,12 @@ class NameTokens:
         return f"{self.mark}i{length}{encode(prefix)}*"
 
     def initials_length(self, text: str) -> int:
-        """Return the number of initials in a text made by `text`, 0 for none."""
+        """Return the number of initials in a text that the method `text` returned; 0 if it has no initials."""
         start = f"{self.mark}i"
         return next((int(token[len(start)]) for token in text.split() if token.startswith(start)), 0)
 
     def length(self, words: int) -> str:
-        """Return the token of a number of words."""
+        """Return the token that stands for the number of words in a name."""
         return f"{self.mark}l{min(words, MAX_LENGTH)}"
 
     def text(self, norm: str) -> str:
@@ -76,7 +76,7 @@ class NameTokens:
         return " ".join([*tokens, self.length(len(words))])
 
     def words_of(self, text: str) -> list[str]:
-        """Return the tokens of words in a text made by `text`."""
+        """Return those tokens that stand for words, from a text that the method `text` returned."""
         return [token for token in text.split() if token.startswith(f"{self.mark}w")]
 
 

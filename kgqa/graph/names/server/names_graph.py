@@ -26,7 +26,7 @@ from kgqa.model import Entity, Literal
 from kgqa.schema import Schema
 
 VERSION = 2
-"""The version of this format. In version 1 the subjects were the entities, and each count was a triple."""
+"""The version of this format. In version 1 the subjects were the entities, and each count had its own triple."""
 _VOCABULARY = "urn:kgqa:names#"
 _GRAPHS = "urn:kgqa:names:"
 _NODES = "urn:kgqa:name:"
@@ -78,7 +78,7 @@ def is_names_graph(iri: str) -> bool:
 
 
 def names_facts(store: Store, graph: str, *, timeout: float | None = None) -> NamesFacts | None:
-    """Read the counts of a graph of names; None if it is missing, incomplete or outdated."""
+    """Read the counts of a graph of names; return None if the graph is missing, incomplete or outdated."""
     rows = store.select(facts_query(graph), timeout=timeout, fresh=True)
     texts = [row[0].value for row in rows if isinstance(row[0], Literal)]
     return read_facts(texts[0]) if len(texts) == 1 else None
@@ -110,7 +110,7 @@ def name_node(entity: str) -> str:
 
 
 def entity_of(node: str) -> str:
-    """Return the entity of an IRI made by `name_node`."""
+    """Return the entity for which `name_node` made an IRI."""
     return node.removeprefix(_NODES)
 
 
@@ -120,7 +120,7 @@ def count_node(names: int) -> str:
 
 
 def count_of(node: str) -> int:
-    """Return the number of an IRI made by `count_node`."""
+    """Return the number for which `count_node` made an IRI."""
     return int(node.removeprefix(_COUNT))
 
 

@@ -1,4 +1,4 @@
-"""An index of names on a Virtuoso server: its full-text index over the graph of names, see `names_graph`.
+"""An index of names on a Virtuoso server: the server's full-text index of a graph of names, see `names_graph`.
 
 `ServerNames` returns the same matches as `SqliteNames`, in the same order, as long as at most MAX_HITS names match.
 This module computes the scores itself, from the tokens of names and the counts of words, because the server's own
@@ -30,7 +30,7 @@ from kgqa.schema import Schema
 from kgqa.words import normalise
 
 MAX_EXACT_COUNT = 20_000
-"""The most names with a prefix that are counted exactly."""
+"""The largest number of names with a prefix that is counted exactly."""
 Rank = tuple[Any, ...]
 
 
@@ -129,7 +129,7 @@ class ServerNames:
             return []
         wildcards = [self._tokens.initials_prefix(prefix, length) for length in lengths]
         hits = self._hits.first(wildcards, limit=ENOUGH_HITS)
-        if hits is None or len(hits) == ENOUGH_HITS:  # too many for one search
+        if hits is None or len(hits) == ENOUGH_HITS:  # too many hits for one search: search each wildcard alone
             hits = []
             for wildcard in wildcards:
                 hits += self._hits.first([wildcard], limit=ENOUGH_HITS) or ()
@@ -200,7 +200,7 @@ class ServerNames:
         if len(hits) >= ENOUGH_HITS:  # some hits may be missing: make sure that those equal to the whole text are there
             hits = {*hits, *self._equal(" ".join(words), whole)}
         terms = [_Term(self._bm25.weight(frequencies[word]), token) for word, token in zip(full, tokens, strict=True)]
-        # the weight of a single word does not change the order
+        # with a single word, the weight does not change the order
         weight = self._bm25.weight(self._count_prefix(last, last_tokens)) if full and hits else 1.0
         terms.append(_Term(weight, self._tokens.word_prefix(last).rstrip("*"), is_prefix=True))
         return self._ranked(hits, terms, whole)

@@ -92,22 +92,22 @@ SAME = [
     Entity("http://e/ü"), Entity("http://e/%C3%BC"), Entity("http://E/😀"), Entity("http://e/\u2028"), Entity("http://e/x?a=b&c=d#f'(x)"), Entity("urn:x"),
 ]  # fmt: skip
 DIFFERENT = {
-    # Virtuoso gives six digits of a double or float, in every format it knows
+    # Virtuoso returns six digits of a double or float in every result format
     Literal("37.774929", XSD + "double"): Literal("37.7749", XSD + "double"),
     Literal("107476259.0", XSD + "double"): Literal("107476000", XSD + "double"),
-    # and fifteen of a decimal behind the point
+    # and fifteen decimal places of a decimal
     Literal("3.14159265358979323846", XSD + "decimal"): Literal("3.141592653589793", XSD + "decimal"),
-    # the embedded engine has one kind of whole number
+    # the embedded engine has one integer type
     Literal("5", XSD + "int"): Literal("5", XSD + "int"),
     Literal("5", XSD + "nonNegativeInteger"): Literal("5", XSD + "nonNegativeInteger"),
-    # Virtuoso's loader makes decimals of whole numbers beyond 32 bits
+    # the loader of Virtuoso turns integers beyond 32 bits into decimals
     Literal("2147483648", XSD + "integer"): Literal("2147483648", XSD + "decimal"),
     # and rewrites XML
     Literal("<a/>", "http://www.w3.org/1999/02/22-rdf-syntax-ns#XMLLiteral"): Literal("<a />", "http://www.w3.org/1999/02/22-rdf-syntax-ns#XMLLiteral"),
 }  # fmt: skip
-"""What comes back from Virtuoso where the embedded engine gives something else."""
+"""Values that Virtuoso returns differently from the embedded engine."""
 NOT_QUERYABLE = {Literal("10:20:30", XSD + "time"), Literal("INF", XSD + "double")}
-"""What Virtuoso 7 takes and gives, but does not understand, or find, where it stands in a query."""
+"""Values that Virtuoso 7 loads and returns, but does not find when a query contains them."""
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ SMALL = table_bytes(
 )
 
 
-def decoded(*parts: bytes, max_rows: int = 1000):
+def decode(*parts: bytes, max_rows: int = 1000):
     return decode_rows(parts, max_rows=max_rows)
 
 
@@ -43,7 +43,7 @@ def outcome(call, *args, **options):
 
 
 BOTH = pytest.mark.parametrize(
-    "read", [lambda *parts: decoded(*parts), lambda *parts: row_by_row(parts)], ids=["at once", "row by row"]
+    "read", [lambda *parts: decode(*parts), lambda *parts: row_by_row(parts)], ids=["at once", "row by row"]
 )
 
 texts = st.text(st.characters(codec="utf-8"), max_size=20)
@@ -65,14 +65,14 @@ tables = st.integers(0, 4).flatmap(
 @given(table=tables)
 def test_encoded_table_is_decoded(table):
     variables, rows = table
-    found = decoded(table_bytes(variables, rows))
+    found = decode(table_bytes(variables, rows))
     assert (found.variables, found.rows) == (tuple(variables), rows)
 
 
 @given(table=tables, data=st.data())
 def test_streamed_and_whole_decoding_agree(table, data):
     body = table_bytes(*table)
-    if data.draw(st.booleans()):  # as servers write it: with line breaks, escapes, and more in it than is asked for
+    if data.draw(st.booleans()):  # as servers write it: with line breaks, escapes and additional members
         found = json.loads(body)
         found["head"]["link"] = []
         found["results"] = {"distinct": False, "ordered": True, **found["results"], "more": {"a": [1.5e3, None]}}
@@ -81,15 +81,15 @@ def test_streamed_and_whole_decoding_agree(table, data):
         body = json.dumps({name: found[name] for name in order}, indent=data.draw(st.sampled_from([None, 1]))).encode()
     cuts = sorted(data.draw(st.lists(st.integers(0, len(body)), max_size=6)))
     parts = [body[start:end] for start, end in zip([0, *cuts], [*cuts, len(body)])]
-    assert row_by_row(parts) == decoded(body)
+    assert row_by_row(parts) == decode(body)
 
 
 @given(table=tables, data=st.data())
 def test_damage_is_never_another_table(table, data):
     body = bytearray(table_bytes(*table))
-    place = data.draw(st.integers(0, len(body) - 1))
-    body[place : place + data.draw(st.integers(0, 3))] = data.draw(st.binary(max_size=3))
-    at_once, bit_by_bit = outcome(decoded, bytes(body)), outcome(row_by_row, [bytes(body)])
+    position = data.draw(st.integers(0, len(body) - 1))
+    body[position : position + data.draw(st.integers(0, 3))] = data.draw(st.binary(max_size=3))
+    at_once, bit_by_bit = outcome(decode, bytes(body)), outcome(row_by_row, [bytes(body)])
     if not (isinstance(at_once, type) and isinstance(bit_by_bit, type)):
         assert at_once == bit_by_bit
 
@@ -174,12 +174,12 @@ def test_row_cap(read):
 
 def test_number_split_over_two_chunks():
     body = b'{"n": 123456, "head": {"vars": []}, "results": {"n": -1.5e10, "bindings": [{}]}}'
-    for place in range(1, len(body)):
-        assert len(row_by_row([body[:place], body[place:]])) == 1
+    for position in range(1, len(body)):
+        assert len(row_by_row([body[:position], body[position:]])) == 1
 
 
 def test_byte_order_mark_is_accepted():
-    assert decoded(b"\xef\xbb\xbf" + SMALL) == row_by_row([b"\xef\xbb\xbf" + SMALL]) == decoded(SMALL)
+    assert decode(b"\xef\xbb\xbf" + SMALL) == row_by_row([b"\xef\xbb\xbf" + SMALL]) == decode(SMALL)
 
 
 def test_large_tables_need_little_memory():
@@ -193,11 +193,11 @@ def test_large_tables_need_little_memory():
     tracemalloc.start()
     try:
         with pytest.raises(PartialResult):
-            decode_rows(parts(1_000_000), max_rows=2000)  # 5 GB that are never made
+            decode_rows(parts(1_000_000), max_rows=2000)  # 5 GB, which are never built
         most = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert most < 30 << 20  # the rows themselves have 10 MB
+    assert most < 30 << 20  # the rows themselves take 10 MB
 
 
 def test_endless_row_is_an_error():
@@ -213,7 +213,7 @@ def test_endless_row_is_an_error():
 def test_long_value_is_read_in_linear_time():
     value = "abcdefgh" * (1 << 20)
     body = table_bytes(["x"], [(Literal(value),)])
-    parts = [body[place : place + 4096] for place in range(0, len(body), 4096)]
+    parts = [body[position : position + 4096] for position in range(0, len(body), 4096)]
     assert row_by_row(parts).rows == [(Literal(value),)]
 
 
@@ -222,13 +222,13 @@ def test_virtuoso_dialect():
     { "n": { "type": "typed-literal", "datatype": "http://www.w3.org/2001/XMLSchema#integer", "value": "7" },
       "b": { "type": "bnode", "value": "nodeID://b10001" },
       "s": { "type": "literal", "xml:lang": "en-GB", "value": "x" }} ] } }"""
-    assert decoded(body).rows == [(Literal("7", INTEGER), Entity("nodeID://b10001"), Literal("x", language="en-gb"))]
+    assert decode(body).rows == [(Literal("7", INTEGER), Entity("nodeID://b10001"), Literal("x", language="en-gb"))]
     other = body.replace(b"nodeID://b10001", b"b10001")
-    assert decoded(other).rows[0][1] == Entity("_:b10001")
+    assert decode(other).rows[0][1] == Entity("_:b10001")
 
 
 def test_repeated_entity_is_one_object():
-    (first,), (second,) = decoded(table_bytes(["x"], [(Entity("http://e/1"),)] * 2)).rows
+    (first,), (second,) = decode(table_bytes(["x"], [(Entity("http://e/1"),)] * 2)).rows
     assert first is second
 
 

@@ -38,7 +38,7 @@ def test_result_is_not_an_error(kind):
 
 
 @pytest.mark.parametrize(
-    ("status", "headers", "body", "error", "says"),
+    ("status", "headers", "body", "error", "message"),
     [
         (200, {**JSON, "x-sql-state": "S1TAT"}, "", StoreTimeout, "time limit"),
         (206, JSON, "", PartialResult, "206"),
@@ -74,10 +74,10 @@ def test_result_is_not_an_error(kind):
         (599, {}, "", QueryRejected, "599"),
     ],
 )  # fmt: skip
-def test_other_replies_are_errors_with_advice(status, headers, body, error, says):
+def test_other_replies_are_errors_with_advice(status, headers, body, error, message):
     found = verdict(status, headers, body)
     assert type(found) is error
-    assert re.search(says, str(found))
+    assert re.search(message, str(found))
     assert (str(found).isprintable() and str(found).rstrip(")").endswith((".", "?"))) or "says: " in str(found)
 
 
@@ -100,8 +100,8 @@ def test_error_words_in_the_query_are_ignored(body):
 
 
 def test_server_message_is_one_clean_line():
-    said = error_text("<h1>No\x1b[31m\u202e</h1>\n\n query", "")
-    assert said == "No[31m query"
+    text = error_text("<h1>No\x1b[31m\u202e</h1>\n\n query", "")
+    assert text == "No[31m query"
     assert len(str(verdict(400, {}, "x" * 100_000))) < 500
     assert error_text('{"message": "Bad"}', "") == "Bad"
     assert "{" in error_text("{" * 100_000, "")

@@ -20,7 +20,7 @@ BROKEN = ProtocolError("Connection aborted.", ConnectionResetError())
 
 
 @pytest.mark.parametrize(
-    ("error", "sent", "again", "updates_again", "says"),
+    ("error", "sent", "again", "updates_again", "message"),
     [
         (REFUSED, False, True, True, "whether the server is running"),
         (ConnectTimeoutError("slow"), False, True, True, "Nothing answers"),
@@ -32,12 +32,12 @@ BROKEN = ProtocolError("Connection aborted.", ConnectionResetError())
         (LocationParseError("x"), True, False, False, "not the address"),
     ],
 )
-def test_connection_error_messages(error, sent, again, updates_again, says):
+def test_connection_error_messages(error, sent, again, updates_again, message):
     assert never_sent(error) is not sent
     assert is_retryable(error, is_update=False) is again
     assert is_retryable(error, is_update=True) is updates_again
     found = str(connection_error(error, URL, is_update=False))
-    assert says in found and found.isprintable()
+    assert message in found and found.isprintable()
 
 
 def test_interrupted_update_has_unknown_outcome():

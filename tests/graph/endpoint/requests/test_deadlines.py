@@ -88,7 +88,7 @@ def test_released_connection_is_not_cut():
         manager = PoolManager()
         manager.pool_classes_by_scheme = _pool_classes()
         assert manager.request("GET", f"{server.url}?query=ASK{{}}").status == 200
-        deadline.cancel()  # of somebody whose reply has been read
+        deadline.cancel()  # the reply of this request has been read
         with enforced_deadline(time.monotonic() + 60):
             assert manager.request("GET", f"{server.url}?query=ASK{{}}").status == 200
         assert server.connections == 1

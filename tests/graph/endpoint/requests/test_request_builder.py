@@ -19,7 +19,7 @@ def requests():
     return RequestBuilder(URL, contact="a@e.org", compressed=False)
 
 
-def asked(requests, text="SELECT ?x WHERE { ?x ?p ?o }", *, is_ask=False, profile=GENERIC, limit=None):
+def build_request(requests, text="SELECT ?x WHERE { ?x ?p ?o }", *, is_ask=False, profile=GENERIC, limit=None):
     return requests.query(text, is_ask=is_ask, profile=profile, limit=limit)
 
 
@@ -29,7 +29,7 @@ def fields_of(request):
 
 
 def test_short_query_is_in_the_url(requests):
-    request = asked(requests)
+    request = build_request(requests)
     assert (request.method, request.body) == ("GET", None)
     assert request.url == "http://127.0.0.1:8890" + request.target
     assert fields_of(request) == {"query": ["SELECT ?x WHERE { ?x ?p ?o }"]}
@@ -37,7 +37,7 @@ def test_short_query_is_in_the_url(requests):
 
 @pytest.mark.parametrize("text", ["ASK { ?s ?p '%s' }" % ("x" * MAX_GET_CHARS), "ASK { ?s ?p 'Köln 漢字 😀' }"])
 def test_long_or_non_ascii_query_is_a_form(requests, text):
-    request = asked(requests, text, is_ask=True)
+    request = build_request(requests, text, is_ask=True)
     assert (request.method, request.target) == ("POST", "/sparql")
     assert {name.lower(): value for name, value in request.headers.items()}["content-type"] == (
         "application/x-www-form-urlencoded"
@@ -46,12 +46,12 @@ def test_long_or_non_ascii_query_is_a_form(requests, text):
 
 
 def test_url_length_is_limited(requests):
-    assert len(asked(requests, "<" * MAX_GET_CHARS).url) < 5000
+    assert len(build_request(requests, "<" * MAX_GET_CHARS).url) < 5000
 
 
 @pytest.mark.parametrize("is_ask", [True, False])
 def test_request_accepts_json_only(requests, is_ask):
-    request = asked(requests, is_ask=is_ask)
+    request = build_request(requests, is_ask=is_ask)
     headers = {name.lower(): value for name, value in request.headers.items()}
     assert headers.keys() == {"accept", "user-agent"} and len(headers) == len(request.headers)
     assert "application/sparql-results+json" in headers["accept"]
@@ -59,7 +59,7 @@ def test_request_accepts_json_only(requests, is_ask):
 
 
 def test_compression_is_requested_if_enabled():
-    request = asked(RequestBuilder("https://e/sparql", contact="", compressed=True))
+    request = build_request(RequestBuilder("https://e/sparql", contact="", compressed=True))
     assert {name.lower(): value for name, value in request.headers.items()}["accept-encoding"] == "gzip"
 
 
@@ -74,16 +74,16 @@ def test_compression_is_requested_if_enabled():
     ],
 )
 def test_time_limit_parameter_of_the_profile(requests, profile, fields, header):
-    request = asked(requests, profile=profile_named(profile), limit=2.5)
+    request = build_request(requests, profile=profile_named(profile), limit=2.5)
     assert fields_of(request).keys() == {"query", *fields}
     assert fields_of(request).items() >= fields.items()
     assert {name.lower(): value for name, value in request.headers.items()}.get("x-bigdata-max-query-millis") == header
-    untold = asked(requests, profile=profile_named(profile), limit=None)
+    untold = build_request(requests, profile=profile_named(profile), limit=None)
     assert fields_of(untold).keys() == {"query"} and len(untold.headers) == 2
 
 
 def test_update_is_a_form_to_its_own_url(requests):
-    asked(requests, profile=profile_named("virtuoso"), limit=5)
+    build_request(requests, profile=profile_named("virtuoso"), limit=5)
     request = requests.update("CLEAR ALL", url="http://127.0.0.1:8890/sparql-auth")
     assert (request.method, request.target) == ("POST", "/sparql-auth")
     assert fields_of(request) == {"update": ["CLEAR ALL"]}
@@ -101,6 +101,6 @@ def test_fixed_join_order_only_where_requested_and_supported(requests, name):
     profile = profile_named(name)
     text = f"{FIXED_ORDER_MARK}ASK {{ ?s ?p ?o }}"
     assert (name == "virtuoso") == bool(profile.fixed_order)
-    said = f"{profile.fixed_order}\n{text}" if profile.fixed_order else text
-    assert fields_of(asked(requests, text, profile=profile))["query"] == [said]
-    assert fields_of(asked(requests, f"ASK {{}} {text}", profile=profile))["query"] == [f"ASK {{}} {text}"]
+    expected_query = f"{profile.fixed_order}\n{text}" if profile.fixed_order else text
+    assert fields_of(build_request(requests, text, profile=profile))["query"] == [expected_query]
+    assert fields_of(build_request(requests, f"ASK {{}} {text}", profile=profile))["query"] == [f"ASK {{}} {text}"]

@@ -109,7 +109,7 @@ def test_configured_certificate_is_accepted(serve, connect, certificate, monkeyp
     transport = connect(server)
     assert [send_query(transport) for _ in range(5)] == [(200, TABLE.body)] * 5 and server.connections == 1
     server.enqueue(trickling(TABLE.body, seconds=0.1))
-    assert 0.4 < seconds_of(send_query, transport, seconds=0.5) < 1.5  # ended by cutting a TLS connection
+    assert 0.4 < seconds_of(send_query, transport, seconds=0.5) < 1.5  # the TLS connection is cut
     assert send_query(transport) == (200, TABLE.body)
 
 

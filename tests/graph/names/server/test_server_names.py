@@ -112,19 +112,19 @@ class TestEqualResults:
 
     def test_search_from_several_threads(self, small):
         texts = ["Hitler", "united st", "q", "paris", "n", "malmo", "st", "an be"] * 3
-        wanted = [small.local.search(text) for text in texts]
-        small.remote.names.close()  # forgets what it knows
+        expected = [small.local.search(text) for text in texts]
+        small.remote.names.close()  # clears its cache
         found: dict[int, object] = {}
 
-        def search(place: int) -> None:
-            found[place] = small.remote.search(texts[place])
+        def search(index: int) -> None:
+            found[index] = small.remote.search(texts[index])
 
-        threads = [threading.Thread(target=search, args=(place,)) for place in range(len(texts))]
+        threads = [threading.Thread(target=search, args=(index,)) for index in range(len(texts))]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert [found[place] for place in range(len(texts))] == wanted
+        assert [found[index] for index in range(len(texts))] == expected
 
 
 class TestOtherClients:
@@ -192,11 +192,11 @@ class TestFastSlice:
             assert find_mentions(fast_slice.remote, question) == find_mentions(fast_slice.local, question), question
 
     def test_search(self, fast_slice):
-        for text in searched(fast_slice.local, 100 if SOAK else 15):
+        for text in texts_to_search(fast_slice.local, 100 if SOAK else 15):
             assert fast_slice.remote.search(text) == fast_slice.local.search(text), text
 
 
-def searched(graph: KnowledgeGraph, many: int) -> list[str]:
+def texts_to_search(graph: KnowledgeGraph, many: int) -> list[str]:
     """Return search texts: names, prefixes, words, pairs of words, accents and typos."""
     rng = random.Random(11)
     names = sorted({name for _, name, _ in read_names(graph.store, graph.schema, graph.view)})
@@ -206,6 +206,6 @@ def searched(graph: KnowledgeGraph, many: int) -> list[str]:
     texts += rng.sample(words, many) + [" ".join(rng.sample(words, 2)) for _ in range(many)]
     texts += rng.sample([name for name in names if not name.isascii()], many)
     for name in rng.sample(names, many):
-        place = rng.randrange(len(name))
-        texts.append(name[:place] + rng.choice(string.ascii_lowercase) + name[place + 1 :])
+        index = rng.randrange(len(name))
+        texts.append(name[:index] + rng.choice(string.ascii_lowercase) + name[index + 1 :])
     return [*texts, "a", "the", "of the", "s", "MALAGA", "united s"]

@@ -29,14 +29,14 @@ def test_prefixes(counts, most):
     beginnings = PrefixLists({1: 2 * most, 3: most})
     found = [item for word, names in sorted(counts.items()) for item in beginnings.add(word, names)]
     found += beginnings.rest()
-    wanted = {}
+    expected = {}
     for length, kept in ((1, 2 * most), (3, most)):
         for start in {word[:length] for word in counts if len(word) >= length}:
             words = sorted(
                 (item for item in counts.items() if item[0].startswith(start)), key=lambda item: (-item[1], item[0])
             )
-            wanted[start] = words[:kept]
-    assert dict(found) == wanted and len(found) == len(wanted)
+            expected[start] = words[:kept]
+    assert dict(found) == expected and len(found) == len(expected)
 
 
 def test_growing_list_is_cut():
@@ -60,14 +60,14 @@ class TestLRUCache:
 
     def test_only_missing_keys_are_computed(self):
         memory: LRUCache[str, int] = LRUCache(10)
-        asked: list[list[str]] = []
+        requested_keys: list[list[str]] = []
 
         def find(keys: list[str]) -> dict[str, int]:
-            asked.append(keys)
+            requested_keys.append(keys)
             return {key: ord(key) for key in keys}
 
         assert memory.get_or_find("aba", find) == {"a": 97, "b": 98}
         assert memory.get_or_find("bc", find) == {"b": 98, "c": 99}
         memory.clear()
         assert memory.get_or_find("b", find) == {"b": 98}
-        assert asked == [["a", "b"], ["c"], ["b"]]
+        assert requested_keys == [["a", "b"], ["c"], ["b"]]

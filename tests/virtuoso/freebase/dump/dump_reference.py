@@ -1,6 +1,6 @@
-"""What cleaning should keep, told slowly and plainly: pyoxigraph's parser, then one condition after another.
+"""A slow reference implementation of cleaning, based on the parser of pyoxigraph.
 
-Shares no code and no regular expression with what it is held against.
+Shares no code and no regular expression with the tested implementation.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ NOT_KEPT = ("duration", "dayTimeDuration", "yearMonthDuration")
 MIB = 1 << 20
 
 
-def kept(line: bytes, languages: tuple[str, ...], noise: list[str]) -> ox.Triple | None:
-    """The triple that a line (without its newline) should leave, None if it should be dropped.
+def expected_triple(line: bytes, languages: tuple[str, ...], noise: list[str]) -> ox.Triple | None:
+    """Return the triple that a line (without newline) should leave, or None if it should be dropped.
 
     Args:
-        noise: what the IRI of a noise predicate may begin with.
+        noise: prefixes of the IRIs of noise predicates.
     """
     if line.count(b"\t") >= 2 and _is_noise(line.split(b"\t")[1].strip(b" "), noise):
         return None
@@ -64,7 +64,7 @@ def _parsed(text: str) -> ox.Triple | None:
 
 
 def _with_quotes(text: str) -> str:
-    """The line with quotes around an object that is a bare number or truth value."""
+    """Return the line with quotes around an object that is a bare number or truth value."""
     found = re.search(r"(?<=[> \t])([^ \t<>\"]+?)([ \t]*\.[ \t]*(?:#.*)?)\Z", text)
     if not found:
         return text
@@ -83,7 +83,7 @@ def _with_quotes(text: str) -> str:
 
 
 def _iris_as_written(text: str, triple: ox.Triple) -> bool:
-    """Whether no IRI is written with escapes, and none is longer than the server keeps."""
+    """Return whether all IRIs are written without escapes and short enough for the server."""
     iris = [triple.subject, triple.predicate]
     if isinstance(triple.object, ox.NamedNode):
         iris.append(triple.object)
@@ -109,7 +109,7 @@ def _value(text: str, value: ox.Literal, languages: tuple[str, ...]) -> ox.Liter
     kind = datatype.removeprefix(XSD)
     if kind in NOT_KEPT:
         return None
-    # an escape in a number or a date is as wrong as a letter would be
+    # an escape in a number or a date is an error
     if kind != "string" and f'"{value.value}"' not in text and kind in {*INTEGERS, *CHECKS}:
         return None
     if kind in INTEGERS:
@@ -147,12 +147,12 @@ def _is_clock(text: str, *, seconds: bool = True) -> bool:
 
 
 def _is_day(text: str) -> bool:
-    """`2012-02-29`; the year may be any of four to six digits, before Christ too."""
+    """Return whether the text is a date such as `2012-02-29`, with a year of 4 to 6 digits, possibly negative."""
     found = re.fullmatch(r"-?(\d{4,6})-(\d\d)-(\d\d)", text, re.ASCII)
     if not found:
         return False
     try:
-        datetime.date(2000, int(found[2]), int(found[3]))  # a leap year: which years are is not asked
+        datetime.date(2000, int(found[2]), int(found[3]))  # 2000 is a leap year: the year itself is not checked
     except ValueError:
         return False
     return True

@@ -1,4 +1,4 @@
-"""Every way a line of the dump is known to be broken, what is mended, and the whole against a plain reference."""
+"""Judging lines of a dump: known damage, repairs, and comparison with the reference."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CLEANING = Cleaning(("en",), freebase_rules())
 NOISE = [f"{p}>" for rule in CLEANING.rules for p in rule.predicates] + [p for r in CLEANING.rules for p in r.prefixes]
 
 
-def judged(line: bytes | str, cleaning: Cleaning = CLEANING):
+def judge_line(line: bytes | str, cleaning: Cleaning = CLEANING):
     return LineJudge(cleaning).line(line.encode() if isinstance(line, str) else line)
 
 
@@ -36,25 +36,25 @@ def parsed(line: bytes) -> list[ox.Triple]:
 
 
 def expected(line: bytes, cleaning: Cleaning = CLEANING) -> ox.Triple | None:
-    return dump_reference.kept(line, cleaning.languages, NOISE if cleaning.rules else [])
+    return dump_reference.expected_triple(line, cleaning.languages, NOISE if cleaning.rules else [])
 
 
 class TestBreakage:
     @pytest.mark.parametrize("name", BREAKAGE)
-    def test_is_dropped_for_its_reason(self, name):
+    def test_broken_lines_are_dropped_with_a_reason(self, name):
         reason, line = BREAKAGE[name]
-        assert judged(line) == (None, reason, "")
+        assert judge_line(line) == (None, reason, "")
         assert expected(line) is None
 
     @pytest.mark.parametrize("name", REPAIRED)
-    def test_is_mended(self, name):
-        verdict = judged(REPAIRED[name])
+    def test_repairable_lines_are_repaired(self, name):
+        verdict = judge_line(REPAIRED[name])
         assert verdict.repair in (QUOTES_ADDED, TIME_TYPED, TAG_LOWERED)
         assert parsed(verdict.kept) == [expected(REPAIRED[name])]
 
     @pytest.mark.parametrize("name", UNUSUAL)
-    def test_is_right_after_all(self, name):
-        verdict = judged(UNUSUAL[name])
+    def test_unusual_lines_are_kept(self, name):
+        verdict = judge_line(UNUSUAL[name])
         assert verdict.repair == "" and verdict.kept.count(b"\t") >= 3
         assert parsed(verdict.kept) == [expected(UNUSUAL[name])]
 
@@ -71,13 +71,13 @@ class TestBreakage:
         ('"x"@EN-US', '"x"@en-us'),
     ],
 )
-def test_what_is_mended(text, kept):
-    assert judged(with_object(text)).kept == with_object(kept).encode()
+def test_repairs(text, kept):
+    assert judge_line(with_object(text)).kept == with_object(kept).encode()
 
 
 @pytest.mark.parametrize("bare", ["4.", ".", "1e5000", "1" * 39, "0x1f", "True", "NaN", "--1", "1,5"])
-def test_what_is_no_number_is_not_mended(bare):
-    assert judged(with_object(bare)).kept is None
+def test_invalid_numbers_are_not_repaired(bare):
+    assert judge_line(with_object(bare)).kept is None
 
 
 @pytest.mark.parametrize(
@@ -93,13 +93,13 @@ def test_what_is_no_number_is_not_mended(bare):
         (ALL_LANGUAGES, "es-419", True),
         (ALL_LANGUAGES, "iw", True),
         (ALL_LANGUAGES, "x-klingon", True),
-        (ALL_LANGUAGES, "en-a", False),  # an extension of nothing: pyoxigraph takes no such tag
+        (ALL_LANGUAGES, "en-a", False),  # an extension without content, invalid in pyoxigraph
         (ALL_LANGUAGES, "abcdefghij", False),
     ],
 )
 def test_languages(languages, tag, kept):
-    assert (judged(with_object(f'"x"@{tag}'), Cleaning(languages)).kept is not None) == kept
-    assert judged(with_object('"x"'), Cleaning(languages)).kept is not None
+    assert (judge_line(with_object(f'"x"@{tag}'), Cleaning(languages)).kept is not None) == kept
+    assert judge_line(with_object('"x"'), Cleaning(languages)).kept is not None
 
 
 @pytest.mark.parametrize(
@@ -112,8 +112,8 @@ def test_languages(languages, tag, kept):
         f"{SUBJECT}\t{PREDICATE}\t{SUBJECT}\t.\r",
     ],
 )
-def test_whatever_separates_it_comes_out_with_tabs(line):
-    assert judged(line).kept == with_object(SUBJECT).encode()
+def test_separators_become_tabs(line):
+    assert judge_line(line).kept == with_object(SUBJECT).encode()
 
 
 @pytest.mark.parametrize(
@@ -126,18 +126,18 @@ def test_whatever_separates_it_comes_out_with_tabs(line):
         "common.topic.description",
     ],
 )
-def test_what_is_needed_is_kept(predicate):
-    assert judged(f'{SUBJECT}\t<{NS}{predicate}>\t"x"@en\t.').kept is not None
+def test_needed_predicates_are_kept(predicate):
+    assert judge_line(f'{SUBJECT}\t<{NS}{predicate}>\t"x"@en\t.').kept is not None
 
 
-def test_noise_comes_before_everything_else():
-    """So that a line of noise is told at once, whatever its object."""
+def test_noise_is_checked_first():
+    """Lines with a noise predicate are dropped for that reason whatever their object is."""
     line = f'{SUBJECT}\t<{NS}type.object.key>\t"broken\t.'
-    assert judged(line).reason == "noise: keys"
-    assert judged(line, Cleaning()).reason == "unescaped quote"
+    assert judge_line(line).reason == "noise: keys"
+    assert judge_line(line, Cleaning()).reason == "unescaped quote"
 
 
-def test_what_is_learnt_of_predicates_and_tags_is_bounded(monkeypatch):
+def test_caches_are_bounded(monkeypatch):
     monkeypatch.setattr("kgqa.virtuoso.freebase.dump.judge.MAX_KNOWN", 10)
     judge = LineJudge(CLEANING)
     for number in range(100):
@@ -159,12 +159,12 @@ FRAGMENTS = [
 
 @st.composite
 def mutated_lines(draw) -> bytes:
-    """A line of the sample with a few bytes put in, taken out or replaced."""
+    """Draw a line of the sample with a few bytes inserted, removed or replaced."""
     line = bytearray(draw(st.sampled_from(SEEDS + SAMPLE)))
     for _ in range(draw(st.integers(0, 3))):
-        place = draw(st.integers(0, len(line)))
+        position = draw(st.integers(0, len(line)))
         new = draw(st.sampled_from(BYTES + FRAGMENTS))
-        line[place : place + draw(st.integers(0, 3))] = new
+        line[position : position + draw(st.integers(0, 3))] = new
     return bytes(line).replace(b"\n", b"")
 
 
@@ -199,13 +199,13 @@ EXAMPLES = 30_000 if SOAK else 600
 
 @settings(max_examples=EXAMPLES)
 @given(lines, st.sampled_from(["as usual", "all languages", "with noise"]))
-def test_what_is_kept_is_what_the_reference_keeps(line, what):
+def test_lines_are_judged_like_the_reference(line, mode):
     cleaning = {
         "as usual": CLEANING,
         "all languages": Cleaning(ALL_LANGUAGES, CLEANING.rules),
         "with noise": Cleaning(("en", "de")),
-    }[what]
-    verdict = judged(line, cleaning)
+    }[mode]
+    verdict = judge_line(line, cleaning)
     found = None if verdict.kept is None else parsed(verdict.kept)
     wanted = expected(line, cleaning)
     assert found == (None if wanted is None else [wanted]), verdict
@@ -213,9 +213,9 @@ def test_what_is_kept_is_what_the_reference_keeps(line, what):
 
 @settings(max_examples=EXAMPLES // 4)
 @given(st.lists(lines, max_size=20), st.integers(0, 1000))
-def test_a_glance_at_a_block_says_what_judging_its_lines_says(found, seed):
+def test_block_verdicts_equal_line_verdicts(found, seed):
     chance = random.Random(seed)
-    # lines around them make predicates, tags and the last subject known
+    # the lines around them fill the caches of predicates, tags and the last subject
     block_lines = [*SAMPLE[:40], *found, *SAMPLE[40:60]]
     chance.shuffle(block_lines)
     block_judge, judge = BlockJudge(CLEANING), LineJudge(CLEANING)
@@ -230,7 +230,7 @@ def test_a_glance_at_a_block_says_what_judging_its_lines_says(found, seed):
     assert sum(tally.repaired.values()) == sum(bool(v.repair) for v in verdicts)
 
 
-def test_the_sample_dump_is_judged_as_the_reference_judges_it():
+def test_sample_dump_is_judged_like_the_reference():
     dump = list(dump_lines(3000, seed=11, broken=0.2))
     kept, tally = BlockJudge(CLEANING).block(b"".join(dump))
     wanted = [triple for line in dump if (triple := expected(line[:-1]))]

@@ -1,4 +1,4 @@
-"""Reading a dump: gzip in one or many members, text, damage, parts, and going on from a place."""
+"""Reading a dump: compression, damage, parts and positions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FILES = {
 
 
 @pytest.fixture(params=[1 << 18, 700], ids=["large pieces", "small pieces"], autouse=True)
-def pieces(request, monkeypatch):
+def piece_size(request, monkeypatch):
     monkeypatch.setattr(dump_reader, "BLOCK_BYTES", request.param)
 
 
@@ -50,14 +50,14 @@ def dump(tmp_path):
 
 @pytest.mark.parametrize("name", FILES)
 class TestBlocks:
-    def test_hold_all_lines_in_order(self, dump, name):
+    def test_all_lines_in_order(self, dump, name):
         blocks = list(read_blocks(dump(FILES[name]), lines_per_part=1_000_000))
         assert b"".join(block.data for block in blocks) == TEXT
         self.check(blocks)
         assert blocks[-1].bytes_read <= len(FILES[name])
 
     @pytest.mark.parametrize("lines_per_part", [1, 7, 100, 499, 500, 501])
-    def test_end_where_parts_end(self, dump, name, lines_per_part):
+    def test_blocks_end_where_parts_end(self, dump, name, lines_per_part):
         blocks = list(read_blocks(dump(FILES[name]), lines_per_part=lines_per_part))
         self.check(blocks)
         for number in range(-(-len(LINES) // lines_per_part)):
@@ -65,22 +65,22 @@ class TestBlocks:
             assert own == b"".join(LINES[number * lines_per_part : (number + 1) * lines_per_part])
 
     @pytest.mark.parametrize("lines_per_part", [1, 7, 30])
-    def test_of_parts_nobody_wants_are_passed_over(self, dump, name, lines_per_part):
+    def test_unwanted_parts_are_skipped(self, dump, name, lines_per_part):
         wanted = {2, 3, 9, 16}
         blocks = list(read_blocks(dump(FILES[name]), lines_per_part=lines_per_part, wanted=wanted.__contains__))
         parts = [LINES[number * lines_per_part : (number + 1) * lines_per_part] for number in sorted(wanted)]
         assert b"".join(block.data for block in blocks) == b"".join(line for part in parts for line in part)
         self.check(blocks)
 
-    def test_begin_at_a_place_that_was_noted(self, dump, name):
+    def test_reading_from_a_position(self, dump, name):
         file = dump(FILES[name])
-        places = {block.place for block in read_blocks(file, lines_per_part=7)}
-        assert DumpPosition() in places or name == "empty members"
-        for place in places:
-            first = place.line // 7 + 1  # the first part that begins behind it
-            again = list(read_blocks(file, lines_per_part=7, wanted=lambda part: part >= first, place=place))
-            assert b"".join(block.data for block in again) == b"".join(LINES[first * 7 :])
-            self.check(again)
+        positions = {block.place for block in read_blocks(file, lines_per_part=7)}
+        assert DumpPosition() in positions or name == "empty members"
+        for position in positions:
+            first = position.line // 7 + 1  # the first part that starts after the position
+            blocks = list(read_blocks(file, lines_per_part=7, wanted=lambda part: part >= first, place=position))
+            assert b"".join(block.data for block in blocks) == b"".join(LINES[first * 7 :])
+            self.check(blocks)
 
     @staticmethod
     def check(blocks):
@@ -90,32 +90,34 @@ class TestBlocks:
             assert block.place.line <= block.first_line - 1
 
 
-def test_members_are_places(dump):
+def test_positions_are_starts_of_members(dump):
     file = dump(FILES["members at line ends"])
     lines = {block.place.line for block in read_blocks(file, lines_per_part=10)}
-    # small pieces end a block inside a member, which is no place
+    # with small pieces a block ends inside a member, which is not a position
     assert lines == {0, 200, 350}
 
 
-def test_lines_of_text_are_places(dump):
+def test_positions_in_uncompressed_dumps(dump):
     blocks = list(read_blocks(dump(TEXT), lines_per_part=1000))
     assert blocks[-1].place.line > 400 or len(blocks) == 1
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_a_last_line_without_an_end(dump, packed):
+@pytest.mark.parametrize("compressed", [False, True])
+def test_last_line_without_newline(dump, compressed):
     data = TEXT + b"the last one"
-    blocks = list(read_blocks(dump(members(data) if packed else data), lines_per_part=100))
+    blocks = list(read_blocks(dump(members(data) if compressed else data), lines_per_part=100))
     assert b"".join(block.data for block in blocks) == data + b"\n"
     assert (blocks[-1].lines, blocks[-1].first_line) == (1, 501)
 
 
-@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("compressed", [False, True])
 @pytest.mark.parametrize("wanted", [True, False])
-def test_a_line_that_never_ends_does_not_fill_the_memory(dump, packed, wanted):
+def test_memory_for_a_long_line_is_bounded(dump, compressed, wanted):
     data = b"first\n" + b"x" * (3 * MAX_LINE_BYTES) + b"\nlast\n"
     blocks = list(
-        read_blocks(dump(members(data) if packed else data), lines_per_part=1, wanted=lambda part: wanted or part != 1)
+        read_blocks(
+            dump(members(data) if compressed else data), lines_per_part=1, wanted=lambda part: wanted or part != 1
+        )
     )
     long = [len(block.data) for block in blocks if block.part == 1]
     assert bool(long) == wanted
@@ -124,12 +126,12 @@ def test_a_line_that_never_ends_does_not_fill_the_memory(dump, packed, wanted):
 
 
 @pytest.mark.parametrize("data", [b"", members(b"")], ids=["nothing", "packed nothing"])
-def test_an_empty_dump(dump, data):
+def test_empty_dump(dump, data):
     assert list(read_blocks(dump(data), lines_per_part=10)) == []
 
 
 class TestDamage:
-    def test_cut_short(self, dump):
+    def test_truncated(self, dump):
         data = members(TEXT[:9000], bytes(random.Random(1).randbytes(5000)) + TEXT)
         for end in (len(data) - 1, len(data) - 9, len(data) // 2, 5):
             with pytest.raises(LoadError, match="truncated.*Download it again"):
@@ -141,16 +143,16 @@ class TestDamage:
         with pytest.raises(LoadError, match=r"damaged at about byte [\d,]+ .*gzip -t"):
             list(read_blocks(dump(bytes(data)), lines_per_part=10))
 
-    def test_rubbish_behind(self, dump):
+    def test_trailing_bytes(self, dump):
         with pytest.raises(LoadError, match="damaged"):
             list(read_blocks(dump(members(TEXT) + b"rubbish"), lines_per_part=10))
 
     @pytest.mark.parametrize("data", [b"BZh91AY&SY", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd\x00\x00"])
-    def test_packed_in_another_way(self, dump, data):
+    def test_other_compression(self, dump, data):
         with pytest.raises(LoadError, match="compressed, but not with gzip"):
             list(read_blocks(dump(data), lines_per_part=10))
 
-    def test_missing(self, tmp_path):
+    def test_missing_file(self, tmp_path):
         for read in (lambda file: list(read_blocks(file, lines_per_part=10)), identity):
             with pytest.raises(LoadError, match="cannot be read"):
                 read(tmp_path / "nothing")
@@ -158,14 +160,14 @@ class TestDamage:
                 read(tmp_path)
 
 
-def test_identity_tells_dumps_apart(dump):
+def test_identity(dump):
     found = identity(dump(TEXT))
     assert found == identity(dump(TEXT)) and found["bytes"] == len(TEXT)
     assert found != identity(dump(TEXT[:-2] + b"!\n"))
 
 
 @given(st.lists(st.binary(max_size=30).map(lambda line: line.replace(b"\n", b"") + b"\n"), max_size=40), st.data())
-def test_any_lines_in_any_members_are_read_as_they_are(tmp_path_factory, lines, data):
+def test_any_lines_in_any_members(tmp_path_factory, lines, data):
     text = b"".join(lines)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=5)))
     parts = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)])]

@@ -1,4 +1,4 @@
-"""Which typed values fit their datatype, by table and against Python's own numbers and dates."""
+"""Typed values that fit their datatype."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kgqa.virtuoso.freebase.dump.values import XSD, fits, not_kept, number_type, time_of_day
 
 
-def of(value: str, kind: str) -> bool:
+def value_fits(value: str, kind: str) -> bool:
     return fits(value.encode(), XSD + kind.encode())
 
 
@@ -48,33 +48,37 @@ BAD = {
 
 @pytest.mark.parametrize(("kind", "value"), [(kind, value) for kind, all_ in GOOD.items() for value in all_])
 def test_fits(kind, value):
-    assert of(value, kind)
+    assert value_fits(value, kind)
 
 
 @pytest.mark.parametrize(("kind", "value"), [(kind, value) for kind, all_ in BAD.items() for value in all_])
 def test_does_not_fit(kind, value):
-    assert not of(value, kind)
+    assert not value_fits(value, kind)
 
 
 @given(st.dates(min_value=datetime.date(1000, 1, 1)))
-def test_every_date_fits(day):
-    assert of(day.isoformat(), "date")
-    assert of(f"{day.isoformat()}T00:00:00", "dateTime") and of(day.isoformat()[:7], "gYearMonth")
+def test_valid_dates_fit(day):
+    assert value_fits(day.isoformat(), "date")
+    assert value_fits(f"{day.isoformat()}T00:00:00", "dateTime") and value_fits(day.isoformat()[:7], "gYearMonth")
 
 
 @given(st.integers(1, 12), st.integers(0, 40))
-def test_days_that_no_month_has_do_not(month, day):
+def test_invalid_days_do_not_fit(month, day):
     try:
         datetime.date(2012, month, day)
-        there = True
+        valid = True
     except ValueError:
-        there = False
-    assert of(f"2012-{month:02}-{day:02}", "date") == there
+        valid = False
+    assert value_fits(f"2012-{month:02}-{day:02}", "date") == valid
 
 
 @given(st.integers(-(10**37), 10**37), st.floats(allow_nan=False, allow_infinity=False))
-def test_every_number_fits(integer, number):
-    assert of(str(integer), "integer") and of(str(integer), "decimal") and of(repr(number), "double")
+def test_numbers_fit(integer, number):
+    assert (
+        value_fits(str(integer), "integer")
+        and value_fits(str(integer), "decimal")
+        and value_fits(repr(number), "double")
+    )
     assert number_type(str(integer).encode()) == XSD + b"integer"
 
 
@@ -90,7 +94,7 @@ def test_every_number_fits(integer, number):
     ]
     + [(bare, None) for bare in ("", "4.", ".", "x", "0x1", "_:b", "1e", "TRUE", "--1")],
 )
-def test_numbers_without_quotes(bare, kind):
+def test_number_type(bare, kind):
     assert number_type(bare.encode()) == (kind and XSD + kind.encode())
 
 
@@ -101,7 +105,7 @@ def test_times_of_day():
     assert time_of_day(b"T25:30", XSD + b"dateTime") is None
 
 
-def test_what_does_not_survive_the_loader():
+def test_datatypes_that_are_not_kept():
     assert not_kept(XSD + b"duration")
     assert not_kept(b"http://www.openlinksw.com/schemas/virtrdf#Geometry")
     assert not not_kept(XSD + b"date")
