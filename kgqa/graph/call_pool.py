@@ -47,8 +47,8 @@ class CallPool:
 
         Raises:
             Exception: a call raised an exception of another type; of several, the first in the order of the items.
-                Calls that have not started are dropped, and running calls are not waited for. This is
-                also done on Ctrl-C.
+                Calls that have not started are dropped, and running calls are not waited for. The
+                same happens on Ctrl-C.
         """
         calls: list[tuple[Future[Any], Item]] = [(Future(), item) for item in items]
         waiting = deque(calls)

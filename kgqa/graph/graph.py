@@ -230,7 +230,7 @@ class KnowledgeGraph:
         """
         walk = path_pattern(path, self.walks, inverse=self.inverse)
         if any(not 0 < join.at <= len(path) or not join.path.steps for join in joins):
-            raise ValueError("a join needs a path with steps and a node after the topic")
+            raise ValueError("a join needs a path with at least one step, and a node after the topic")
         met = [
             (
                 join.at,

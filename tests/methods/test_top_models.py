@@ -298,7 +298,7 @@ class TestSystemOne:
     def test_empty_list_is_no_answer(self, run):
         done = run(Model(answer='{"answers": []}'), ask__method="top-1")
         assert (done.answer.status, done.answer.grounding) == ("no_answer", "none")
-        assert "knew none" in done.answer.reason and done.kinds.count("answer") == 1
+        assert "knew no answer" in done.answer.reason and done.kinds.count("answer") == 1
 
     def test_unreadable_reply_is_asked_again_once(self, run):
         done = run(Model(answer="Well, who knows?"), ask__method="top-1")

@@ -138,7 +138,7 @@ class GraphFolder:
                 "kgqa graph load FILE --into GRAPH"
             ) from None
         if not self.store_dir(meta.generation).is_dir():
-            raise StoreUnavailable(f"The data of {self.path} is missing (gen-{meta.generation}). Load it again.")
+            raise StoreUnavailable(f"The data of {self.path} is missing (gen-{meta.generation}). Load the data again.")
         return meta
 
     def _read_meta(self) -> GraphMeta:
@@ -244,7 +244,8 @@ class GraphFolder:
             lock = Lock(self.path / "write.lock", exclusive=True)
         except BlockingIOError:
             raise StoreBusy(
-                f"Another process{self._holder()} is writing to {self.path}. Wait until it is done and try again."
+                f"Another process{self._holder()} is writing to {self.path}. "
+                "Wait until that process is done and try again."
             ) from None
         except OSError as error:
             if error.errno == errno.ELOOP:
@@ -282,7 +283,9 @@ class GraphFolder:
             return Lock(self.path / f"gen-{generation}" / "read.lock", exclusive=exclusive)
         except BlockingIOError:
             doing = "is reading" if exclusive else "is updating"
-            raise StoreBusy(f"Another process {doing} {self.path}. Wait until it is done and try again.") from None
+            raise StoreBusy(
+                f"Another process {doing} {self.path}. Wait until that process is done and try again."
+            ) from None
         except OSError as error:
             if exclusive:
                 raise _no_permission(self.path, error) from error

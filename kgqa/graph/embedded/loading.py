@@ -140,7 +140,8 @@ def load_graph(
                 check_unchanged(job, f"kgqa graph load FILE --restart --into {folder.path}")
         elif folder.journal_file.exists() and not restart:
             raise LoadError(
-                f"An earlier load into {path} was interrupted. Resume it with --resume, or discard it with --restart."
+                f"An earlier load into {path} was interrupted. "
+                "Resume that load with --resume, or discard it with --restart."
             )
         else:
             before = base.generation if base else None
@@ -229,7 +230,7 @@ def _check_base(journal: Journal, base: GraphMeta | None, folder: GraphFolder) -
     before = base.generation if base else None
     if journal.base != before or journal.generation != (before or 0) + 1:
         raise LoadError(
-            f"{folder.journal_file} belongs to another state of the graph. Start the load again: "
+            f"{folder.journal_file} does not belong to the present state of the graph. Start the load again: "
             f"kgqa graph load FILE --restart --into {folder.path}"
         )
 

@@ -36,7 +36,9 @@ def check_update(update: str, graph: str) -> None:
             another operation, such as LOAD, CLEAR, DROP or COPY.
     """
     if _INVALID_CODEPOINT.search(update):
-        raise QueryRejected("The update has an escape that is not a character, such as \\uD800. Remove it.")
+        raise QueryRejected(
+            "The update has an escape that stands for no character, such as \\uD800. Remove the escape."
+        )
     plain = _PLAIN_DATA.fullmatch(update)
     if plain and plain["graph"] == f"<{graph}>":
         return

@@ -194,7 +194,7 @@ class LineSource:
                 if total > MAX_DECOMPRESSED_BYTES:
                     raise LoadError(
                         f"{self.job.name} decompresses to more than {MAX_DECOMPRESSED_BYTES:,} bytes. "
-                        "Split it into smaller files."
+                        "Split the file into smaller files."
                     )
                 first = reader.line
                 lines = reader.canonical(raw)
