@@ -58,7 +58,7 @@ def write_site(
             for number, (line, record) in enumerate(zip(each, run.records())):
                 if record.id != line.id:
                     raise ReportError(
-                        f"{run.folder} changed while the report was written. Write the report again when the run has finished."
+                        f"{run.folder} changed during the report. Write the report again when the run has finished."
                     )
                 place = PageContext(
                     run=label,
