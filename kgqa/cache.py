@@ -109,7 +109,7 @@ class Cache:
                     pass  # another process has removed the entry
                 except OSError as error:
                     where = self.folder / entry.kind / entry.name
-                    raise SettingsError(f"{where} cannot be removed: {error.strerror}.") from error
+                    raise SettingsError(f"The cache entry {where} cannot be removed: {error.strerror}.") from error
                 freed += entry.bytes
         return freed
 

@@ -128,7 +128,7 @@ def read_file(file: Path) -> dict[str, Any]:
     for section, table in data.items():
         if not isinstance(table, dict):
             raise SettingsError(
-                f"{file}: {section!r} is not in a section such as [explore]. List all settings: kgqa config show"
+                f"{file}: {section!r} must be in a section such as [explore]. List all settings: kgqa config show"
             )
         for name, value in table.items():
             if f"{section}.{name}" not in BY_KEY:

@@ -1,7 +1,7 @@
 """Turns relations, paths and labels into words for people, BM25 and embeddings.
 
-The wording that ranks best was measured (docs/ranking.md): the last two parts of a dotted name as plain words. The
-published wording (Tournament on Path) is full dotted names with `->` and `<-`.
+By default a relation with a dotted name is written as the last two parts of the name, which ranked best in measurements
+(docs/ranking.md). The wording published with Tournament on Path uses full dotted names with `->` and `<-`.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def local_words(iri: str) -> str:
 def relation_words(relation: str, schema: Schema, labels: Mapping[str, str] | None = None) -> str:
     """Return a relation as plain words, for BM25 and embeddings.
 
-    This is the relation's label if it has one; for dotted names the last two parts (`sports team team mascot`), which
-    ranked best; else the end of its IRI, split at underscores and capitals.
+    The words are the relation's label, if any; for a dotted name its last two parts (`sports team team mascot`), which
+    ranked best; otherwise the end of the relation's IRI, split at underscores and capitals.
     """
     return _relation_words(relation, labels.get(relation, "") if labels else "", schema.id_base, schema.wording)
 
@@ -176,7 +176,7 @@ def published_words(path: RelationPath, schema: Schema, labels: Mapping[str, str
     """Return a path in the published wording (thesis, section 3.3.2): full dotted names with `->` and `<-`.
 
     Args:
-        labels: names for relations whose ids mean nothing to a reader (P36).
+        labels: labels of relations by IRI, for relations with ids such as P36 that people cannot read.
     """
     parts = []
     for step in path.steps:
@@ -186,12 +186,12 @@ def published_words(path: RelationPath, schema: Schema, labels: Mapping[str, str
 
 
 def path_key(path: RelationPath, schema: Schema) -> str:
-    """Return a text that identifies a path, for traces."""
+    """Return a text that identifies a path in a trace."""
     return f"{schema.short_id(path.topic.iri)} {published_words(path, schema)}".rstrip()
 
 
 def paths_key(paths: Iterable[RelationPath], schema: Schema) -> str:
-    """Return a text that identifies a set of joined paths, independent of their order."""
+    """Return a text that identifies a set of joined paths; the order of the paths does not matter."""
     return MEETING.join(sorted({path_key(path, schema) for path in paths}))
 
 
@@ -215,7 +215,7 @@ def arrow_words(
 
 
 def display_name(named: Named) -> str:
-    """Return a name with its id, for people: `Tokyo (m.0abc)`. An id that is an IRI is omitted."""
+    """Return a name with its id: `Tokyo (m.0abc)`. The id is omitted if it is a full IRI."""
     name = clean(named.name) or clean(named.id)
     ident = clean(named.id)
     if not ident or ident == name or "://" in ident:
