@@ -1,4 +1,4 @@
-"""Converts answers to JSON objects, and JSON to text that is safe to print.
+"""Converts answers to JSON objects, and JSON objects to text that can be printed without affecting the terminal.
 
 The fields of an answer object are documented in docs/answer-json.md.
 """

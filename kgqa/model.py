@@ -66,7 +66,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class RelationPath:
-    """A topic entity and a sequence of steps. Equality is path equivalence (ToP, section 3.2)."""
+    """A topic entity and a sequence of steps. Equal if topic and steps are equal (Tournament on Path, section 3.2)."""
 
     topic: Entity
     steps: tuple[Step, ...] = ()

@@ -252,7 +252,9 @@ class _Reader:
         elif colon and not local.startswith("//") and prefix.lower() not in _SCHEMES:
             raise SchemaError(f"{self._where}: the prefix of {text!r} is not declared in [prefixes].")
         if text and not _IRI.match(text):
-            raise SchemaError(f"{self._where}: {text!r} is neither an IRI nor starts with a declared prefix.")
+            raise SchemaError(
+                f"{self._where}: {text!r} is not an IRI and does not start with a prefix declared in [prefixes]."
+            )
         return text
 
     def text(self, section: str, key: str, default: str | None = None) -> str:

@@ -36,10 +36,10 @@ def base_url(
 
     Args:
         of: what the server offers, for error messages.
-        key: environment variable of its key, for error messages.
+        key: environment variable that contains the server's API key, for error messages.
 
     Raises:
-        SettingsError: not http or https, or the URL contains a user, a password or a query.
+        SettingsError: the URL does not start with http or https, or contains a user, a password or a query.
     """
     if any(sign in url for sign in "@?#"):
         raise SettingsError(f"The URL of the {of} must not contain a user, password or query. Put the key into {key}.")

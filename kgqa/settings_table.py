@@ -59,7 +59,7 @@ SETTINGS: tuple[Setting, ...] = (
         "graph.walks",
         str,
         None,
-        "which nodes a walk may visit more than once; if not set, the rule stored with the graph",
+        "which nodes a walk may visit more than once; if not set, the rule stored with the graph or its schema",
         choices=WALK_RULES,
     ),
     Setting("graph.frontier_cap", int, 1000, "maximum end nodes of a path from which exploration continues", minimum=1),
@@ -310,7 +310,13 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("llm.timeout", float, 120.0, "time limit of a request, in seconds", minimum=0.001),
     Setting("llm.retries", int, 4, "how often a failed request is repeated", minimum=0),
     Setting("llm.replay", str, None, "file in which replies are recorded and from which they are reused", trusted=True),
-    Setting("llm.replay_only", str, "off", "on: a prompt without a recorded reply is an error", choices=("off", "on")),
+    Setting(
+        "llm.replay_only",
+        str,
+        "off",
+        "on: use only recorded replies; a prompt without a recorded reply is an error",
+        choices=("off", "on"),
+    ),
     Setting(
         "llm.compare",
         str,
