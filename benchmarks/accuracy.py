@@ -3,8 +3,9 @@
     accuracy.py --kg FILE... --questions FILE [--method ...] [--losses] [--json]
     accuracy.py --table | --ablation [--set NAME ...] [--column NAME ...]
 
-Hit@1 is the share of right entities in an answer (they tie); no answer scores 0. Options that are not given have the
-defaults of kgqa. Graphs are loaded once, into --work, under a name made from the contents of their files.
+Hit@1 is the share of right entities among the entities of an answer, which have no order; a question without an answer
+scores 0. Options that are not given have the defaults of kgqa. Each graph is loaded once, into a folder below --work
+that is named by a hash of the graph's files.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ KEYS = {
     "combine": "explore.combine",
     "mediator_hop": "explore.mediator_hop",
 }
-"""Settings that have an option here, with the name of the option."""
+"""Names of this script's options, by the setting of kgqa that each option sets."""
 
 
 def settings_of(options: dict[str, Any]) -> Settings:
@@ -86,7 +87,7 @@ def _as(kind: type, text: str) -> Any:
 
 
 def loaded(files: Sequence[Path], work: Path) -> Path:
-    """Return the graph folder of these files, loaded if it does not exist yet."""
+    """Return the graph folder with the content of these files; load the files if the folder does not exist."""
     hashes = sorted(file_job(file).sha256 for file in files)
     folder = GraphFolder(work / "graphs" / hashlib.sha256("\n".join(hashes).encode()).hexdigest()[:16])
     if not folder.exists():
@@ -116,7 +117,7 @@ def measure(
 
 
 def chosen(file: Path | str, options: dict[str, Any]) -> list[GoldQuestion]:
-    """Return the questions of a file that the graph can answer, restricted to a half and a number."""
+    """Return the questions of a file that the graph can answer, limited to one half and to a maximum number."""
     questions = [q for q in questions_of(str(file)) if q.answerable(options["support"])]
     found = spread(half_of(questions, options["half"]), options["limit"])
     if not found:
@@ -126,7 +127,7 @@ def chosen(file: Path | str, options: dict[str, Any]) -> list[GoldQuestion]:
 
 
 def report(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Return the means over all questions and by data set and hops."""
+    """Return the mean scores over all questions, and for each data set and number of hops."""
     groups = by_group(outcomes, dataset_and_hop)
     return {**summarise(outcomes).as_json(), "by": {name: summarise(part).as_json() for name, part in groups.items()}}
 
@@ -137,7 +138,7 @@ def percent(summary: Summary, metric: str) -> str:
 
 
 def print_report(outcomes: Sequence[Outcome]) -> None:
-    """Print one line per data set and hops, one for all, then statuses and losses."""
+    """Print a line per data set and number of hops, a line for all questions, then statuses and losses."""
     groups = by_group(outcomes, dataset_and_hop)
     rows = []
     for name, part in [*groups.items(), ("all", list(outcomes))]:
@@ -250,7 +251,7 @@ def main() -> None:
 
 @contextmanager
 def oracle_of(options: dict[str, Any]) -> Iterator[RunningOracle | None]:
-    """Start the server of an oracle if the chooser is one."""
+    """Start the server of an oracle if the chooser is an oracle."""
     chooser, _, chance = (options["chooser"] or "").partition(":")
     if chooser != "oracle":
         yield None

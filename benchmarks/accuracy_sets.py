@@ -91,6 +91,6 @@ ABLATION: dict[str, dict[str, Any]] = {
     "sbert only": {"prefilter": "sbert"},
     "beam 3": _without(explore__beam=3),
 }
-"""The defaults of kgqa, and the defaults without one rule."""
+"""The defaults of kgqa, and the defaults with one rule switched off."""
 COLUMNS = TABLE | ABLATION
 """The settings of each column; options such as `--chooser trained:FILE` apply to columns that do not set them."""

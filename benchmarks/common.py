@@ -1,4 +1,4 @@
-"""Shared by the benchmarks: location of data, percentiles, tables and JSON output."""
+"""Functions for all benchmarks: location of the data, percentiles, tables and JSON output."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def machine() -> dict[str, Any]:
-    """Describe this machine."""
+    """Describe the processors, the memory and the system of this machine."""
     import pyoxigraph
 
     return {

@@ -4,11 +4,12 @@ Measured in seconds of wall time, on a synthetic dump of 5 million lines (dump_s
 cores:
 
 - zcat: `zcat dump > /dev/null`.
-- kgqa: `kgqa freebase clean dump --out FOLDER`: reads, decompresses, checks every line, counts, writes chunk files. The
-  start of its processes is included, that of the calling interpreter is not.
+- kgqa: `kgqa freebase clean dump --out FOLDER` reads and decompresses the dump, checks and counts every line, and writes
+  chunk files. The time includes the start of kgqa's processes, but not the start of the calling interpreter.
 
-Rounds alternate, so that background load affects both, and the order changes from round to round. One unmeasured round
-warms the disk. Bound: by the medians kgqa has at least 0.3 times the throughput of zcat. A dump of 1 million lines with
+zcat and kgqa run alternately, in an order that changes from round to round, so that other work on the machine slows down
+both. One round before the measurement reads the files into the disk cache. Bound: the throughput of kgqa is at least 0.3
+times that of zcat, by the medians. A dump of 1 million lines with
 20% malformed lines shows the cost of these lines; it has no bound. Lines kept and dropped must add up to the lines of the
 dump.
 
@@ -84,7 +85,7 @@ def sample(work: Path, lines: int, broken: float) -> Path:
 
 
 def measure(dump: Path, work: Path, rounds: int) -> dict[str, list[dict[str, float]]]:
-    """Return all runs of both sides, in order."""
+    """Run zcat and kgqa alternately and return all measurements, in order."""
     runs: dict[str, list[dict[str, float]]] = {side: [] for side in SIDES}
     for number in range(rounds + 1):
         for side in SIDES if number % 2 else reversed(SIDES):

@@ -1,4 +1,4 @@
-"""Gain of kept connections, and cost of the endpoint store compared with plain requests.
+"""Time of the endpoint store per query, compared with new connections for each query and with plain requests.
 
 Three clients send the same small queries to a Virtuoso server, alternating in one run:
 

@@ -49,7 +49,7 @@ GROWTH_LIMIT = 1.1
 
 
 def serve(pipe: Any) -> None:
-    """A model that replies B to every prompt after 50 ms."""
+    """A scripted language model that replies B to every prompt after 50 ms."""
     from kgqa.testing.server import ScriptedServer
 
     with ScriptedServer(lambda messages: "B", constrains="structured_outputs", latency=LATENCY) as server:
@@ -97,7 +97,7 @@ class Recorder:
 
 
 def bare_loop(calls: Sequence[list[tuple[str, Any]]], url: str, store: Any, concurrency: int) -> tuple[float, float]:
-    """Return wall and CPU seconds of sending all of it with the openai library and the store."""
+    """Send all recorded requests with the openai library and the store; return wall and CPU seconds."""
     from openai import OpenAI
 
     client = OpenAI(base_url=url, api_key="none", max_retries=0)

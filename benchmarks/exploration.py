@@ -1,4 +1,4 @@
-"""Time that kgqa adds to the engine during exploration: next steps and ends, compared with the bare engine.
+"""Time of next steps and ends of paths with kgqa, compared with the same queries on the bare engine.
 
 On the Freebase slice with 1.32 M triples, for ordinary topics (degree 15 to 60) and hubs (2,000 and more), along random
 paths with a fixed seed. `next_steps` at hop h extends a path of h - 1 steps; `ends` at hop h reads a path of h steps. Each
@@ -82,13 +82,13 @@ def run_bare(store: ox.Store, query: str) -> list[Row]:
 
 
 def run_bare_tsv(store: ox.Store, query: str) -> list[Row]:
-    """Return the same rows through the engine's TSV writer."""
+    """Return the rows of a query through the engine's TSV writer and kgqa's decoder."""
     table = store.query(query).serialize(format=ox.QueryResultsFormat.TSV)  # type: ignore[union-attr]
     return decode_tsv(table or b"").rows
 
 
 def run_bare_json(store: ox.Store, query: str) -> Any:
-    """Return the same rows as decoded JSON, with orjson if it is installed."""
+    """Return the rows of a query as decoded JSON, with orjson if orjson is installed."""
     return loads(store.query(query).serialize(format=ox.QueryResultsFormat.JSON) or b"{}")  # type: ignore[union-attr]
 
 
@@ -147,7 +147,7 @@ def record(graph: KnowledgeGraph, bare: ox.Store, method: str, path: RelationPat
 
 
 def measure(graph: KnowledgeGraph, bare: ox.Store, call: Call, repeat: int, by: Bare) -> Timing:
-    """Return the medians of a call in the three ways."""
+    """Return the median times of a call with kgqa, with the store and on the bare engine."""
 
     def by_store() -> None:
         for query in call.queries:

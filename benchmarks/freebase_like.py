@@ -1,4 +1,4 @@
-"""Generates a graph in the shape of Freebase, of any size, from a seed; exploration and loading are measured on it.
+"""Generates a graph of any size with the structure of Freebase, to measure exploration and loading.
 
 It has types whose sizes follow a power law, a few hundred relations between types with their inverses, relations of half of all
 entities to few objects (hubs of tens of thousands of edges), mediators with six edges, literals, names in two languages,
@@ -212,7 +212,7 @@ def _value(kind: int, number: int) -> str:
 
 
 def ready_file(place: Path, triples: int, *, seed: int = 1) -> Path:
-    """Return the file at `place`, generated if it does not exist."""
+    """Return the file at `place`; generate the file if it does not exist."""
     file = place / f"freebase-like-{triples}-{seed}.nt"
     if not file.is_file():
         place.mkdir(parents=True, exist_ok=True)

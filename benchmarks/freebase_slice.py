@@ -1,4 +1,4 @@
-"""The Freebase slice with 1.32 M triples as a graph folder, its topics, and random relation paths."""
+"""Opens the Freebase slice with 1.32 M triples, and selects topics and random relation paths."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Topic:
 
 
 def ready_graph(place: Path, *, timeout: float) -> KnowledgeGraph:
-    """Open the slice at `place`/graph, loaded if it does not exist; the cache is `place`/cache."""
+    """Open the slice in the folder `place`/graph, with the cache `place`/cache; load the slice if necessary."""
     manifest = data_file("freebase", "MANIFEST.json")
     files = [data_file("freebase", name) for name in json.loads(manifest.read_text())["triples"]]
     folder = GraphFolder(place / "graph")
@@ -57,7 +57,7 @@ def bare_store(graph: KnowledgeGraph) -> ox.Store:
 
 
 def topics(bare: ox.Store, place: Path, fingerprint: str, ordinary: int, hubs: int, seed: int) -> list[Topic]:
-    """Return topics of both kinds: random ordinary ones, and the hubs with the highest degrees."""
+    """Return randomly chosen ordinary topics, and the hubs, which are the topics with the highest degrees."""
     file = place / f"degrees-{fingerprint}.json"
     if not file.is_file():
         print("Counting degrees (once) ...", file=sys.stderr)

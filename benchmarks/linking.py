@@ -95,7 +95,7 @@ SETS: dict[str, tuple[tuple[str, ...], tuple[str, ...], bool]] = {
 
 
 def ready_graph(name: str, work: Path) -> KnowledgeGraph:
-    """Open the graph of a set in `work`, loaded if it does not exist."""
+    """Open the graph folder of a question set below `work`; load the graph if the folder does not exist."""
     files = [data_file(*file.split("/")) for file in SETS[name][0]]
     folder = GraphFolder(work / name)
     if not folder.exists():
@@ -187,7 +187,7 @@ def halves(rows: list[dict[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any
 
 
 def similarity(work: Path) -> RelationFit | None:
-    """Return the offline encoder, which judges the fit; None if none is installed."""
+    """Return the embedding model that compares topics with the question; None if no embedding model is installed."""
     encoder = open_encoder(Cache(work / "cache"), say=lambda text: print(text, file=sys.stderr))
     if encoder is None:
         return None

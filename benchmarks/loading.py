@@ -72,7 +72,7 @@ def load_bare(file: Path, folder: Path) -> dict[str, float]:
 
 
 def in_fresh_process(side: str, file: Path, scratch: Path | None) -> dict[str, float]:
-    """Run one side once, in a temporary folder."""
+    """Load once with kgqa or with the bare engine, in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="kgqa-bench-", dir=scratch) as folder:
         command = [sys.executable, __file__, "--file", str(file), "--one", side, folder]
         done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
@@ -82,7 +82,7 @@ def in_fresh_process(side: str, file: Path, scratch: Path | None) -> dict[str, f
 
 
 def measure(file: Path, rounds: int, scratch: Path | None) -> dict[str, list[dict[str, float]]]:
-    """Return all runs of both sides, in order."""
+    """Load with kgqa and with the bare engine alternately and return all measurements, in order."""
     runs: dict[str, list[dict[str, float]]] = {side: [] for side in SIDES}
     for number in range(rounds + 1):
         for side in SIDES if number % 2 else reversed(SIDES):

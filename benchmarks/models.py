@@ -1,4 +1,4 @@
-"""Model calls of the methods, and the share of a question's time that is spent in kgqa.
+"""Language model calls of the methods, and the time per question that kgqa itself takes.
 
     models.py noise       hit@1, calls, rounds, tokens of each tournament at p = .7, .8, .9
     models.py published   System 1 and 2 as published, `economy` and Think-on-Graph at p = .9, on CWQ
@@ -101,7 +101,7 @@ def timed_engine(resources: Resources) -> Iterator[list[float]]:
 
 
 def wall(graph: Path, questions: Sequence[GoldQuestion]) -> list[dict[str, Any]]:
-    """Compare each question's wall time with its rounds and the engine's time."""
+    """Compare each question's wall time with the time of its language model calls and its SPARQL queries."""
     lines = []
     for method in ("top-1", "top-2"):
         ratios = []

@@ -1,4 +1,4 @@
-"""Runs kgqa with a noisy oracle behind a real HTTP server, and summarises the cost."""
+"""Runs kgqa with a simulated language model that makes errors, behind an HTTP server, and summarises the cost."""
 
 from __future__ import annotations
 

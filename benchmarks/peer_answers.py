@@ -1,4 +1,4 @@
-"""Question files for other programs, and evaluation of their answers."""
+"""Writes question files for other programs, and evaluates the answers of these programs."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def answer_text(value: Any) -> str:
 
 
 def holds_gold(answer: str, question: GoldQuestion) -> bool:
-    """Return whether an answer contains a name, alias or id of a gold answer as whole words."""
+    """Check whether an answer contains a name, alias or id of a gold answer as whole words."""
     gold = (text for each in question.answers for text in (each.name, each.id, *each.aliases))
     said = f" {normalise(answer)} "
     return any(f" {words} " in said for words in map(normalise, gold) if words)

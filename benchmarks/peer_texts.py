@@ -1,4 +1,4 @@
-"""The queries of two public systems for what kgqa requests in one query, as a second baseline.
+"""SPARQL queries with which ToG and PoG request what kgqa requests in one query, as a second baseline.
 
 ToG requests all edges of an entity in each direction without DISTINCT and LIMIT, PoG with DISTINCT. Both then request the
 tails of each chosen relation, and names entity by entity. The queries are rewritten from observed requests.

@@ -97,7 +97,7 @@ def topics_of(graph: KnowledgeGraph, ordinary: int, hubs: int, generator: random
 
 
 def _explored(node: Any, graph: KnowledgeGraph) -> bool:
-    """Return whether it is an entity, not a type or a relation; in Freebase those with an id."""
+    """Check whether an IRI is an entity, not a type or a relation. In Freebase only entities have an id."""
     return graph.schema.name != "freebase" or "/ns/m." in node.iri
 
 
@@ -166,7 +166,7 @@ def operations(
 
 
 def measure(operation: Operation, bare: Bare, repeat: int) -> dict[str, float]:
-    """Return medians in ms."""
+    """Return the median times of an operation in ms."""
     ways: dict[str, Callable[[], Any]] = {
         "kgqa": operation.run,
         "bare": lambda: [bare(query) for query in operation.queries],
@@ -183,7 +183,7 @@ def measure(operation: Operation, bare: Bare, repeat: int) -> dict[str, float]:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure with each round trip and print; return the exit code of the first."""
+    """Measure with each of the added round-trip times and print the results; return the exit code of the first."""
     statuses = []
     parts = urlsplit(str(options.graph))
     for milliseconds in options.round_trip:

@@ -30,7 +30,7 @@ LIMIT_SECONDS = 2.0
 
 @dataclass
 class Repeated:
-    """Write a run of any number of questions."""
+    """Write a run with the given number of questions."""
 
     name: str
     found: list[Record]

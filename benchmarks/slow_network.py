@@ -1,4 +1,4 @@
-"""A simulated slow network on the loopback interface: TLS and a delay in front of a server."""
+"""Simulates a slow network on the loopback interface: a proxy with TLS and a delay in front of a server."""
 
 from __future__ import annotations
 

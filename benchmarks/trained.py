@@ -1,4 +1,4 @@
-"""Gain of the trained ranker over embeddings alone, and its cost.
+"""Compares hit@1 and time of the trained ranker with ranking by embeddings alone.
 
 Pools come from the Freebase schema (`ontology/`): all paths of up to two edges that an entity of the gold path's first type
 could have, passing mediators; and the first edges alone (depth 1). Questions: WebQSP test, and the half of CWQ whose
@@ -80,12 +80,12 @@ def in_first_half(row: dict[str, Any]) -> bool:
 
 
 def measured(examples: Sequence[Example]) -> list[Example]:
-    """Return those whose gold path has at most two edges."""
+    """Return the questions whose gold path has at most two edges."""
     return [e for e in examples if (e.pool[e.gold] >= 0).sum() <= 2]
 
 
 def first_edges(example: Example) -> Example:
-    """Return the pool of first edges, including those to mediators, and the gold one."""
+    """Return the pool of all first edges, including edges to mediators, and the gold edge."""
     edges = np.unique(example.pool[:, :1])
     return replace(example, pool=edges[:, None], gold=int(np.flatnonzero(edges == example.pool[example.gold, 0])[0]))
 

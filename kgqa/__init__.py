@@ -1,6 +1,6 @@
-"""Answers questions over a knowledge graph, and shows why.
+"""Answers questions from a knowledge graph, with the relation path and the SPARQL query behind each answer.
 
-The names below are all that a short program needs. Each is imported when it is first used, which keeps `import kgqa`
+The names in `__all__` are enough for a short program. Each is imported at its first use, which keeps `import kgqa`
 fast.
 """
 

@@ -1,4 +1,4 @@
-"""Converts answers to JSON objects, and JSON to text that is safe to print.
+"""Converts answers to JSON objects, and JSON objects to text that can be printed without affecting the terminal.
 
 The fields of an answer object are documented in docs/answer-json.md.
 """
@@ -64,6 +64,6 @@ def _path_object(evidence: Evidence) -> dict[str, Any]:
 
 
 def json_text(data: Any, *, indent: int | None = None) -> str:
-    """Serialise JSON for printing: readable in any language, without characters that control a terminal."""
+    """Convert JSON data to text; letters of all scripts stay readable, control characters are escaped."""
     text = json.dumps(data, ensure_ascii=False, indent=indent)
     return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

@@ -1,7 +1,7 @@
-"""The cache on disk for derived data: tables of a graph, models, embeddings, the demo graph.
+"""The cache on disk for data that can be computed again: tables of a graph, models, embeddings, the demo graph.
 
-Entries are files or folders two levels deep (`graphs/<fingerprint>`, `models/<key>`). When the cache exceeds its
-limit, the least recently used entries are removed first.
+An entry is a file or folder KIND/NAME, such as `graphs/<fingerprint>` or `models/<key>`. When the cache exceeds its
+size limit, the least recently used entries are removed first.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from kgqa.errors import SettingsError
 DEFAULT_LIMIT_BYTES = 10 << 30
 KINDS = ("graphs", "models", "embeddings", "results", "runs", "demo")
 KEPT = ("runs",)
-"""Kinds that are never cleared: the list of runs this user created, a few bytes each, cannot be derived again."""
+"""Kinds that are never removed: the records of the runs that this user started cannot be computed again."""
 CLEARED = tuple(kind for kind in KINDS if kind not in KEPT)
 Vector = np.ndarray[Any, np.dtype[np.float32]]
 
 
 @dataclass(frozen=True, slots=True)
 class CacheEntry:
-    """One entry: `used` is the time of its last use, in seconds since the epoch."""
+    """One entry of the cache. `used`: time of its last use, in seconds since 1970."""
 
     kind: str
     name: str
@@ -40,9 +40,9 @@ class CacheEntry:
 
 
 class Cache:
-    """A folder of derived data. If it is not writable, everything still works, only slower."""
+    """A cache folder. kgqa works without a writable cache folder too, but more slowly."""
 
-    _used_now: ClassVar[set[Path]] = set()  # entries used by this process, through any Cache
+    _used_now: ClassVar[set[Path]] = set()  # entries used by this process; shared by all `Cache` objects
 
     def __init__(self, folder: Path, *, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
         self.folder = Path(folder)
@@ -50,7 +50,7 @@ class Cache:
 
     @classmethod
     def default(cls) -> Cache:
-        """Return the user's cache: KGQA_CACHE_FOLDER, or the platform's cache folder."""
+        """Return the user's cache, in the folder KGQA_CACHE_FOLDER or the platform's cache folder for applications."""
         given = os.environ.get("KGQA_CACHE_FOLDER")
         if given:
             return cls(Path(given))
@@ -59,7 +59,7 @@ class Cache:
         return cls(Path(user_cache_dir("kgqa", appauthor=False)))
 
     def entry(self, kind: str, name: str) -> Path:
-        """Return the path of an entry, which may not exist, and mark it as used now."""
+        """Return the path of an entry and mark the entry as used now. The entry need not exist."""
         if kind not in KINDS or name in ("", ".", "..") or "/" in name:
             raise ValueError(f"invalid cache entry: {kind}/{name}")
         path = self.folder / kind / name
@@ -79,7 +79,7 @@ class Cache:
             return True
         except OSError:
             with suppress(OSError):
-                temporary.unlink()  # half a file would take space on a full disk
+                temporary.unlink()  # an incomplete file would take up space on a full disk
             return False
 
     def entries(self) -> list[CacheEntry]:
@@ -106,17 +106,17 @@ class Cache:
                 try:
                     _remove(self.folder / entry.kind / entry.name)
                 except FileNotFoundError:
-                    pass  # removed by another process meanwhile
+                    pass  # another process has removed the entry
                 except OSError as error:
                     where = self.folder / entry.kind / entry.name
-                    raise SettingsError(f"{where} cannot be removed: {error.strerror}.") from error
+                    raise SettingsError(f"The cache entry {where} cannot be removed: {error.strerror}.") from error
                 freed += entry.bytes
         return freed
 
     def prune(self) -> int:
         """Remove the least recently used entries until the cache is within its limit; return the bytes freed.
 
-        Entries used by this process are kept, and so are those that cannot be removed.
+        Entries used by this process, and entries that cannot be removed, are kept.
         """
         entries = self.entries()
         total, freed = sum(entry.bytes for entry in entries), 0
@@ -137,9 +137,10 @@ class Cache:
 
 
 class VectorCache:
-    """Caches embeddings by text, as 16-bit floats in SQLite (error of a cosine below 1e-4). Thread-safe.
+    """A cache of embeddings by text, in an SQLite file. Thread-safe.
 
-    If the file is not writable, nothing is cached.
+    Embeddings are stored as 16-bit floats, which changes a cosine by less than 1e-4. If the file is not writable,
+    nothing is cached.
     """
 
     def __init__(self, file: Path, size: int) -> None:
@@ -156,7 +157,7 @@ class VectorCache:
             self._connection = None
 
     def get(self, texts: Sequence[str]) -> dict[str, Vector]:
-        """Return the cached vectors by text, float32 of shape (size,)."""
+        """Return the cached embeddings by text, each a float32 array of shape (size,)."""
         found: dict[str, Vector] = {}
         if self._connection is None:
             return found
@@ -175,7 +176,7 @@ class VectorCache:
         return found
 
     def put(self, vectors: dict[str, Vector]) -> None:
-        """Cache vectors by text."""
+        """Store embeddings by text."""
         if self._connection is None or not vectors:
             return
         rows = [(text, vector.astype("<f2").tobytes()) for text, vector in vectors.items()]
@@ -187,7 +188,7 @@ class VectorCache:
                 pass
 
     def close(self) -> None:
-        """Close the file; afterwards nothing is cached."""
+        """Close the file. Later calls of `get` and `put` do nothing."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
@@ -209,12 +210,12 @@ def _size(path: Path) -> int:
         try:
             total += item.stat().st_size if item.is_file() else 0
         except OSError:
-            continue  # removed meanwhile
+            continue  # another process has removed the file
     return total
 
 
 def age_words(seconds_since_epoch: float) -> str:
-    """Describe how long ago a time was, for people."""
+    """Describe how long ago a time was, such as `2 days ago`."""
     seconds = max(0.0, time.time() - seconds_since_epoch)
     for unit, size in (("day", 86400), ("hour", 3600), ("minute", 60)):
         if seconds >= size:

@@ -1,4 +1,4 @@
-"""The exceptions that kgqa raises on purpose. Every message says what is wrong and what to do next.
+"""The exception classes of kgqa. Every message states what is wrong and what to do next.
 
 * KgqaError
   · SettingsError
@@ -33,13 +33,13 @@ class KgqaError(Exception):
 
 
 class SettingsError(KgqaError):
-    """A setting is unknown, has a wrong value, or is not allowed in this source."""
+    """A setting is unknown, has a wrong value, or may not be set in this file."""
 
     exit_code = 2
 
 
 class SchemaError(KgqaError):
-    """A schema file cannot be read or is invalid, or a text is not an id under a schema."""
+    """A schema file cannot be read or is invalid, or a text is not an entity id in the schema of the graph."""
 
 
 class InvalidTerm(KgqaError):
@@ -55,7 +55,7 @@ class ModelUnavailable(KgqaError):
 
 
 class ModelRefused(ModelUnavailable):
-    """The model's server rejects this request, or no reply to it is recorded. Retrying does not help."""
+    """The model's server rejects a request, or a replay file contains no reply to it. Retrying does not help."""
 
 
 class StoreError(KgqaError):
@@ -63,15 +63,15 @@ class StoreError(KgqaError):
 
 
 class StoreTimeout(StoreError):
-    """The query exceeded its time limit and was cancelled. No partial result is returned."""
+    """A query exceeded its time limit and was cancelled. No partial result is returned."""
 
 
 class PartialResult(StoreError):
-    """The result is longer than the row or byte cap. No partial result is returned."""
+    """A result exceeds the maximum number of rows or bytes. No partial result is returned."""
 
 
 class RowCapMet(PartialResult):
-    """The server cut the result at its row cap. `variables`: those of the result. `cap`: rows."""
+    """A server cut a result at its row cap. `variables`: variables of the result. `cap`: number of rows."""
 
     def __init__(self, message: str, *, variables: tuple[str, ...] = (), cap: int = 0) -> None:
         super().__init__(message)
@@ -80,23 +80,23 @@ class RowCapMet(PartialResult):
 
 
 class ResultCapped(StoreError):
-    """The server's row cap truncates the ends of a path, which makes it incomparable with other paths."""
+    """The end nodes of a path exceed the server's row cap, so the path cannot be compared with other paths."""
 
 
 class DamagedResult(PartialResult):
-    """The reply is not a complete result: truncated JSON, broken gzip. The query and the graph are not the cause."""
+    """A reply was damaged on its way (truncated JSON, broken gzip); the same query may succeed when repeated."""
 
 
 class QueryRejected(StoreError):
-    """The query is not valid SPARQL, or is not allowed here (SERVICE, LOAD, an update on a read-only store)."""
+    """A query is not valid SPARQL, or is not allowed (SERVICE, LOAD, or an update of a read-only store)."""
 
 
 class StoreUnavailable(StoreError):
-    """There is no usable store at this path or URL: missing, not a graph, no permission, unreachable."""
+    """A path or URL cannot be used as a store: it is missing, unreachable, not a graph, or access is denied."""
 
 
 class LoginRefused(StoreUnavailable):
-    """The server denies this user the request. `status` is the HTTP status; 401 means unknown user or password."""
+    """A server denies the user a request. `status`: HTTP status; 401 means that user name or password is wrong."""
 
     def __init__(self, message: str, *, status: int = 403) -> None:
         super().__init__(message)
@@ -104,19 +104,19 @@ class LoginRefused(StoreUnavailable):
 
 
 class StoreBusy(StoreUnavailable):
-    """Another process is writing to this store."""
+    """A store cannot be used now, because another process is writing to it."""
 
 
 class StoreIncomplete(StoreUnavailable):
-    """The first load into this store was interrupted; the store is not usable yet."""
+    """A store cannot be used, because the first load into it was interrupted and must be resumed."""
 
 
 class NamesNotIndexed(StoreError):
-    """Entities of this store cannot be found by name because there is no index. Everything else works."""
+    """Entities cannot be found by name, because the store has no index of names."""
 
 
 class StoreCrashed(StoreError):
-    """The engine crashed while running this query."""
+    """The engine of the embedded store crashed during a query."""
 
 
 class LoadError(StoreError):
@@ -124,11 +124,11 @@ class LoadError(StoreError):
 
 
 class ServerError(KgqaError):
-    """The user's own database server cannot be started, stopped or used as requested."""
+    """The Virtuoso server that kgqa manages cannot be started, stopped or used as requested."""
 
 
 class SqlError(ServerError):
-    """The server rejected an SQL statement. `state` is the SQLSTATE, such as `28000` for a bad login."""
+    """A server rejected an SQL statement. `state`: the SQLSTATE, such as `28000` for a wrong user or password."""
 
     def __init__(self, message: str, *, state: str = "") -> None:
         super().__init__(message)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 WAIT_SECONDS = 2.0
-"""Covers brief holders: a child between fork and exec, which inherits the lock, or another process testing it."""
+"""Long enough for processes that hold a lock briefly: a child between fork and exec, or a process in `held`."""
 PAUSE_SECONDS = 0.05
 
 

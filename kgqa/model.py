@@ -1,8 +1,9 @@
-"""The data model: entities, relation paths, questions, answers. All classes are frozen and convert to and from JSON.
+"""The data classes for entities, relation paths, questions and answers. All are frozen; `to_json` converts them.
 
-A relation path is entity-agnostic (Tournament on Path, Xiang & Wu 2026, section 3.2): two walks are the
-same path if and only if they start at the same topic and take the same sequence of relations. That is what
-`RelationPath.__eq__` compares, so a set of paths is a set of equivalence classes of walks.
+A relation path names no entities but its topic (Tournament on Path, Xiang & Wu 2026, section 3.2): two walks belong to
+the same path if and only if they start at the same topic and follow the same sequence of relations. Two
+`RelationPath`s are equal if their topics and steps are equal, so a set of paths is a set of equivalence classes of
+walks.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ class Entity:
     iri: str
 
     def __hash__(self) -> int:
-        return hash(self.iri)  # called thousands of times per question; the generated one takes twice as long
+        return hash(self.iri)  # called thousands of times per question; the dataclass's own hash takes twice as long
 
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A value: text with a datatype IRI or a language tag, never both (a language implies rdf:langString)."""
+    """A literal: a text with either a datatype IRI or a language tag (whose datatype is always rdf:langString)."""
 
     value: str
     datatype: str = XSD_STRING
@@ -54,7 +55,7 @@ Value = Union[Entity, Literal]  # noqa: UP007  `_build` compares it to type hint
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One edge of a path: `out` goes from subject to object, `in` from object to subject."""
+    """A relation and its direction in a path: `out` from subject to object, `in` from object to subject."""
 
     relation: str
     direction: Direction = "out"
@@ -65,7 +66,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class RelationPath:
-    """A topic entity and a sequence of steps. Equality is path equivalence (ToP, section 3.2)."""
+    """A topic entity and a sequence of steps. Equal if topic and steps are equal (Tournament on Path, section 3.2)."""
 
     topic: Entity
     steps: tuple[Step, ...] = ()
@@ -84,8 +85,8 @@ class RelationPath:
 class Join:
     """A second path that must meet the first.
 
-    `at` is the position in the first path's walks where they meet. If it equals the length of the first path, they
-    meet at the answer; if it is smaller, at an inner node such as a mediator.
+    `at`: position in the walks of the first path where the paths meet. The paths meet at the answer if `at` is the
+    length of the first path; otherwise they meet at an inner node, such as a mediator.
     """
 
     at: int
@@ -96,9 +97,10 @@ class Join:
 class Candidate:
     """A path and its wording for ranking.
 
-    `hops`: the words of each logical hop. `leads_to`: the words of the type of its ends, if known. `approximate`: it
-    was found on a capped frontier. `joins`: paths from other topics that its walks must meet. `restricted`: entities
-    selected by a chooser on the way, by position.
+    `hops`: the words of each logical hop, in which the two edges through a mediator are one hop. `leads_to`: words for
+    the type of the path's end nodes, if known. `approximate`: the path was found from a limited number of nodes.
+    `joins`: paths from other topics that this path's walks must meet. `restricted`: position and entities for each
+    inner position at which a chooser selected entities.
     """
 
     path: RelationPath
@@ -112,7 +114,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and, if known, its topic entities. `id` is free text that a batch passes through."""
+    """A question and, if known, its topic entities. `id` is any text; the answer contains the same text."""
 
     text: str
     topics: tuple[Entity, ...] = ()
@@ -121,7 +123,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Triple:
-    """One edge of the graph as it is stored."""
+    """One triple of the graph."""
 
     subject: Entity
     relation: str
@@ -130,7 +132,7 @@ class Triple:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A value with its name for people: `id` is the schema's short id, `name` the label, or the id if there is none.
+    """A value with its name: `id` is the short id in the schema, `name` the label, or the id if there is no label.
 
     A literal has an empty `id` and its text as `name`.
     """
@@ -144,8 +146,8 @@ class Named:
 class Evidence:
     """A path that leads to the answers, in words, and some walks along it.
 
-    `walks`: tuples of named nodes from topic to end, a few for each of the first ends. `mediators`: the positions of
-    mediators in a walk. `score` is the chooser's; it is comparable only within one question.
+    `walks`: some walks from the topic to an answer, each a tuple of named nodes. `mediators`: positions of mediators in
+    each walk; 0 is the topic. `score`: score given by the chooser; scores of different questions cannot be compared.
     """
 
     path: RelationPath
@@ -182,8 +184,8 @@ class StageUsage:
 class Usage:
     """The cost of a question.
 
-    `seconds`: wall time. `cost`: USD, None if nothing was paid or a price is unknown. The rest are counts; `calls` and
-    tokens are those of language models, including recorded replies.
+    `seconds`: wall time. `cost`: USD, None if nothing was paid or a price is unknown. All other fields are counts.
+    `calls`, `prompt_tokens` and `completion_tokens` count language model calls, including recorded replies.
     """
 
     hops: int = 0
@@ -201,7 +203,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event in a trace: its kind (`expanded`, `filtered`, `match`, ...), seconds since the start, details."""
+    """One event in a trace: its kind (`expanded`, `filtered`, `match`, ...), seconds since the question, details."""
 
     kind: str
     at: float
@@ -210,7 +212,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class GraphId:
-    """Identifies the graph that a question was asked on.
+    """The address, fingerprint and schema that identify the graph of a question.
 
     `place`: folder or URL, without a password. `iris`: the named graphs used; empty for the default graph.
     `fingerprint` changes with the triples; it is empty if the server could not compute it in time. `triples` is None
@@ -228,10 +230,10 @@ class GraphId:
 class Answer:
     """The answers to a question, with their evidence, query and cost.
 
-    `grounding` is `graph` if every answer is an end of the evidence. `query_class` says how the query's result relates
-    to the answers when it is run again: `exact`, `restricted`, `superset` or `none`. `notes` are for the reader
-    (ambiguous topic, no language model); `defects` report failed internal checks and are normally empty. `graph` is
-    None for methods that only ask a language model.
+    `grounding`: `graph` if every answer is a node at the end of a path in `paths`. `query_class`: how the result of
+    `sparql` compares with the answers: `exact`, `restricted`, `superset` or `none`. `notes`: notes for the reader, such
+    as an ambiguous topic. `defects`: failed internal checks, normally empty. `graph`: None for methods that use a
+    language model without a graph.
     """
 
     question: Question

@@ -19,7 +19,7 @@ def plugin(kind: Kind, name: str, *, ours: list[str]) -> Any:
     """Load a plugin by name.
 
     Args:
-        ours: names of kgqa's own objects of this kind, for the error message.
+        ours: names of kgqa's own methods, choosers or data sets, for the error message.
 
     Raises:
         SettingsError: there is no such plugin, or it cannot be imported.

@@ -1,7 +1,7 @@
-"""Schemas: TOML files that describe a graph family's ids, names, types, mediators and noise.
+"""Reads schemas: TOML files that describe ids, names, types, mediators and noise in one kind of graph.
 
-The bundled files are in `kgqa/schemas/`; docs/schemas.md explains every key. A schema does not describe one graph's
-content. Where that must be looked up (which types are mediators), it names the predicate to look at.
+The bundled schemas are in `kgqa/schemas/`; docs/schemas.md explains every key. A schema does not list the content of a
+graph; for example, it names the predicate that marks mediator types, and kgqa looks up the types in the graph.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SCHEMES = {"urn", "tag", "mailto", "data", "info", "doi", "did", "ark", "geo", 
 
 @dataclass(frozen=True)
 class Schema:
-    """A parsed schema file with expanded prefixes. All tuples of strings are full IRIs or IRI prefixes."""
+    """A parsed schema file. Except for `languages` and `probes`, all tuples contain full IRIs or IRI prefixes."""
 
     name: str
     title: str
@@ -71,11 +71,11 @@ class Schema:
     mediator_untrue: tuple[str, ...] = ()
     walks: WalkRule = "topic-not-end"
     probes: tuple[tuple[str, str], ...] = ()
-    """Well-known entities of this family with their labels, to check that a graph is what it claims to be."""
+    """Well-known entities with their labels; `kgqa doctor` checks that the graph contains them."""
 
     @cached_property
     def digest(self) -> str:
-        """A hash of the file's text, comments included (16 hex digits); part of the key of caches under this schema."""
+        """A hash of the schema file's text (16 hex digits), which is part of the keys of cached data."""
         return hashlib.sha256(self.source.encode()).hexdigest()[:16]
 
     @cached_property
@@ -117,22 +117,22 @@ class Schema:
         return text
 
     def is_noise(self, relation: str) -> bool:
-        """Whether exploration ignores this relation: names, types, bookkeeping."""
+        """Check whether exploration ignores a relation, such as one for names, types or administrative data."""
         if relation in self.noise_except:
             return False
         return relation.startswith(self.noise_prefixes) or relation in self.label or relation in self.alias
 
     def label_subject(self, relation: str) -> str:
-        """Return the IRI that carries this relation's label (wd:P36 for wdt:P36)."""
+        """Return the IRI that has the label of a relation, for example wd:P36 for wdt:P36."""
         for namespace, target in self.labelled_as:
             if relation.startswith(namespace) and "/" not in relation[len(namespace) :]:
                 return target + relation[len(namespace) :]
         return relation
 
     def named_by(self, subject: str) -> list[str]:
-        """Return the relations that are named by `subject`'s label; the inverse of `label_subject`.
+        """Return the relations whose `label_subject` is `subject`.
 
-        For wd:P36 these are wdt:P36, p:P36, ps:P36 and pq:P36.
+        For example wdt:P36, p:P36, ps:P36 and pq:P36 for wd:P36.
         """
         found = [
             namespace + subject[len(target) :]
@@ -142,11 +142,14 @@ class Schema:
         return found or [subject]
 
     def preferring(self, languages: Sequence[str]) -> Schema:
-        """Return this schema with these languages before its own. See `language_list`."""
+        """Return a copy of this schema that prefers the given language tags to its own languages."""
         return replace(self, languages=tuple(dict.fromkeys((*languages, *self.languages)))) if languages else self
 
     def domain_in_name(self, relation: str) -> str | None:
-        """Return the subject's type if it is part of the relation's name (people.person of people.person.gender)."""
+        """Return the type of a relation's subjects if its name contains the type, else None.
+
+        For example people.person for people.person.gender.
+        """
         named = self.domain_from_name and relation.startswith(self.id_base)
         if not named or "." not in relation[len(self.id_base) :]:
             return None
@@ -173,7 +176,7 @@ def parse_schema(text: str, *, where: str = "schema") -> Schema:
         where: name of the source, for error messages.
 
     Raises:
-        SchemaError: not TOML, an unknown key, or a wrong value; the message names the key.
+        SchemaError: the text is not TOML, or contains an unknown key or a wrong value. The message names the key.
     """
     try:
         data = parse_toml(text)
@@ -226,7 +229,7 @@ def parse_schema(text: str, *, where: str = "schema") -> Schema:
 
 
 class _Reader:
-    """Reads typed values from the TOML data, expands prefixes, and names the key in errors."""
+    """Reads values of the expected types from TOML data and expands prefixes; errors name the key."""
 
     def __init__(self, data: dict[str, Any], where: str) -> None:
         self._data = data
@@ -249,7 +252,9 @@ class _Reader:
         elif colon and not local.startswith("//") and prefix.lower() not in _SCHEMES:
             raise SchemaError(f"{self._where}: the prefix of {text!r} is not declared in [prefixes].")
         if text and not _IRI.match(text):
-            raise SchemaError(f"{self._where}: {text!r} is neither an IRI nor starts with a declared prefix.")
+            raise SchemaError(
+                f"{self._where}: {text!r} is not an IRI and does not start with a prefix declared in [prefixes]."
+            )
         return text
 
     def text(self, section: str, key: str, default: str | None = None) -> str:
@@ -288,7 +293,7 @@ class _Reader:
         return tuple(tuple(self.expand(item) for item in group) for group in value)
 
     def predicate_and_values(self, section: str, key: str) -> tuple[str, ...]:
-        """Read a predicate and the values it may have, all IRIs; () if the key is missing."""
+        """Read a list of a predicate and its possible values, all IRIs; () if the key is missing."""
         value = self.iris(section, key)
         if len(value) == 1:
             raise self._fail(section, key, "a list of one predicate and one or more values")
@@ -316,7 +321,7 @@ def bundled_schema(name: str) -> Schema:
     """Load a bundled schema by name.
 
     Raises:
-        SchemaError: no such name.
+        SchemaError: no bundled schema has this name.
     """
     if name not in BUNDLED:
         raise SchemaError(f"Unknown schema {name!r}. Choose one of {', '.join(BUNDLED)}, or give a .toml file.")
@@ -327,7 +332,7 @@ def load_schema(name_or_file: str | Path) -> Schema:
     """Load a bundled schema by name, or any schema by the path of its TOML file.
 
     Raises:
-        SchemaError: no such name, unreadable file, or not a schema.
+        SchemaError: no bundled schema has this name, or the file cannot be read or is not a valid schema.
     """
     if str(name_or_file) in BUNDLED:
         return bundled_schema(str(name_or_file))
@@ -357,5 +362,5 @@ def language_list(text: str | None) -> tuple[str, ...]:
 
 
 def value_of(entity_or_text: Entity | str, schema: Schema) -> Entity:
-    """Convert an id to an Entity; see `Schema.iri` for accepted texts and errors."""
+    """Convert an id to an Entity. `Schema.iri` describes the accepted texts and the errors."""
     return entity_or_text if isinstance(entity_or_text, Entity) else Entity(schema.iri(entity_or_text))

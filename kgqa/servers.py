@@ -1,4 +1,4 @@
-"""Access to OpenAI-compatible servers, for chat and embeddings: base URL, key, and client.
+"""Opens clients of OpenAI-compatible servers for chat and embeddings, from a base URL and an API key.
 
 The client of the openai library is configured to limit the size of replies and not to follow redirects.
 """
@@ -18,15 +18,15 @@ OPENAI_KEY_VARIABLE = "OPENAI_API_KEY"
 KEY_VARIABLE = "KGQA_LLM_KEY"
 CONNECT_SECONDS = 10.0
 LARGEST_REPLY = 8 << 20
-"""Maximum size of a reply in bytes, decompressed. The largest replies of language models have some 100,000."""
+"""Maximum size of a decompressed reply in bytes. Replies of language models have at most about 100,000 bytes."""
 _GATEWAY_ERRORS = (502, 503, 504)
-"""Status codes of a proxy whose server is down."""
+"""HTTP status codes with which a proxy reports that the server behind it does not respond."""
 _LARGEST_ERROR = 1 << 16
-"""Bytes read of an error reply, enough to quote it."""
+"""Maximum bytes read from an error reply, which is enough to quote its message."""
 
 
 class ReplyTooLarge(Exception):
-    """A reply exceeds the size limit; the rest of it was not read."""
+    """A reply exceeds the size limit and was not read completely."""
 
 
 def base_url(
@@ -36,10 +36,10 @@ def base_url(
 
     Args:
         of: what the server offers, for error messages.
-        key: environment variable of its key, for error messages.
+        key: environment variable that contains the server's API key, for error messages.
 
     Raises:
-        SettingsError: not http or https, or the URL contains a user, a password or a query.
+        SettingsError: the URL does not start with http or https, or contains a user, a password or a query.
     """
     if any(sign in url for sign in "@?#"):
         raise SettingsError(f"The URL of the {of} must not contain a user, password or query. Put the key into {key}.")
@@ -56,10 +56,10 @@ def base_url(
 
 
 def usable_key(key: str, variable: str) -> str:
-    """Strip the key of surrounding spaces and check it; `variable` is the environment variable it came from.
+    """Remove spaces around an API key and check the key. `variable`: environment variable that contains the key.
 
     Raises:
-        SettingsError: the key cannot be sent in a header.
+        SettingsError: the key contains characters that cannot be sent in a header.
     """
     key = key.strip()
     if not key.isascii() or not key.isprintable() or " " in key:
@@ -82,7 +82,7 @@ def redirect_target(status: int, location: str, url: str) -> str:
 def open_client(
     url: str, key: str, *, timeout: float, is_openai: bool, retries: int = 0, largest: int = LARGEST_REPLY
 ) -> Any:
-    """Open an `openai.OpenAI` client that sends only this key.
+    """Open an `openai.OpenAI` client that sends only the given API key.
 
     Unless the server is OpenAI's own, headers that the environment sets for OpenAI are removed. Calls raise
     ReplyTooLarge, and `openai.APIStatusError` for a redirect, so that prompt and key are sent to `url` only.
@@ -132,7 +132,7 @@ def _bounded_client(largest: int) -> Any:
 
 
 _BODY_HEADERS = ("content-encoding", "content-length", "transfer-encoding")
-"""Headers that no longer hold once the body has been read."""
+"""Headers that describe the encoded body and are wrong for the decoded body."""
 
 
 def _read_up_to(response: Any, size: int) -> bytes:
@@ -148,7 +148,7 @@ def _read_up_to(response: Any, size: int) -> bytes:
 def responds(client: Any, seconds: float) -> bool:
     """Check whether the server of an `open_client` client replied in the last `seconds`, or replies to a request now.
 
-    Earlier replies count because a server that handles one request at a time may be too busy for another.
+    Earlier replies count because a server that handles one request at a time may not reply to a second request.
     """
     from openai import APIConnectionError, APIStatusError
 

@@ -1,7 +1,8 @@
-"""Resolves settings: defaults < method < graph < preset < kgqa.toml < environment < command line.
+"""Finds the value of each setting from several sources.
 
-The source of each value is kept (`kgqa config show`). A kgqa.toml in the working folder may come from somebody else,
-so it must not set `trusted` settings, such as those that name folders to write to.
+Later sources take precedence: default, method, graph, preset, kgqa.toml, environment variable, command line.
+`kgqa config show` prints the source of each value. A kgqa.toml in the working folder may come from another person, so
+it must not set `trusted` settings, such as folders that kgqa writes to.
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ LARGEST = 1_000_000_000
 
 @dataclass(frozen=True)
 class Settings:
-    """Resolved values by key, and the source of each."""
+    """The values of all settings by key, and the source of each value."""
 
     values: Mapping[str, Any]
     origins: Mapping[str, str] = field(default_factory=dict)
     local: frozenset[str] = frozenset()
-    """Keys set by a kgqa.toml in the working folder, which may come from somebody else."""
+    """Keys set by a kgqa.toml in the working folder, which may come from another person."""
 
     def __getitem__(self, key: str) -> Any:
         return self.values[key]
 
     def with_graph(self, graph_settings: Mapping[str, Any]) -> Settings:
-        """Add the settings stored with a graph (`mediator_hop`, `walks`, ...); they override defaults only."""
+        """Add the settings stored with a graph, such as `walks`; they override only defaults and the method."""
         values, origins = dict(self.values), dict(self.origins)
         for name, value in graph_settings.items():
             for key in (f"explore.{name}", f"graph.{name}"):
@@ -50,16 +51,16 @@ def resolve(
     folder: Path | None = None,
     user_file: Path | None = None,
 ) -> Settings:
-    """Merge all sources.
+    """Merge the settings of all sources.
 
     Args:
-        command_line: values by key; None means not given.
-        environment: variables; None for `os.environ`.
+        command_line: values of options by key; None means that an option was not given.
+        environment: environment variables; None for `os.environ`.
         folder: folder that may contain a kgqa.toml; None for the working folder.
         user_file: the user's own kgqa.toml; None for the platform's default location.
 
     Raises:
-        SettingsError: an unknown key, a wrong value, or a setting that is not allowed in this source.
+        SettingsError: a key is unknown, a value is wrong, or a file sets a setting that it may not set.
     """
     environment = os.environ if environment is None else environment
     values = {setting.key: setting.default for setting in SETTINGS}
@@ -99,7 +100,7 @@ def resolve(
 
 
 def _presets(method: str, preset: str) -> list[tuple[str, Mapping[str, Any]]]:
-    """List the settings of a method and of a preset, with their origin. The later one wins."""
+    """Return the settings of a method, then those of a preset, each with its origin. The preset takes precedence."""
     known = PRESETS.get(method, {})
     return [(method, known.get("ours", {})), (preset, known.get(preset, {}) if preset != "ours" else {})]
 
@@ -112,10 +113,10 @@ def user_settings_file() -> Path:
 
 
 def read_file(file: Path) -> dict[str, Any]:
-    """Read the settings of a TOML file, by key; empty if the file does not exist.
+    """Read the settings of a TOML file, by key. The result is empty if the file does not exist.
 
     Raises:
-        SettingsError: not TOML, or an unknown key.
+        SettingsError: the file cannot be read, is not TOML, or contains an unknown key.
     """
     try:
         if not file.is_file():
@@ -127,7 +128,7 @@ def read_file(file: Path) -> dict[str, Any]:
     for section, table in data.items():
         if not isinstance(table, dict):
             raise SettingsError(
-                f"{file}: {section!r} is not in a section such as [explore]. List all settings: kgqa config show"
+                f"{file}: {section!r} must be in a section such as [explore]. List all settings: kgqa config show"
             )
         for name, value in table.items():
             if f"{section}.{name}" not in BY_KEY:
@@ -140,7 +141,7 @@ def check(setting: Setting, value: Any, origin: str) -> Any:
     """Return the value, converted to the setting's type.
 
     Raises:
-        SettingsError: the value has another type, is out of range, or is not one of the choices.
+        SettingsError: the value has a wrong type, is out of range, or is not one of the setting's choices.
     """
     if value is None and setting.default is None:
         return None

@@ -1,4 +1,7 @@
-"""Reads TOML from untrusted sources, with limits. `tomllib` needs memory quadratic in the parts of a dotted key."""
+"""Reads TOML from untrusted sources, with limits on its size and its keys.
+
+The memory that `tomllib` needs grows with the square of the number of parts in a dotted key.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     """Parse TOML, with limits on its size and on the parts of a dotted key.
 
     Raises:
-        ValueError: not TOML, or beyond the limits.
+        ValueError: the text is not TOML, or exceeds the limits.
     """
     if len(text) > MAX_BYTES:
         raise ValueError(f"it is larger than {MAX_BYTES:,} bytes")
@@ -39,7 +42,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def read_toml(file: Path) -> dict[str, Any]:
-    """Read a TOML file. Raises ValueError as `parse_toml` does, OSError."""
+    """Read a TOML file. Raises OSError, or ValueError for the same reasons as `parse_toml`."""
     with open(file, "rb") as stream:
         data = stream.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:

@@ -1,7 +1,7 @@
 """Records the events, the usage and the remaining budget of one question.
 
-Stores, models, graphs and methods add to the question's `Trace`. The printed trace, the cost line and the tests read
-the same events.
+Stores, language models, graphs and methods add events and counts to the question's `Trace`. `kgqa ask --trace` prints
+the events, and the cost of an answer is computed from the counts.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from typing import Any
 from kgqa.model import Event, StageUsage, Usage
 
 GRACE = 10.0
-"""Seconds allowed, after the budget is exhausted, to read the best answer so far."""
+"""Seconds allowed to take the answers from the best path so far, after the question's budget is used up."""
 
 
 class BudgetExhausted(Exception):
-    """The question has exhausted its budget. Methods turn it into a status, so it is not a KgqaError."""
+    """The question's budget is used up. Not a KgqaError, because methods turn this exception into a status."""
 
     @property
     def reason(self) -> str:
-        """The `reason` of an answer."""
+        """The text for `Answer.reason`."""
         return f"The budget is exhausted: {self}."
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Limits of one question; None means no limit.
+    """Limits on time, queries, language model calls, tokens and cost for one question; None means no limit.
 
-    `seconds`: wall time. `queries`: SPARQL queries. `calls`, `tokens`: of language models, prompts and replies
-    together. `cost`: USD.
+    `seconds`: wall time. `queries`: number of SPARQL queries. `calls`: number of language model calls. `tokens`: tokens
+    of prompts and replies together. `cost`: USD.
     """
 
     seconds: float | None = None
@@ -47,11 +47,11 @@ NO_LIMITS = Budget()
 
 
 class Trace:
-    """Collects events and counts; thread-safe.
+    """Collects the events and counts of one question; thread-safe.
 
     Args:
-        budget: limits of the question.
-        listener: called with each event as it happens.
+        budget: limits on calls, queries, tokens, cost and time for the question.
+        listener: called with each event as soon as the event is recorded.
     """
 
     def __init__(self, budget: Budget = NO_LIMITS, *, listener: Callable[[Event], None] | None = None) -> None:
@@ -65,7 +65,7 @@ class Trace:
         self._grace_until: float | None = None
 
     def event(self, kind: str, /, **detail: Any) -> None:
-        """Record a decision. `detail` holds plain JSON values only."""
+        """Record an event of this kind. `detail` may contain only JSON values."""
         event = Event(kind, round(self.elapsed(), 4), detail)
         with self._lock:
             self._events.append(event)
@@ -78,24 +78,25 @@ class Trace:
             self._counts[what] += amount
 
     def charge_query(self, limit: float | None) -> float | None:
-        """Count one query and return its time limit in seconds: the smaller of `limit` and the remaining time.
+        """Count one query and return its time limit in seconds: the smaller of `limit` and the question's time left.
 
         Raises:
-            BudgetExhausted: nothing is left.
+            BudgetExhausted: the question's time or number of queries is used up.
         """
         allowed = self.time_for(limit)
         with self._lock:
-            most = self._budget.queries
-            if most is not None and self._counts["queries"] >= most and self._grace_until is None:
-                raise BudgetExhausted(f"more than {most} SPARQL queries")
+            allowed_queries = self._budget.queries
+            spent = self._counts["queries"]
+            if allowed_queries is not None and spent >= allowed_queries and self._grace_until is None:
+                raise BudgetExhausted(f"more than {allowed_queries} SPARQL queries")
             self._counts["queries"] += 1
         return allowed
 
     def time_for(self, limit: float | None) -> float | None:
-        """Return the smaller of `limit` and the remaining time, in seconds; None for no limit.
+        """Return the smaller of `limit` and the question's time left, in seconds; None for no limit.
 
         Raises:
-            BudgetExhausted: nothing is left.
+            BudgetExhausted: no time is left.
         """
         left = self.remaining()
         if left is None:
@@ -106,7 +107,7 @@ class Trace:
         """Count a batch of language model calls before it is sent.
 
         Raises:
-            BudgetExhausted: the calls exceed the budget, or tokens or cost are used up.
+            BudgetExhausted: the question may not make this many calls, or its tokens, cost or time are used up.
         """
         self.remaining()
         budget = self._budget
@@ -125,12 +126,12 @@ class Trace:
     def spend(
         self, stage: str, *, prompt_tokens: int = 0, completion_tokens: int = 0, cost: float | None = None
     ) -> None:
-        """Add the tokens and cost of completed calls."""
+        """Add the tokens and the cost (USD) of completed language model calls to a stage."""
         with self._lock:
             self._add(stage, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, cost=cost)
 
     def tally(self, stage: str, **counts: int) -> None:
-        """Add to `unparsed`, `repaired`, `reasked` or `failed`."""
+        """Add to the counts `unparsed`, `repaired`, `reasked` or `failed` of a stage."""
         with self._lock:
             self._add(stage, **counts)
 
@@ -138,7 +139,7 @@ class Trace:
         self._stages[stage] = _sum(self._stages.get(stage, StageUsage(stage)), StageUsage(stage, **amounts))
 
     def remaining(self) -> float | None:
-        """Return the seconds left, None without a limit. Raises BudgetExhausted at zero."""
+        """Return the seconds left for the question, None for no limit. Raises BudgetExhausted if no time is left."""
         if self._grace_until is not None:
             left = self._grace_until - time.monotonic()
         elif self._budget.seconds is None:
@@ -151,7 +152,7 @@ class Trace:
 
     @contextmanager
     def grace(self) -> Iterator[None]:
-        """Allow some seconds and any number of queries, but no model calls, to read the best answer so far."""
+        """Allow `GRACE` seconds and any number of queries, but no language model calls, for the final answer."""
         self._grace_until = time.monotonic() + GRACE
         try:
             yield
@@ -163,7 +164,7 @@ class Trace:
         return time.monotonic() - self._start
 
     def usage(self) -> Usage:
-        """Return the usage so far."""
+        """Return the question's usage so far."""
         with self._lock:
             stages = tuple(self._stages.values())
             total = _total(stages)
@@ -179,7 +180,7 @@ class Trace:
             )
 
     def events(self) -> tuple[Event, ...]:
-        """Return all events so far."""
+        """Return all events recorded so far."""
         with self._lock:
             return tuple(self._events)
 

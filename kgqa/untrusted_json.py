@@ -1,4 +1,4 @@
-"""Reads JSON from untrusted sources: checks its depth, its types and its numbers."""
+"""Reads JSON from untrusted sources, and checks nesting depth, types and numbers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 DEEPEST = 100
-"""Maximum nesting of lists and objects; kgqa itself writes about a dozen levels."""
+"""Maximum nesting of lists and objects. Files written by kgqa have about a dozen levels."""
 LARGEST = 1e15
 """The largest number accepted."""
 _STEP = np.zeros(256, dtype=np.int8)
@@ -23,10 +23,10 @@ def load_json(data: bytes) -> Any:
     """Parse JSON.
 
     Raises:
-        ValueError: not JSON, or nested deeper than `DEEPEST`, which would exceed the recursion limit of Python's `json`
-            and `copy`.
+        ValueError: the text is not JSON, or is nested deeper than `DEEPEST` levels. Deeper nesting could exceed
+            Python's recursion limit in `json` and `copy`.
     """
-    # brackets inside strings are counted too, so this only decides whether to look closer
+    # brackets inside strings are counted too, so `suspect` only decides whether the parsed data is checked
     steps = _STEP[np.frombuffer(data, dtype=np.uint8)]
     suspect = steps.size and int(np.cumsum(steps, dtype=np.int64).max()) > DEEPEST
     try:
@@ -50,68 +50,68 @@ def check_keys(data: Mapping[str, Any], checks: Mapping[str, Check]) -> None:
 
 
 def is_text(value: Any) -> bool:
-    """Whether it is a string."""
+    """Check that a value is a string."""
     return isinstance(value, str)
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is a number from 0 to `LARGEST`."""
+    """Check that a value is a number from 0 to `LARGEST`."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= LARGEST
 
 
 def is_whole(value: Any) -> bool:
-    """Whether it is an integer, possibly negative."""
+    """Check that a value is an integer from -`LARGEST` to `LARGEST`."""
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= LARGEST
 
 
 def is_count(value: Any) -> bool:
-    """Whether it is an integer from 0 to `LARGEST`."""
+    """Check that a value is an integer from 0 to `LARGEST`."""
     return is_whole(value) and value >= 0
 
 
 def is_score(value: Any) -> bool:
-    """Whether it is a number from 0 to 1."""
+    """Check that a value is a number from 0 to 1."""
     return is_number(value) and value <= 1
 
 
 def is_flag(value: Any) -> bool:
-    """Whether it is true or false."""
+    """Check that a value is true or false."""
     return isinstance(value, bool)
 
 
 def is_object(value: Any) -> bool:
-    """Whether it is an object."""
+    """Check that a value is a JSON object."""
     return isinstance(value, dict)
 
 
 def optional(check: Check) -> Check:
-    """Accept null, or what `check` accepts."""
+    """Build a check that accepts null and all values that pass `check`."""
     return lambda value: value is None or check(value)
 
 
 def list_of(check: Check) -> Check:
-    """Accept a list whose items pass `check`."""
+    """Build a check that accepts lists of which all items pass `check`."""
     return lambda value: isinstance(value, list) and all(map(check, value))
 
 
 def object_of(check: Check) -> Check:
-    """Accept an object whose values pass `check`."""
+    """Build a check that accepts objects of which all values pass `check`."""
     return lambda value: isinstance(value, dict) and all(map(check, value.values()))
 
 
 def object_with(**checks: Check) -> Check:
-    """Accept an object whose values pass the checks of their keys. Missing keys are allowed."""
+    """Build a check that accepts objects in which the value of each given key passes its check or is missing."""
     return lambda value: isinstance(value, dict) and all(check(value[k]) for k, check in checks.items() if k in value)
 
 
 def shown(value: Any) -> str:
-    """Return a value for a message, at most 40 characters."""
+    """Return the repr of a value for a message, cut to 40 characters."""
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:39]}…"
 
 
 def _deeper(value: Any, levels: int) -> bool:
-    """Whether lists and objects are nested deeper than `levels`."""
+    """Check whether lists and objects are nested deeper than `levels`."""
     layer = [value]
     for _ in range(levels + 1):
         layer = [

@@ -1,7 +1,7 @@
 """Turns relations, paths and labels into words for people, BM25 and embeddings.
 
-The wording that ranks best was measured (docs/ranking.md): the last two parts of a dotted name as plain words. The
-published wording (Tournament on Path) is full dotted names with `->` and `<-`.
+By default a relation with a dotted name is written as the last two parts of the name, which ranked best in measurements
+(docs/ranking.md). The wording published with Tournament on Path uses full dotted names with `->` and `<-`.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ def clean(text: str) -> str:
 
 
 def sentence(message: object) -> str:
-    """Add a full stop to a message that ends without one, so that others can follow."""
+    """Add a full stop to a message that ends without one, so that another sentence can follow."""
     text = str(message)
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def safe_text(text: str) -> str:
-    """Remove what a terminal would interpret from a text of several lines; keep line breaks and indentation."""
+    """Remove terminal escapes and control characters from a text; keep line breaks and indentation."""
     lines = text.replace("\t", "    ").split("\n")
     return "\n".join(" " * (len(line) - len(line.lstrip(" "))) + clean_line(line.lstrip(" ")) for line in lines)
 
 
 def clean_line(line: str) -> str:
-    """Clean one line like `clean`, but keep runs of spaces."""
+    """Clean one line like `clean`, but keep several spaces in a row."""
     return "".join(c if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn") else " " for c in line).rstrip()
 
 
@@ -70,8 +70,8 @@ def local_words(iri: str) -> str:
 def relation_words(relation: str, schema: Schema, labels: Mapping[str, str] | None = None) -> str:
     """Return a relation as plain words, for BM25 and embeddings.
 
-    This is the relation's label if it has one; for dotted names the last two parts (`sports team team mascot`), which
-    ranked best; else the end of its IRI, split at underscores and capitals.
+    The words are the relation's label, if any; for a dotted name its last two parts (`sports team team mascot`), which
+    ranked best; otherwise the end of the relation's IRI, split at underscores and capitals.
     """
     return _relation_words(relation, labels.get(relation, "") if labels else "", schema.id_base, schema.wording)
 
@@ -87,7 +87,7 @@ def _relation_words(relation: str, label: str, id_base: str, wording: str) -> st
 
 
 def property_words(relation: str, schema: Schema, labels: Mapping[str, str] | None = None) -> str:
-    """Return the last part of a dotted relation name (`team mascot`), else all its words."""
+    """Return the words of a relation: the last part of a dotted name (`team mascot`), otherwise all words."""
     name = relation.removeprefix(schema.id_base)
     if relation not in (labels or {}) and schema.wording == "dotted" and "." in name:
         return split_words(name.rsplit(".", 1)[1])
@@ -102,14 +102,14 @@ _DATATYPES = {
 
 
 def type_words(type_: str, schema: Schema) -> str:
-    """Return a type or datatype as plain words: the last part of a dotted name, or of its IRI."""
+    """Return a type or datatype as plain words: the last part of its dotted name or of its IRI."""
     name = type_.removeprefix(schema.id_base) if schema.id_base else local_name(type_)
     last = local_name(name).rsplit(".", 1)[-1]
     return _DATATYPES.get(last) or split_words(last)
 
 
 def short_words(relation: str, schema: Schema, labels: Mapping[str, str] | None = None) -> str:
-    """Return a relation for people: as `relation_words`, but without repeated words between type and property.
+    """Return the words of a relation for people: `relation_words` without words repeated between type and property.
 
     `sports team` and `team mascot` become `sports team mascot`.
     """
@@ -129,7 +129,7 @@ def path_words(
     *,
     is_mediator: Callable[[Step], bool] = lambda step: False,
 ) -> str:
-    """Return a path's words for ranking, hops joined by commas. A mediator and its exit are one hop."""
+    """Return the words of a path for ranking, hops joined by commas. Two edges through a mediator are one hop."""
     return ", ".join(hop_words(path, schema, labels, is_mediator=is_mediator))
 
 
@@ -145,7 +145,7 @@ def hop_words(
 
 
 def grouped_steps(path: RelationPath, is_mediator: Callable[[Step], bool]) -> list[tuple[Step, ...]]:
-    """Group the steps into logical hops: a step onto a mediator belongs to the step that leaves it."""
+    """Group the steps into logical hops: a step to a mediator and the step that leaves it form one hop."""
     groups: list[tuple[Step, ...]] = []
     pending: tuple[Step, ...] = ()
     for step in path.steps:
@@ -163,7 +163,7 @@ def _group_words(group: tuple[Step, ...], schema: Schema, labels: Mapping[str, s
 
 
 def _distinctly_named(group: tuple[Step, ...], schema: Schema) -> list[Step]:
-    """Drop steps that have the same name as the step before (p:P39 and ps:P39 are both named by wd:P39)."""
+    """Drop steps that have the same name as the previous step (p:P39 and ps:P39 both have the label of wd:P39)."""
     kept: list[Step] = []
     for step in group:
         before = kept[-1].relation if kept else step.relation
@@ -176,7 +176,7 @@ def published_words(path: RelationPath, schema: Schema, labels: Mapping[str, str
     """Return a path in the published wording (thesis, section 3.3.2): full dotted names with `->` and `<-`.
 
     Args:
-        labels: names for relations whose ids mean nothing to a reader (P36).
+        labels: labels of relations by IRI, for relations with ids such as P36 that people cannot read.
     """
     parts = []
     for step in path.steps:
@@ -186,12 +186,12 @@ def published_words(path: RelationPath, schema: Schema, labels: Mapping[str, str
 
 
 def path_key(path: RelationPath, schema: Schema) -> str:
-    """Return a text that identifies a path, for traces."""
+    """Return a text that identifies a path in a trace."""
     return f"{schema.short_id(path.topic.iri)} {published_words(path, schema)}".rstrip()
 
 
 def paths_key(paths: Iterable[RelationPath], schema: Schema) -> str:
-    """Return a text that identifies a set of joined paths, independent of their order."""
+    """Return a text that identifies a set of joined paths; the order of the paths does not matter."""
     return MEETING.join(sorted({path_key(path, schema) for path in paths}))
 
 
@@ -215,7 +215,7 @@ def arrow_words(
 
 
 def display_name(named: Named) -> str:
-    """Return a name with its id, for people: `Tokyo (m.0abc)`. An id that is an IRI is omitted."""
+    """Return a name with its id: `Tokyo (m.0abc)`. The id is omitted if it is a full IRI."""
     name = clean(named.name) or clean(named.id)
     ident = clean(named.id)
     if not ident or ident == name or "://" in ident:

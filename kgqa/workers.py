@@ -12,14 +12,14 @@ T = TypeVar("T")
 
 
 class Workers:
-    """A pool of at most `most` daemon threads that run submitted functions in order.
+    """A pool of at most `max_threads` daemon threads that run submitted functions in order.
 
-    Unlike `concurrent.futures.ThreadPoolExecutor`, it does not delay the end of the program while a thread waits for
-    a server.
+    The pool does not delay the end of the program while a thread waits for a server, as
+    `concurrent.futures.ThreadPoolExecutor` does.
     """
 
-    def __init__(self, most: int, *, name: str = "worker") -> None:
-        self._most = most
+    def __init__(self, max_threads: int, *, name: str = "worker") -> None:
+        self._max_threads = max_threads
         self._name = name
         self._queue: SimpleQueue[Any] = SimpleQueue()
         self._threads: list[threading.Thread] = []
@@ -27,21 +27,21 @@ class Workers:
         self._closed = False
 
     def submit(self, function: Callable[..., T], *args: Any) -> Future[T]:
-        """Schedule a call. Raises RuntimeError after `close`."""
+        """Schedule a call of a function in one of the threads. Raises RuntimeError after `close`."""
         future: Future[T] = Future()
         with self._lock:
             if self._closed:
                 raise RuntimeError("cannot submit: the pool is closed")
             self._queue.put((future, function, args))
-            if len(self._threads) < self._most:
-                # threads reference the queue only, so that a pool nobody closed can be garbage-collected
+            if len(self._threads) < self._max_threads:
+                # threads hold a reference only to the queue, so a pool that was not closed can be garbage-collected
                 thread = threading.Thread(target=_work, args=(self._queue,), daemon=True, name=self._name)
                 self._threads.append(thread)
                 thread.start()
         return future
 
     def close(self) -> None:
-        """Cancel what has not started, and do not wait for what is running. Can be called repeatedly."""
+        """Cancel all calls that have not started, without waiting for running calls. May be called repeatedly."""
         with self._lock:
             if self._closed:
                 return

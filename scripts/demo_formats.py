@@ -3,8 +3,8 @@
     python -m scripts.demo_formats            write cwq.json, webqsp.json and grailqa.json from questions.jsonl
     python -m scripts.demo_formats --check    exit 1 if one of them is out of date
 
-The questions, ids and answers are ours; only the shape of the files follows ComplexWebQuestions, WebQuestionsSP and
-GrailQA. Kinds and levels are derived from the number of hops.
+The files have the formats of ComplexWebQuestions, WebQuestionsSP and GrailQA, but contain kgqa's own demo questions.
+The kinds and levels of questions depend only on the number of hops.
 """
 
 from __future__ import annotations

@@ -5,8 +5,9 @@
 
 The tables are tab-separated, with a header, and named after the type whose instances they list:
 
-- `type.type.tsv` names the types and says which are mediators (`mediator` = yes) and which also list their instances
-  (`instances` = yes), which become hubs without information, as in Freebase.
+- `type.type.tsv` lists the types and their names. `mediator` = yes: the instances of the type are mediators.
+  `instances` = yes: the graph contains an edge from the type to each instance, which makes the type a hub, as in
+  Freebase.
 - `type.property.tsv` lists the relations with domain, range and inverse; one side of an inverse pair suffices.
 - Every other table, such as `location.country.tsv`, has one row per entity or mediator. Its columns are
   `id` (optional; derived from the name), `name`, `alias`, `names` (in other languages, `Japon@fr`) and
@@ -51,7 +52,7 @@ _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\
 
 
 class FactsError(ValueError):
-    """A table contains a value that cannot become part of the graph."""
+    """A table contains a value that cannot be written as a triple of the graph."""
 
 
 @dataclass(frozen=True)
@@ -234,7 +235,7 @@ class Builder:
             self._add(other, relation.inverse, f"<{NS}{node}>")
 
     def _types(self) -> None:
-        """Add the types of every node, and the triples about the types themselves."""
+        """Add the types of every node, and the triples that describe the types."""
         for node, types in self.types.items():
             for type_name in types:
                 self._add(node, "type.object.type", f"<{NS}{type_name}>")

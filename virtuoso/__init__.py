@@ -1,1 +1,1 @@
-"""Virtuoso configuration and scripts, read with importlib.resources as `kgqa.virtuoso_files`."""
+"""Settings template and install script of Virtuoso, read with importlib.resources as `kgqa.virtuoso_files`."""

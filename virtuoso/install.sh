@@ -1,16 +1,16 @@
 #!/bin/sh
 # Installs Virtuoso 7 (server and SQL client) from the Debian or Ubuntu package; prints instructions on other systems.
-# Starts nothing and installs no service.
+# Does not start the server and installs no system service.
 set -eu
 
 PACKAGE=virtuoso-opensource-7-bin
 
 elsewhere() {
     cat >&2 <<'TEXT'
-kgqa virtuoso install: this script needs the package of Debian or Ubuntu. Alternatives:
-  - a container; use it with --graph http://127.0.0.1:8890/sparql
+kgqa virtuoso install: the package is only available on Debian and Ubuntu. Alternatives:
+  - run a container, and give --graph http://127.0.0.1:8890/sparql to kgqa:
       docker run --rm -p 127.0.0.1:8890:8890 -v "$PWD/database:/database" openlink/virtuoso-opensource-7
-  - binaries from https://github.com/openlink/virtuoso-opensource/releases; set two variables:
+  - unpack binaries from https://github.com/openlink/virtuoso-opensource/releases and set two environment variables:
       export VIRTUOSO_T=/path/bin/virtuoso-t ISQL=/path/bin/isql
 TEXT
     exit 1
@@ -26,11 +26,11 @@ if [ -n "${VIRTUOSO_T:-}" ] && [ -x "${VIRTUOSO_T:-}" ] && [ -x "${ISQL:-}" ]; t
 fi
 command -v apt-get >/dev/null 2>&1 || elsewhere
 
-# sh has no arrays; the words are fixed, so splitting them is safe
+# sh has no arrays: the command is a string, split at its blanks
 as_root=
 if [ "$(id -u)" -ne 0 ]; then
     if ! command -v sudo >/dev/null 2>&1; then
-        echo "kgqa virtuoso install: installing a package needs root. Run as root: apt-get install --no-install-recommends $PACKAGE" >&2
+        echo "kgqa virtuoso install: only root can install a package. Run as root: apt-get install --no-install-recommends $PACKAGE" >&2
         exit 1
     fi
     as_root="sudo env"

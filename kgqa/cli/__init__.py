@@ -1,1 +1,1 @@
-"""The command line: one file a command. The only room that prints."""
+"""The command line of kgqa, with one module per command; no other package prints."""

@@ -116,7 +116,7 @@ def command(
         try:
             for each in asked:
                 answer = _ask(each, resources, show_trace and not as_json)
-                count += 1  # before it is printed, because Ctrl-C may follow immediately
+                count += 1  # counted before printing, because Ctrl-C may follow immediately
                 beside = gold_object(answer, gold) if gold and as_json else {}
                 _show(answer, as_json, show_trace, show_sparql, iris, batch, first=count == 1, beside=beside)
                 if gold and not as_json and not show_sparql:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.group("cache")
 def command() -> None:
-    """Show or clear derived data: tables of graphs, models, embeddings, the demo graph."""
+    """Show or clear the cache of derived data: tables of graphs, models, embeddings, the demo graph."""
 
 
 def _open() -> Cache:
@@ -29,7 +29,7 @@ def _open() -> Cache:
 @command.command("info")
 @JSON
 def info(as_json: bool) -> None:
-    """List the entries of the cache, their sizes, and when they were last used."""
+    """List the entries of the cache with their sizes and last use."""
     from kgqa.cache import age_words
 
     cache = _open()
@@ -51,10 +51,10 @@ def info(as_json: bool) -> None:
     "kinds",
     multiple=True,
     type=click.Choice(["graphs", "models", "embeddings", "demo"]),
-    help="Clear only this kind; repeat for several.",
+    help="Clear only entries of this kind; repeat the option for several kinds.",
 )
 def clear(kinds: tuple[str, ...]) -> None:
-    """Clear the cache. Everything in it is derived again when needed; graphs that you loaded are not in it."""
+    """Clear the cache. kgqa creates its entries again when needed. Graphs that you loaded are not affected."""
     from kgqa.cache import CLEARED
 
     print(f"Freed {_size(_open().clear(kinds or CLEARED))}.")

@@ -9,7 +9,7 @@ from click.shell_completion import get_completion_class
 @click.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
-    """Print the script that completes kgqa commands and options in SHELL.
+    """Print a script that makes SHELL complete kgqa commands and options.
 
     \b
     In this shell:       eval "$(kgqa completion bash)"

@@ -1,4 +1,4 @@
-"""`kgqa config`: show the settings in effect and the source of each."""
+"""`kgqa config`: show the value and the source of each setting."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def show(graph_path: str | None, as_json: bool, **options: Any) -> None:
     """Show every setting: its value, its source, and what it does.
 
     Sources, highest priority first: the command line, environment variables such as KGQA_EXPLORE_DEPTH, kgqa.toml in
-    the working folder, your own kgqa.toml, the graph, the defaults. The graph is the one of --graph, or the one that
-    `kgqa ask` would use.
+    the working folder, your own kgqa.toml, the graph, the defaults. Without --graph, settings of the graph that
+    `kgqa ask` would use are shown.
     """
     settings = settings_from(options, graph_path)
     try:
         settings = settings.with_graph(_of_graph(settings))
     except StoreError as error:
-        say(f"kgqa: the graph's own settings are not shown: {error}")
+        say(f"kgqa: settings stored in the graph are not shown: {error}")
     if as_json:
         data = {
             s.key: {"value": settings[s.key], "from": settings.origins[s.key], "variable": s.variable, "help": s.help}
@@ -51,7 +51,7 @@ def show(graph_path: str | None, as_json: bool, **options: Any) -> None:
         value = settings[setting.key]
         shown = "none" if value is None else clean(str(value))
         print(f"  {name:<15} {shown:<12} {clean(settings.origins[setting.key]):<12} {setting.help}")
-    print(f"\nYour own file: {user_settings_file()}; in the working folder: {FILE_NAME}")
+    print(f"\nYour own settings file: {user_settings_file()}; in the working folder: {FILE_NAME}")
 
 
 def _of_graph(settings: Settings) -> dict[str, Any]:
@@ -63,5 +63,5 @@ def _of_graph(settings: Settings) -> dict[str, Any]:
 
     place = settings["graph.path"]
     if place and is_address(place):
-        return {}  # servers have no stored settings
+        return {}  # servers store no settings
     return GraphFolder(Path(place) if place else demo_folder(cache_of(settings))).meta().settings

@@ -1,4 +1,4 @@
-"""`kgqa doctor`: check a graph, a language model and the settings, and suggest remedies."""
+"""`kgqa doctor`: check a graph, a language model and the settings, and suggest how to solve problems."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ _WORDS = {"failed": "FAILED"}
 @JSON
 @verbosity_options
 def command(graph_path: str | None, no_model: bool, as_json: bool, **options: Any) -> int:
-    r"""Check a graph, a language model and the settings, and suggest remedies.
+    r"""Check a graph, a language model and the settings, and suggest how to solve problems.
 
-    The result of a check is ok, warning (results can be trusted, but may be slow or incomplete), failed (results
-    cannot be trusted), or skipped. Nothing is written to the graph. A language model is called at most seven times.
+    The result of a check is ok, warning (answers can be trusted, but may be slow or incomplete), failed (answers
+    cannot be trusted), or skipped. The checks do not write to the graph, and call the language model at most seven
+    times.
 
     \b
     Examples:
@@ -43,7 +44,8 @@ def command(graph_path: str | None, no_model: bool, as_json: bool, **options: An
       kgqa doctor --llm http://127.0.0.1:8000/v1 --json
 
     \b
-    Exit codes: 0 an evaluation can be trusted, 1 it cannot, 2 wrong usage, 130 stopped by Ctrl-C.
+    Exit codes: 0 an evaluation on this graph can be trusted, 1 it cannot be trusted, 2 wrong usage, 130 stopped by
+    Ctrl-C.
     """
     from kgqa.doctor.examination import Examination
 
@@ -56,7 +58,7 @@ def command(graph_path: str | None, no_model: bool, as_json: bool, **options: An
     except KeyboardInterrupt:
         line.clear()
         _print(examination.health(), as_json)
-        say("kgqa: Stopped. The results so far are printed.")
+        say("kgqa: Stopped. Only the results of finished checks are printed.")
         raise KeyboardInterrupt("reported") from None
     finally:
         line.clear()
@@ -120,7 +122,7 @@ def _print_row(name: str, verdict: str, found: str, remedy: str = "") -> None:
             width,
             initial_indent=start,
             subsequent_indent=indent,
-            # keep URLs and IRIs whole, so that they can be copied
+            # do not break URLs and IRIs, so that users can copy them
             break_long_words=False,
             break_on_hyphens=False,
         )
@@ -137,11 +139,11 @@ def _summary(health: Health) -> str:
     )
     counts = ", ".join(f"{count} {word}" for count, word in counted if count)
     if not health.complete:
-        verdict = "Stopped before all checks were made, so there is no overall verdict"
+        verdict = "Stopped before the end of the checks, so there is no overall result"
     elif health.trusted:
         verdict = "An evaluation on this graph can be trusted"
-        verdict += ", but the model was not checked" if "model" in health.left_out else ""
+        verdict += ", but the language model was not checked" if "model" in health.left_out else ""
     else:
         verdict = "An evaluation on this graph cannot be trusted"
-        verdict += f", because these checks could not be made: {', '.join(health.unseen)}" if health.unseen else ""
+        verdict += f", because these checks could not be run: {', '.join(health.unseen)}" if health.unseen else ""
     return f"{verdict}: {counts} ({health.seconds:.1f} s)."

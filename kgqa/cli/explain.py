@@ -22,8 +22,8 @@ MAX_CHARS = 1_000_000
 def command(query: str | None, graph_path: str | None, **options: Any) -> None:
     r"""Explain in plain words what a SPARQL QUERY asks for, without a language model.
 
-    QUERY is SPARQL or a file that contains it. Without QUERY, it is read from standard input, also from the output of
-    `kgqa ask --json`. Names come from the graph.
+    QUERY is the text of a SPARQL query, or a file with one. Without QUERY, the query is read from standard input, which
+    may also be the output of `kgqa ask --json`. Names of entities are read from the graph.
 
     \b
     Example:
@@ -51,7 +51,7 @@ def _sparql(query: str | None) -> str:
         except (OSError, UnicodeDecodeError, ValueError) as error:
             raise QuestionError(f"{query[:100]} is neither a SPARQL query nor a readable file: {error}") from error
     if len(text) > MAX_CHARS:
-        raise QuestionError(f"The query has more than {MAX_CHARS:,} characters. Shorten it.")
+        raise QuestionError(f"The query has more than {MAX_CHARS:,} characters. Give a shorter query.")
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):

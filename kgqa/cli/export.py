@@ -18,14 +18,14 @@ from kgqa.words import clean
     required=True,
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="Write one .rq file per question and index.csv to this folder.",
+    help="Write index.csv and one .rq file per question to this folder.",
 )
 @JSON
 @verbosity_options
 def command(folder: Path, sparql: Path, as_json: bool) -> None:
-    r"""Write the final query of every question of a run, to explain it or to run it again.
+    r"""Write the final SPARQL query of every question of a run to files, to explain or run these queries.
 
-    Each file has the question's id and text as comments. Questions without a query are in index.csv only.
+    Each query file has the question's id and text as comments. Questions without a query are only in index.csv.
 
     \b
     Examples:

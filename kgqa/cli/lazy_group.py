@@ -1,4 +1,4 @@
-"""A group of commands that are imported only when they run, so that help texts are instant."""
+"""A group of commands that imports a command only to run it, so that help texts appear at once."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import click
 
 
 class LazyGroup(click.Group):
-    """A click group whose commands are imported when they are used.
+    """A click group that imports a command only when the command is used.
 
     Args:
-        lazy_commands: for each command its `module:attribute` and its one-line help.
+        lazy_commands: map from the name of each command to its `module:attribute` and its one-line help.
     """
 
     def __init__(self, *args: Any, lazy_commands: Mapping[str, tuple[str, str]], **options: Any) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import click
 
@@ -40,8 +43,31 @@ Exit codes:
   130  stopped by Ctrl-C; finished work is kept"""
 
 
+@contextmanager
+def _end_on_closed_output() -> Iterator[None]:
+    """End the program with exit code 0 when the reader of its output has ended, as in `kgqa ask ... | head -1`."""
+    try:
+        yield
+    except BrokenPipeError:
+        # discard buffered output: the interpreter writes it when it ends, and would report an error
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise click.exceptions.Exit(0) from None
+
+
+class _Commands(LazyGroup):
+    """All commands; a closed output is handled here, because click would turn it into exit code 1."""
+
+    def make_context(self, *args: Any, **options: Any) -> click.Context:
+        with _end_on_closed_output():
+            return super().make_context(*args, **options)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _end_on_closed_output():
+            return super().invoke(ctx)
+
+
 @click.command(
-    cls=LazyGroup,
+    cls=_Commands,
     lazy_commands=COMMANDS,
     epilog=EXIT_CODES,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -62,27 +88,26 @@ def cli() -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line; every error becomes a message and an exit code, not a traceback."""
+    """Run the command line and report every error as a message and an exit code, without a traceback."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
-        sys.exit(cli.main(args=arguments, prog_name="kgqa", standalone_mode=False) or 0)
+        code = cli.main(args=arguments, prog_name="kgqa", standalone_mode=False) or 0
+        with _end_on_closed_output():
+            sys.stdout.flush()
+        sys.exit(code)
     except click.exceptions.Exit as error:
         sys.exit(error.exit_code)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort) as error:
-        # an exception with arguments was reported by the command; click wraps it in an Abort
+        # if the exception has arguments, the command has reported it; click wraps it in an Abort
         if not error.args and not getattr(error.__cause__, "args", ()):
             _print_error("Stopped.")
         sys.exit(130)
-    except BrokenPipeError:
-        # the reader of the output has ended; avoid an error of the interpreter when it closes the stream
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
     except KgqaError as error:
         _print_error(str(error))
         sys.exit(error.exit_code)

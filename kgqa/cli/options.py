@@ -1,4 +1,4 @@
-"""Options shared by several commands, and how they become settings."""
+"""Options that several commands share, and their conversion to settings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _set_verbosity(ctx: click.Context, parameter: click.Parameter, value: int | 
 
 
 def verbosity_options(function: Command) -> Command:
-    """Add -v and -q, which may stand after the name of a command as well as before it."""
+    """Add -v and -q, which may be given before or after the name of a command."""
     flags: tuple[tuple[tuple[str, ...], dict[str, Any], str], ...] = (
         (("-q", "--quiet"), {"is_flag": True}, "no progress and no notes"),
         (("-v", "--verbose"), {"count": True}, "more messages; after an internal error, the traceback"),
@@ -40,7 +40,7 @@ def verbosity_options(function: Command) -> Command:
 
 
 def setting_option(key: str, *names: str, **attributes: Any) -> Callable[[Command], Command]:
-    """Return a click option for a setting, with the help, type and choices of the settings table."""
+    """Return a click option with the help, type and choices of a setting."""
     setting = BY_KEY[key]
     parameter = key.replace(".", "__")
     kind = click.Choice(setting.choices) if setting.choices and setting.kind is str else setting.kind
@@ -102,13 +102,13 @@ _ASKING: tuple[tuple[str, str, str], ...] = (
     ("budget.tokens", "--max-tokens", ""),
     ("budget.cost", "--max-cost", ""),
 )
-"""Settings of how questions are answered: (setting, options, metavar)."""
+"""Options for settings of question answering, as (setting, option names, metavar)."""
 
 
 def asking_options(function: Command) -> Command:
-    """Add all options of how questions are answered."""
+    """Add all options for settings of question answering."""
     flags = (
-        ("--replay-only", "call no model: every reply must be in the --replay file"),
+        ("--replay-only", "take every reply from the --replay file, and never call the language model"),
         ("--as-published", "same as --preset as-published: the published method without changes"),
     )
     for name, text in flags:
@@ -141,7 +141,7 @@ def note_printer() -> Callable[[str], None]:
     context = click.get_current_context()
 
     def note(message: str) -> None:
-        with context.scope(cleanup=False):  # each thread has a context of its own
+        with context.scope(cleanup=False):  # click keeps a separate context for each thread
             say(f"kgqa: {message}")
 
     return note

@@ -20,7 +20,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     "site",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="Write a static site; open its index.html.",
+    help="Write a static website to this folder; open its index.html in a browser.",
 )
 @click.option("--markdown", type=_FILE, metavar="FILE", help="Write the tables as Markdown.")
 @click.option("--csv", "csv_", type=_FILE, metavar="FILE", help="Write the numbers, one line per metric and run.")
@@ -37,8 +37,8 @@ def command(
 ) -> None:
     r"""Compare runs: every metric with its 95% interval.
 
-    RUN is a run folder; one with several methods gives one column per method. Unfinished runs are allowed. Differences
-    are relative to the first run, on the questions of both.
+    RUN is a run folder. A run with several methods gets one column per method. Unfinished runs are allowed. Each run is
+    compared with the first run on the questions that both have answered.
 
     \b
     Examples:
@@ -68,7 +68,7 @@ def _write_site(runs: list[Any], site: Path, comparison: Any) -> Path:
 
     from kgqa.report.site import write_site
 
-    # disable=None: only on a terminal
+    # disable=None shows the bar only on a terminal
     with tqdm(desc="pages", leave=False, disable=True if verbosity() < 0 else None) as bar:
 
         def on_progress(done: int, total: int) -> None:

@@ -110,7 +110,7 @@ def judge_schema(chosen: Schema, fits: Sequence[SchemaFit], *, origin: Origin) -
     if best and not chosen.fallback and best.share >= CLOSE * own.share:
         also = f" {best.schema.title} comes close: {best.hits} of {best.of}."
         return Check(
-            name, "warning", found + also, f"Choose one: --schema {chosen.name} or --schema {best.schema.name}."
+            name, "warning", found + also, f"Choose a schema: --schema {chosen.name} or --schema {best.schema.name}."
         )
     if best and chosen.fallback:
         also = f" {best.schema.title} fits partially: {best.hits} of {best.of}."
@@ -333,7 +333,7 @@ def judge_known_entities(probes: Sequence[KnownEntity], schema: Schema) -> Check
         remedy = f"Check that all of {schema.title} was loaded. For a graph of your own, use a schema without [probes]."
         return Check(name, "failed", text, remedy)
     if len(found) - len(unnamed) < FEW_PROBES * len(probes):
-        return Check(name, "warning", text, "If the graph should be complete, check what was loaded.")
+        return Check(name, "warning", text, "If the graph should contain them, check whether all files were loaded.")
     return Check(name, "ok", text)
 
 

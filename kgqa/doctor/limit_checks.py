@@ -226,7 +226,7 @@ def judge_time_limit(
                 "Set endpoint.profile to the kind of this server. Otherwise partial results are not detected.",
             )
     if by_client.by == "finished":
-        return Check(name, "ok", f"The slowest possible query finished in {seconds_words(by_client.seconds)}.")
+        return Check(name, "ok", f"The slow query for this check finished in {seconds_words(by_client.seconds)}.")
     timeout = f"A query of more than {SLOW_SECONDS:g} s times out after {seconds_words(by_client.seconds)}"
     if by_client.seconds > MOST_SECONDS:
         return Check(name, "warning", f"{timeout}, which is late.", BUSY)
@@ -237,7 +237,8 @@ def judge_time_limit(
         return Check(
             name,
             "warning",
-            f"{timeout}, but the server continues for more than {seconds_words(by_server.seconds)}, {reason}.",
+            f"{timeout}, but the server continues the query for more than {seconds_words(by_server.seconds)}, "
+            f"{reason}.",
             f"Set a time limit on the server. {limit_remedy(granted)}",
         )
     found = f"{timeout}. The server itself ends it after {seconds_words(by_server.seconds)}: {by_server.how}"

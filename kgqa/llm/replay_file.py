@@ -188,7 +188,7 @@ class ReplayFile:
             )
         uri = self._path.absolute().as_uri()
         try:
-            # with "rw", SQLite falls back to reading if the file is read-only; with "ro", it leaves files behind
+            # mode "rw" also opens a read-only file, for reading; with mode "ro", SQLite leaves extra files behind
             return self._checked(self._connect(uri + "?mode=rw"))
         except sqlite3.OperationalError:
             # in a read-only folder SQLite cannot create the shared-memory file of WAL mode; if there is no log file,
@@ -261,7 +261,7 @@ def _refuse_companions(path: Path) -> None:
     journal, *others = (file.with_name(file.name + ending) for ending in ("-journal", "-wal", "-shm"))
     strange = next((each for each in (journal, *others) if each.is_symlink()), None)
     if strange is None and journal.exists():
-        with suppress(FileNotFoundError), journal.open("rb") as opened:  # another process may have removed it
+        with suppress(FileNotFoundError), journal.open("rb") as opened:  # another process may remove the journal
             opened.seek(max(0, journal.stat().st_size - len(_SUPER_JOURNAL)))
             strange = journal if opened.read() == _SUPER_JOURNAL else None
     if strange is not None:

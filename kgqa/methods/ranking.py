@@ -163,7 +163,7 @@ class Ranking:
             self._play(self._clauses.get(topic, self.question), [c for c in pool if c.path.topic == topic], self._memo)
             for topic in dict.fromkeys(candidate.path.topic for candidate in pool)
         ]
-        return [each for place in zip_longest(*winners) for each in place if each is not None]
+        return [each for same_rank in zip_longest(*winners) for each in same_rank if each is not None]
 
     def compare_finalists(self, pool: Sequence[Candidate]) -> list[Candidate]:
         """Compare the remaining paths, now shown with their end nodes; return them best first."""

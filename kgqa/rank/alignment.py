@@ -18,7 +18,7 @@ class HopAligner:
     """The content words of one question, prepared for alignment with many paths.
 
     Args:
-        words: content words of the question, the word nearest to the topic first; about ten at most.
+        words: content words of the question, the words for the first hop first; about ten at most.
         encode_questions: encodes runs of the question's words as unit vectors, float32 of shape (n, size).
         encode: encodes the texts of hops as unit vectors, float32 of shape (n, size).
     """

@@ -1,1 +1,1 @@
-"""Reports: answers and runs as text, tables and web pages."""
+"""Formats answers and runs as text, tables and web pages."""

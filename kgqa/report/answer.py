@@ -16,10 +16,11 @@ _STATUS_WORDS = {
 
 
 def answer_text(answer: Answer, *, iris: bool = False, notes: bool = True, graph: bool = False) -> str:
-    """Format an answer: names with ids, or full IRIs with `iris`; then path, query, cost and notes.
+    """Format an answer as text: the names and ids of the answers, then path, query, cost and notes.
 
     Args:
-        graph: also show which graph was asked.
+        iris: show full IRIs instead of ids.
+        graph: show the graph's location and fingerprint too.
     """
     lines: list[str] = []
     if answer.answers:
@@ -59,7 +60,7 @@ QUERY_CLASSES = {
     "superset": "returns these answers and others; a model chose among them",
     "none": "does not return these answers",
 }
-"""What each query class means."""
+"""A description of each query class for people."""
 
 
 def _shown(named: Named, iris: bool) -> str:
@@ -69,7 +70,7 @@ def _shown(named: Named, iris: bool) -> str:
 
 
 def _walk_lines(evidence: Evidence, most: int = 3) -> list[str]:
-    """Return the first walks as lines, without mediators."""
+    """Format the first walks of a path, one per line; mediators are omitted."""
     lines: dict[str, None] = {}
     for walk in evidence.walks:
         names = [clean(node.name) for place, node in enumerate(walk) if place not in evidence.mediators]
@@ -84,7 +85,7 @@ def _query_lines(sparql: str, iris: bool) -> list[str]:
 
 
 def shorten_query(sparql: str) -> str:
-    """Return the query with prefixes, for people and for engines that accept dotted local names."""
+    """Shorten the IRIs of a query by prefixes. Some engines reject the result, because local names contain dots."""
     return shorten_iris(sparql)
 
 

@@ -17,7 +17,7 @@ MAX_LISTED = 200
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A candidate in a match, by its words; `score` if the chooser gave scores instead of a choice."""
+    """A candidate in a comparison, given by its words. `score`: set if the chooser scores candidates."""
 
     words: str
     picked: bool
@@ -25,12 +25,12 @@ class Contender:
 
     @property
     def lead(self) -> str:
-        """All hops but the last, which most candidates of a stage share."""
+        """The candidate's hops without the last one; most candidates of a stage have them in common."""
         return self.words[: self._cut].rstrip()
 
     @property
     def last(self) -> str:
-        """The last hop."""
+        """The candidate's last hop."""
         return self.words[self._cut :].lstrip()
 
     @property
@@ -40,7 +40,7 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One comparison of candidates, of which some were picked. `tie`: none was preferred, so the earlier one won.
+    """One comparison of candidates, some of which won. `tie`: the chooser preferred none, so the first one won.
 
     `left_out`: number of contenders that are not listed.
     """
@@ -54,8 +54,8 @@ class Match:
 class Stage:
     """The tournament of a hop, or the final comparison (`hop` is None).
 
-    Lists hold at most `MAX_LISTED` items; counts include all. `rounds`: matches that could take place at the same time
-    are in one round. `left_out`: number of matches that are not listed.
+    Lists hold at most `MAX_LISTED` items; counts include all items. `rounds`: the comparisons, grouped by those that do
+    not depend on each other. `left_out`: number of comparisons that are not listed.
     """
 
     hop: int | None
@@ -76,7 +76,7 @@ class Stage:
 
 
 def stages_of(trace: Iterable[Mapping[str, Any]]) -> list[Stage]:
-    """Read the stages from a trace (see `answer_object`); empty for methods without tournaments."""
+    """Read the stages from a trace (see `answer_object`). The result is empty for methods without tournaments."""
     stages: list[Stage] = []
     open_: Stage | None = None
     for event in trace:

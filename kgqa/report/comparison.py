@@ -63,7 +63,7 @@ LABELS = {
     "seconds a question (p95)": "seconds per question (p95)",
     "On the questions that all have": "On the questions of all runs",
 }
-"""What people read, by the name in JSON and CSV. Scripts rely on the names, so they stay as kgqa 0.1 wrote them."""
+"""Labels for people, by the name in JSON and CSV. The names must not change, because scripts rely on them."""
 MAIN = "hit@1"
 """The metric that represents a run's accuracy in plots and groups."""
 COMPARED = ("hit@1", "f1", "em")
@@ -71,10 +71,10 @@ COMPARED = ("hit@1", "f1", "em")
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number with its 95% interval (None if there is none) and its number of questions `n`.
+    """A number with its 95% interval (None if unknown) and the number of questions `n` that it is computed from.
 
-    `share`: the number is between 0 and 1 and shown in percent. `p`: only for differences, which lie between -1 and 1:
-    the two-sided p-value of no difference.
+    `share`: the number is between 0 and 1 and is shown in percent. `p`: for a difference (between -1 and 1), the
+    two-sided p-value of the hypothesis that there is no difference; otherwise None.
     """
 
     value: float | None
@@ -87,7 +87,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class MetricRow:
-    """A metric with one figure per run, None if the run lacks it. `name` is for scripts, `label` for people."""
+    """A metric with one figure per run, None for a run without it. `name` is for scripts, `label` for people."""
 
     name: str
     label: str
@@ -99,7 +99,7 @@ class Comparison:
     """The tables of a comparison.
 
     `columns`: labels of the runs. `facts`: properties of each run (data set, topics, graph). `rows`: the metrics.
-    `groups`: further tables (Hit@1 by type and by hop, differences) by name, which `LABELS` may word for people.
+    `groups`: further tables (Hit@1 by type and by hop, differences) by name; `LABELS` gives names for people.
     """
 
     columns: tuple[str, ...]
@@ -108,12 +108,12 @@ class Comparison:
     groups: tuple[tuple[str, tuple[MetricRow, ...]], ...] = ()
 
     def row(self, name: str) -> MetricRow | None:
-        """Return the row of a metric, None if there is none."""
+        """Return the row of a metric, or None if the comparison has no such row."""
         return next((row for row in self.rows if row.name == name), None)
 
 
 def compare(runs: Sequence[ReportedRun]) -> Comparison:
-    """Compare runs by their metrics.json, or by their predictions if it is missing or outdated.
+    """Compare runs by their metrics.json. If that file is missing or outdated, the metrics are computed.
 
     Raises:
         RunError: a run cannot be read.
@@ -159,7 +159,7 @@ def metrics_of(run: ReportedRun) -> dict[str, Any]:
         return summary_of(run.records())
     except (AttributeError, TypeError, ValueError) as error:
         raise ReportError(
-            f"{run.folder} contains an answer that does not follow docs/answer-json.md: {error}. Run it again."
+            f"{run.folder} contains an answer in a wrong format: {error}. Repeat the run in a new folder."
         ) from error
 
 
@@ -187,7 +187,7 @@ def _rows(columns: Sequence[Mapping[str, Figure]], label: Any) -> tuple[MetricRo
 
 
 def _facts(runs: Sequence[ReportedRun]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Collect the properties that decide whether runs are comparable; rows without any value are omitted."""
+    """Collect the properties that must match if runs are to be compared. Rows without any value are omitted."""
     rows = {
         "data set": [text_of(object_of(run.manifest.get("dataset")).get("source")) for run in runs],
         "topics": [text_of(run.manifest.get("topics")) for run in runs],
@@ -200,7 +200,7 @@ def _facts(runs: Sequence[ReportedRun]) -> tuple[tuple[str, tuple[str, ...]], ..
 
 
 def _model(described: Any) -> str:
-    """Collect the names of models from the output of `Models.described`: a text, or an object of stages."""
+    """Collect the names of language models from the output of `Models.described`: a text, or an object by stage."""
     if isinstance(described, Mapping):
         found = [
             _model(each) for key, each in described.items() if isinstance(each, Mapping) or key in ("name", "model")
@@ -215,7 +215,7 @@ Scores = Mapping[str, Mapping[str, float]]
 
 
 def _compared(run: ReportedRun) -> Scores:
-    """Return the compared metrics of each question, by a key that is the same in other runs."""
+    """Return the compared metrics of each question. The key of a question is the same in all runs."""
     return {
         key: kept
         for key, scores in scores_by_question(run.records()).items()
@@ -224,7 +224,7 @@ def _compared(run: ReportedRun) -> Scores:
 
 
 def _on_shared(scores: Sequence[Scores], shared: Collection[str]) -> tuple[MetricRow, ...]:
-    """Compute the compared metrics over the shared questions, one row per metric."""
+    """Compute the compared metrics over the questions that all runs contain, one row per metric."""
     columns: list[dict[str, Figure]] = []
     for each in scores:
         columns.append({})
@@ -236,7 +236,7 @@ def _on_shared(scores: Sequence[Scores], shared: Collection[str]) -> tuple[Metri
 
 
 def _twins(runs: Sequence[ReportedRun]) -> list[int]:
-    """Find, for each run, the first run of the same method on another graph; its own index if there is none.
+    """Return for each run the index of the first run of the same method on another graph, else the run's own index.
 
     For a run on a fictional graph this is the run on the real graph.
     """
@@ -249,10 +249,10 @@ def _twins(runs: Sequence[ReportedRun]) -> list[int]:
 
 
 def _differences(scores: Sequence[Scores], bases: Sequence[int]) -> tuple[MetricRow, ...]:
-    """Compute each run's difference from its base run, on the questions of both, one row per metric.
+    """Compute the difference of each run from its base run on the questions of both runs, one row per metric.
 
     Args:
-        bases: index of each run's base run; a run that is its own base gets no figures.
+        bases: index of the base run of each run; no difference is computed for a run that is its own base.
     """
     columns: list[dict[str, Figure]] = []
     for place, (each, base) in enumerate(zip(scores, bases, strict=True)):
@@ -313,7 +313,7 @@ _COSTS = {
 
 
 def groups_of(metrics: Mapping[str, Any]) -> dict[str, dict[str, Figure]]:
-    """Return Hit@1 of parts of a run, by grouping (`hops`, `kind`) and name of the part."""
+    """Return Hit@1 for parts of a run's questions, by property (`hops`, `kind`, ...) and value of the property."""
     found: dict[str, dict[str, Figure]] = {}
     for title, parts in object_of(metrics.get("groups")).items():
         rows = {text_of(name): _score(object_of(part).get(MAIN)) for name, part in object_of(parts).items()}

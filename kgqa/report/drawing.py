@@ -1,6 +1,6 @@
 """Lays out the drawings of a report: a path with its walks, and points with error bars on two axes.
 
-It returns numbers and texts only. The templates draw and escape them.
+The functions return only coordinates and texts, which the templates draw and escape.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _COLUMN, _ROW, _LEFT, _TOP = 210, 52, 90, 62
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A circle at x, y (pixels) with a name below; `full` is its tooltip. `kind`: topic, mediator, inner or answer."""
+    """A circle at x, y (pixels) with a name below it. `full`: tooltip. `kind`: topic, mediator, inner or answer."""
 
     x: int
     y: int
@@ -41,7 +41,7 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A relation's name at x, y (pixels); `full` is its tooltip."""
+    """The name of a relation at x, y (pixels). `full`: tooltip."""
 
     x: int
     y: int
@@ -65,7 +65,7 @@ class Drawing:
 
 
 def relation_name(iri: str) -> str:
-    """Name a relation without a schema: the last two parts of a dotted name, else the end of the IRI."""
+    """Name a relation whose schema is unknown: the last two parts of a dotted name, otherwise the end of the IRI."""
     parts = [part for part in local_name(iri).split(".") if part]
     return " · ".join(split_words(part) for part in parts[-2:]) or clean(iri)
 
@@ -77,7 +77,7 @@ def shorter(text: str, most: int) -> str:
 
 
 def draw_path(path: Mapping[str, Any]) -> Drawing | None:
-    """Draw a path of an answer object (docs/answer-json.md); None if it has no steps."""
+    """Lay out a path of an answer object (docs/answer-json.md). Return None if the path has no steps."""
     steps = objects_of(path.get("steps"))[:MAX_STEPS]
     if not steps:
         return None
@@ -125,7 +125,7 @@ def _key(node: Mapping[str, Any]) -> str:
 
 
 def _edge(one: tuple[int, int], other: tuple[int, int]) -> Arrow:
-    """Draw an edge between the rims of two circles."""
+    """Lay out an arrow between two circles that starts and ends at their edges."""
     length = math.dist(one, other) or 1.0
     dx, dy = (other[0] - one[0]) / length * 14, (other[1] - one[1]) / length * 14
     return Arrow(round(one[0] + dx), round(one[1] + dy), round(other[0] - dx), round(other[1] - dy))
@@ -136,7 +136,7 @@ def _edge(one: tuple[int, int], other: tuple[int, int]) -> Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A run: mean cost per question, accuracy from 0 to 1, and the interval of the accuracy."""
+    """A run in a plot: mean cost per question, accuracy from 0 to 1, and the 95% interval of the accuracy."""
 
     label: str
     cost: float
@@ -147,7 +147,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """A point with its error bar, in pixels; `full` is its tooltip."""
+    """A point with its error bar, in pixels. `full`: tooltip."""
 
     label: str
     number: int
@@ -160,7 +160,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """Points on a cost axis, which is logarithmic if costs differ by a factor above 20, and an axis from 0 to 100%."""
+    """A plot of accuracy (0 to 100%) against cost; the cost axis is logarithmic above a factor of 20 between costs."""
 
     width: int
     height: int
@@ -176,7 +176,7 @@ _NOTHING = 1e-12
 
 
 def draw_plot(points: Sequence[Point], unit: str, *, width: int = 640, height: int = 330) -> Plot | None:
-    """Lay out a plot of accuracy against cost; None without points."""
+    """Lay out a plot of accuracy against cost. Return None if there are no points."""
     points = [p for p in points if number_of(p.cost) is not None and number_of(p.value) is not None and p.cost >= 0]
     if not points:
         return None

@@ -26,7 +26,7 @@ MOST_NAMES = 20
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """The result of an export: its folder, and the numbers of questions and of queries."""
+    """The result of an export: the folder, the number of questions, and the number of exported queries."""
 
     folder: Path
     questions: int
@@ -57,9 +57,9 @@ def write_queries(runs: Sequence[ReportedRun], folder: str | Path) -> list[Expor
 
 
 def query_file(record: Record) -> str:
-    r"""Return the text of a .rq file: question and answers as comments, then the query; empty if there is none.
+    r"""Return the text of a .rq file: question and answers as comments, then the query; empty if there is no query.
 
-    Comments contain no line break and no `\u` escape, which an engine could read as one.
+    Comments contain no line break and no `\u` escape, because an engine could read such an escape as a line break.
     """
     query = text_of(record.answer.get("sparql"))
     if not query.strip():
@@ -118,7 +118,7 @@ def _other_files(folder: Path) -> ReportError:
 
 
 def _subfolders(labels: Sequence[str]) -> list[str]:
-    """Choose a subfolder name for each run: its label without unsafe characters."""
+    """Return a name of a subfolder for each run: the run's label without characters that are unsafe in file names."""
     found: list[str] = []
     for number, label in enumerate(labels, 1):
         name = _SAFE.sub("-", label).strip("-")[:60] or f"run-{number}"

@@ -12,7 +12,7 @@ class ReportError(KgqaError):
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write a text file. Raises ReportError if that fails."""
+    """Write a text file. Raises ReportError if the file cannot be written."""
     try:
         path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
     except OSError as error:

@@ -17,7 +17,7 @@ from kgqa.report.tables import figure_text, questions_text
 
 @dataclass(frozen=True, slots=True)
 class StageCounts:
-    """The questions that ended at a stage: per run, their number and their share of questions with gold answers."""
+    """The questions that ended at one stage: for each run their number, and their share of the scored questions."""
 
     words: str
     right: bool
@@ -25,10 +25,10 @@ class StageCounts:
 
 
 def index_page(comparison: Comparison, lines: Sequence[Sequence[IndexRow]]) -> Iterator[str]:
-    """Render the page, in pieces of HTML.
+    """Render the index page, in pieces of HTML.
 
     Args:
-        lines: the questions of each run, in the order of the comparison's columns.
+        lines: the questions of each run; the runs have the order of the comparison's columns.
     """
     return render(
         "index",
@@ -63,7 +63,7 @@ def losses_of(lines: Sequence[Sequence[IndexRow]]) -> list[StageCounts]:
 
 
 def plot_of(comparison: Comparison, lines: Sequence[Sequence[IndexRow]]) -> Plot | None:
-    """Plot accuracy against the mean cost per question: in USD if all runs have a price, else in tokens or queries."""
+    """Plot accuracy against mean cost per question: in USD if all runs have a price, otherwise tokens or queries."""
     if not any(lines):
         return None
     if all(each and all(line.usd is not None for line in each) for each in lines):
@@ -85,10 +85,11 @@ def plot_of(comparison: Comparison, lines: Sequence[Sequence[IndexRow]]) -> Plot
 
 
 def index_data(columns: Sequence[str], lines: Sequence[Sequence[IndexRow]]) -> dict[str, Any]:
-    """Return the data of the table of questions, for the page's script.
+    """Return the data of the table of questions, which the page's script displays.
 
-    A row has the question's id, text, data set, type and hops, and for each run its page, its stage, and Hit@1 in
-    percent, or 0 if the run lacks the question. `unscored`: index of the stage that is neither right nor wrong.
+    A row has the question's id, text, data set, type and hops, and for each run the question's page, its stage, and its
+    Hit@1 in percent; 0 replaces these three if the run does not contain the question. `unscored`: index of the stage of
+    questions without gold answers.
     """
     stages = list(STAGES)
     place = {stage: number for number, stage in enumerate(stages)}

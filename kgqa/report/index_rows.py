@@ -1,4 +1,4 @@
-"""Reads from a run what the index page needs to know of each question."""
+"""Reads the rows of the index page, one per question, from a run."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from kgqa.report.outcomes import hit_of, stage_of, usage_of
 from kgqa.words import clean
 
 _TEXT = 300
-"""Characters of a question's text that are kept."""
+"""Maximum characters of a question's text on the index page."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexRow:
     """One question of one run, as shown on the index page.
 
-    `key` is the same for the same question in another run. `file`: path of its page, relative to index.html.
+    `key`: identifies the question; it is the same in all runs. `file`: path of the question's page, relative to
+    index.html.
     """
 
     key: tuple[str, str, int]
@@ -39,7 +40,7 @@ class IndexRow:
 
 
 def index_rows(run: ReportedRun, number: int) -> Iterator[IndexRow]:
-    """Read the rows of a run. `number` is the run's number in the report, from 1."""
+    """Read the rows of a run. `number`: position of the run in the report, from 1."""
     seen: dict[tuple[str, str], int] = {}
     for place, record in enumerate(run.records(), 1):
         key = (record.dataset, record.id)
@@ -64,6 +65,6 @@ def index_rows(run: ReportedRun, number: int) -> Iterator[IndexRow]:
 
 
 def page_name(number: int, record: Record) -> str:
-    """Return a question's file name: its number in the run and a hash of its id. Ids may be unsafe as file names."""
+    """Return the name of a question's file: its number in the run and a hash of its id, which may be unsafe."""
     key = f"{record.dataset}\0{record.id}".encode("utf-8", "surrogatepass")
     return f"{number:05d}-{hashlib.blake2b(key, digest_size=6).hexdigest()}.html"

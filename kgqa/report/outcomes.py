@@ -1,4 +1,4 @@
-"""Determines the outcome of a question for a report: the stage it was lost at, and its answers against the gold."""
+"""Determines how a question ended, for a report: the stage that lost the right answer, and which answers are right."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ STAGES = {
     "": "wrong (cause not analysed; rerun with --losses)",
     "no gold": "no gold answers",
 }
-"""The label of each `kgqa.evaluation.analysis.losses.Loss`; the empty one stands for a missing analysis."""
+"""Labels of the stages by `kgqa.evaluation.analysis.losses.Loss`; the key "" means that the cause was not analysed."""
 UNSCORED = "no gold"
-"""The stage of questions without gold answers, which are excluded from shares."""
+"""The stage of questions without gold answers. Such questions do not count in the shares of stages."""
 _HITS = ("hit@1", "hit", "hit_at_1")
 MAX_ANSWERS = 200
 
@@ -52,13 +52,13 @@ def stage_of(record: Record) -> str:
 
 
 def hit_of(record: Record) -> float | None:
-    """Return Hit@1, None if the question was not scored."""
+    """Return the question's Hit@1, or None if the question was not scored."""
     return next((number for name in _HITS if (number := number_of(record.scores.get(name))) is not None), None)
 
 
 @dataclass(frozen=True, slots=True)
 class ListedAnswer:
-    """An answer or a gold answer on a page; `right`: it is both."""
+    """An answer or a gold answer on a page; `right`: whether an answer equals a gold answer."""
 
     name: str
     id: str
@@ -67,9 +67,10 @@ class ListedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class AnswersAndGold:
-    """The answers given, and the gold answers of the best-matching reading.
+    """The answers of a question, and the gold answers of the interpretation that fits them best.
 
-    `given_more`, `gold_more`: numbers of answers that are not listed. `readings`: number of readings of the question.
+    `given`, `gold`: at most `MAX_ANSWERS` of each. `given_more`, `gold_more`: numbers of further answers that are not
+    listed. `readings`: number of ways in which the data set interprets the question, such as the parses of WebQSP.
     """
 
     given: tuple[ListedAnswer, ...]
@@ -80,9 +81,10 @@ class AnswersAndGold:
 
 
 def answers_and_gold(record: Record) -> AnswersAndGold:
-    """Compare the answers given with the gold answers, as the scores do.
+    """Compare a record's answers with its gold answers, in the same way as the scores.
 
-    Answers from a model's memory are compared by name. Of several readings, the one with the best F1 counts.
+    Answers that a language model gave from its own knowledge are compared by name. If the data set interprets the
+    question in several ways, the gold answers of the interpretation with the best F1 are used.
     """
     answers = [_named(each) for each in objects_of(record.answer.get("answers"))]
     grounding = text_of(record.answer.get("grounding"))
@@ -111,7 +113,7 @@ def answers_and_gold(record: Record) -> AnswersAndGold:
 
 
 def _fit(answers: Sequence[Named], gold: Sequence[GoldAnswer]) -> tuple[float, ...]:
-    """Score how well answers fit a reading, in the order in which `score_record` prefers readings."""
+    """Return F1, exact match and hit of answers against gold answers, to find the interpretation that fits best."""
     keys: frozenset[Key] = gold_keys(gold)
     if not keys:
         return (-1.0,)
@@ -124,7 +126,7 @@ def _usable(gold: GoldAnswer) -> bool:
 
 
 def _named(item: Mapping[str, Any]) -> Named:
-    """Convert an answer of an answer object to a `Named`."""
+    """Convert one item of the JSON key `answers` to a `Named`."""
     name = text_of(item.get("name"))
     if isinstance(item.get("iri"), str):
         return Named(Entity(item["iri"]), text_of(item.get("id")), name)
@@ -135,5 +137,5 @@ def _named(item: Mapping[str, Any]) -> Named:
 
 
 def usage_of(record: Record) -> Mapping[str, Any]:
-    """Return the usage of a record's answer; empty if it is missing."""
+    """Return the usage of a record's answer; an empty mapping if the answer contains no usage."""
     return object_of(record.answer.get("usage"))

@@ -1,7 +1,7 @@
-"""Renders the pages of a report from templates/*.j2, in a sandbox, with all values escaped.
+"""Renders the pages of a report from templates/*.j2, in Jinja's sandbox, with all values escaped.
 
-A page is self-contained: it includes its style and its script. Its Content-Security-Policy allows only these two, by
-their hashes, so that nothing in the data can run or be fetched even if escaping failed.
+Each page contains its style sheet and its script. The page's Content-Security-Policy allows only these two, by their
+hashes, so a browser runs and fetches nothing else, even if a value were not escaped correctly.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NAME = re.compile(r"[a-z_]+\.(?:j2|css|js)\Z")
 
 
 def render(name: str, script: str, **values: Any) -> Iterator[str]:
-    """Render a page in pieces, so that a large one is never in memory as a whole.
+    """Render a page in pieces of HTML; a large page is never in memory as a whole.
 
     Args:
         name: name of the template, such as `question` for templates/question.j2.
@@ -48,7 +48,7 @@ def render(name: str, script: str, **values: Any) -> Iterator[str]:
 
 
 def data_block(data: Any) -> Markup:
-    """Serialise JSON for a `<script type="application/json">`, so that it cannot end the element or open a comment."""
+    """Convert data to JSON for a `<script type="application/json">`, escaped so that it cannot end the element."""
     text = json_text(data)
     for char in "<>&":
         text = text.replace(char, f"\\u{ord(char):04x}")
@@ -56,7 +56,7 @@ def data_block(data: Any) -> Markup:
 
 
 def shown(text: str) -> str:
-    """Return text as one line for a page, without control characters and overrides of direction, cut if too long."""
+    """Return a text as one line, without control and direction characters, cut at the maximum length for a page."""
     return _shown(text[: LONGEST + 1])
 
 
@@ -67,7 +67,7 @@ def _shown(text: str) -> str:
 
 
 def exact(text: str, longest: int | None = LONGEST_QUERY) -> str:
-    r"""Return the lines of a query unchanged, except that control characters are written as SPARQL's `\uXXXX`."""
+    r"""Return a query with its line breaks; control characters are written as the SPARQL escape `\uXXXX`."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")[:longest]
     return "".join(char if _harmless(char) else _escaped(char) for char in text)
 
@@ -82,7 +82,7 @@ def _escaped(char: str) -> str:
 
 @lru_cache
 def read(name: str) -> str:
-    """Read a file of templates/."""
+    """Read a file of the folder templates/."""
     if not _NAME.match(name):
         raise ValueError(name)
     return files("kgqa.report").joinpath("templates", name).read_text(encoding="utf-8")
@@ -102,7 +102,7 @@ class _Loader(BaseLoader):
 
 
 def _finalize(value: Any) -> Any:
-    """Clean a value before it is inserted into a page."""
+    """Remove control characters from a value before it is inserted into a page."""
     if isinstance(value, Markup) or value is None:
         return "" if value is None else value
     return shown(value) if isinstance(value, str) else value
@@ -126,7 +126,7 @@ def _environment() -> ImmutableSandboxedEnvironment:
 
 
 def amount(value: float | None, unit: str = "") -> str:
-    """Format a number: integers with commas, others with three digits; `–` for None."""
+    """Format a number: integers with commas, other numbers with three digits, None as `–`."""
     if value is None:
         return "–"
     if value == int(value) and abs(value) < 1e15:

@@ -1,4 +1,4 @@
-"""Renders the page of a question: what the model saw, how paths competed, answers, evidence, query and cost."""
+"""Renders the page of a question: masked question, answers, paths, query, tournaments and cost."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _SHOWN_ELSEWHERE = {"pool", "shortlist", "match", "kept", "masked", "shown", "li
 class PageContext:
     """The position of a question's page in the report: its run, its number, and links to other pages.
 
-    `number` counts from 1 to `total`. Links must be paths of this report, never text from data. `others`: pages of the
-    same question in other runs, as pairs of label and link.
+    `number`: position of the question, from 1 to `total`. `others`: pages of the same question in other runs, as pairs
+    of label and link. Links must be paths of files in this report, never text from data.
     """
 
     run: str
@@ -46,7 +46,7 @@ class PageContext:
 
 
 def question_page(record: Record, place: PageContext) -> Iterator[str]:
-    """Render the page, in pieces of HTML."""
+    """Render the page of a question, in pieces of HTML."""
     answer = record.answer
     trace = objects_of(answer.get("trace"))
     stage = stage_of(record)
@@ -81,9 +81,9 @@ def question_page(record: Record, place: PageContext) -> Iterator[str]:
 
 
 def _seen(trace: list[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the question as the language model read it (event `shown`), or as compared by similarity (`masked`).
+    """Return the question with its topics masked, or an empty text if nothing was masked.
 
-    The result is empty if nothing was masked.
+    The event `shown` holds the text in prompts; `masked` holds the text that was compared by similarity.
     """
     events = {text_of(each.get("kind")): each for each in trace}
     event = events.get("shown") or events.get("masked")
@@ -98,7 +98,7 @@ def _seen(trace: list[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _topics(trace: list[Mapping[str, Any]], answer: Mapping[str, Any], record: Record) -> list[dict[str, str]]:
-    """Return the topic entities, each with its mention in the question if it was found there."""
+    """Return the topic entities, each with the words of the question that name it, if any."""
     mentions: dict[str, str] = {}
     for event in trace:
         if event.get("kind") == "linked":

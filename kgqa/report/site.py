@@ -1,7 +1,7 @@
-"""Writes the static site of a report: index.html and one page per question, readable from disk without a network.
+"""Writes the static site of a report: index.html and one page per question.
 
-Records are read twice, one at a time: first for the rows of the index page, then for the pages. Only the rows are kept
-in memory.
+The records of the runs are read one by one, and twice: first for the rows of the index page, then for the pages of the
+questions. Only the rows are kept in memory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kgqa.report.index_rows import index_rows
 from kgqa.report.question_page import PageContext, question_page
 
 MARK = ".kgqa-report"
-"""A file that marks a folder as a report, which may be overwritten."""
+"""The file that marks a folder as a report, which a later report may overwrite."""
 MAX_RUNS = 24
 _PAGE = re.compile(r"\d{5,}-[0-9a-f]{12}\.html\Z")
 _FOLDER = re.compile(r"run-\d+\Z")
@@ -30,12 +30,12 @@ def write_site(
     comparison: Comparison | None = None,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Path:
-    """Write the site of a report and return the path of its index.html, which is written last.
+    """Write the site of a report and return the path of index.html, which is written last.
 
     Args:
         folder: created if it does not exist; otherwise it must be empty or contain an older report.
-        comparison: the result of `compare` for these runs, if already known.
-        on_progress: called after each page with the numbers of pages done and in total.
+        comparison: the result of `compare` for these runs; None to compute the comparison.
+        on_progress: called after each page with the number of pages written and the total number of pages.
 
     Raises:
         ReportError: the folder contains other files, or cannot be written.
@@ -57,7 +57,9 @@ def write_site(
         for run, label, each in zip(runs, labels, lines):
             for number, (line, record) in enumerate(zip(each, run.records())):
                 if record.id != line.id:
-                    raise ReportError(f"{run.folder} changed while the report was written. Wait for the run and retry.")
+                    raise ReportError(
+                        f"{run.folder} changed during the report. Write the report again when the run has finished."
+                    )
                 place = PageContext(
                     run=label,
                     number=number + 1,

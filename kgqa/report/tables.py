@@ -1,4 +1,4 @@
-"""Formats a comparison as text, Markdown, CSV, LaTeX and JSON. Names from data are escaped for each format."""
+"""Formats a comparison of runs as text, Markdown, CSV, LaTeX and JSON, each with its own escaping."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kgqa.report.comparison import LABELS, Comparison, Figure, MetricRow
 from kgqa.words import clean
 
 _FORMULA = tuple("=+-@＝＋－＠")
-"""First characters of a formula in spreadsheets, including full-width forms."""
+"""Characters with which a formula may start in a spreadsheet, including their full-width forms."""
 _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -29,7 +29,7 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#~!&])")
 
 
 class SafeCell(str):
-    """A cell of digits and brackets, which needs no escaping."""
+    """A table cell that contains only digits and brackets and needs no escaping."""
 
     __slots__ = ()
 
@@ -56,7 +56,7 @@ def _number(figure: Figure, value: float) -> str:
 
 
 def questions_text(row: MetricRow) -> str:
-    """Format the number of questions of a row: one number, or one per run if they differ."""
+    """Format the number of questions of a row: one number, or one number per run if the runs differ."""
     counts = [f"{f.n:,}" for f in row.figures if f is not None and f.n is not None]
     if len(set(counts)) <= 1:
         return counts[0] if counts else ""
@@ -81,7 +81,7 @@ def as_markdown(comparison: Comparison) -> str:
 def as_csv(comparison: Comparison) -> str:
     """Format a comparison as CSV, one line per metric and run: table, metric, run, value, low, high, n, p.
 
-    Numbers are not rounded; shares are between 0 and 1.
+    Numbers are not rounded; shares are between 0 and 1, not percent.
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
@@ -131,7 +131,7 @@ def as_object(comparison: Comparison) -> dict[str, Any]:
 
 
 def csv_cell(value: Any) -> Any:
-    """Return a CSV cell; a text that looks like a formula to a spreadsheet gets a leading quote."""
+    """Return the text of a CSV cell. A text that a spreadsheet would read as a formula gets a quote in front."""
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -157,7 +157,7 @@ def _latex_row(cells: Sequence[str]) -> str:
 
 
 def _tables(comparison: Comparison) -> list[list[list[str]]]:
-    """Return each table as rows of texts, header first."""
+    """Return each table as a list of rows of texts; the first row is the header."""
     columns = list(comparison.columns)
     facts = [[name, *values, ""] for name, values in comparison.facts]
     tables = [[["", *columns, "n"], *facts, *map(_cells, comparison.rows)]]
@@ -182,7 +182,7 @@ def _aligned(table: list[list[str]]) -> str:
 
 
 def _width(text: str) -> int:
-    """Return the width of a text in terminal columns: wide characters take two, combining ones none."""
+    """Return the width of a text in terminal columns: wide characters take two columns, combining characters none."""
     return sum(
         0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
     )

@@ -1,1 +1,1 @@
-"""Helpers for tests, also of other packages: scripted servers and models with a known error rate."""
+"""Helpers for tests of kgqa and other packages: scripted servers and simulated language models that sometimes err."""

@@ -1,4 +1,4 @@
-"""Makes a scripted reply fit the choices of a request, like a server that constrains its model."""
+"""Makes a scripted reply fit the choices in a request, as a server does that constrains its language model."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 from kgqa.testing.faults import ModelReply
 
 FIELDS = {"structured_outputs": "structured_outputs", "json_schema": "response_format"}
-"""The request field of each constraint mode."""
+"""Map from each constraint mode to its field in a request."""
 
 
 def constrain_reply(reply: ModelReply, body: dict[str, Any], constrains: str) -> ModelReply:
-    """Return the reply of a server that supports this constraint. Refusals and empty texts are unchanged."""
+    """Return the reply as changed by a server with this constraint mode; refusals and empty texts stay the same."""
     if not reply.text.strip() or reply.refusal is not None:
         return reply
     if constrains == "structured_outputs":
@@ -32,7 +32,7 @@ def constrain_reply(reply: ModelReply, body: dict[str, Any], constrains: str) ->
 
 
 def nearest(text: str, choices: Sequence[str]) -> str:
-    """Return the text if it is a choice, else the choice it mentions first as a word, else the first choice."""
+    """Return the text if it is a choice, else the first choice that occurs in it as a word, else the first choice."""
     if text in choices:
         return text
     places = ((re.search(rf"(?<!\w){re.escape(choice)}(?!\w)", text), choice) for choice in choices)

@@ -1,4 +1,4 @@
-"""A proxy for a SPARQL server and a model server that counts the requests of a program per question."""
+"""A proxy for a SPARQL server and a language model server that counts the requests of a program per question."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from kgqa.testing.loopback import LoopbackServer, Response
 HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", "content-type", "host", "date"}
 DATASET = ("default-graph-uri", "named-graph-uri")
 SECONDS = 600.0
-"""Timeout of a forwarded request."""
+"""Timeout of a forwarded request in seconds."""
 
 
 @dataclass
 class Counts:
-    """The requests of one question.
+    """Counts of the requests for one question.
 
-    `bytes`: sizes of replies as sent, before decompression. Tokens are those reported by the model's server.
-    Milliseconds are summed over requests. `failed`: replies with an error status.
+    Bytes are the sizes of replies as sent, before decompression. Tokens are those that the language model server
+    reports. Milliseconds are summed over requests. `failed` counts replies with an error status.
     """
 
     queries: int = 0
@@ -45,24 +45,24 @@ class Counts:
 
     @property
     def seconds(self) -> float:
-        """The time from the first request to the end of the last reply, without the start of the program."""
+        """The seconds from the first request to the end of the last reply."""
         return self.last - self.first
 
 
 class CountingProxy:
-    """A proxy on a free port of the loopback interface, running from its creation. Thread-safe.
+    """A proxy on a free port of the loopback interface, which runs from its creation. Thread-safe.
 
-    `/sparql` is the SPARQL server, `/v1/...` the model server. A request to `/question/ID` starts a question, and
-    `/question/` ends it. For programs that send no such requests, a question starts with its first prompt. Requests
-    before the first question are counted for the question "".
+    The proxy forwards `/sparql` to the SPARQL server and `/v1/...` to the language model server. A request to
+    `/question/ID` starts a question, and `/question/` ends it. If a program sends no such requests, each question
+    starts with its first prompt. Requests before the first question are counted for a question with the id "".
 
     Args:
         sparql: URL of the SPARQL server.
         model: URL of the model server, ending in `/v1`.
-        default_graph: added as `default-graph-uri` to queries that name no graph.
+        default_graph: graph IRI that is added as `default-graph-uri` to queries without a graph.
         round_trip: seconds added before each reply of the SPARQL server.
-        latency: seconds added before each reply of the model.
-        question_of: returns the id of the question that a prompt belongs to; None for the current one.
+        latency: seconds added before each reply of the language model.
+        question_of: returns the id of the question that a prompt belongs to, or None for the current question.
         on_question: called with each id when its question starts.
     """
 
@@ -95,22 +95,22 @@ class CountingProxy:
 
     @property
     def model_url(self) -> str:
-        """The base URL for the model."""
+        """The base URL for requests to the language model."""
         return f"{self.url}/v1"
 
     @property
     def question_url(self) -> str:
-        """The URL that, followed by an id, starts a question."""
+        """The URL that starts a question if its id is appended."""
         return f"{self.url}/question/"
 
     def reset(self) -> None:
-        """Reset all counts, for the next program."""
+        """Set all counts to zero, before the next program runs."""
         with self._lock:
             self.counts = {}
             self._current, self._marked = "", False
 
     def begin(self, ident: str) -> None:
-        """Start a question; later requests are counted for it."""
+        """Start a question; all later requests are counted for this question."""
         self._marked = bool(ident)
         self._begin(ident)
 
@@ -161,7 +161,7 @@ class CountingProxy:
         return Response(status, body, kind, tuple((n, v) for n, v in passed if n.lower() not in HOP_BY_HOP))
 
     def _with_graph(self, path: str, kind: str, content: bytes) -> tuple[str, bytes]:
-        """Add the default graph to a request that names no graph."""
+        """Add the default graph to a request without a graph."""
         address, _, query = path.partition("?")
         in_body = kind.startswith("application/x-www-form-urlencoded")
         form = content.decode("utf-8", "replace") if in_body else ""
@@ -209,7 +209,7 @@ class CountingProxy:
 
 
 def _names_graph(query: str) -> bool:
-    """Whether a query names its graphs."""
+    """Tell whether a query has a FROM or GRAPH clause."""
     try:
         return any(token.kind == "word" and token.text.upper() == "FROM" for token in tokens(query))
     except QueryRejected:

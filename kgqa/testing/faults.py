@@ -1,4 +1,4 @@
-"""Replies and faults for the scripted model server."""
+"""Replies and faulty responses for the scripted language model server."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from kgqa.testing.loopback import Response
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """A reply of the model. Token counts default to about a quarter of the characters.
+    """A reply of the language model. Token counts default to about a quarter of the number of characters.
 
-    `reasoning` is sent in the message's field `reasoning_field`, as by servers that separate it from the text.
+    `reasoning` is sent in the message's field `reasoning_field`, as servers do that separate reasoning from the text.
     `logprobs` is sent unchanged.
     """
 
@@ -32,20 +32,20 @@ class ModelReply:
 
 @dataclass(frozen=True, slots=True)
 class Fault(Response):
-    """A response sent instead of a reply; see `Response`. `seconds`: delay before it is sent."""
+    """A faulty response that is sent instead of a reply; see `Response`. `seconds`: delay before sending."""
 
     seconds: float = 0.0
 
 
 def failing(status: int, message: str, *, kind: str = "invalid_request_error", code: str | None = None,
             param: str | None = None, headers: tuple[tuple[str, str], ...] = ()) -> Fault:  # fmt: skip
-    """Return an error in OpenAI's format: `{"error": {"message", "type", "param", "code"}}`."""
+    """Return an error response in OpenAI's format: `{"error": {"message", "type", "param", "code"}}`."""
     error = {"message": message, "type": kind, "param": param, "code": code}
     return Fault(status, json.dumps({"error": error}).encode(), headers=headers)
 
 
 def rate_limited(retry_after: float | str | datetime | None = None) -> Fault:
-    """Return a 429. `retry_after`: seconds, an HTTP date, or any text; None sends no such header."""
+    """Return a 429. `retry_after`: seconds, an HTTP date, or any text; None sends no Retry-After header."""
     if isinstance(retry_after, datetime):
         retry_after = format_datetime(retry_after, usegmt=True)
     headers = () if retry_after is None else (("Retry-After", str(retry_after)),)
@@ -55,7 +55,7 @@ def rate_limited(retry_after: float | str | datetime | None = None) -> Fault:
 
 
 def out_of_quota() -> Fault:
-    """Return a 429 for an exhausted quota, against which waiting does not help."""
+    """Return a 429 for an exhausted quota, after which waiting does not help."""
     message = "You exceeded your current quota, please check your plan and billing details."
     return failing(429, message, kind="insufficient_quota", code="insufficient_quota")
 
@@ -66,12 +66,12 @@ def server_error(status: int = 500) -> Fault:
 
 
 def hangs(seconds: float) -> Fault:
-    """Send nothing for some seconds, then close the connection."""
+    """Return a fault that sends nothing for some seconds, then closes the connection."""
     return Fault(seconds=seconds, dropped=True)
 
 
 def dropped() -> Fault:
-    """Close the connection without a reply."""
+    """Return a fault that closes the connection without a reply."""
     return Fault(dropped=True)
 
 
@@ -86,7 +86,7 @@ def cut_off() -> Fault:
 
 
 def html() -> Fault:
-    """Return a 200 with a web page, as a proxy sends it."""
+    """Return a 200 with a web page instead of JSON, as some proxies send."""
     return Fault(body=b"<!DOCTYPE html><html><body>Welcome</body></html>", content_type="text/html; charset=utf-8")
 
 
@@ -105,7 +105,7 @@ def zipped(megabytes: int, status: int = 200) -> Fault:
 
 
 def error_with_200(message: str = "The upstream provider failed.") -> Fault:
-    """Return an error with status 200."""
+    """Return a response with an error in its body, but with status 200."""
     return Fault(200, failing(200, message, kind="upstream_error").body)
 
 
@@ -137,7 +137,7 @@ def unsupported(parameter: str) -> Fault:
 
 
 def too_long() -> Fault:
-    """Return vLLM's 400 for a prompt that is too long; it names `max_tokens` but means the prompt."""
+    """Return vLLM's 400 for a prompt that is too long, whose message wrongly blames `max_tokens`."""
     message = (
         "'max_tokens' or 'max_completion_tokens' is too large: 64. This model's maximum context length is 2048 tokens "
         "and your request has 4000 input tokens."
@@ -146,7 +146,7 @@ def too_long() -> Fault:
 
 
 def refusal(text: str = "I cannot help with that.") -> ModelReply:
-    """Return a refusal."""
+    """Return a reply in which the language model refuses to answer."""
     return ModelReply("", refusal=text)
 
 

@@ -1,4 +1,4 @@
-"""An HTTP server on the loopback interface that answers with a function, and can also send broken responses."""
+"""An HTTP server on the loopback interface that gets its responses, also broken ones, from a Python function."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 _POLL = 0.02
-"""Seconds that closing may take."""
+"""Maximum number of seconds for closing the server."""
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A response.
+    """An HTTP response, possibly a broken one.
 
     Attributes:
         status: HTTP status.
-        body: sent unchanged.
+        body: the bytes of the body, sent unchanged.
         headers: additional headers, in order.
         dropped: close the connection without sending anything.
-        missing: number of bytes that are announced but never sent; the connection is closed instead.
-        raw: sent instead of everything else, to break HTTP; the connection is closed afterwards.
+        missing: number of bytes that Content-Length counts but that are never sent; the connection is closed instead.
+        raw: bytes sent instead of status, headers and body, to break HTTP; the connection is closed afterwards.
     """
 
     status: int = 200
@@ -37,11 +37,11 @@ class Response:
 
 
 Answer = Callable[[str, str, dict[str, str], bytes], Response]
-"""Arguments: method, path with query, headers with lower-case names, body."""
+"""A function that returns the response to a request: method, path with query, headers with lower-case names, body."""
 
 
 class LoopbackServer:
-    """An HTTP/1.1 server on a free port, running from its creation, with one thread per connection."""
+    """An HTTP/1.1 server on a free port, which runs from its creation, with one thread per connection."""
 
     def __init__(self, answer: Answer) -> None:
         self._closing = threading.Event()
@@ -55,7 +55,7 @@ class LoopbackServer:
             self._closing.wait(seconds)
 
     def close(self) -> None:
-        """Stop the server and drop all connections. Can be called repeatedly."""
+        """Stop the server and close all connections; further calls do nothing."""
         if self._closing.is_set():
             return
         self._closing.set()
@@ -88,16 +88,16 @@ class _Http(ThreadingHTTPServer):
             connections = list(self._connections)
         for connection in connections:
             with suppress(OSError):  # already closed
-                connection.shutdown(socket.SHUT_RDWR)  # its thread wakes up and closes it
+                connection.shutdown(socket.SHUT_RDWR)  # wakes up the thread of the connection, which closes it
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Print nothing about clients that disconnected; other errors are visible to the client."""
+        """Print nothing: clients may disconnect, and clients see all other errors."""
 
 
 def _handler(answer: Answer, closing: threading.Event) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # header and body are two packets; otherwise 50 ms per request
+        disable_nagle_algorithm = True  # sends header and body without waiting 50 ms between them
 
         def _handle(self) -> None:
             try:

@@ -1,7 +1,8 @@
 """A simulated language model that knows the right paths and errs with a known probability.
 
-It reads only the text of the prompt, and looks the question up in a table of gold paths in words. Behind the scripted
-server it tests a run end to end: prompts, HTTP, replies, parsing, tournaments. Equal prompts get equal replies.
+The model reads only the text of the prompt, and looks up the question in a table of gold paths in words. As the
+function of a scripted server, it tests a run end to end: prompts, HTTP, replies, parsing, tournaments. Equal prompts
+get equal replies.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ _LISTED = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 class Gold:
     """The gold of one question.
 
-    `solutions`: sets of paths, in the wording of the prompts (`[E1] -> location country -> country capital`), that
-    together lead to exactly the answers. `nodes`: names of entities on gold paths. `answers`: names of their ends.
-    `relations`: ids of the relations of gold paths, for prompts that show ids.
+    `solutions`: sets of paths, worded as in the prompts (`[E1] -> location country -> country capital`); the paths of a
+    set together lead to exactly the answers. `nodes`: names of entities on gold paths. `answers`: names of the entities
+    at the ends of gold paths. `relations`: ids of the relations of gold paths, for prompts that show ids.
     """
 
     solutions: tuple[frozenset[str], ...] = ()
@@ -34,7 +35,7 @@ class Gold:
     relations: frozenset[str] = frozenset()
 
     def rank(self, text: str) -> int:
-        """Return the distance of a path from a solution: 0 if it is one, 1 per missing hop or join, `WORST` if none."""
+        """Return how many hops and joins a path lacks to be a solution; `WORST` if it is part of no solution."""
         joins = frozenset(_MEETS.findall(text))
         main = _MEETS.sub("", text)
         best = WORST
@@ -42,7 +43,7 @@ class Gold:
             if main in solution and {main, *joins} == solution:
                 return 0
             if joins:
-                # an additional condition does not make an answer wrong
+                # a path with an additional condition still leads to a right answer
                 best = min(best, 1 if {main, *joins} >= solution else WORST)
                 continue
             for path in solution:
@@ -56,7 +57,7 @@ class ModelOracle:
     """Replies for `ScriptedServer`.
 
     Args:
-        table: gold by question, as worded in the prompt; a single entry is used for all questions.
+        table: map from each question, worded as in the prompt, to its gold; a single entry is used for all questions.
         p: probability that the better of two candidates is preferred, 0.5 to 1.
     """
 
@@ -82,7 +83,7 @@ class ModelOracle:
         return self.table.get(question, Gold())
 
     def _kinds(self) -> dict[str, Callable[[Gold, str, dict[str, str], random.Random], str]]:
-        """Map labels to replies; each label occurs in only one kind of prompt."""
+        """Map each label of a prompt to the function that replies; each label occurs in only one kind of prompt."""
         return {
             "Candidate A": self._compare,
             "Relevant": self._relevant,
@@ -132,7 +133,7 @@ class ModelOracle:
             if line.startswith("Path: "):
                 path = line.removeprefix("Path: ")
             elif item := _LISTED.match(line):
-                if path:  # entities under a path
+                if path:  # the lines below a path list entities at its end
                     on_the_way = gold.rank(path) < WORST
                     ranks[int(item[1])] = 0 if on_the_way and item[2] in gold.nodes else 1 if on_the_way else 2
                 else:
@@ -140,7 +141,7 @@ class ModelOracle:
         return json.dumps(self._picked(ranks, wanted, chance))
 
     def _picked(self, ranks: dict[int, int], wanted: int, chance: random.Random) -> list[int]:
-        """Draw numbers of a list one by one; the better of two ranks comes first with probability p."""
+        """Draw numbers of a list one by one; of two numbers, the better is drawn first with probability p."""
         picked: list[int] = []
         while ranks and len(picked) < wanted:
             places = {rank: place for place, rank in enumerate(sorted(set(ranks.values())))}
@@ -177,7 +178,7 @@ class ModelOracle:
         return json.dumps({"answers": list(gold.answers) if self._right(chance) else ["something else"]})
 
     def _clauses(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
-        # each clause is the whole question
+        # assign the whole question to each entity as its clause
         return json.dumps({"clauses": dict.fromkeys(fields["Entities"].split(", "), fields["Question"])})
 
     def _relations(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:

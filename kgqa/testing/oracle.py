@@ -1,4 +1,4 @@
-"""A chooser that knows the truth and errs with a known probability, to test and simulate tournaments."""
+"""A chooser that knows the right order of candidates and errs with a known probability, to simulate tournaments."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from kgqa.rank.tournaments.chooser import Acceptance, EntityGroup
 class NoisyOracle:
     """Prefers the better candidate with probability `p`, independently in each call.
 
-    Like a model it may answer the same question differently. Its answers depend on the seed and on the order of calls.
-    Not thread-safe.
+    Like a language model, the oracle may answer the same question differently. Its answers depend on the seed and on
+    the order of calls. Not thread-safe.
 
     Pairs: the better candidate is preferred with probability `p`. Chunks: candidates are drawn one by one
-    (Plackett-Luce); each is `p / (1 - p)` times as likely as the next worse, so that a chunk of two is a pair. Scores
-    have Gumbel noise, so that two neighbours in the truth keep their order with probability `p`. Evidence is sufficient
-    if it contains the best candidate, and the verdict is right with probability `p`.
+    (Plackett-Luce), and each candidate is `p / (1 - p)` times as likely as the next worse one; a chunk of two behaves
+    like a pair. Scores: Gumbel noise is added, so that two neighbours in `truth` keep their order with probability `p`.
+    Evidence: it is sufficient if it contains the best candidate, and the verdict is right with probability `p`.
 
     Args:
-        truth: candidates, or `(prefix, entity)` for grouped entities, best first. Candidates that are missing are
-            worse than all others, and equal to each other.
-        p: 0.5 to 1.
-        others: "order": `p` applies to every pair. "coin": only the best differs, all others are equal.
-        bias: probability that the first of a pair is preferred regardless of the truth.
+        truth: the right order, best first, of candidates, or of `(prefix, entity)` for grouped entities. Candidates
+            that are not in `truth` are worse than all others, and equal to each other.
+        p: probability of a right preference, 0.5 to 1.
+        others: "order": `p` applies to every pair. "coin": `p` applies to pairs with the best candidate, and all other
+            candidates are equal.
+        bias: probability that the first candidate of a pair is preferred regardless of `truth`.
         silent: probability that a reply is unusable.
 
     Attributes:
@@ -51,9 +52,9 @@ class NoisyOracle:
         silent: float = 0.0,
     ) -> None:
         if not 0.5 <= p <= 1 or not 0 <= bias <= 1 or not 0 <= silent <= 1:
-            raise ValueError("p must be from 0.5 to 1, bias and silent from 0 to 1")
+            raise ValueError("`p` must be from 0.5 to 1, `bias` and `silent` from 0 to 1")
         if others not in ("order", "coin"):
-            raise ValueError(f'others must be "order" or "coin", not {others!r}')
+            raise ValueError(f'`others` must be "order" or "coin", not {others!r}')
         self.name = f"an oracle that is right with the chance {p:g}"
         self.calls = 0
         self.rounds = 0
@@ -99,7 +100,7 @@ class NoisyOracle:
         return self._random.random() < chance
 
     def _rank(self, item: Hashable) -> int:
-        """Return the rank in the truth, 0 for the best; equal candidates have equal ranks."""
+        """Return the rank of a candidate, 0 for the best; equal candidates have equal ranks."""
         return self._place.get(item, self._last)
 
     def _preferred(self, first: Candidate, second: Candidate) -> int:
@@ -116,7 +117,7 @@ class NoisyOracle:
         picked: list[int] = []
         while left and len(picked) < k:
             ranks = sorted({self._rank(chunk[i]) for i in left})
-            # each remaining rank is less likely than the one before by the same factor
+            # each rank is less likely than the next better rank, always by the same factor
             weight = {rank: (1 / self._p - 1) ** place for place, rank in enumerate(ranks)}
             drawn = self._random.choices(left, [weight[self._rank(chunk[i])] for i in left])[0]
             left.remove(drawn)

@@ -1,8 +1,8 @@
 """Parses prompts of Think-on-Graph (Sun et al. 2024) and Plan-on-Graph.
 
-Both send one message: instructions, examples, then the question after `Q:` and its fields after labels at the start of
-a line (`Topic Entity:`, `Relations:`, `Knowledge Triplets:`). The kind of a prompt is recognised from its labels and
-the requested reply format, not from its sentences.
+Both programs send one message: instructions, examples, then the question after `Q:` and its fields, each after a label
+at the start of a line (`Topic Entity:`, `Relations:`, `Knowledge Triplets:`). Labels and the requested reply format
+tell the kind of a prompt.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _BRACKETS = re.compile(r"\[[^\[\]]*\]")
 
 @dataclass(frozen=True)
 class PeerPrompt:
-    """A parsed prompt.
+    """A parsed prompt of Think-on-Graph or Plan-on-Graph.
 
     Attributes:
-        question: the question, as worded in the prompt.
+        question: the question, worded as in the prompt.
         fields: the labelled fields after the question: `relations`, `entities`, `triples`, `knowledge`, `memory`,
             `subobjectives`.
     """
@@ -50,22 +50,22 @@ class PeerPrompt:
             return listed(self.fields["relations"])
         if "entities" in self.fields:
             return listed(self.fields["entities"])
-        # one line per relation, with its entities in brackets
+        # each relation has a line, with its entities in brackets
         lists = _BRACKETS.findall(self.fields.get("triples", ""))
         return list(dict.fromkeys(name for text in lists for name in listed(text)))
 
     @property
     def evidence(self) -> str:
-        """The knowledge in the prompt to answer from."""
+        """The parts of the prompt from which the question can be answered."""
         return "\n".join(self.fields.get(name, "") for name in ("knowledge", "memory"))
 
 
 def read_peer_prompt(text: str, questions: Iterable[str] = ()) -> PeerPrompt | None:
-    """Parse a prompt; None if it contains no `Q:`, so that it is of another format.
+    """Parse a prompt; return None for a prompt of another format, which has no `Q:`.
 
     Args:
-        questions: known questions. The question of the prompt is the last of them after a `Q:`, else the last of them
-            anywhere, else the text after the last `Q:`.
+        questions: known questions. The question of the prompt is the last known question after a `Q:`, else the last
+            known question anywhere, else the text after the last `Q:`.
     """
     marks = list(_QUESTION.finditer(text))
     if not marks:
@@ -79,7 +79,7 @@ def read_peer_prompt(text: str, questions: Iterable[str] = ()) -> PeerPrompt | N
 
 
 def listed(text: str) -> list[str]:
-    """Split a list: a Python or JSON list, or items separated by semicolons or, without any, by commas."""
+    """Split a list: a Python or JSON list, or items separated by semicolons or, without semicolons, by commas."""
     text = text.strip().removesuffix(".")
     if text.startswith("["):
         try:
@@ -113,7 +113,7 @@ def _fields(text: str) -> dict[str, str]:
 
 
 def _kind(instructions: str, fields: dict[str, str]) -> Kind:
-    """Recognise the kind by the labels, then by the reply format in the instructions."""
+    """Return the kind of a prompt, recognised by its labels and the reply format in its instructions."""
 
     def shows(pattern: str) -> bool:
         return re.search(pattern, instructions, re.IGNORECASE) is not None

@@ -26,7 +26,7 @@ Constrains = Literal["none", "structured_outputs", "json_schema"]
 
 @dataclass(frozen=True)
 class ChatRequest:
-    """A chat request. `arrived`: seconds of `time.monotonic()`. `headers`: lower-case names, without the key."""
+    """A chat request. `arrived`: value of `time.monotonic()`. `headers`: with lower-case names, without the API key."""
 
     body: dict[str, Any]
     arrived: float
@@ -42,26 +42,27 @@ class ChatRequest:
 class ScriptedServer:
     """Serves POST /v1/chat/completions and GET /v1/models; other requests get a 404. Thread-safe.
 
-    It runs from its creation.
+    The server runs from its creation.
 
     Args:
-        reply: a function from messages to a reply, or replies that are used in the order of the requests.
-        constrains: the request field that constrains the model to choices: `structured_outputs.choice` (vLLM) or the
-            schema of `response_format`. A text that is not a choice is replaced by the choice that it mentions first,
-            or by the first choice.
-        ignores_silently: the other of the two fields has no effect, as in vLLM; if False, it gets a 400.
+        reply: a function from messages to a reply, or a sequence of replies, used in the order of the requests.
+        constrains: the request field that constrains replies to choices: `structured_outputs.choice` (vLLM) or the
+            schema of `response_format`. A text that is not a choice is replaced by the first choice that occurs in it,
+            or else by the first choice.
+        ignores_silently: whether the other of the two fields has no effect, as in vLLM; if False, requests with that
+            field get a 400.
         rejects: request fields that get a 400.
         key: required API key; "" for none.
         models: the models that GET /v1/models lists. A chat request may name any model.
-        latency: seconds before each reply; can be changed later.
+        latency: delay before each reply in seconds; can be changed later.
 
     Attributes:
         url: base URL, ending in `/v1`.
         requests: the chat requests, in order of arrival.
         listings: number of GET /v1/models requests.
         most_at_once: maximum number of concurrent chat requests.
-        errors: exceptions raised by the function `reply`. Their requests get a 400, as do requests without a reply
-            left.
+        errors: exceptions raised by the function `reply`. A request gets a 400 if the function raises an exception for
+            it, or if all replies have been used.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class ScriptedServer:
         latency: float = 0.0,
     ) -> None:
         if constrains not in ("none", *FIELDS):
-            raise ValueError(f"constrains must be one of none, {', '.join(FIELDS)}, not {constrains!r}")
+            raise ValueError(f"`constrains` must be one of none, {', '.join(FIELDS)}, not {constrains!r}")
         self.requests: list[ChatRequest] = []
         self.errors: list[Exception] = []
         self.listings = 0
@@ -97,7 +98,7 @@ class ScriptedServer:
         self.url = f"http://127.0.0.1:{self._server.port}/v1"
 
     def enqueue(self, *replies: Answered) -> None:
-        """Add replies, which are used before the function is called."""
+        """Add replies, which are all used before the function is called again."""
         with self._lock:
             self._queue.extend(replies)
 
@@ -107,7 +108,7 @@ class ScriptedServer:
         return len(self.requests)
 
     def close(self) -> None:
-        """Stop the server immediately; connections that wait for a reply are dropped."""
+        """Stop the server immediately and close connections that wait for a reply."""
         self._server.close()
 
     def __enter__(self) -> ScriptedServer:
@@ -167,7 +168,7 @@ class ScriptedServer:
             return failing(400, "The scripted server has no reply left.")
         try:
             return self._reply(body["messages"])
-        except Exception as error:  # noqa: BLE001  an error of the test's function, reported to the test
+        except Exception as error:  # noqa: BLE001  an error in the test's own function, which the test can inspect
             self.errors.append(error)
             return failing(400, f"The function of the scripted server raised {type(error).__name__}: {error}")
 

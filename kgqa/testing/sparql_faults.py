@@ -1,6 +1,7 @@
 """Faulty replies of SPARQL servers, as `SparqlReply` for the scripted server.
 
-Virtuoso's were recorded from 7.2.5.1; those of QLever and Blazegraph follow their sources and issue trackers.
+The replies of Virtuoso were recorded from version 7.2.5.1. The replies of QLever and Blazegraph follow their source
+code and issue trackers.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ PLAIN = "text/plain"
 
 
 def virtuoso_timeout(body: bytes) -> SparqlReply:
-    """Return the partial result of Virtuoso's "anytime" timeout in an aggregation."""
+    """Return the partial result that Virtuoso sends when its "anytime" timeout interrupts an aggregation."""
     message = "RC...: Returning incomplete results, query interrupted by result timeout."
     return SparqlReply(body=body, headers=(("X-SQL-State", "S1TAT"), ("X-SQL-Message", message)))
 
@@ -34,7 +35,7 @@ def virtuoso_row_cap(body: bytes, cap: int) -> SparqlReply:
 
 
 def virtuoso_error(state: str, message: str, *, status: int = 500) -> Callable[[SparqlRequest], SparqlReply]:
-    """Return an error, followed by the query."""
+    """Return a Virtuoso error, which repeats the query after the message."""
     return lambda request: SparqlReply(
         status, f"Virtuoso {state} Error {message}\n\nSPARQL query:\n{request.query}".encode(), PLAIN
     )
@@ -58,7 +59,7 @@ def qlever_timeout_while_sending(body: bytes) -> SparqlReply:
 
 
 def qlever_limit(seconds: int) -> SparqlReply:
-    """Return a 403 for a time limit above the server's own."""
+    """Return QLever's 403 for a request with a time limit above the server's maximum."""
     text = (
         f"User submitted timeout was higher than what is currently allowed by this instance ({seconds}s). Please use a "
         "valid-access token to override this server configuration."
@@ -85,12 +86,12 @@ def blazegraph_timeout_while_sending(body: bytes) -> Callable[[SparqlRequest], S
 
 
 def pieces(*parts: bytes | float, framing: Framing = "chunked") -> SparqlReply:
-    """Send a body in pieces; numbers are pauses in seconds."""
+    """Return a reply that sends its body in pieces; numbers are pauses in seconds."""
     return SparqlReply(body=lambda: iter(parts), framing=framing)
 
 
 def trickling(body: bytes, *, seconds: float = 1.0, framing: Framing = "chunked") -> SparqlReply:
-    """Send a body byte by byte, with a pause after each."""
+    """Return a reply that sends its body byte by byte, with a pause after each byte."""
 
     def parts() -> Iterator[bytes | float]:
         for place in range(len(body)):
@@ -101,7 +102,7 @@ def trickling(body: bytes, *, seconds: float = 1.0, framing: Framing = "chunked"
 
 
 def endless_rows() -> SparqlReply:
-    """Send a table without end."""
+    """Return a reply with a table that never ends."""
 
     def parts() -> Iterator[bytes | float]:
         yield b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "uri", "value": "http://e/0"}}'
@@ -113,7 +114,7 @@ def endless_rows() -> SparqlReply:
 
 
 def endless_value() -> SparqlReply:
-    """Send a row without end."""
+    """Return a reply with a value that never ends."""
 
     def parts() -> Iterator[bytes | float]:
         yield b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "literal", "value": "'
@@ -124,13 +125,13 @@ def endless_value() -> SparqlReply:
 
 
 def zipped(body: bytes, *, missing: int = 0) -> SparqlReply:
-    """Compress a body with gzip; `missing` bytes of it are cut off and not announced."""
+    """Return a reply with a gzip body without its last `missing` bytes, which the Content-Length does not count."""
     packed = gzip.compress(body)
     return SparqlReply(body=packed[: len(packed) - missing], headers=(("Content-Encoding", "gzip"),))
 
 
 def busy(status: int = 429, *, retry_after: float | str | datetime | None = None) -> SparqlReply:
-    """Return a 429. `retry_after`: seconds, a date, or any text; None sends no such header."""
+    """Return a 429. `retry_after`: seconds, a date, or any text; None sends no Retry-After header."""
     if isinstance(retry_after, datetime):
         retry_after = format_datetime(retry_after, usegmt=True)
     headers = () if retry_after is None else (("Retry-After", str(retry_after)),)
@@ -148,5 +149,5 @@ def moved(place: str, status: int = 301) -> SparqlReply:
 
 
 def dropped() -> SparqlReply:
-    """Close the connection without a reply."""
+    """Return a reply that closes the connection without sending anything."""
     return SparqlReply(0)

@@ -33,15 +33,16 @@ Framing = OneOf["length", "chunked", "close"]
 
 @dataclass(frozen=True, slots=True)
 class SparqlReply:
-    """A reply.
+    """A reply of the scripted SPARQL server.
 
     Attributes:
         status: HTTP status; 0 closes the connection without a reply.
-        body: bytes, or a function that yields pieces; a float is a pause in seconds.
+        body: bytes, or a function that yields pieces of the body; a float among the pieces is a pause in seconds.
         headers: additional headers, in order.
         framing: how the end of the body is marked: by its length, by chunks, or by closing the connection.
-        missing: number of bytes that are announced but not sent (`length`); if not 0, omits the last chunk (`chunked`).
-        seconds: delay before anything is sent.
+        missing: with framing `length`, number of bytes that Content-Length counts but that are not sent; with `chunked`
+            a value other than 0 omits the last chunk.
+        seconds: delay before the reply is sent.
         head_pause: delay in seconds after every byte of the status line and headers.
     """
 
@@ -57,9 +58,10 @@ class SparqlReply:
 
 @dataclass(frozen=True)
 class SparqlRequest:
-    """A request.
+    """A request to the scripted SPARQL server.
 
-    `headers`: by lower-case name. `fields`: of the URL and the form. `connection`: its number, from 1.
+    `headers` have lower-case names. `fields` are the parameters in the URL and in the form. `connection` is the number
+    of the connection, from 1.
     """
 
     method: str
@@ -115,12 +117,12 @@ Scripted = SparqlReply | Callable[[SparqlRequest], SparqlReply]
 
 
 class SparqlServer:
-    """A server on a free port of 127.0.0.1, running from its creation, with one thread per kept connection.
+    """A server on a free port of 127.0.0.1, which runs from its creation, with one thread per connection.
 
     Args:
-        script: a reply to all requests, a function from request to reply, or replies that are used one by one; when
-            none is left, the status is 599.
-        port: 0 for a free one.
+        script: a reply to all requests, a function from request to reply, or a sequence of replies, used one by one;
+            requests after the last of these replies get the status 599.
+        port: port number; 0 for a free port.
         server: value of the Server header.
         certificate: files with a certificate and its key, for TLS.
 
@@ -128,7 +130,7 @@ class SparqlServer:
         url: ends in /sparql, but requests to any path are answered.
         requests: in order of arrival.
         connections: number of connections opened.
-        cut: number of connections that the client closed early.
+        cut: number of connections that the client closed before the end of a reply.
         most_at_once: maximum number of concurrent requests.
     """
 
@@ -163,7 +165,7 @@ class SparqlServer:
             self._queue.extend(script)
 
     def close(self) -> None:
-        """Stop the server and drop all connections. Can be called repeatedly."""
+        """Stop the server and close all connections; further calls do nothing."""
         if not self.closing.is_set():
             self.closing.set()
             self._http.shutdown()
@@ -187,7 +189,7 @@ class SparqlServer:
 
     @contextmanager
     def counted(self) -> Iterator[None]:
-        """Count a request as concurrent while it is handled."""
+        """Count a request as concurrent until the `with` block ends."""
         with self._lock:
             self._under_way += 1
             self.most_at_once = max(self.most_at_once, self._under_way)
@@ -204,7 +206,7 @@ class SparqlServer:
             return self.connections
 
     def count_cut(self) -> None:
-        """Count a connection that the client closed early."""
+        """Count a connection that the client closed before the end of a reply."""
         with self._lock:
             self.cut += 1
 
@@ -224,7 +226,7 @@ class _Http(ThreadingHTTPServer):
 
     def get_request(self) -> tuple[Any, Any]:
         connection, address = super().get_request()
-        if self._tls:  # the handshake is left to the thread of the connection
+        if self._tls:  # the thread of the connection does the handshake
             connection = self._tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
         with self._lock:
             self._open.add(connection)
@@ -240,7 +242,7 @@ class _Http(ThreadingHTTPServer):
             connections = list(self._open)
         for connection in connections:
             with suppress(OSError):  # already closed
-                socket.socket.shutdown(connection, socket.SHUT_RDWR)  # its thread wakes up and closes it
+                socket.socket.shutdown(connection, socket.SHUT_RDWR)  # wakes up the thread that closes it
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Print nothing about clients that disconnected or do not trust the certificate."""
@@ -269,7 +271,7 @@ def _handler(scripted: SparqlServer, name: str) -> type[BaseHTTPRequestHandler]:
             with scripted.counted():
                 sent = scripted.reply_to(request)
                 scripted.closing.wait(sent.seconds)
-            # the request counts as handled before sending, because the next one may arrive during that
+            # count the request as handled before the reply is sent: the client may already send the next request
             if sent.status == 0 or scripted.closing.is_set():
                 self.close_connection = True
                 return

@@ -1,1 +1,1 @@
-"""A Virtuoso server of the user's own: install, start, load, stop."""
+"""Runs a Virtuoso server for the user: start and stop it, and load graphs into it."""

@@ -339,7 +339,12 @@ class TestLimits:
         [
             (QueryEnd("client", 1.0), None, "ok", "Its worker process is stopped"),
             (QueryEnd("client", 1.0), QueryEnd("server", 1.4, "x: y."), "ok", "x: y."),
-            (QueryEnd("client", 1.0), QueryEnd("client", 4.0), "warning", "the server continues for more than"),
+            (
+                QueryEnd("client", 1.0),
+                QueryEnd("client", 4.0),
+                "warning",
+                "the server continues the query for more than",
+            ),
             (QueryEnd("client", 5.0), None, "warning", "late"),
             (QueryEnd("finished", 0.1, count=10**12), QueryEnd("finished", 0.1, count=10**12), "ok", "finished"),
             (QueryEnd("finished", 0.9, count=178_122), None, "failed", "178122"),

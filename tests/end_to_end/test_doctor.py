@@ -129,7 +129,7 @@ class TestModel:
     def test_summary_names_unchecked_model(self, kgqa):
         done = kgqa("doctor", "--llm", "http://127.0.0.1:9/v1", "--no-model", **QUICK)
         assert done.returncode == 0
-        assert "\nAn evaluation on this graph can be trusted, but the model was not checked: " in done.out
+        assert "\nAn evaluation on this graph can be trusted, but the language model was not checked: " in done.out
         assert "can be trusted: " in kgqa("doctor", "--no-model", **QUICK).out
 
     def test_method_without_its_model(self, kgqa):

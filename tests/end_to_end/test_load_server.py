@@ -98,7 +98,7 @@ def test_default_graph_iri(bulk, data, virtuoso_server, prepared_folder, tmp_pat
     with running_server(copied(prepared_folder, tmp_path / "own")) as server:
         settings = {"KGQA_VIRTUOSO_FOLDER": str(server.folder.path)}
         done = bulk("graph", "load", data, "--into", server.url, **settings)
-        assert "Loading into the graph <urn:kgqa:graph> (--graph-iri names another)." in done.err
+        assert "Loading into the graph <urn:kgqa:graph>. To choose another graph, use --graph-iri." in done.err
         assert "<urn:kgqa:graph> now has 40." in done.out
         assert json.loads(bulk("graph", "info", server.url, "--json", **settings).out)["triples"] == 40
         bulk("graph", "load", data, "--into", server.url, "--graph-iri", "urn:other", **settings)
@@ -121,7 +121,7 @@ def test_ctrl_c_then_resume(bulk, started, virtuoso_server, graph, tmp_path, mon
     message = process.communicate(timeout=60)[1].decode()
     assert process.returncode == 130 and "Traceback" not in message
     resume = f"kgqa graph load --resume --into {virtuoso_server.url}"
-    assert f"lines are in <{graph}>, on disk. Resume: {resume}" in message
+    assert f"lines are loaded into <{graph}>. Resume: {resume}" in message
     loaded_lines = int(re.search(r"([\d,]+) of 60,000 lines", message)[1].replace(",", ""))
     assert virtuoso_server.sql(f"sparql select count(*) from <{graph}> where {{ ?s ?p ?o }}") == [(str(loaded_lines),)]
     refused = bulk("graph", "load", "big.nt", "--into", virtuoso_server.url, "--graph-iri", graph)
@@ -143,7 +143,17 @@ class TestErrors:
     @pytest.mark.parametrize("option", [("--schema", "rdfs"), ("--walks", "free"), ("--mediator-hop", "free")])
     def test_options_for_folders_only(self, kgqa, data, option):
         done = kgqa("graph", "load", data, "--into", "http://127.0.0.1:1/sparql", *option)
-        assert done.returncode == 2 and "A server keeps no schema and no rules" in done.err and option[0] in done.err
+        assert done.returncode == 2 and "cannot be stored on a server" in done.err and option[0] in done.err
+
+    def test_ctrl_c_before_the_load(self, kgqa, data, monkeypatch):
+        """An interrupt without a note on what is loaded ends the message after "Stopped."."""
+
+        def interrupt(*_: object, **options: object) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("kgqa.cli.graph.load.load_into_url", interrupt)
+        done = kgqa("graph", "load", data, "--into", "http://127.0.0.1:1/sparql")
+        assert done.returncode == 130 and "kgqa: Stopped.\n" in done.err
 
     def test_updates_cannot_be_resumed(self, elsewhere, virtuoso_server):
         for option_name in ("--resume", "--discard"):
@@ -154,8 +164,8 @@ class TestErrors:
         (["--into", "http://127.0.0.1:1/sparql", "--graph-iri", "urn:g"], 1, "Nothing answers at http://127.0.0.1:1/sparql"),
         (["--into", "http://127.0.0.1:1/sparql", "--graph-iri", "no iri"], 1, "is not an IRI"),
         (["--into", "http://u:p@127.0.0.1:1/sparql"], 2, "must not contain a login"),
-        (["--into", "folder", "--graph-iri", "urn:g"], 2, "--graph-iri is for servers"),
-        (["--into", "http://127.0.0.1:1/sparql", "--resume"], 2, "--resume loads the files of the interrupted load"),
+        (["--into", "folder", "--graph-iri", "urn:g"], 2, "--graph-iri is only for servers"),
+        (["--into", "http://127.0.0.1:1/sparql", "--resume"], 2, "--resume continues with the files of the interrupted load"),
     ])  # fmt: skip
     def test_invalid_arguments(self, kgqa, data, arguments, code, message):
         done = kgqa("graph", "load", data, *arguments)

@@ -61,14 +61,24 @@ def test_exit_codes(kgqa_process, arguments, code):
 
 
 def test_closed_output_pipe(started):
-    """`kgqa ask ... | head -1` ends without an error message."""
+    """`kgqa ask ... | head -1` ends with exit code 0 and without an error message."""
     process = started("ask", "--json", "--embeddings", "off")
     process.stdin.write(b"Who directed the film Parasite?\n" * 50)
     process.stdin.close()
     assert json.loads(process.stdout.readline())["status"] == "answered"
     process.stdout.close()
     errors = process.stderr.read().decode()
-    assert process.wait(60) in (0, 1) and errors == ""
+    assert process.wait(60) == 0 and errors == ""
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("graph", "--help"), ("config", "show"), ("ask", QUESTION)])
+def test_output_closed_from_the_start(started, arguments):
+    """`kgqa ... | head -0` ends with exit code 0, whether the output is written at once or at the end."""
+    process = started(*arguments)
+    process.stdin.close()
+    process.stdout.close()
+    errors = process.stderr.read().decode()
+    assert process.wait(60) == 0 and "kgqa:" not in errors and "Traceback" not in errors, errors
 
 
 def test_output_that_is_not_utf_8(kgqa_process):

@@ -1,1 +1,1 @@
-"""`kgqa graph`."""
+"""The commands of `kgqa graph`."""

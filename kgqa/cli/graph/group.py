@@ -19,4 +19,4 @@ COMMANDS = {
 
 @click.command("graph", cls=LazyGroup, lazy_commands=COMMANDS)
 def command() -> None:
-    """Load RDF files into a folder or a server, inspect and search a graph, make it fictional."""
+    """Load RDF files into a folder or a server; inspect or search a graph, or make a fictional copy of it."""

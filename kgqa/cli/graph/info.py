@@ -25,7 +25,7 @@ from kgqa.words import clean
     type=click.IntRange(min=0),
     default=10,
     show_default=True,
-    help="number of relations to list",
+    help="maximum number of relations to list",
 )
 @JSON
 @verbosity_options
@@ -83,10 +83,10 @@ def info(folder: str | None, graph_path: str | None, max_relations: int, as_json
 def _labelled(graph: KnowledgeGraph) -> int | None:
     try:
         count: int | None = graph.names.labelled
-    except StoreTimeout:  # a server has to read all of them
+    except StoreTimeout:  # a server has to read all labels to count them
         count = None
     return count
 
 
 def _count_text(count: int | None) -> str:
-    return "not counted in time" if count is None else f"{count:,}"
+    return "unknown (counting took too long)" if count is None else f"{count:,}"

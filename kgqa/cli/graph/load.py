@@ -23,28 +23,28 @@ from kgqa.words import clean
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--into",
-    "place",
+    "target",
     required=True,
     metavar="FOLDER|URL",
-    help="graph folder, created if needed, or URL of a SPARQL endpoint that may be written to",
+    help="graph folder, created if needed, or URL of a SPARQL endpoint that accepts updates",
 )
 @click.option(
     "--graph-iri",
     metavar="IRI",
-    help="on a server: the only graph to write to. [the existing one, else urn:kgqa:graph]",
+    help="on a server: the graph to write to. [the only graph on the server, else urn:kgqa:graph]",
 )
 @click.option(
     "--on-error",
     type=click.Choice(["fail", "skip"]),
     default="fail",
     show_default=True,
-    help="a malformed line: fail and change nothing, or skip and count it",
+    help="after a malformed line: `fail` changes nothing, `skip` loads all other lines",
 )
 @click.option(
-    "--format", "format_", metavar="ENDING", help="RDF format of files whose name does not have it: nt, nq, ttl ..."
+    "--format", "format_", metavar="ENDING", help="RDF format of files without a file name extension: nt, nq, ttl ..."
 )
 @click.option(
-    "--schema", metavar="NAME|FILE", help="schema to keep with a folder: a bundled name or a TOML file. [detected]"
+    "--schema", metavar="NAME|FILE", help="schema to store in the folder: a bundled name or a TOML file. [detected]"
 )
 @setting_option("graph.walks", "--walks")
 @setting_option("explore.mediator_hop", "--mediator-hop")
@@ -55,7 +55,7 @@ from kgqa.words import clean
 @verbosity_options
 def load(
     files: tuple[Path, ...],
-    place: str,
+    target: str,
     graph_iri: str | None,
     on_error: str,
     format_: str | None,
@@ -70,11 +70,11 @@ def load(
     """Add the triples of RDF FILES to a graph folder or a server.
 
     N-Triples, N-Quads, Turtle, TriG, N3, RDF/XML, JSON-LD, TriX and HexTuples, each also as .gz, .bz2 or .xz.
-    Loading a file twice changes nothing. All files are checked before anything changes; an error in one of them leaves
-    the graph unchanged. A folder gets all files or none; --walks and --mediator-hop are kept in it as settings.
+    Loading a file twice changes nothing. All files are checked first, and an error in any file leaves the graph
+    unchanged. A graph folder gets all files or none, and stores the values of --walks and --mediator-hop as settings.
 
-    A server started by `kgqa virtuoso start` is loaded in bulk. Any other server must accept SPARQL updates: set
-    endpoint.user, and the password in KGQA_ENDPOINT_PASSWORD.
+    If the server was started by `kgqa virtuoso start`, files are loaded in bulk. Any other server must accept SPARQL
+    updates: set endpoint.user in kgqa.toml, and the password in the environment variable KGQA_ENDPOINT_PASSWORD.
 
     \b
     Examples:
@@ -86,32 +86,34 @@ def load(
     if discard and (files or resume or restart):
         raise click.UsageError("--discard cannot be combined with FILES, --resume or --restart.")
     if resume and (files or restart):
-        raise click.UsageError("--resume loads the files of the interrupted load: omit FILES and --restart.")
+        raise click.UsageError("--resume continues with the files of the interrupted load. Omit FILES and --restart.")
     if not files and not resume and not discard:
         raise click.UsageError("Give at least one RDF file, or --resume.")
     options: dict[str, Any] = {"on_error": on_error, "format": format_, "resume": resume, "restart": restart}
     kept = {"walks": graph__walks, "mediator_hop": explore__mediator_hop}
-    if is_address(place):
+    if is_address(target):
         if schema or any(kept.values()):
             raise click.UsageError(
-                "A server keeps no schema and no rules. Give them when you ask (kgqa ask --schema ... --walks ... "
-                "--mediator-hop ...), or set graph.schema, graph.walks and explore.mediator_hop in kgqa.toml."
+                "--schema, --walks and --mediator-hop cannot be stored on a server. Give these options to kgqa ask, or "
+                "set graph.schema, graph.walks and explore.mediator_hop in kgqa.toml."
             )
         try:
             if discard:
-                _discard_at_url(place)
+                _discard_at_url(target)
             else:
-                _load_into_url(files, place, graph_iri, as_json, **options)
+                _load_into_url(files, target, graph_iri, as_json, **options)
         except NotResumable as error:
             raise click.UsageError(str(error)) from None
         return
     if graph_iri:
-        raise click.UsageError("--graph-iri is for servers: a folder keeps the named graphs of its files.")
+        raise click.UsageError(
+            "--graph-iri is only for servers: a folder keeps the named graphs of the loaded files. Omit --graph-iri."
+        )
     if discard:
-        _discard_in_folder(Path(place))
+        _discard_in_folder(Path(target))
     else:
         settings = {name: value for name, value in kept.items() if value}
-        _load_into_folder(files, Path(place), as_json, schema=schema, settings=settings, **options)
+        _load_into_folder(files, Path(target), as_json, schema=schema, settings=settings, **options)
 
 
 def _discard_in_folder(folder: Path) -> None:
@@ -122,7 +124,7 @@ def _discard_in_folder(folder: Path) -> None:
 def _discard_at_url(url: str) -> None:
     done = discard_load(url)
     say(
-        "The interrupted load was discarded. What it loaded stays in the graph."
+        "The interrupted load was discarded. Triples already loaded stay in the graph."
         if done
         else f"There is no interrupted load at {url}."
     )
@@ -164,7 +166,7 @@ def _load_into_url(files: tuple[Path, ...], url: str, graph_iri: str | None, as_
         )
     except KeyboardInterrupt as error:
         bars.close()
-        say(f"\nkgqa: Stopped. {clean(str(error))}")
+        say(f"\nkgqa: Stopped. {clean(str(error))}".rstrip())
         raise KeyboardInterrupt("reported") from None
     finally:
         bars.close()

@@ -17,20 +17,23 @@ from kgqa.words import clean
 
 
 def print_report(report: LoadReport, target: str, schema: str, facts: dict[str, Any], as_json: bool) -> None:
-    """Print what a load did.
+    """Print the result of a load.
 
     Args:
-        report: the counts.
-        target: the folder or graph.
-        schema: the title of its schema.
-        facts: further entries of the JSON object.
-        as_json: print JSON.
+        report: counts of lines and triples.
+        target: the graph folder, or the graph on a server.
+        schema: the title of the graph's schema.
+        facts: additional entries of the JSON object.
+        as_json: whether to print JSON.
     """
     if as_json:
         print(json_text({**to_json(report), **facts}, indent=2))
         return
     if report.triples is None:
-        print(f"{report.lines:,} lines loaded in {report.seconds:.1f} s; {target} was not counted in time.")
+        print(
+            f"{report.lines:,} lines loaded in {report.seconds:.1f} s. "
+            f"The number of triples in {target} is unknown, because counting took too long."
+        )
     else:
         added = "An unknown number of" if report.added is None else f"{report.added:,}"
         print(
@@ -44,16 +47,16 @@ def print_report(report: LoadReport, target: str, schema: str, facts: dict[str, 
         for example in report.examples[:5]:
             print(f"  {clean(example.file)}, line {example.line}: {clean(example.message)}")
         if report.malformed > 5:
-            print("  ... (--json gives more)")
+            print("  ... (--json lists more)")
 
 
 class LoadBars:
-    """Progress bars over the bytes of the files, shown on a terminal only.
+    """Progress bars over the bytes of the files, shown only on a terminal.
 
-    A load into a server first checks all files (stage "reading"); checking and loading have a bar each.
+    A load into a server first checks all files (stage "reading"). Checking and loading each have their own bar.
 
     Args:
-        files: the files to load; with none, the total is unknown.
+        files: the files to load; if empty, the total size is unknown.
     """
 
     def __init__(self, files: Iterable[Path]) -> None:
@@ -85,7 +88,7 @@ class LoadBars:
         self._bar.update(max(0, self._bytes_before + self._bytes_in_file - self._bar.n))
 
     def close(self) -> None:
-        """Remove the bar; the next progress opens another one."""
+        """Remove the progress bar; the next progress shows a new bar."""
         if self._bar is not None:
             self._bar.close()
             self._bar = None

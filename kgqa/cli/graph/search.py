@@ -1,4 +1,4 @@
-"""`kgqa graph search`: entities by name or alias."""
+"""`kgqa graph search`: find entities by name or alias."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kgqa.words import clean, display_name
 @JSON
 @verbosity_options
 def search(text: str, graph_path: str | None, limit: int, as_json: bool, **options: Any) -> int:
-    """Find entities whose name or alias matches TEXT, best first; the last word may be a prefix.
+    """Find entities whose name or alias matches TEXT, best first; the last word of TEXT may be incomplete.
 
     \b
     Example:
@@ -41,7 +41,7 @@ def search(text: str, graph_path: str | None, limit: int, as_json: bool, **optio
     else:
         for item, match in zip(named, matches):
             also = f"  (as “{match.name}”)" if match.name != item.name and match.kind == "alias" else ""
-            # an entity without a short id is named by its IRI, as --topic takes it
+            # show the IRI of an entity without a short id, because --topic accepts the IRI
             ident = f"  <{clean(match.entity.iri)}>" if item.id == match.entity.iri else ""
             print(display_name(item) + ident + also)
         if not matches:

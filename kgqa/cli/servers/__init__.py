@@ -1,1 +1,1 @@
-"""`kgqa virtuoso` and `kgqa freebase`."""
+"""The commands of `kgqa virtuoso` and `kgqa freebase`."""

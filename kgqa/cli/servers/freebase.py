@@ -8,7 +8,10 @@ from kgqa.cli.lazy_group import LazyGroup
 
 COMMANDS = {
     "load": ("kgqa.cli.servers.freebase_load:load", "Clean the dump, load it into your server, index its names."),
-    "clean": ("kgqa.cli.servers.freebase_clean:clean_command", "Clean the dump into N-Triples files, or only count."),
+    "clean": (
+        "kgqa.cli.servers.freebase_clean:clean_command",
+        "Clean the dump into N-Triples files, or count its lines.",
+    ),
 }
 
 
@@ -23,6 +26,7 @@ def command() -> None:
       kgqa freebase load freebase-rdf-latest.gz
       kgqa ask "..." --graph http://127.0.0.1:8890/sparql
 
-    The dump has 32 GB of gzip and 3.1 billion lines. More than half of them are of no use for questions, and some are
-    broken. Dropped lines are counted by reason. docs/freebase.md lists the time and space that loading takes.
+    The dump has 3.1 billion lines in 32 GB of gzip. More than half of these lines are of no use for questions, and some
+    are malformed; kgqa drops such lines and counts them by reason. docs/freebase.md lists the time and disk space that
+    loading takes.
     """

@@ -1,4 +1,4 @@
-"""`kgqa freebase clean`: clean a dump into N-Triples files, or only count."""
+"""`kgqa freebase clean`: clean a dump into N-Triples files, or count its lines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kgqa.virtuoso.freebase.journal import LoadOptions
 @click.command("clean")
 @DUMP
 @click.option("--out", type=click.Path(path_type=Path), help="folder for the chunk files, created if needed")
-@click.option("--dry-run", is_flag=True, help="only count, and write nothing")
+@click.option("--dry-run", is_flag=True, help="count the lines without writing files")
 @cleaning_options
 @JSON
 @verbosity_options
@@ -32,9 +32,9 @@ def clean_command(
     workers: int | None,
     as_json: bool,
 ) -> None:
-    """Clean DUMP into N-Triples files for any server, or only count its lines.
+    """Clean DUMP into N-Triples files for any server, or count its lines.
 
-    Each line that is written is valid N-Triples. Dropped lines are counted by reason, with a few examples.
+    All written lines are valid N-Triples. Dropped lines are counted by reason, with a few examples.
 
     \b
     Examples:
@@ -42,7 +42,7 @@ def clean_command(
       kgqa freebase clean freebase-rdf-latest.gz --dry-run
     """
     if (out is None) != dry_run:
-        raise click.UsageError("Give either --out FOLDER, or --dry-run to only count.")
+        raise click.UsageError("Give --out FOLDER to write files, or --dry-run to count lines, but not both.")
     print_cleaned(dump, out, languages, keep_noise, lines_per_chunk, workers, as_json)
 
 
@@ -55,7 +55,7 @@ def print_cleaned(
     workers: int | None,
     as_json: bool,
 ) -> None:
-    """Clean a dump with a progress bar and print the counts; with `out` None only count."""
+    """Clean a dump with a progress bar and print the counts; write no files if `out` is None."""
     options = LoadOptions(languages=parse_languages(languages or "en"), keep_noise=keep_noise)
     bar = DumpBar(dump)
     try:

@@ -1,4 +1,4 @@
-"""`kgqa freebase load`: clean a dump, load it into the user's own server and index its names."""
+"""`kgqa freebase load`: clean a dump, load it into a Virtuoso server run by kgqa, and index its names."""
 
 from __future__ import annotations
 
@@ -23,12 +23,16 @@ from kgqa.words import clean
 @click.option("--graph-iri", metavar="IRI", help="graph to load into. [http://freebase.com]")
 @cleaning_options
 @click.option("--resume", is_flag=True, help="resume an interrupted load")
-@click.option("--restart", is_flag=True, help="discard an interrupted load and start again")
+@click.option("--restart", is_flag=True, help="discard an interrupted load and load the whole dump")
 @click.option(
-    "--loaders", type=click.IntRange(min=1, max=4), default=2, show_default=True, help="chunk files loaded at once"
+    "--loaders",
+    type=click.IntRange(min=1, max=4),
+    default=2,
+    show_default=True,
+    help="number of chunk files that the server loads at the same time",
 )
 @FOLDER
-@click.option("--dry-run", is_flag=True, help="clean and count, and load nothing; needs no server")
+@click.option("--dry-run", is_flag=True, help="count the lines without loading them; needs no server")
 @JSON
 @verbosity_options
 def load(
@@ -47,9 +51,9 @@ def load(
 ) -> None:
     """Clean DUMP and load it into the server that `kgqa virtuoso start` started, then index its names.
 
-    DUMP has one triple per line, as text or gzip. It is cleaned in groups of chunk files; while the server loads one
-    group, the next one is cleaned. At most eight chunk files exist at a time. Loaded groups are recorded: after Ctrl-C,
-    a crash or a full disk, --resume continues with the next group.
+    DUMP has one triple per line, as text or gzip. The dump is cleaned in groups of chunk files; while the server loads
+    one group, kgqa cleans the next group. At most eight chunk files exist at the same time. Loaded groups are recorded,
+    so that after Ctrl-C, a crash or a full disk --resume continues with the next group.
 
     \b
     Examples:
@@ -59,10 +63,10 @@ def load(
       kgqa freebase load freebase-rdf-latest.gz --dry-run --json
     """
     if resume and restart:
-        raise click.UsageError("Give either --resume or --restart.")
+        raise click.UsageError("--resume and --restart cannot be combined. Give only one of them.")
     if dry_run:
         if resume or restart:
-            raise click.UsageError("--dry-run loads nothing: omit --resume and --restart.")
+            raise click.UsageError("--dry-run only counts the lines of the dump. Omit --resume and --restart.")
         print_cleaned(dump, None, languages, keep_noise, lines_per_chunk, workers, as_json)
         return
     given: dict[str, Any] = {
@@ -74,7 +78,7 @@ def load(
     chosen = {name: value for name, value in given.items() if value is not None}
     if resume and chosen:
         names = ", ".join("--" + name.replace("_", "-") for name in chosen)
-        raise click.UsageError(f"--resume keeps the options of the interrupted load: omit {names}.")
+        raise click.UsageError(f"--resume uses the options of the interrupted load. Omit {names}.")
     bar, server = DumpBar(dump), Server.at(folder)
     try:
         report = load_dump(
@@ -89,7 +93,7 @@ def load(
         )
     except KeyboardInterrupt as stopped:
         bar.close()
-        say(f"\nkgqa: Stopped. {stopped}")
+        say(f"\nkgqa: Stopped. {stopped}".rstrip())
         raise KeyboardInterrupt("reported") from None
     finally:
         bar.close()

@@ -1,4 +1,4 @@
-"""Options shared by `kgqa freebase load` and `kgqa freebase clean`."""
+"""Options of both `kgqa freebase load` and `kgqa freebase clean`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _OPTIONS = (
     click.option(
         "--languages",
         metavar="LIST",
-        help="languages of names and texts to keep: tags such as en or en,de, or all; texts without one stay. [en]",
+        help="languages of texts to keep: tags such as en or en,de, or all; untagged texts are always kept. [en]",
     ),
     click.option("--keep-noise", is_flag=True, help="also keep keys, copies, web pages and bookkeeping"),
     click.option(
         "--lines-per-chunk",
         type=click.IntRange(min=1),
         metavar="N",
-        help="lines of the dump per chunk file; a group has four files. [10000000]",
+        help="lines of the dump per chunk file; a group has four chunk files. [10000000]",
     ),
     click.option(
         "--workers", type=click.IntRange(min=1), help="number of cleaning processes, at most 4. [one per core]"
@@ -31,7 +31,7 @@ _OPTIONS = (
 
 
 def cleaning_options(function: Command) -> Command:
-    """Add the options of what is kept and how the dump is cleaned."""
+    """Add the options for cleaning the dump."""
     for option in reversed(_OPTIONS):
         function = option(function)
     return function
@@ -41,5 +41,5 @@ def parse_languages(text: str) -> tuple[str, ...]:
     """Return the language tags of --languages."""
     languages = language_list(text)
     if not languages or ("all" in languages and len(languages) > 1):
-        raise click.UsageError("--languages takes tags such as en,de, or all.")
+        raise click.UsageError("--languages is not a list of language tags. Give tags such as en,de, or all.")
     return ALL_LANGUAGES if languages == ALL_LANGUAGES else languages

@@ -16,7 +16,7 @@ from kgqa.words import clean
 
 
 class DumpBar:
-    """A progress bar over the bytes of the dump, with rate and remaining time, shown on a terminal only."""
+    """A progress bar over the bytes of the dump, with rate and remaining time, shown only on a terminal."""
 
     def __init__(self, dump: Path) -> None:
         self._total = dump.stat().st_size if dump.is_file() else None
@@ -29,7 +29,7 @@ class DumpBar:
     def show_loading(self, progress: FreebaseProgress) -> None:
         """Show the progress of `load_dump`."""
         activity = {
-            "waiting": "waiting for the server to end an earlier load",
+            "waiting": "waiting until the server ends an earlier load",
             "cleaning": f"cleaning group {progress.groups_done + 1} and later",
             "loading": f"loading group {progress.groups_done + 1}",
             "indexing": "indexing names",
@@ -46,7 +46,7 @@ class DumpBar:
         if verbosity() < 0:
             return
         if self._bar is None:
-            # bytes read by an earlier run do not count for the rate
+            # bytes read before a resumed load was interrupted do not count for the rate
             self._bar = tqdm(
                 total=self._total, initial=bytes_read, unit="B", unit_scale=True, disable=None, file=sys.stderr
             )
@@ -55,7 +55,7 @@ class DumpBar:
 
 
 def print_tally(tally: Tally) -> None:
-    """Print the counts, with one example per reason."""
+    """Print the counts of kept, repaired and dropped lines, with one example per reason."""
     share = 100 * tally.kept / tally.lines if tally.lines else 0
     print(f"{tally.lines:,} lines: {tally.kept:,} kept ({share:.1f}%), {tally.lines - tally.kept:,} dropped.")
     data = tally.as_json()

@@ -1,4 +1,4 @@
-"""Options and output shared by `kgqa virtuoso` and `kgqa freebase`."""
+"""Options and output functions of both `kgqa virtuoso` and `kgqa freebase`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FOLDER = click.option(
 
 
 def say_clean(text: str) -> None:
-    """Print a note that may contain text of others."""
+    """Print a note on standard error, without the control characters that text of other programs may contain."""
     say(clean(text))
 
 

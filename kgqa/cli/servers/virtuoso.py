@@ -1,4 +1,4 @@
-"""`kgqa virtuoso`: the commands for a Virtuoso server of the user's own."""
+"""`kgqa virtuoso`: the group of commands for a Virtuoso server that kgqa runs for the user."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ COMMANDS = {
     "status": (f"{_RUN}:status", "Show whether the server is running, its URL and disk usage."),
     "stop": (f"{_RUN}:stop", "Write everything to disk and stop the server."),
     "adopt": (f"{_DATABASE}:adopt", "Use an existing database file in place."),
-    "index": (f"{_DATABASE}:index", "Create or update the index of names of a graph."),
-    "drop-names": (f"{_DATABASE}:drop_names", "List or remove indexes of names."),
+    "index": (f"{_DATABASE}:index", "Index the names of a graph for linking and search."),
+    "drop-names": (f"{_DATABASE}:drop_names", "List or remove the indexes of names."),
     "password-file": (f"{_DATABASE}:password_file", "Print the path of the password file."),
 }
 
@@ -24,7 +24,8 @@ def command() -> None:
     """Install, start, inspect and stop a Virtuoso server of your own.
 
     \b
-    It needs neither systemd nor root, keeps all files in one folder, and is served on this machine only.
+    The server needs neither systemd nor root, keeps all files in one folder, and accepts requests only from this
+    machine.
       kgqa virtuoso install
       kgqa virtuoso start
       kgqa virtuoso status

@@ -26,11 +26,11 @@ from kgqa.words import clean
 @JSON
 @verbosity_options
 def adopt(database: Path, folder: Path | None, as_json: bool) -> None:
-    """Use an existing DATABASE file (virtuoso.db) in place, instead of loading a dump.
+    """Make the server use an existing DATABASE file (virtuoso.db) where it lies, instead of loading a dump.
 
-    The password of its user dba is read from KGQA_VIRTUOSO_DBA_PASSWORD, or asked for. The default password `dba` is
-    replaced by a random one. If its server was not shut down properly, the transaction log (virtuoso.trx) must be
-    beside the database.
+    The password of the database user dba is read from the environment variable KGQA_VIRTUOSO_DBA_PASSWORD, or asked
+    for. A default password, `dba`, is replaced by a random password. If the server that used the database was not shut
+    down properly, the transaction log (virtuoso.trx) must be beside the database.
 
     \b
     Example:
@@ -65,17 +65,17 @@ def _ask_password() -> str:
 @click.option("--schema", metavar="NAME|FILE", help="schema with the predicates of names. [detected]")
 @verbosity_options
 def index(folder: Path | None, graph_iri: str, schema: str | None) -> None:
-    """Create or update the index of names that linking and search use on the server.
+    """Create or update the index of a graph's names, which entity linking and search use on the server.
 
-    The names are written to a graph of their own; the indexed graph does not change. kgqa virtuoso drop-names removes
-    the index.
+    The names are written to a separate graph; the indexed graph does not change. To remove the index, use kgqa virtuoso
+    drop-names.
 
     \b
     Example:
       kgqa virtuoso index --graph-iri http://freebase.com
     """
     server = Server.at(folder)
-    # by SQL: its errors name the next step, and no other server at the same address is used
+    # ask by SQL, whose errors name the next step, and which cannot reach another server at the same URL
     if not server.holds(graph_iri):
         raise StoreError(
             f"There is no graph <{clean(graph_iri)}> on the server. Correct --graph-iri, or load the graph: "
@@ -89,20 +89,20 @@ def index(folder: Path | None, graph_iri: str, schema: str | None) -> None:
 
 def _indexed_text(names: int) -> str:
     if not names:
-        return "The graph has no names by this schema; nothing was indexed."
+        return "The graph has no names with the predicates of this schema, so nothing was indexed."
     return "1 name is indexed." if names == 1 else f"{names:,} names are indexed."
 
 
 @click.command("drop-names")
 @click.argument("graphs", nargs=-1, metavar="[GRAPH]...")
 @FOLDER
-@click.option("--all", "everything", is_flag=True, help="remove all of them")
+@click.option("--all", "everything", is_flag=True, help="remove the indexes of names of all graphs")
 @JSON
 @verbosity_options
 def drop_names(graphs: tuple[str, ...], folder: Path | None, everything: bool, as_json: bool) -> None:
     """Remove the indexes of names of these graphs; without GRAPH or --all, list all indexes.
 
-    GRAPH is the IRI of an indexed graph, or of a graph of names. The data itself does not change.
+    GRAPH is the IRI of an indexed graph, or of a graph of names. The indexed graphs do not change.
 
     \b
     Examples:
@@ -116,7 +116,7 @@ def drop_names(graphs: tuple[str, ...], folder: Path | None, everything: bool, a
         if not any(iri in _iris(graph) for graph in existing):
             raise StoreError(
                 f"There is no graph of names of <{clean(iri)}> on the server. "
-                f"List them: kgqa virtuoso drop-names{clean(server.folder.folder_option)}"
+                f"List all graphs of names: kgqa virtuoso drop-names{clean(server.folder.folder_option)}"
             )
     chosen = [graph for graph in existing if everything or set(graphs) & set(_iris(graph))]
     for graph in chosen:
@@ -151,7 +151,7 @@ def _iris(graph: NamesGraph) -> tuple[str, ...]:
 @click.command("password-file")
 @FOLDER
 def password_file(folder: Path | None) -> None:
-    """Print the path of the file with the password of dba, for use with isql."""
+    """Print the path of the file with the password of the database user dba, for use with isql."""
     server = Server.at(folder)
     server.folder.password()
     print(clean(str(server.folder.password_file)))

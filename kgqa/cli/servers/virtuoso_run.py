@@ -30,16 +30,16 @@ def install() -> int:
 @click.option("--http-port", type=int, help="port of the SPARQL endpoint. [8890]")
 @click.option("--sql-port", type=int, help="port for SQL, on 127.0.0.1 only. [1111]")
 @click.option("--bind", metavar="ADDRESS", help="IPv4 address of the SPARQL endpoint; 0.0.0.0 for all. [127.0.0.1]")
-@click.option("--memory-share", type=float, help="part of this machine's memory it may use. [0.5]")
+@click.option("--memory-share", type=float, help="part of this machine's memory that the server may use. [0.5]")
 @click.option("--row-cap", type=int, help="maximum number of rows of a result. [1000000]")
 @click.option("--query-seconds", type=int, help="time limit of a query in seconds. [60]")
-@click.option("--show", is_flag=True, help="print virtuoso.ini and the command, and start nothing")
+@click.option("--show", is_flag=True, help="print virtuoso.ini and the command without starting the server")
 @JSON
 @verbosity_options
 def start(folder: Path | None, show: bool, as_json: bool, **options: Any) -> None:
     """Start the server; the first start creates its database and a random password.
 
-    Options are kept for later starts. If the server is already running, nothing changes.
+    Later starts use the same options if you omit them. If the server is already running, nothing changes.
 
     \b
     Examples:
@@ -62,7 +62,7 @@ def start(folder: Path | None, show: bool, as_json: bool, **options: Any) -> Non
         print(f"Already running (process {status.pid}): {status.url}")
     if not started and any(value is not None for value in options.values()):
         stop = f"kgqa virtuoso stop{clean(server.folder.folder_option)}"
-        say(f"kgqa: The options were ignored. Stop the server first: {stop}")
+        say(f"kgqa: The options were ignored, because the server is running. To change them, stop it first: {stop}")
     if status.message:
         say(f"kgqa: {clean(status.message)}")
 
@@ -74,7 +74,7 @@ def start(folder: Path | None, show: bool, as_json: bool, **options: Any) -> Non
 def status(folder: Path | None, count: bool, as_json: bool) -> int:
     """Show whether the server is running, its URL, disk usage, and what to do if something is wrong.
 
-    Exit code 0 if it is running, 3 if it is not.
+    Exit codes: 0 the server is running, 3 it is not running.
     """
     found = Server.at(folder).status(count=count)
     if as_json:
@@ -96,7 +96,11 @@ def status(folder: Path | None, count: bool, as_json: bool) -> int:
 @click.command("stop")
 @FOLDER
 @click.option(
-    "--timeout", type=click.FloatRange(min=0), default=600, show_default=True, help="seconds to wait for its end"
+    "--timeout",
+    type=click.FloatRange(min=0),
+    default=600,
+    show_default=True,
+    help="seconds to wait until the server has ended",
 )
 @verbosity_options
 def stop(folder: Path | None, timeout: float) -> None:

@@ -188,7 +188,9 @@ class EmbeddedStore:
 
     def _prepared(self, query: str) -> str:
         if len(query) > MAX_QUERY_CHARS:
-            raise QueryRejected(f"The query is longer than {MAX_QUERY_CHARS:,} characters. Ask for less at once.")
+            raise QueryRejected(
+                f"The query is longer than {MAX_QUERY_CHARS:,} characters. Split it into shorter queries."
+            )
         return prepare_for_engine(query)
 
     def _lock_current(self) -> GraphMeta:

@@ -367,5 +367,5 @@ def _bounded(chunks: Iterable[bytes]) -> Iterable[bytes]:
     for chunk in chunks:
         total += len(chunk)
         if total > MAX_RESULT_BYTES:
-            raise PartialResult(f"The result is larger than {MAX_RESULT_BYTES:,} bytes. Ask for less.")
+            raise PartialResult(f"The result is larger than {MAX_RESULT_BYTES:,} bytes. Narrow the query.")
         yield chunk

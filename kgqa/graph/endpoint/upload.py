@@ -73,7 +73,9 @@ def choose_target_graph(store: UpdatableStore) -> str:
         ) from error
     if len(found) > 1:
         names = ", ".join(map(clean, found[:10])) + (", ..." if len(found) > 10 else "")
-        raise LoadError(f"{store.url} has several graphs. Name the one to load into: --graph-iri IRI. Graphs: {names}")
+        raise LoadError(
+            f"{store.url} has several graphs. Name the graph to load into: --graph-iri IRI. Graphs: {names}"
+        )
     return found[0] if found else DEFAULT_GRAPH
 
 
@@ -93,7 +95,7 @@ def target_graph(store: UpdatableStore) -> str:
             f"{clean(graph)[:200]} is not an IRI. Name the graph as in --graph-iri http://example.org/mine"
         ) from error
     if graph in store.profile.system_graphs:
-        raise LoadError(f"<{graph}> is a system graph of the server. Name another: --graph-iri IRI")
+        raise LoadError(f"<{graph}> is a system graph of the server. Name another graph: --graph-iri IRI")
     return graph
 
 
@@ -109,8 +111,8 @@ def check_updates(store: UpdatableStore, graph: str) -> None:
         store.update(update)
     except QueryRejected as error:
         raise QueryRejected(
-            f"{store.url} rejects updates, so nothing can be loaded. Check that the server allows them for this user "
-            f"(endpoint.user). {error}"
+            f"{store.url} rejects updates, so nothing can be loaded. Check that the server allows updates for this "
+            f"user (endpoint.user). {error}"
         ) from error
 
 
@@ -163,7 +165,7 @@ def load_by_updates(
     started = time.monotonic()
     jobs = [file_job(Path(file), format) for file in files]
     if not jobs:
-        raise LoadError("No file to load. Name at least one.")
+        raise LoadError("No file to load. Name at least one RDF file.")
     graph = target_graph(store)
     check_updates(store, graph)
     malformed = MalformedLines(on_error)

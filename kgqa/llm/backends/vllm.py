@@ -164,7 +164,7 @@ class VLLMChat:
         extra = prompt.sampling.extra_body
         for name in extra:
             if name != KWARGS:
-                self._note(f"{name} in llm.extra_body has no effect with vllm:, only with a model on a server.")
+                self._note(f"{name} in llm.extra_body has no effect on a model vllm:..., only on a model on a server.")
         kwargs = extra.get(KWARGS) or {}
         if not isinstance(kwargs, Mapping):
             self._note(f"{KWARGS} in llm.extra_body has no effect, because it is not a table.")

@@ -69,7 +69,7 @@ class CachedEncoder:
             memory.update(self._disk.get(missing))
             missing = [text for text in missing if text not in memory]
         if missing:
-            # the cache on disk has half precision: round now, so that the first run equals every later one
+            # the cache on disk rounds to half precision; round new vectors too, so that all runs use equal vectors
             new = self._encoder.encode(missing).astype(np.float16).astype(np.float32)
             found = dict(zip(missing, new))
             memory.update(found)

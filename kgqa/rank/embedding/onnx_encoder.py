@@ -127,7 +127,7 @@ def open_local_encoder(
         return _export(encoder, folder)
     except OSError:
         return encoder  # the cache cannot be written
-    except Exception:  # noqa: BLE001  # torch cannot export it, or onnxruntime cannot run it; both have own exceptions
+    except Exception:  # noqa: BLE001  # torch cannot export the model, or onnxruntime cannot run it
         cache.write_text(folder / "torch-only", "")
         return encoder
 

@@ -99,7 +99,7 @@ class RemoteEncoder:
             self.size = vectors.shape[1]
         if vectors.shape[1] != self.size:
             raise self._failure(
-                f"its vectors have {vectors.shape[1]} numbers, but the vectors in the cache have {self.size}. "
+                f"the server's vectors have {vectors.shape[1]} numbers, but the vectors in the cache have {self.size}. "
                 "Clear the cache: kgqa cache clear"
             )
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -1,1 +1,1 @@
-"""Loads RDF files into a server in bulk: chunks, journal, rejected lines, index of names."""
+"""Loads RDF files into a Virtuoso server in bulk, and indexes the names of the loaded graph."""

@@ -1,4 +1,4 @@
-"""Loads files into a server in a background thread, while the next files are written."""
+"""Loads files into a server in a background thread, while the main thread writes the next files."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from kgqa.virtuoso.server.server import Server
 
 
 class BackgroundLoad:
-    """A load in a thread of its own.
+    """A load of files that runs in its own thread.
 
     Attributes:
         files_done: number of files that the server has finished.
-        seconds: duration of the load, once it has ended.
+        seconds: duration of the load; 0 while the load runs.
     """
 
     def __init__(self, server: Server, files: Sequence[Path], graph_iri: str, *, loaders: int) -> None:
@@ -27,7 +27,7 @@ class BackgroundLoad:
         # an event, because `Thread.join` interrupted by Ctrl-C treats a running thread as ended
         self._ended = threading.Event()
         arguments = (server, list(files), graph_iri, loaders)
-        # a daemon, so that it does not keep the process running
+        # a daemon thread, so that it does not keep the process running
         threading.Thread(target=self._load, args=arguments, daemon=True).start()
 
     def _load(self, server: Server, files: list[Path], graph_iri: str, loaders: int) -> None:
@@ -44,11 +44,11 @@ class BackgroundLoad:
             self._ended.set()
 
     def ended(self, seconds: float) -> bool:
-        """Wait at most so many seconds for the end; returns whether it has ended."""
+        """Wait at most `seconds` for the end of the load, and return whether the load has ended."""
         return self._ended.wait(seconds)
 
     def results(self) -> list[FileResult]:
-        """Return the result of each file after the end; raises the exception that ended the load."""
+        """Return the result of each file once the load has ended; raise the exception of a failed load."""
         if self._error:
             raise self._error
         return self._results

@@ -1,4 +1,4 @@
-"""Splits the lines of files into chunk files for the server's loader and records where each ends."""
+"""Writes the lines of RDF files as chunk files for the server's loader, and records where each chunk ends."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from kgqa.virtuoso.instance.server_log import free_space
 
 @dataclass(frozen=True, slots=True)
 class LinePosition:
-    """A position in a file.
+    """The end of a line in one of the files of a load.
 
     Attributes:
         file: number of the file, from 0.
-        line: lines of the file before it.
-        bytes_done: bytes of the file before it.
-        all_lines: lines of all files before it.
+        line: number of lines of this file before the position.
+        bytes_done: number of bytes of this file before the position.
+        all_lines: number of lines of all files before the position.
     """
 
     file: int
@@ -34,7 +34,7 @@ class LinePosition:
 class Chunk:
     """A file of canonical N-Triples in the import folder.
 
-    `positions` has one entry for each file with lines in the chunk: where these lines end.
+    `positions` has one entry for each file with lines in the chunk: the end of the last of these lines.
     """
 
     number: int
@@ -43,16 +43,16 @@ class Chunk:
 
 
 def write_chunks(source: UploadFiles, *, number: int, lines: int, folder: Path, name: str) -> Iterator[Chunk]:
-    """Write the lines that are not done in `source.jobs` as chunks, each when the iterator is advanced.
+    """Write the lines that `source.jobs` does not mark as done, one chunk for each step of the iterator.
 
     Args:
-        number: the number of the first chunk; the same numbers give the same files.
-        lines: lines of a chunk, rounded up to the end of a block.
-        name: prefix of the names of the chunks.
+        number: the number of the first chunk, which is part of its file name.
+        lines: number of lines of a chunk, rounded up to the end of a block.
+        name: prefix of the file names of the chunks.
 
     Raises:
         ServerError: the disk is full or cannot be written.
-        LoadError: a file cannot be read any more.
+        LoadError: a file can no longer be read.
     """
     writer = _Writer(folder, name, number)
     positions: dict[int, LinePosition] = {}
@@ -78,7 +78,7 @@ def write_chunks(source: UploadFiles, *, number: int, lines: int, folder: Path, 
 
 
 class _Writer:
-    """Writes chunks under a temporary name, so that a server can still read the chunk of an interrupted load."""
+    """Writes each chunk under a temporary name first: the server may still be reading a chunk of the same name."""
 
     def __init__(self, folder: Path, name: str, number: int) -> None:
         self.lines = 0
@@ -115,7 +115,9 @@ class _Writer:
     def _write_error(self, error: OSError) -> ServerError:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             return ServerError(
-                f"The disk is full: {free_space(self._folder)} are free at {self._folder}, where chunks for the server "
-                "are written. Free some space there."
+                f"The disk is full: {free_space(self._folder)} are free at {self._folder}, where kgqa writes files for "
+                "the server. Free some space on this disk."
             )
-        return ServerError(f"{self._folder} cannot be written ({error.strerror}). Grant the permission.")
+        return ServerError(
+            f"{self._folder} cannot be written ({error.strerror}). Make the folder writable for the user who runs kgqa."
+        )

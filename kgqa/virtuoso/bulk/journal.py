@@ -1,7 +1,7 @@
-"""The journal of a bulk load of RDF files (graph-load.json in the server's folder), from which it is resumed.
+"""The journal of a bulk load of RDF files, graph-load.json in the server's folder, used to resume the load.
 
-A group of chunks is recorded as loaded after a checkpoint of the server, so the record survives a crash of either side.
-Chunks end at the same lines every time, so that a group can be written and loaded again.
+A group of chunks is recorded as loaded after a checkpoint of the server. So the group is on disk when kgqa or the
+server crashes. Chunks end at the same lines every time, so that a group can be written and loaded again.
 """
 
 from __future__ import annotations
@@ -24,15 +24,18 @@ NAME = "graph-load"
 
 @dataclass
 class BulkJournal:
-    """The state of a load.
+    """The state of a bulk load.
 
     Attributes:
         token: identifies the load in the database.
-        chunk_lines: lines of a chunk.
+        chunk_lines: number of lines of a chunk.
         chunks: number of chunks that are loaded.
-        before: triples of the graph before the load.
-        checked: whether all files are checked; `doubtful`, `lines`, `malformed` and `examples` are set then.
+        before: number of triples in the graph before the load.
+        checked: whether all files have been checked, which sets `doubtful`, `lines`, `malformed` and `examples`.
         doubtful: numbers of the files whose lines need the parser of the embedded engine.
+        lines: number of lines of all files.
+        malformed: number of malformed lines, which are not loaded.
+        examples: the first malformed lines.
     """
 
     graph: str
@@ -51,7 +54,7 @@ class BulkJournal:
 
     @property
     def lines_done(self) -> int:
-        """Lines of all files that are loaded and on disk."""
+        """The number of lines, over all files, that are loaded and on disk."""
         return sum(job.lines_done for job in self.files)
 
     def save(self, folder: ServerFolder) -> None:
@@ -59,10 +62,10 @@ class BulkJournal:
 
     @classmethod
     def read(cls, folder: ServerFolder) -> BulkJournal | None:
-        """Read the journal of an interrupted load; returns None if there is none.
+        """Read the journal of an interrupted load; return None if there is no such load.
 
         Raises:
-            LoadError: it is damaged.
+            LoadError: the journal is damaged.
         """
         path = folder.path / f"{NAME}.json"
         try:
@@ -72,26 +75,27 @@ class BulkJournal:
             return None
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise LoadError(
-                f"{path} is damaged ({error}). Remove that file and load again; triples already loaded do no harm."
+                f"{path} is damaged ({error}). Remove this file and load all files again; triples already loaded do "
+                "no harm."
             ) from error
 
 
 def forget(folder: ServerFolder) -> None:
-    """Delete the journal."""
+    """Delete the journal, so that the load cannot be resumed."""
     (folder.path / f"{NAME}.json").unlink(missing_ok=True)
     load_list_journal.forget_chunks_of(folder, NAME)
 
 
 @contextmanager
 def load_lock(folder: ServerFolder) -> Iterator[None]:
-    """Hold the lock for loading files into this server; it ends with this process.
+    """Hold the lock for loading files into this server; the lock is released when this process ends.
 
     Raises:
-        ServerError: another process holds it.
+        ServerError: another process holds the lock.
     """
     with only_one(folder.path / load_list_journal.LOAD_LOCK) as only:
         if not only:
             raise ServerError(
-                "Another kgqa process is loading files into this server. Wait until it ends and try again."
+                "Another kgqa process is loading files into this server. Wait until that load ends and try again."
             )
         yield

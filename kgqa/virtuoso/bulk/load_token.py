@@ -1,7 +1,7 @@
-"""Records loads in the database itself, so that a load is resumed only in its own database.
+"""Records in the database itself which loads it contains, so that a load is resumed only in its own database.
 
-The journal of a load is a file beside the database and cannot tell whether the database was replaced by a new, adopted
-or restored one. So every group on disk is recorded in a table of the database too.
+The journal of a load is a file outside the database. When the database is replaced by a new, adopted or restored one,
+the journal does not change. So each group on disk is also recorded in a table of the database.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def new_token() -> str:
 def record(server: Server, token: str, done: int) -> None:
     """Record in the database that `done` groups or chunks of a load are on disk, before the journal does.
 
-    A checkpoint before this has written them, and this record is written by the next one. So any copy or checkpoint of
-    the database with this record has the groups too, and the database never knows less than the journal.
+    Call this function after a checkpoint, so that the groups are on disk before this record. So each copy of the
+    database that has this record also has the groups, and the database never records fewer groups than the journal.
     """
     if not _exists(server):
         server.sql(f"create table {TABLE} (token varchar primary key, done integer)")
@@ -33,24 +33,24 @@ def record(server: Server, token: str, done: int) -> None:
 
 
 def check(server: Server, token: str, done: int) -> None:
-    """Check that the database has what the journal of a load lists as on disk.
+    """Check that the database contains the groups that the journal of a load records as loaded.
 
     Raises:
-        LoadError: it has less: it is another database or an older copy.
+        LoadError: groups are missing, because this is another database or an older copy.
     """
-    # a load with nothing on disk skips nothing and can resume in any database
+    # a load without finished groups loads everything, so it can be resumed in any database
     if done == 0:
         return
     rows = server.sql(f"select done from {TABLE} where token = ?", (token,)) if _exists(server) else []
     if not rows or int(rows[0][0]) < done:
         raise LoadError(
-            "The database does not contain what the interrupted load had finished: it is another database or an older "
-            "copy. Load everything again: --restart"
+            "The server's database lacks triples that the interrupted load had finished: it is another database or an "
+            "older copy. Load all files again: --restart"
         )
 
 
 def forget(server: Server, token: str) -> None:
-    """Delete the record of a finished load. A record that stays does no harm, so a failing server is ignored."""
+    """Delete the record of a finished load; errors of the server are ignored, because an old record does no harm."""
     with suppress(ServerError):
         if _exists(server):
             server.sql(f"delete from {TABLE} where token = ?", (token,))

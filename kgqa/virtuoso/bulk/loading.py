@@ -1,8 +1,8 @@
-"""Loads RDF files into the user's own Virtuoso server in bulk, resumable.
+"""Loads RDF files in bulk into a Virtuoso server run by kgqa; an interrupted load can be resumed.
 
 All files are checked first. Then their lines are written as chunks of canonical N-Triples into the server's import
-folder. A few chunks form a group; while the server loads one group, the next one is written. When a group is on disk,
-the journal records it; after a crash the groups that are not recorded are loaded again.
+folder. A few chunks form a group; while the server loads one group, kgqa writes the next group. The journal records
+each group that is on disk. After a crash, the groups that are not in the journal are loaded again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from kgqa.words import sentence
 
 CHUNK_LINES = 250_000
 GROUP_CHUNKS = 4
-"""Chunks of a group; the chunks of the next group are written while it is loaded."""
+"""Number of chunks of a group; while a group is loaded, the chunks of the next group are written."""
 LOADERS = 2
 POLL_SECONDS = 0.2
 ORPHAN_SECONDS = 600.0
@@ -57,21 +57,21 @@ def bulk_load(
         server: the server of the store.
         resume: continue an interrupted load with its files and options; `files`, `on_error`, `format` and
             `chunk_lines` are ignored.
-        restart: discard an interrupted load first. With neither, an interrupted load is an error.
+        restart: discard an interrupted load first. Without `resume` and `restart`, an interrupted load is an error.
         format: file extension of the RDF format, for files whose name does not have one.
         loaders: how many chunks the server reads at the same time.
-        chunk_lines: lines of a chunk.
+        chunk_lines: number of lines of a chunk.
 
     Raises:
         LoadError: a file is missing, malformed, truncated, or has triples of other graphs; nothing was loaded.
-        ServerError: the server died, the disk is full, or another load runs; `resume` continues.
-        KeyboardInterrupt: Ctrl-C; the group being loaded is completed, and `resume` continues.
+        ServerError: the server crashed, the disk is full, or another load runs. The load can be resumed.
+        KeyboardInterrupt: Ctrl-C was pressed and the current group is completed. The load can be resumed.
     """
     started = time.monotonic()
     graph = target_graph(store)
     jobs = [] if resume else [file_job(Path(file), format) for file in files]
     if not resume and not jobs:
-        raise LoadError("There is no file to load. Give at least one RDF file.")
+        raise LoadError("No file was given. Give at least one RDF file.")
     with load_lock(server.folder):
         journal = BulkJournal.read(server.folder)
         if resume:
@@ -104,7 +104,7 @@ def bulk_load(
 
 
 def discard_interrupted(server: Server) -> bool:
-    """Discard the journal of an interrupted load; loaded triples stay. Returns whether there was one."""
+    """Discard the journal of an interrupted load, but keep its triples; return False if there was no such load."""
     with load_lock(server.folder):
         found = BulkJournal.read(server.folder) is not None
         forget(server.folder)
@@ -113,13 +113,13 @@ def discard_interrupted(server: Server) -> bool:
 
 
 def interrupted_graph(server: Server) -> str | None:
-    """Return the graph of an interrupted load; None if there is no such load."""
+    """Return the IRI of the graph of an interrupted load; None if there is no such load."""
     journal = BulkJournal.read(server.folder)
     return journal.graph if journal else None
 
 
 def count_triples(server: Server, graph: str) -> int:
-    """Count the triples of a graph, by SQL, which has no time limit."""
+    """Count the triples of a graph by SQL, because SPARQL queries have a time limit."""
     return int(server.sql("select count(*) from DB.DBA.RDF_QUAD where G = iri_to_id(?, 0)", (graph,))[0][0])
 
 
@@ -127,7 +127,10 @@ def _resumed_journal(journal: BulkJournal | None, store: EndpointStore, graph: s
     if journal is None:
         raise LoadError(f"There is no interrupted load at {store.url}. Give the files to load, without --resume.")
     if journal.graph != graph:
-        raise LoadError(f"The interrupted load is into <{journal.graph}>. Give --graph-iri {journal.graph}")
+        raise LoadError(
+            f"The interrupted load is into another graph, <{journal.graph}>. To resume it, give "
+            f"--graph-iri {journal.graph}"
+        )
     for job in journal.files:
         check_unchanged(job, f"kgqa graph load FILE --restart --into {store.url}")
     return journal
@@ -141,7 +144,7 @@ def _wait_for_orphans(server: Server) -> None:
 
 
 class _BulkLoad:
-    """Loads what a journal lists as not loaded."""
+    """Loads the chunks that a journal does not record as loaded."""
 
     def __init__(
         self, server: Server, journal: BulkJournal, loaders: int, progress: Callable[[Progress], None] | None
@@ -198,7 +201,7 @@ class _BulkLoad:
     def _progress_text(self) -> str:
         journal = self._journal
         done = f"{journal.lines_done:,} of {journal.lines:,} lines are" if journal.checked else "Nothing is"
-        return f"{done} in <{journal.graph}>, on disk. Resume: kgqa graph load --resume --into {journal.url}"
+        return f"{done} loaded into <{journal.graph}>. Resume: kgqa graph load --resume --into {journal.url}"
 
     def _load(self) -> None:
         journal = self._journal
@@ -213,12 +216,12 @@ class _BulkLoad:
                 current = _Group(group, BackgroundLoad(self._server, files, journal.graph, loaders=self._loaders))
             self._finish(current)
         except BaseException:
-            # wait for the group being loaded; a second Ctrl-C interrupts this wait
+            # wait until the current group is loaded; a second Ctrl-C ends this wait
             self._finish(current)
             raise
 
     def _finish(self, group: _Group | None) -> None:
-        """Wait for a group, record that it is loaded, and remove its chunks; a second call does nothing."""
+        """Wait until a group is loaded, record it, and remove its chunks; a second call does nothing."""
         if group is None or group.finished:
             return
         while not group.load.ended(POLL_SECONDS):
@@ -248,13 +251,13 @@ class _BulkLoad:
             file, number = places[line]
             if self._journal.on_error == "fail":
                 raise LoadError(
-                    f"{file}, line {number}: rejected by the server: {message}. Correct the line and load all files "
-                    f"again with --restart, or skip such lines with --restart --on-error skip."
+                    f"{file}, line {number}: the server rejects this line: {message}. Correct the line and load all "
+                    f"files again with --restart, or skip such lines with --restart --on-error skip."
                 )
             self._malformed.add(file, number, f"rejected by the server: {message}")
 
     def _report(self, chunks: Sequence[Chunk]) -> None:
-        """Report the progress up to the end of these chunks, for each file in them; each position once."""
+        """Report the end of each file's lines in these chunks as progress; positions are reported only once."""
         for position in (position for chunk in chunks for position in chunk.positions):
             if position.all_lines > self._reported_lines:
                 self._reported_lines = position.all_lines
@@ -264,7 +267,7 @@ class _BulkLoad:
 
 @dataclass
 class _Group:
-    """Chunks that the server is loading."""
+    """A group of chunks that the server is loading."""
 
     chunks: Sequence[Chunk]
     load: BackgroundLoad
@@ -272,6 +275,6 @@ class _Group:
 
 
 def _name(journal: BulkJournal) -> str:
-    """Return the prefix of the chunk files: the same content gets the same names when it is loaded again."""
+    """Return the prefix of the names of chunk files, which is the same for equal files, graph and chunk size."""
     parts = [journal.graph, str(journal.chunk_lines), *(f"{job.path} {job.sha256}" for job in journal.files)]
     return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:12]

@@ -1,4 +1,4 @@
-"""Creates and removes graphs of names: the full-text indexed names of a graph that linking and search use."""
+"""Creates and removes graphs of names, which hold the names of a graph in the full-text index for entity linking."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ MAX_GRAPHS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class NamesGraph:
-    """A graph of names on a server; `facts` is None if it is unfinished or of an older version."""
+    """A graph of names on a server; `facts` is None if the graph is unfinished or of an older version of kgqa."""
 
     iri: str
     facts: NamesFacts | None
 
 
 def names_graphs(server: Server) -> list[NamesGraph]:
-    """List all graphs of names on a server, by IRI. Raises ServerError."""
+    """List all graphs of names on a server, sorted by IRI. Raises ServerError."""
     iris = [row[0] for row in server.sql(f"sparql {render('named_graphs', limit=MAX_GRAPHS)}")]
     found = []
     for iri in sorted(filter(is_names_graph, iris)):
@@ -39,14 +39,14 @@ def names_graphs(server: Server) -> list[NamesGraph]:
 
 
 def drop_names_graph(server: Server, iri: str) -> None:
-    """Remove a graph of names, which need not be there. Raises ServerError."""
+    """Remove a graph of names; do nothing if there is no such graph. Raises ServerError."""
     _clear(server, iri)
     remove_index_rules(server.sql, iri)
     server.checkpoint()
 
 
 def _clear(server: Server, iri: str) -> None:
-    # without the transaction log: one transaction could exceed the memory of the server
+    # without the transaction log, because one transaction for the whole graph could exceed the server's memory
     server.sql(f"sparql define sql:log-enable 3 {render('clear_graph', graph=Entity(iri))}")
 
 
@@ -58,15 +58,16 @@ def index_graph(
     *,
     progress: Callable[[int], None] | None = None,
 ) -> int:
-    """Create or replace the graph of names of a graph, and remove those of older versions.
+    """Create or replace the graph of names of a graph, and remove its graphs of names of older versions of kgqa.
 
     Args:
         store: the store of the server's endpoint.
-        schema: has the predicates of names and aliases.
+        schema: defines which predicates are names and aliases.
+        graph_iri: the graph whose names are indexed.
         progress: called with the number of names read so far.
 
     Returns:
-        The number of names; for a graph without names 0, and nothing is created.
+        The number of names; 0 for a graph without names, for which no graph of names is created.
 
     Raises:
         ServerError: the server failed.

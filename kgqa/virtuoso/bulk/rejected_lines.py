@@ -1,7 +1,7 @@
-"""Finds lines that the server's loader does not load unchanged.
+"""Finds lines that the server's loader would change or rejects.
 
-Lines that it would change are recognised by their form. Lines that it rejects are found by bisection, because the
-loader gives up a whole file for one of them.
+Lines that the loader would change are recognised by their form. Rejected lines are found by bisection, because the
+loader stops reading a file at the first line that it rejects.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kgqa.graph.rdf.upload import upload_problem
 from kgqa.virtuoso.server.server import Server
 
 MAX_REJECTED = 100
-"""Maximum number of rejected lines per chunk; beyond it something else is wrong."""
+"""Maximum number of rejected lines per chunk; with more, single lines are not the cause."""
 
 _RISKY = re.compile(
     rb'"\^\^<http://www\.w3\.org/2001/XMLSchema#(integer|duration|dayTimeDuration|yearMonthDuration)> \.\n\Z'
@@ -24,7 +24,7 @@ _INTEGER = re.compile(rb'"[+-]?[0-9]+"\^\^')
 
 
 def unloadable_reason(line: bytes) -> str | None:
-    """Return why the server's loader would change a canonical line; None if it would not."""
+    """Return why the server's loader would change a canonical N-Triples line; None if the line stays as it is."""
     typed = _RISKY.search(line)
     if typed and typed[1] == b"integer" and not _INTEGER.match(line, line.index(b' "') + 1):
         return "not an integer despite its datatype: the server would store 0"
@@ -34,13 +34,13 @@ def unloadable_reason(line: bytes) -> str | None:
 
 
 def load_accepted_lines(server: Server, chunk: Path, graph: str) -> dict[bytes, str]:
-    """Load a file without the lines that the server rejects; return these, each with the error message.
+    """Load a file without the lines that the server rejects; return each rejected line with its error message.
 
     Args:
-        chunk: N-Triples in the import folder; temporary files are written beside it.
+        chunk: N-Triples file in the import folder; temporary files are written beside it.
 
     Raises:
-        ServerError: more than MAX_REJECTED lines are rejected, or the load fails otherwise.
+        ServerError: more than MAX_REJECTED lines are rejected, or the load fails for another reason.
     """
     rejected: dict[bytes, str] = {}
     pending: list[list[bytes]] = [chunk.read_bytes().splitlines(keepends=True)]
@@ -54,19 +54,19 @@ def load_accepted_lines(server: Server, chunk: Path, graph: str) -> dict[bytes, 
                 rejected[half[0]] = error
         if len(rejected) > MAX_REJECTED:
             raise ServerError(
-                f"The server rejects more than {MAX_REJECTED} lines of a chunk, the last one with: "
+                f"The server rejects more than {MAX_REJECTED} lines of a chunk file, most recently because of: "
                 f"{list(rejected.values())[-1]}. Check the server: kgqa virtuoso status"
             )
     return rejected
 
 
 def _loaded(server: Server, chunk: Path, pieces: Sequence[list[bytes]], graph: str) -> list[str | None]:
-    """Load each piece and return its error message, None without an error."""
+    """Load each piece and return its error message; None for a piece without an error."""
     paths = [chunk.with_suffix(f".{number}.nt") for number in range(len(pieces))]
     try:
         for path, lines in zip(paths, pieces):
             path.write_bytes(b"".join(lines))
-        # one by one, because a failing piece could take others with it
+        # one file at a time, because an error in one file can stop the load of the others
         return [server.load([path], graph)[0].error for path in paths]
     finally:
         for path in paths:

@@ -1,4 +1,4 @@
-"""Loads RDF files into a graph at a URL: in bulk into the user's own Virtuoso, by SPARQL updates into other servers."""
+"""Loads RDF files into a graph at a URL: in bulk into a Virtuoso run by kgqa, by SPARQL updates into other servers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kgqa.words import clean, sentence
 
 
 class NotResumable(LoadError):
-    """The server is loaded by updates, which leave nothing to resume or to discard."""
+    """`resume` or `discard` was requested for a load by SPARQL updates, which supports neither."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +32,10 @@ class UrlLoad:
     Attributes:
         report: counts of lines and triples.
         url: the SPARQL endpoint.
-        graph_iri: the graph that was loaded into.
+        graph_iri: the graph to which the triples were added.
         schema: the schema detected in the graph.
         bulk: whether the files were loaded in bulk.
-        names: number of indexed names; None if the server has no index of names, that is, without `bulk`.
+        names: number of indexed names; None if not loaded in bulk, because other servers get no index of names.
     """
 
     report: LoadReport
@@ -65,22 +65,23 @@ def load_into_url(
     Args:
         files: RDF files; empty with `resume`.
         url: the address of the SPARQL endpoint.
-        graph_iri: the graph; None for that of the interrupted load, the only graph of the server, or urn:kgqa:graph.
-        settings: settings of the endpoint (user, timeout ...); None resolves those of the user.
-        cache: the cache of results, where those of the graph are dropped; None for the default one.
-        on_error: "fail" loads nothing if a line is malformed, "skip" leaves such lines out.
+        graph_iri: the graph; None for the graph of the interrupted load, else the only graph of the server, else
+            urn:kgqa:graph.
+        settings: settings of the endpoint (user, timeout ...); None for the settings of the user.
+        cache: the cache from which results of the graph are removed; None for the default cache.
+        on_error: "fail" loads nothing if any line is malformed, "skip" leaves malformed lines out.
         format: file extension of the RDF format, for files whose name does not have one.
         resume: continue an interrupted bulk load.
         restart: discard an interrupted bulk load first.
         progress: called while the files are checked and loaded.
-        notify: called with a short line about what is done.
+        notify: called with a short text when a new step begins.
 
     Raises:
-        NotResumable: `resume`, but the server is loaded by updates.
-        LoadError: a file is missing or malformed, several graphs to choose from; nothing was loaded.
+        NotResumable: `resume` was given for a server that kgqa does not run.
+        LoadError: a file is missing or malformed, or several graphs could be meant; nothing was loaded.
         StoreError: the server cannot be reached or written.
-        ServerError: the user's own server failed.
-        KeyboardInterrupt: Ctrl-C; its argument says what is loaded and how to resume.
+        ServerError: the server that kgqa runs failed.
+        KeyboardInterrupt: Ctrl-C was pressed; the argument tells what is loaded and how to resume.
     """
     settings, notify = settings or resolve(), notify or (lambda text: None)
     server = own_server(url) if resume else Server.for_url(url)
@@ -90,7 +91,7 @@ def load_into_url(
         graph = graph_iri or (interrupted_graph(server) if server and resume else None)
         if graph is None:
             graph = choose_target_graph(store)
-            notify(f"Loading into the graph <{clean(graph)}> (--graph-iri names another).")
+            notify(f"Loading into the graph <{clean(graph)}>. To choose another graph, use --graph-iri.")
         store.writable = graph
         store.set_graphs([graph])
         if server is None:
@@ -112,21 +113,21 @@ def load_into_url(
 
 
 def discard_load(url: str) -> bool:
-    """Discard an interrupted bulk load; loaded triples stay. Returns whether there was one.
+    """Discard an interrupted bulk load, but keep its triples; return False if there was no such load.
 
     Raises:
-        NotResumable: the server is loaded by updates.
+        NotResumable: kgqa does not run the server.
     """
     return discard_interrupted(own_server(url))
 
 
 def own_server(url: str) -> Server:
-    """Return the user's own server at a URL; raises NotResumable if it is another server."""
+    """Return the server that kgqa runs at a URL; raise NotResumable if there is no such server."""
     server = Server.for_url(url)
     if server is None:
         raise NotResumable(
-            f"{url} is not a Virtuoso server started by kgqa (kgqa virtuoso status), so it is loaded by updates, which "
-            "cannot be resumed or discarded. Load the files again; triples already loaded do no harm."
+            f"A load into {url} cannot be resumed or discarded: kgqa uses SPARQL updates for servers that were not "
+            "started with kgqa virtuoso start. Load the files again; triples already loaded do no harm."
         )
     return server
 
@@ -134,13 +135,13 @@ def own_server(url: str) -> Server:
 def _index_names(
     server: Server, store: EndpointStore, schema: Schema, graph: str, notify: Callable[[str], None]
 ) -> int:
-    """Index the names of the graph; the files stay loaded if this fails."""
+    """Index the names of the graph; if this fails, the triples stay loaded."""
     command = f"Index them later: kgqa virtuoso index --graph-iri {graph} --schema {schema.name}"
     notify("The files are loaded. Indexing the names ...")
     try:
         return index_graph(server, store, schema, graph)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"The files are loaded, their names are not indexed. {command}") from None
+        raise KeyboardInterrupt(f"The files are loaded, but their names are not indexed. {command}") from None
     except KgqaError as error:
         raise ServerError(
             f"The files are loaded, but their names are not indexed. {sentence(error)} {command}"

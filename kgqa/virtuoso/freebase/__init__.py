@@ -1,1 +1,1 @@
-"""Cleans the Freebase dump and loads it into a server."""
+"""Cleans the Freebase dump and loads it into a Virtuoso server."""

@@ -1,4 +1,4 @@
-"""Cleans a dump in several processes, a group of chunk files at a time."""
+"""Cleans a dump with several worker processes and writes it as groups of chunk files."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from kgqa.virtuoso.freebase.dump.rules import Cleaning
 from kgqa.virtuoso.freebase.dump.tally import Tally
 from kgqa.words import clean
 
-# average size of a cleaned line, averaged over all lines; half of them are dropped
+# bytes written per line of the dump, on average; half of the lines are dropped and count as 0 bytes
 BYTES_PER_LINE = 70
 
 
 @dataclass(frozen=True, slots=True)
 class CleaningProgress:
-    """Progress of the cleaning of a group: lines read of the group, bytes read of the dump."""
+    """Progress of cleaning a group: the lines of the group and the bytes of the dump that have been read."""
 
     group: int
     lines: int
@@ -44,12 +44,12 @@ class CleaningProgress:
 
 @dataclass(frozen=True, slots=True)
 class CleanedGroup:
-    """A cleaned group.
+    """A group of cleaned lines.
 
     Attributes:
-        files: its chunk files; empty if lines are only counted.
-        tally: its counts.
-        place: where the next group begins; None at the end of the dump.
+        files: the chunk files of the group; empty if lines are only counted.
+        tally: counts of kept, repaired and dropped lines of the group.
+        place: position in the dump where the next group begins; None at the end of the dump.
     """
 
     number: int
@@ -63,13 +63,13 @@ class Cleaner:
     """The worker processes that clean one dump, as a context manager.
 
     Args:
-        dump: the file, as text or gzip.
-        cleaning: what to keep.
-        folder: where chunk files are written; None to only count.
+        dump: the dump file, as text or gzip.
+        cleaning: which lines to keep.
+        folder: where chunk files are written; None to count the lines without writing files.
         lines_per_chunk: lines of the dump per chunk file, before cleaning.
         workers: number of processes; None for one per core, at most FILES_PER_GROUP.
-        first_group: the group to begin with.
-        place: where this group begins in the dump.
+        first_group: number of the first group to clean.
+        place: position in the dump where the first group begins.
     """
 
     dump: Path
@@ -103,12 +103,12 @@ class Cleaner:
         }
 
     def start(self, group: int) -> None:
-        """Start to clean a group and return at once. Groups come in order, each after `wait` for the last one."""
+        """Start cleaning a group without waiting for the result; call `wait` before starting the next group."""
         for worker in self._running:
             worker.send({"group": group, "folder": str(self.folder.absolute()) if self.folder else None})
 
     def wait(self, group: int, *, progress: Callable[[CleaningProgress], None] | None = None) -> CleanedGroup:
-        """Wait until the group is cleaned.
+        """Wait until a group is cleaned, and return the result.
 
         Args:
             progress: called several times per second.
@@ -146,7 +146,7 @@ class Cleaner:
             number=number,
             files=tuple(files),
             tally=tally,
-            # the first worker has the first part of every group, so it knows where the next group begins
+            # the first worker cleans the first part of every group, so it knows where the next group begins
             place=DumpPosition(**results[0]["place"]) if results[0]["place"] else None,
         )
 
@@ -158,8 +158,8 @@ class Cleaner:
         needed = MAX_FILES * layout.lines_per_group // FILES_PER_GROUP * BYTES_PER_LINE
         return LoadError(
             f"The disk of {folder} is full ({shutil.disk_usage(folder).free / 1e9:.1f} GB free). Chunk files need up "
-            f"to {needed / 1e9:.1f} GB there at a time, and the database as much as the compressed dump. Free some "
-            f"space, or lower --lines-per-chunk; then resume."
+            f"to {needed / 1e9:.1f} GB at a time, and the database needs as much space as the compressed dump. Free "
+            f"some space, or lower --lines-per-chunk; then resume."
         )
 
 
@@ -175,7 +175,7 @@ def clean_dump(
     """Clean a whole dump into chunk files, or only count its lines.
 
     Args:
-        folder: where chunk files are written, created if needed; None to only count.
+        folder: where chunk files are written, created if needed; None to count the lines without writing files.
 
     Raises:
         LoadError: the folder contains chunk files or cannot be written, the dump cannot be read, the disk is full.
@@ -212,7 +212,7 @@ def _prepare(folder: Path) -> None:
 class _Worker:
     def __init__(self, task: dict[str, Any]) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed by `kill`)
-        # -P and an explicit path, so that no file of the working folder is imported
+        # -P and an explicit path, so that Python imports no file of the working folder
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "kgqa.virtuoso.freebase.dump.worker"],
             stdin=subprocess.PIPE,
@@ -228,7 +228,7 @@ class _Worker:
 
     def send(self, message: dict[str, Any]) -> None:
         assert self._process.stdin
-        # why a worker has ended is reported by `receive`
+        # `receive` reports why a worker has ended
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(json.dumps(message).encode() + b"\n")
 
@@ -243,8 +243,8 @@ class _Worker:
         last = clean(self._errors.read().decode("utf-8", "replace").strip().rpartition("\n")[2])[:200]
         how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
         raise KgqaError(
-            f"A worker process that cleans the dump {how}{': ' + last if last else ''}. If memory is short, lower "
-            f"--workers; then resume."
+            f"A worker process that cleans the dump {how}{': ' + last if last else ''}. If the machine is short of "
+            f"memory, lower --workers; then resume."
         )
 
     def kill(self) -> None:

@@ -1,7 +1,7 @@
-"""The journal of a load of a dump (freebase-load.json in the server's folder), from which it is resumed.
+"""The journal of a load of a dump, freebase-load.json in the server's folder, used to resume the load.
 
-A group is recorded as loaded after a checkpoint of the server, so the record survives a crash of either side. Groups
-have the same lines every time, so the first group that is not recorded is cleaned and loaded again.
+A group is recorded as loaded after a checkpoint of the server, so the group is on disk when kgqa or the server crashes.
+Groups have the same lines every time, so that a resumed load begins with the first group that is not recorded.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ GRAPH_IRI = "http://freebase.com"
 
 @dataclass(frozen=True)
 class LoadOptions:
-    """What is loaded of a dump, and where to.
+    """Options of a load: which lines of the dump are loaded, and into which graph.
 
     Args:
         graph_iri: the graph to load into.
-        languages: language tags of literals that are kept; ("all",) keeps all.
+        languages: language tags of the literals to keep; ("all",) keeps every language.
         keep_noise: whether predicates of the noise rules are kept.
         lines_per_chunk: lines of the dump per chunk file; four chunk files are loaded at a time.
     """
@@ -47,7 +47,7 @@ class LoadOptions:
 
 @dataclass
 class FreebaseJournal:
-    """The state of a load.
+    """The state of a load of a dump.
 
     Attributes:
         dump: path of the dump.
@@ -55,9 +55,9 @@ class FreebaseJournal:
         rules: digest of the noise rules and languages.
         token: identifies the load in the database.
         groups_done: number of groups that are loaded and on disk.
-        place: where the next group begins; None at the end of the dump.
-        tally: counts of the groups that are done.
-        seconds: seconds by stage of the groups that are done.
+        place: position in the dump where the next group begins; None at the end of the dump.
+        tally: counts of the lines in the first `groups_done` groups.
+        seconds: duration of each stage for the first `groups_done` groups, in seconds.
     """
 
     dump: str
@@ -77,10 +77,10 @@ class FreebaseJournal:
 
     @classmethod
     def read(cls, folder: ServerFolder) -> FreebaseJournal | None:
-        """Read the journal of an interrupted load; returns None if there is none.
+        """Read the journal of an interrupted load; return None if there is no such load.
 
         Raises:
-            LoadError: it is damaged.
+            LoadError: the journal is damaged.
         """
         path = folder.path / f"{NAME}.json"
         try:
@@ -109,23 +109,23 @@ class FreebaseJournal:
         """Check that a load can be resumed with this dump and these options.
 
         Args:
-            dump: the path given now.
-            options: the options given now; None for those of the interrupted load.
+            dump: path of the dump, as given for the resumed load.
+            options: options given for the resumed load; None for the options of the interrupted load.
 
         Raises:
-            LoadError: another dump, other options, or other rules.
+            LoadError: the dump, the options or the noise rules differ from those of the interrupted load.
         """
         if identity(dump) != self.identity:
             raise LoadError(
-                f"{dump} is not the dump of the interrupted load ({self.dump}). Give that dump, or load this one from "
-                f"the beginning: --restart"
+                f"{dump} is not the dump of the interrupted load. Give {self.dump} to resume, or discard the "
+                f"interrupted load: --restart"
             )
         if options is not None and options != self.options:
             given, recorded = asdict(options), asdict(self.options)
             differing = ", ".join(name.replace("_", " ") for name in given if given[name] != recorded[name])
             raise LoadError(
-                f"The interrupted load was started with other options: {differing}. Omit them to resume it, or load "
-                f"from the beginning: --restart"
+                f"The interrupted load was started with other options: {differing}. Omit these options to resume, or "
+                f"load from the beginning: --restart"
             )
         if self.options.cleaning().digest != self.rules:
             raise LoadError(
@@ -135,6 +135,6 @@ class FreebaseJournal:
 
 
 def forget(folder: ServerFolder) -> None:
-    """Delete the journal."""
+    """Delete the journal, so that the load cannot be resumed."""
     (folder.path / f"{NAME}.json").unlink(missing_ok=True)
     load_list_journal.forget_chunks_of(folder, NAME)

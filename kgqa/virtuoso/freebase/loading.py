@@ -1,7 +1,7 @@
-"""Loads a Freebase dump into the user's own server, resumable.
+"""Loads a Freebase dump into a Virtuoso server run by kgqa; an interrupted load can be resumed.
 
-The dump is cleaned in groups of chunk files; while the server loads one group, the next one is cleaned. Each group is
-recorded when it is on disk, and an interrupted load resumes with the first group that is not.
+The dump is cleaned in groups of chunk files; while the server loads one group, kgqa cleans the next group. The journal
+records each group that is on disk, and a resumed load begins with the first group that is not recorded.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ INDEX_QUERY_SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True)
 class FreebaseProgress:
-    """Progress of a load.
+    """Progress of a load of a dump.
 
     Attributes:
-        stage: what is being done.
-        bytes_read: bytes of the dump read so far.
-        groups_done: number of groups on disk.
-        lines: lines cleaned of the group being cleaned.
+        stage: the current activity.
+        bytes_read: number of bytes of the dump that have been read.
+        groups_done: number of groups that are loaded and on disk.
+        lines: number of cleaned lines of the group that is being cleaned.
     """
 
     stage: Literal["waiting", "cleaning", "loading", "indexing"]
@@ -61,13 +61,13 @@ class FreebaseProgress:
 
 @dataclass(frozen=True, slots=True)
 class FreebaseReport:
-    """The result of a load.
+    """The result of a load of a dump.
 
     Attributes:
-        tally: counts of all lines.
-        triples: triples in the graph after the load.
-        names: names and aliases among them.
-        seconds: seconds by stage (`cleaning` and `loading` overlap) and in `total`.
+        tally: counts of all lines of the dump.
+        triples: number of triples in the graph after the load.
+        names: number of these triples that are names and aliases.
+        seconds: duration of each stage (`cleaning` and `loading` overlap) and `total` duration, in seconds.
     """
 
     graph_iri: str
@@ -100,19 +100,21 @@ def load_dump(
     """Clean a dump, load it, and index its names.
 
     Args:
-        server: the server, running.
-        dump: `<s> <p> <o> .` lines, as text or gzip.
-        options: what to load; None for the defaults or, with `resume`, for those of the interrupted load.
+        server: a running server.
+        dump: file of `<s> <p> <o> .` lines, as text or gzip.
+        options: what to load; None for the defaults or, with `resume`, for the options of the interrupted load.
         resume: continue an interrupted load.
-        restart: discard an interrupted load; its triples stay. With neither, an interrupted load is an error.
-        workers: processes that clean; None for one per core, at most four.
-        loaders: chunk files that the server reads at the same time.
+        restart: discard an interrupted load, but keep its triples. Without `resume` and `restart`, an interrupted load
+            is an error.
+        workers: number of cleaning processes, at most four; None for one per core.
+        loaders: number of chunk files that the server reads at the same time.
         progress: called several times per second.
 
     Raises:
-        LoadError: the dump cannot be read or is damaged, the disk is full, there is an interrupted load or none.
-        ServerError: the server does not run, died, or rejects too many lines. Recorded groups stay loaded.
-        KeyboardInterrupt: Ctrl-C, after the group being loaded; its argument says how to resume.
+        LoadError: the dump cannot be read or is damaged, the disk is full, `resume` without an interrupted load, or an
+            interrupted load without `resume` and `restart`.
+        ServerError: the server does not run, crashed, or rejects too many lines. Recorded groups stay loaded.
+        KeyboardInterrupt: Ctrl-C was pressed and the current group is loaded; the argument tells how to resume.
     """
     if server.status().state not in ("running", "loading"):
         raise ServerError(
@@ -129,14 +131,14 @@ def load_dump(
             raise KeyboardInterrupt(_progress_text(journal, server)) from None
         except KgqaError as error:
             if load.nothing_loaded and not (resume and journal.groups_done == 0):
-                # nothing was loaded: another attempt needs neither --resume nor --restart
+                # nothing was loaded, so another attempt should need neither --resume nor --restart
                 forget(server.folder)
                 raise
             raise type(error)(f"{sentence(error)} {_progress_text(journal, server)}") from error
 
 
 def _check_graph(server: Server, graph_iri: str) -> None:
-    """Reject a graph IRI that is invalid or belongs to the server, before hours are spent on it."""
+    """Raise an error if the graph IRI is invalid or used by the server itself, before a load that takes hours."""
     with EndpointStore(server.url, writable=graph_iri, profile="virtuoso") as store:
         target_graph(store)
 
@@ -153,8 +155,8 @@ def _open_journal(
         return journal
     if journal is not None:
         raise LoadError(
-            f"A load of {journal.dump} was interrupted; {_lines_done(journal)} are done. "
-            "Resume it with --resume, or start again with --restart."
+            f"A load of {journal.dump} was interrupted after {_lines_done(journal)}. "
+            "Continue it with --resume, or discard it and load everything again with --restart."
         )
     return FreebaseJournal.new(dump, options or LoadOptions())
 
@@ -168,28 +170,28 @@ def _progress_text(journal: FreebaseJournal, server: Server) -> str:
     command = f"kgqa freebase load {shlex.quote(journal.dump)} --resume{server.folder.folder_option}"
     if not journal.groups_done:
         return f"Nothing is loaded yet. Resume: {command}"
-    return f"{_lines_done(journal)} are on disk in <{journal.options.graph_iri}>. Resume: {command}"
+    return f"{_lines_done(journal)} are loaded into <{journal.options.graph_iri}>. Resume: {command}"
 
 
 def _no_lines_message(dump: Path, tally: Tally) -> str:
-    """Return the error message for a dump without a line to load; most likely the file is something else."""
+    """Return the error message for a dump without a line to load, which is most likely another kind of file."""
     if not tally.lines:
         return f"{dump} is empty. Download it again, or check the path."
     by_options = sum(count for reason, count in tally.dropped.items() if reason.startswith(OPTIONAL_DROP_REASONS))
     if by_options:
         return (
-            f"{dump} has nothing to load: {by_options:,} of its {tally.lines:,} lines are noise or in other "
-            f"languages. Keep more lines: --languages, --keep-noise"
+            f"{dump} has no line to load: {by_options:,} of its {tally.lines:,} lines are noise or in other "
+            f"languages. Keep more lines with --languages or --keep-noise."
         )
     _, first = min(example for shown in tally.examples.values() for example in shown)
     return (
-        f"{dump} is not a Freebase dump: not one of its {tally.lines:,} lines is a triple. The first line is: "
+        f"{dump} is not a Freebase dump: none of its {tally.lines:,} lines is a triple. The first line is: "
         f"{clean(first)[:100]!r}. Download it again, or check the path."
     )
 
 
 class _Load:
-    """Loads what a journal lists as not loaded."""
+    """Loads the groups that a journal does not record as loaded."""
 
     def __init__(
         self,
@@ -213,7 +215,7 @@ class _Load:
 
     @property
     def nothing_loaded(self) -> bool:
-        """Whether neither this run nor a recorded earlier one sent any line to the server."""
+        """Whether no line has been sent to the server, neither now nor in earlier recorded runs of this load."""
         return not self._sent and self._journal.tally.kept == 0
 
     def run(self) -> FreebaseReport:
@@ -231,18 +233,19 @@ class _Load:
             raise LoadError(_no_lines_message(self._dump, self._journal.tally))
         report = self._index()
         with EndpointOptions().open(self._server.url, cache=Cache.default(), timeout=INDEX_QUERY_SECONDS) as store:
-            store.invalidate()  # cached results are outdated
+            store.invalidate()  # cached results are outdated after the load
         forget(self._server.folder)
         load_token.forget(self._server, self._journal.token)
         return report
 
     def _wait_for_orphans(self) -> None:
-        """Wait until the loaders of a killed process have ended: they still read its chunk files."""
+        """Wait until the loaders of a killed kgqa process have ended, because they still read its chunk files."""
         deadline = time.monotonic() + ORPHAN_SECONDS
         while self._server.status().state == "loading":
             if time.monotonic() > deadline:
                 raise ServerError(
-                    "The server still loads files of an earlier process. Wait until it ends: kgqa virtuoso status"
+                    "The server is still loading files of an earlier kgqa process. Wait until the status is running: "
+                    "kgqa virtuoso status"
                 )
             self._report("waiting")
             time.sleep(POLL_SECONDS)
@@ -273,7 +276,7 @@ class _Load:
                 while True:
                     group = cleaner.wait(number, progress=self._report_cleaning)
                     cleaned = time.monotonic()
-                    self._finish_group()  # before the next files, to limit the disk space
+                    self._finish_group()  # removes the files of this group before the next files are written
                     files = [file for file in group.files if file.stat().st_size]
                     self._sent = self._sent or bool(files)
                     load = BackgroundLoad(self._server, files, journal.options.graph_iri, loaders=self._loaders)
@@ -284,12 +287,12 @@ class _Load:
                     cleaner.start(number)
             self._finish_group()
         except BaseException:
-            # wait for the group being loaded; a second Ctrl-C interrupts this wait
+            # wait until the current group is loaded; a second Ctrl-C ends this wait
             self._finish_group()
             raise
 
     def _finish_group(self) -> None:
-        """Wait for the group being loaded, record that it is on disk, and remove its files."""
+        """Wait until the current group is loaded and on disk, record this, and remove the files of the group."""
         loading = self._current
         if loading is None:
             return
@@ -300,7 +303,7 @@ class _Load:
         tally, journal, results = loading.group.tally, self._journal, loading.load.results()
         for result in results:
             if result.error is None:
-                result.file.unlink()  # frees space for the bisection of the others
+                result.file.unlink()  # frees disk space, which the bisection of other files needs
         for result in results:
             if result.error is not None:
                 self._drop_rejected_lines(result.file, tally)
@@ -346,7 +349,7 @@ class _Load:
 
 @dataclass
 class _GroupLoad:
-    """A group that the server is loading, and the seconds of its cleaning."""
+    """A group that the server is loading, and how many seconds it took to clean the group."""
 
     group: CleanedGroup
     load: BackgroundLoad

@@ -1,4 +1,4 @@
-"""The rules that say what of the Freebase dump is noise: freebase_dump.toml, read and held against the schema."""
+"""Reads the noise rules of the Freebase dump from freebase_dump.toml and checks them against the schema."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def parse_rules(text: str, *, where: str = "rules") -> tuple[Rule, ...]:
         raise SchemaError(f"{where} may contain only [prefixes] and [[drop]]. See docs/freebase.md for an example.")
     rules = tuple(_rule(table, prefixes, where) for table in tables)
     if len({rule.name for rule in rules}) < len(rules):
-        raise SchemaError(f"{where}: two rules have the same name. Rename one; dropped lines are counted by name.")
+        raise SchemaError(
+            f"{where}: two rules have the same name. Rename one of them, because dropped lines are counted by name."
+        )
     return rules
 
 
@@ -45,15 +47,15 @@ def _rule(table: object, prefixes: Mapping[str, str], where: str) -> Rule:
     known = {"name": str, "why": str, "predicates": list, "prefixes": list, "copy_of": str}
     if not isinstance(table, dict) or not all(isinstance(v, known.get(k, ())) for k, v in table.items()):
         raise SchemaError(
-            f"{where}: a [[drop]] may contain only {', '.join(known)}. See docs/freebase.md for an example."
+            f"{where}: a rule ([[drop]]) may contain only {', '.join(known)}. See docs/freebase.md for an example."
         )
     if not table.get("name") or not table.get("why"):
-        raise SchemaError(f"{where}: every [[drop]] needs a name and a why. Explain why these predicates are noise.")
+        raise SchemaError(f"{where}: every rule ([[drop]]) needs `name` and `why`. Explain there why it drops lines.")
 
     def iri(short: object) -> str:
         prefix, colon, local = short.partition(":") if isinstance(short, str) else ("", "", "")
         if not colon or prefix not in prefixes:
-            raise SchemaError(f"{where}: {short!r} does not begin with a prefix declared in [prefixes]. Declare it.")
+            raise SchemaError(f"{where}: the prefix of {short!r} is not declared in [prefixes]. Declare the prefix.")
         return prefixes[prefix] + local
 
     return Rule(
@@ -66,10 +68,10 @@ def _rule(table: object, prefixes: Mapping[str, str], where: str) -> Rule:
 
 
 def protected(schema: Schema) -> tuple[frozenset[str], ...]:
-    """Return the predicates that the schema needs, grouped by use; one of a group may replace another."""
+    """Return the predicates that the schema needs, in groups of predicates that can replace each other."""
     groups = [schema.label, schema.alias, schema.types, schema.domain, schema.range, schema.inverse]
     groups += [schema.mediator_object_of, schema.mediator_subject_of]
-    # (predicate, value, ...): only the predicate occurs as the predicate of a line
+    # these are tuples (predicate, value, ...), of which only the first item is a predicate
     for marks in (schema.mediator_marked_by or (), schema.noise_marked_by, schema.declared_by):
         groups.append(tuple(marks[:1]))
     return tuple(frozenset(group) for group in groups if group)
@@ -79,15 +81,15 @@ def check_rules(rules: tuple[Rule, ...], schema: Schema) -> None:
     """Check rules against a schema.
 
     Raises:
-        SchemaError: a rule drops what the schema needs.
+        SchemaError: a rule drops a predicate that the schema needs.
     """
     for group in protected(schema):
         for predicate in sorted(group):
             for rule in rules:
                 if rule.drops(predicate) and not _stays(rule.copy_of, group, rules):
                     raise SchemaError(
-                        f"The rule {rule.name!r} drops {predicate}, which the schema {schema.name} needs. Remove it "
-                        f"from the rule, or name in copy_of a predicate of the same use that is kept."
+                        f"The rule {rule.name!r} drops {predicate}, which the schema {schema.name} needs. Remove this "
+                        f"predicate from the rule, or set copy_of to a kept predicate with the same values."
                     )
 
 

@@ -1,1 +1,1 @@
-"""One server instance as the operating system sees it: folder, settings file, process, log, SQL client."""
+"""Folder, virtuoso.ini, process, log and SQL client of one Virtuoso server."""

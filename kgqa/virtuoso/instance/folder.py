@@ -3,10 +3,10 @@
 ~/.local/share/kgqa/virtuoso/    mode 0700
   server.json        options of the last start; replaced atomically
   password           password of the user dba; mode 0600
-  password.own       password of the folder's own database while an adopted one is in use
-  virtuoso.ini       written at every start
+  password.own       password of the database created in this folder, while an adopted database is in use
+  virtuoso.ini       the server's settings, written at every start
   virtuoso.db ...    the server's database files (elsewhere if a database was adopted)
-  virtuoso.log       the server's log; output.log is its output before the log is opened
+  virtuoso.log       the server's log; output.log has what the server prints before it opens its log
   loading.json       exists while files are loaded, or after a load was interrupted
   import/            the only folder the server may read files from
   www/               document root of the HTTP server, empty
@@ -34,21 +34,21 @@ SQL_PORT = 1111
 ROW_CAP = 1_000_000
 QUERY_SECONDS = 60
 CHOOSE_ANOTHER = f"{FOLDER_VARIABLE}=/path or --folder /path"
-# a folder with none of these holds somebody else's files and is not used
+# a folder that has files, but none of these, belongs to another program and is not used
 KNOWN_NAMES = frozenset(("server.json", "virtuoso.ini", "making", "import"))
-# virtuoso.ini has no quoting: these characters would end a value or split it
+# virtuoso.ini cannot quote values: these characters would end or split a value
 UNUSABLE_CHARACTERS = frozenset(",;\n\r$\"'#")
 
 
 @dataclass(frozen=True)
 class ServerRecord:
-    """The content of server.json: the options of the last start, and the database.
+    """The content of server.json: the options of the last start, and the path of an adopted database.
 
     Attributes:
-        memory_share: part of the machine's memory, above 0 and at most 1.
+        memory_share: part of the machine's memory that the server may use, above 0 and at most 1.
         row_cap: maximum number of rows of a SPARQL result.
         query_seconds: time limit of a SPARQL query.
-        database: path of the adopted database file; empty for the folder's own.
+        database: path of the adopted database file; empty if the database in the server's folder is used.
     """
 
     http_port: int = HTTP_PORT
@@ -61,7 +61,7 @@ class ServerRecord:
 
 
 def _is_journal(data: dict[str, Any]) -> bool:
-    """Tell whether this has the structure of loading.json."""
+    """Tell whether this JSON object has the keys and types of loading.json."""
     graph, files, lost, clients = (data.get(name) for name in ("graph", "files", "lost", "clients"))
     return (
         isinstance(graph, str)
@@ -114,17 +114,17 @@ class ServerFolder:
 
     @property
     def own_database(self) -> Path:
-        """The folder's own database file, in use or not, with symbolic links resolved."""
+        """The path of the database file in this folder, with symbolic links resolved; another one may be in use."""
         return self.path.resolve() / "virtuoso.db"
 
     @property
     def own_password_file(self) -> Path:
-        """The password of the folder's own database while an adopted one is in use."""
+        """The file with the password of the database in this folder, while an adopted database is in use."""
         return self.path / "password.own"
 
     @property
     def creation_marker(self) -> Path:
-        """Exists while a new database is created, and stays if that is interrupted."""
+        """The file that exists while a database is created, and stays if its creation is interrupted."""
         return self.path / "making"
 
     @property
@@ -133,7 +133,7 @@ class ServerFolder:
 
     @property
     def database(self) -> Path:
-        """The database file in use."""
+        """The path of the database file in use."""
         return self.database_of(self.record())
 
     def database_of(self, record: ServerRecord) -> Path:
@@ -142,14 +142,14 @@ class ServerFolder:
 
     @property
     def lock(self) -> Path:
-        """The server's lock file, beside the database: two folders with the same database share it."""
+        """The server's lock file. It lies beside the database, so that two folders with one database share it."""
         return self.database.with_suffix(".lck")
 
     def create(self) -> None:
         """Create the folder (mode 0700) and its subfolders.
 
         Raises:
-            ServerError: no permission, the folder holds other files, or its path cannot stand in virtuoso.ini.
+            ServerError: no permission, the folder has files of other programs, or virtuoso.ini cannot hold its path.
         """
         if UNUSABLE_CHARACTERS & set(str(self.path)) or str(self.path) != str(self.path).strip():
             raise ServerError(
@@ -173,7 +173,7 @@ class ServerFolder:
             ) from error
 
     def record(self) -> ServerRecord:
-        """Read server.json; returns the defaults if there is none.
+        """Read server.json; return the default options if the file does not exist.
 
         Raises:
             ServerError: the file cannot be read or is damaged.
@@ -209,13 +209,13 @@ class ServerFolder:
         data = self._read_json(self.journal_file)
         if data is not None and not _is_journal(data):
             raise ServerError(
-                f"{self.journal_file} was written by another version of kgqa. Remove it; its list of files that "
-                f"have to be loaded again is lost then."
+                f"{self.journal_file} was written by another version of kgqa. Remove that file and load the files "
+                f"that it lists again."
             )
         return data
 
     def password(self) -> str:
-        """Read the password of dba.
+        """Read the password of the database user dba.
 
         Raises:
             ServerError: the file does not exist or cannot be read.
@@ -224,8 +224,9 @@ class ServerFolder:
             return self.password_file.read_text(encoding="utf-8").rstrip("\n")
         except FileNotFoundError:
             raise ServerError(
-                f"There is no password file at {self.password_file}. Write the password of dba into it (nothing "
-                f"else), or adopt the database again: kgqa virtuoso adopt {self.database}{self.folder_option}"
+                f"There is no password file {self.password_file}. Create this file with only the password of the "
+                f"database user dba, or adopt the database again: "
+                f"kgqa virtuoso adopt {self.database}{self.folder_option}"
             ) from None
         except OSError as error:
             raise ServerError(f"{self.password_file} cannot be read: {error.strerror}.") from error

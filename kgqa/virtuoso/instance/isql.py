@@ -1,8 +1,8 @@
-"""Runs SQL on a Virtuoso server through its command-line client, `isql`: one statement per call, rows of text.
+"""Runs SQL statements on a Virtuoso server through its command-line client, `isql`, one statement per call.
 
-The client reads everything from standard input, the password too, so that no process list shows it. Its exit status is
-always 0; errors are read from its output. With `CSV=ON` it escapes separators, line breaks and non-ASCII characters, so
-that any value can be parsed.
+The client gets the password on standard input, because everybody can read the command lines of processes. Its exit
+status is always 0; errors are read from its output. With `CSV=ON` the client escapes separators, line breaks and
+non-ASCII characters, so that any value can be parsed.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class SqlAddress:
 def quote(value: Parameter) -> str:
     """Return a value as an SQL expression.
 
-    Text with other than plain characters is encoded in base64: the client interprets semicolons, macros and shell
-    escapes.
+    Text with special characters is encoded in base64, because the client would interpret semicolons, macros and shell
+    escapes in it.
     """
     if value is None:
         return "NULL"
@@ -70,20 +70,20 @@ def fill(statement: str, parameters: Sequence[Parameter]) -> str:
         return statement
     parts = statement.split("?")
     if len(parts) != len(parameters) + 1:
-        raise ValueError(f"{len(parts) - 1} question marks, but {len(parameters)} parameters")
+        raise ValueError(f"the SQL statement has {len(parts) - 1} question marks, but {len(parameters)} parameters")
     return "".join(part + quote(value) for part, value in zip(parts, parameters)) + parts[-1]
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of the server and its client: PATH and locale, no variables of the user (API keys ...)."""
+    """Return the environment variables of the server and its client: PATH and locale, but no API keys of the user."""
     return {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}
 
 
 def start_client(address: SqlAddress, statement: str) -> subprocess.Popen[bytes]:
     """Start a client that runs one statement.
 
-    Address, password and statement go through standard input, not the command line. The client runs in a session of its
-    own, so that Ctrl-C does not reach it.
+    The client gets address, password and statement on standard input. It runs in a session of its own, so that Ctrl-C
+    does not stop it.
 
     Raises:
         ServerError: the client cannot be run.
@@ -109,7 +109,7 @@ def start_client(address: SqlAddress, statement: str) -> subprocess.Popen[bytes]
             f"{address.client} cannot be run ({error.strerror}). Install Virtuoso: kgqa virtuoso install"
         ) from error
     assert process.stdin
-    with contextlib.suppress(BrokenPipeError):  # the client has ended; its output has the reason
+    with contextlib.suppress(BrokenPipeError):  # the client has ended, and its output has the reason
         process.stdin.write(script.encode("utf-8"))
         process.stdin.close()
     process.stdin = None
@@ -133,7 +133,7 @@ def run_sql(
         output, error_output = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
         raise ServerError(
-            f"The server has not answered an SQL statement within {timeout:g} s. Check it: kgqa virtuoso status"
+            f"The server has not answered an SQL statement within {timeout:g} s. Check the server: kgqa virtuoso status"
         ) from None
     finally:
         if process.poll() is None:
@@ -146,8 +146,8 @@ def read_output(output: bytes, error_output: bytes) -> list[tuple[str, ...]]:
     """Parse the output of the client into rows.
 
     Args:
-        output: its standard output.
-        error_output: its standard error.
+        output: standard output of the client.
+        error_output: standard error of the client.
 
     Raises:
         SqlError: the server reported an error.
@@ -158,7 +158,7 @@ def read_output(output: bytes, error_output: bytes) -> list[tuple[str, ...]]:
     if error:
         raise SqlError(clean(_ORIGIN.sub("", error[2]))[:MESSAGE_LENGTH], state=error[1])
     if _TRUNCATED.search(errors):
-        raise ServerError("A value is too long for the SQL client and was truncated. Select a shorter part of it.")
+        raise ServerError("The SQL client truncated a value that is too long. Select a shorter part of the value.")
     if errors.strip():
         raise ServerError(f"The SQL client reports: {clean(errors)[:300]}. Check the server: kgqa virtuoso status")
     return [tuple(_value(part) for part in line.split(b";")) for line in output.split(b"\n")[:-1]]

@@ -21,7 +21,7 @@ from kgqa.virtuoso.instance.server_log import explain_log, find_problem, log_tai
 ONLINE = "Server online at"
 QUIET_SECONDS = 900
 Notify = Callable[[str], None]
-# children of this process; an ended one stays a zombie until it is polled
+# servers started by this process; after its end a child process stays a zombie until it is polled
 _children: dict[int, subprocess.Popen[bytes]] = {}
 
 
@@ -31,7 +31,7 @@ def command(ini: Path) -> list[str]:
 
 
 def launch(folder: ServerFolder, ini: Path) -> subprocess.Popen[bytes]:
-    """Start the server in a session of its own: it outlives this process, and Ctrl-C does not reach it.
+    """Start the server in a session of its own, so that it outlives this process and Ctrl-C does not stop it.
 
     Raises:
         ServerError: the program cannot be run.
@@ -58,7 +58,7 @@ def launch(folder: ServerFolder, ini: Path) -> subprocess.Popen[bytes]:
 
 
 def _disable_core_dump(pid: int) -> None:
-    """Disable core files: one would be as large as all buffers, and is written when the disk is full."""
+    """Disable core dumps: a dump is as large as all buffers, and would be written when the disk is already full."""
     with contextlib.suppress(AttributeError, OSError):  # not Linux, or the process has ended
         resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
 
@@ -66,10 +66,11 @@ def _disable_core_dump(pid: int) -> None:
 def wait_until_online(folder: ServerFolder, process: subprocess.Popen[bytes], *, notify: Notify) -> None:
     """Wait until the server accepts connections.
 
-    Replaying a long transaction log may take minutes: wait as long as the server runs and writes to its log.
+    Replaying a long transaction log may take minutes, so this waits as long as the server runs and writes to its log.
 
     Raises:
-        ServerError: the server ended, is silent for too long, or has no disk space (it is ended then).
+        ServerError: the server ended, has written nothing to its log for too long, or has no disk space; without disk
+            space the server is ended.
     """
     last, since, notified = "", time.monotonic(), False
     while True:
@@ -91,13 +92,13 @@ def wait_until_online(folder: ServerFolder, process: subprocess.Popen[bytes], *,
         if waited > QUIET_SECONDS:
             raise ServerError(
                 f"The server (process {process.pid}) is not online and has written nothing to its log for "
-                f"{QUIET_SECONDS // 60} minutes. It is left running; check it: kgqa virtuoso status"
+                f"{QUIET_SECONDS // 60} minutes. The server is left running. Check it: kgqa virtuoso status"
             )
         time.sleep(0.03)
 
 
 def shut_down(address: SqlAddress, *, timeout: float | None = None) -> None:
-    """Tell the server to write everything to disk and exit; a broken connection is not an error here.
+    """Make the server write everything to disk and exit; the connection that this breaks is not an error.
 
     Raises:
         SqlError: the server refuses.
@@ -111,7 +112,7 @@ def shut_down(address: SqlAddress, *, timeout: float | None = None) -> None:
 
 
 def wait_for_end(pid: int, *, timeout: float) -> bool:
-    """Wait for a process; returns whether it ended in time."""
+    """Wait until a process ends; return False if it still runs after `timeout` seconds."""
     deadline = time.monotonic() + timeout
     while True:
         child = _children.get(pid)
@@ -125,7 +126,10 @@ def wait_for_end(pid: int, *, timeout: float) -> bool:
 
 
 def end_process(pid: int, *, by: signal.Signals = signal.SIGTERM, timeout: float = 60) -> bool:
-    """End a server by a signal; returns whether it ended in time. Committed changes are in its transaction log."""
+    """End a server by a signal; return False if it still runs after `timeout` seconds.
+
+    Committed changes are kept in the transaction log.
+    """
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, by)
     return wait_for_end(pid, timeout=timeout)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 DEFAULT_SHARE = 0.5
-# one page of 8 KiB and about 700 bytes of overhead (OpenLink's figure for sizing)
+# a page of 8 KiB, and about 700 bytes of overhead per buffer (OpenLink's figure)
 BYTES_PER_BUFFER = 8700
 MIN_BUFFERS = 10_000
 CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -19,7 +19,7 @@ class MemoryPlan:
     Attributes:
         bytes: memory of the page buffers.
         buffers: number of page buffers.
-        dirty: number of buffers that may wait to be written.
+        dirty: maximum number of buffers with changes that are not yet written to disk.
         query_bytes: memory for hash tables and sorts of all queries together.
     """
 
@@ -30,7 +30,7 @@ class MemoryPlan:
 
 
 def machine_memory(root: Path = Path("/")) -> int:
-    """Return the bytes of memory this process may use: the machine's, or the limit of its control group."""
+    """Return the bytes of memory that this process may use: of the whole machine, or less in a control group."""
     found = [_meminfo(root / "proc/meminfo")]
     for name in CGROUP_LIMITS:
         try:
@@ -51,11 +51,11 @@ def _meminfo(path: Path) -> int:
 
 
 def memory_plan(share: float = DEFAULT_SHARE, *, total: int | None = None) -> MemoryPlan:
-    """Plan four fifths of the share for buffers (three quarters of them dirty) and one fifth for queries.
+    """Plan four fifths of the memory for buffers (of these at most three quarters dirty) and one fifth for queries.
 
     Args:
         share: part of the machine's memory that the server may use, above 0 and at most 1.
-        total: bytes of memory of the machine; None determines it.
+        total: bytes of memory of the machine; None to ask the operating system.
     """
     memory = machine_memory() if total is None else total
     buffers = max(MIN_BUFFERS, int(memory * share * 0.8 / BYTES_PER_BUFFER))

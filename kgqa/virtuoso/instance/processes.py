@@ -27,7 +27,7 @@ class Process:
 
 
 def is_alive(pid: int) -> bool:
-    """Tell whether this process runs; a zombie does not."""
+    """Tell whether this process runs; a zombie counts as ended."""
     if PROC.joinpath("self").exists():
         try:
             return PROC.joinpath(str(pid), "stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
@@ -43,7 +43,7 @@ def is_alive(pid: int) -> bool:
 
 
 def process_name(pid: int) -> str:
-    """Return the name of a process's program, cut at 15 characters by the kernel; empty if it cannot be read."""
+    """Return the first 15 characters of the name of a process's program; empty if the name cannot be read."""
     try:
         return PROC.joinpath(str(pid), "comm").read_text().strip()
     except OSError:
@@ -51,14 +51,14 @@ def process_name(pid: int) -> str:
 
 
 def is_virtuoso(pid: int) -> bool:
-    """Tell whether this process runs and is a Virtuoso server; without /proc, whether it runs."""
+    """Tell whether this process is a running Virtuoso server; without /proc, whether it runs at all."""
     return is_alive(pid) and (not PROC.joinpath("self").exists() or process_name(pid).startswith("virtuoso"))
 
 
 def listen_error(port: int, host: str = "127.0.0.1") -> OSError | None:
-    """Return the error that listening on this port raises now; None if it works."""
+    """Return the error that listening on this port raises; None if the port is free."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        # as servers do: closed connections in TIME_WAIT do not hold the port
+        # with this option, which servers set too, closed connections in TIME_WAIT do not hold the port
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
@@ -69,7 +69,7 @@ def listen_error(port: int, host: str = "127.0.0.1") -> OSError | None:
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """Return a free TCP port; it is not reserved."""
+    """Return a TCP port that is free now; another process may still take it."""
     with socket.socket() as probe:
         probe.bind((host, 0))
         port: int = probe.getsockname()[1]
@@ -77,7 +77,7 @@ def free_port(host: str = "127.0.0.1") -> int:
 
 
 def listener(port: int) -> Process | None:
-    """Return the process that listens on this TCP port; None if there is none or it belongs to another user."""
+    """Return the process that listens on this TCP port; None if no process of this user does."""
     sockets = {f"socket:[{inode}]" for inode in _listening_inodes(port)}
     if not sockets:
         return None
@@ -91,7 +91,7 @@ def listener(port: int) -> Process | None:
 
 
 def processes_with_open(path: Path) -> list[Process]:
-    """Return the processes that have this file open, as far as this user may see them."""
+    """Return the processes that have this file open; processes of other users may be missing."""
     try:
         wanted = path.stat()
     except OSError:
@@ -108,7 +108,7 @@ def processes_with_open(path: Path) -> list[Process]:
 
 
 def lock_owner(lock: Path) -> Process | None:
-    """Return the server that holds this lock file; None if no process does, whatever process id it contains."""
+    """Return the server that holds this lock file; None if no process holds it, even if it contains a process id."""
     try:
         text = lock.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -154,7 +154,7 @@ def _descriptors() -> Iterator[tuple[int, Path]]:
 
 
 def _kernel_lock(lock: Path) -> int | None:
-    """Return the id of the process that holds a POSIX lock on the file; 0 for none, None if unknown."""
+    """Return the id of the process with a POSIX lock on the file; 0 if no process has one, None if unknown."""
     if sys.platform != "linux":
         return None
     query = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)

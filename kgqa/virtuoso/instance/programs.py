@@ -14,8 +14,8 @@ CLIENT_VARIABLE = "ISQL"
 SERVER_NAMES = ("virtuoso-t", "virtuoso")
 CLIENT_NAMES = ("isql-vt", "isql-v", "isql")
 INSTALL = (
-    "Install it: kgqa virtuoso install (Debian and Ubuntu; prints instructions elsewhere), "
-    f"or set the paths: {SERVER_VARIABLE}=/path/virtuoso-t {CLIENT_VARIABLE}=/path/isql"
+    "Install Virtuoso: kgqa virtuoso install (on Debian and Ubuntu; other systems get instructions). "
+    f"Or set environment variables to its programs: {SERVER_VARIABLE}=/path/virtuoso-t {CLIENT_VARIABLE}=/path/isql"
 )
 
 
@@ -29,7 +29,7 @@ def server_program() -> Path:
 
 
 def client_program() -> Path:
-    """Return the path of Virtuoso's isql (unixODBC has a program of the same name).
+    """Return the path of Virtuoso's SQL client, not of the program with the same name in unixODBC.
 
     Raises:
         ServerError: it is not installed.
@@ -50,7 +50,10 @@ def _find(variable: str, names: Sequence[str], what: str) -> Path:
     if named:
         if os.access(named, os.X_OK) and Path(named).is_file():
             return Path(named).absolute()
-        raise ServerError(f"{variable}={named} is not an executable program. Correct or unset it.")
+        raise ServerError(
+            f"The environment variable {variable} is set to {named}, which is not an executable program. "
+            "Correct or unset the variable."
+        )
     for name in names:
         found = shutil.which(name)
         if found and (name != "isql" or _is_virtuoso(Path(found))):
@@ -59,7 +62,7 @@ def _find(variable: str, names: Sequence[str], what: str) -> Path:
 
 
 def _is_virtuoso(path: Path) -> bool:
-    """Tell Virtuoso's `isql` from that of unixODBC by the name inside."""
+    """Tell whether this `isql` belongs to Virtuoso (its file contains that name) and not to unixODBC."""
     try:
         return b"OpenLink Virtuoso" in path.read_bytes()
     except OSError:

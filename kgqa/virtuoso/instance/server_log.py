@@ -1,4 +1,4 @@
-"""Reads the server's log: known problems, what they mean, and what to do about them."""
+"""Finds known problems in the server's log, with the meaning of each and what the user can do."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PROBLEM_WORDS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class LogProblem:
-    """A known problem: the pattern that shows it in a log, its meaning, and the next step."""
+    """A known problem: the pattern that its log lines match, its meaning, and the next step for the user."""
 
     kind: str
     pattern: re.Pattern[str]
@@ -39,43 +39,43 @@ LOG_PROBLEMS = (
         "disk",
         re.compile(r"out of (?:disk|seg)|disk full|no space left|Can't write", re.IGNORECASE),
         "The disk is full.",
-        "Free some space, then start the server: it returns to its last checkpoint.",
+        "Free some space and start the server, which returns to its last checkpoint: kgqa virtuoso start",
     ),
     LogProblem(
         "http port",
         re.compile(r"Failed HTTP listen"),
         "The HTTP port is in use.",
-        "Choose another: kgqa virtuoso start --http-port N",
+        "Choose another port: kgqa virtuoso start --http-port N",
     ),
     LogProblem(
         "sql port",
         re.compile(r"Failed to start listening at SQL port|Address already in use"),
         "The SQL port is in use.",
-        "Choose another: kgqa virtuoso start --sql-port N",
+        "Choose another port: kgqa virtuoso start --sql-port N",
     ),
     LogProblem(
         "open elsewhere",
         re.compile(r"is already runn?ning|Unable to lock file"),
         "Another server has this database open.",
-        "Stop that server, or use it: kgqa virtuoso status",
+        "Stop the other server, or use it instead of this one. Check it: kgqa virtuoso status",
     ),
     LogProblem(
         "permission",
         re.compile(r"Permission denied|Read-only file system|Unable to (?:create|open) file"),
-        "The server has no permission to write beside its database.",
-        "Grant it, or choose another folder: --folder /path",
+        "The server may not write in the folder of its database.",
+        "Make the folder writable for the user who runs kgqa, or choose another folder: --folder /path",
     ),
     LogProblem(
         "other version",
         re.compile(r"last closed with a server of version|This server does not read"),
         "The database was made by another version of Virtuoso, or its first page is damaged.",
-        "Use the version that made it (VIRTUOSO_T=/path/virtuoso-t), or restore the file from a backup.",
+        "Use the version that made the database (VIRTUOSO_T=/path/virtuoso-t), or restore the file from a backup.",
     ),
     LogProblem(
         "other log",
         re.compile(r"transaction log file has been produced by different server instance"),
         "The transaction log (.trx) belongs to another database.",
-        "Restore the right one, or move this one away: its changes are lost then.",
+        "Restore the right log, or move this log away and lose the changes in it.",
     ),
     LogProblem(
         "memory",
@@ -88,7 +88,7 @@ LOG_PROBLEMS = (
         # the beginning of a long log is not read
         re.compile(r"(?:killed during checkpoint|page with free remap)[\s\S]*(?:GPF|Broken index)"),
         "The server had been killed during a checkpoint and crashed while it recovered.",
-        "Recovery takes two starts: kgqa virtuoso start",
+        "Start the server again to complete the recovery: kgqa virtuoso start",
     ),
     LogProblem(
         "damage",
@@ -97,13 +97,13 @@ LOG_PROBLEMS = (
             re.IGNORECASE,
         ),
         "The database file is damaged.",
-        "Restore it from a backup, or load the data again into another folder: --folder /path",
+        "Restore the file from a backup, or load the data again into another folder: --folder /path",
     ),
 )
 
 
 def log_tail(log: Path, *, start: int = 0) -> str:
-    """Return the end of a log file from byte `start` on, at most LOG_TAIL_BYTES; empty if there is no file."""
+    """Return the text after byte `start` of a log file, at most the last LOG_TAIL_BYTES; empty without a file."""
     try:
         with open(log, "rb") as file:
             size = file.seek(0, os.SEEK_END)
@@ -119,7 +119,7 @@ def find_problem(log: str) -> LogProblem | None:
 
 
 def problem_lines(log: str) -> str:
-    """Return the last lines of a log that report problems, cleaned and joined; empty if there are none."""
+    """Return the last lines of a log that report problems, joined into one line; empty if there are none."""
     found: list[str] = []
     for line in log.splitlines():
         text = clean(_TIME.sub("", line))
@@ -129,7 +129,7 @@ def problem_lines(log: str) -> str:
 
 
 def last_run(log: str) -> str:
-    """Return the part of a log that the last run of the server wrote."""
+    """Return the part of a log that the server wrote since it was last started."""
     return log[max(log.rfind("OpenLink Virtuoso Universal Server"), 0) :]
 
 
@@ -149,9 +149,9 @@ def _explanation(problem: LogProblem | None, lines: str, disk: Path | None) -> s
 
 
 def last_error(log: str, *, disk: Path | None = None) -> str:
-    """Explain the error with which the log of the last run ends; empty if it does not end with one.
+    """Explain the error at the end of the log of the server's last run; empty if the log does not end with an error.
 
-    Earlier errors, such as a client's wrong password, are not why the server ended.
+    Earlier errors, such as a client's wrong password, did not end the server.
     """
     lines = [line for line in last_run(log).splitlines() if _is_content(line)]
     end = len(lines)
@@ -162,7 +162,7 @@ def last_error(log: str, *, disk: Path | None = None) -> str:
         start -= 1
     if start == end:
         return ""
-    # the whole run decides on the kind: a crash after an interrupted checkpoint is not plain damage
+    # read the whole run: a crash while recovering from an interrupted checkpoint looks like a damaged file at its end
     return _explanation(find_problem("\n".join(lines[:end])), problem_lines("\n".join(lines[start:end])), disk)
 
 
@@ -172,12 +172,12 @@ def _is_content(line: str) -> bool:
 
 
 def free_bytes(path: Path) -> int:
-    """Return the free bytes on the disk of this path, which need not exist."""
+    """Return the free bytes on the disk of this path; the path itself need not exist."""
     while not path.exists() and path != path.parent:
         path = path.parent
     return shutil.disk_usage(path).free
 
 
 def free_space(path: Path) -> str:
-    """Return the free space on the disk of this path as text."""
+    """Return the free space on the disk of this path as text in MB."""
     return f"{free_bytes(path) / 1e6:,.0f} MB"

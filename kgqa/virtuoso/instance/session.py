@@ -1,4 +1,4 @@
-"""Runs SQL as dba on the server of a folder."""
+"""Runs SQL statements as the database user dba on the server of a folder."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from kgqa.virtuoso.instance.sql_errors import explain_sql
 
 
 class Session:
-    """Runs SQL on the server of one folder; each statement opens a connection of its own."""
+    """Runs SQL statements on the server of one folder, each over a new connection."""
 
     def __init__(self, folder: ServerFolder) -> None:
         self.folder = folder
 
     def address(self) -> SqlAddress:
-        """Return the address; raises ServerError if there is no server yet, no client, or no password file."""
+        """Return the server's address; raise ServerError if the folder has no server or password, or without isql."""
         if not self.folder.password_file.exists() and not self.folder.database.exists():
             raise ServerError(
                 f"There is no server in {self.folder.path} yet. "
-                f"Start it: kgqa virtuoso start{self.folder.folder_option}"
+                f"Start one: kgqa virtuoso start{self.folder.folder_option}"
             )
         return SqlAddress(client_program(), self.folder.record().sql_port, self.folder.password())
 
@@ -37,11 +37,11 @@ class Session:
             raise explain_sql(error, self.folder) from None
 
     def start_statement(self, statement: str) -> subprocess.Popen[bytes]:
-        """Start a long statement; `finish_statement` waits for its result."""
+        """Start a statement that takes long; `finish_statement` waits for its end."""
         return start_client(self.address(), statement)
 
     def finish_statement(self, client: subprocess.Popen[bytes]) -> ServerError | None:
-        """Wait for a started statement and return its error, if any."""
+        """Wait until a started statement ends, and return its error; None if it succeeded."""
         try:
             read_output(*client.communicate())
         except SqlError as error:

@@ -1,4 +1,4 @@
-"""Turns errors of the SQL client into messages with the next step."""
+"""Explains errors of the SQL client and names the next step."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ _LOGIN = re.compile(r"Incorrect login for |(Too many) \(\d+\) failed connection 
 
 
 def explain_sql(error: SqlError, folder: ServerFolder) -> ServerError:
-    """Return an error of the SQL client with an explanation and the next step."""
+    """Return an error that explains what went wrong for the SQL client and names the next step."""
     if error.state == BAD_LOGIN:
         return _bad_login(folder)
     if error.state == NO_CONNECTION:
         owner = lock_owner(folder.lock)
         if owner:
             return SqlError(
-                f"The server ({owner}) does not answer yet. Wait: kgqa virtuoso status{folder.folder_option}",
+                f"The server ({owner}) does not answer yet. Wait until it is running: "
+                f"kgqa virtuoso status{folder.folder_option}",
                 state=error.state,
             )
         return SqlError(
@@ -36,7 +37,7 @@ def explain_sql(error: SqlError, folder: ServerFolder) -> ServerError:
                 for part in (
                     "The server ended during the request.",
                     last_error(log_tail(folder.log), disk=folder.database.parent),
-                    f"Start it again; it recovers by itself: kgqa virtuoso start{folder.folder_option}",
+                    f"Start it again with: kgqa virtuoso start{folder.folder_option} (it recovers by itself)",
                 )
                 if part
             ),
@@ -53,7 +54,7 @@ def explain_sql(error: SqlError, folder: ServerFolder) -> ServerError:
 
 
 def _is_ending(folder: ServerFolder) -> bool:
-    """Tell whether the server is shutting down or gone; it refuses every login meanwhile."""
+    """Tell whether the server is shutting down or has ended; during a shutdown it refuses every login."""
     deadline = time.monotonic() + ENDING_SECONDS
     while lock_owner(folder.lock) and is_listening(folder.record().sql_port):
         if SHUT_DOWN in last_run(log_tail(folder.log)):
@@ -65,7 +66,10 @@ def _is_ending(folder: ServerFolder) -> bool:
 
 
 def _is_locked(folder: ServerFolder) -> bool:
-    """Tell whether the server refused the last login without checking its password; the client gets the same error."""
+    """Tell whether the server refused the last login without checking the password.
+
+    The client cannot tell this from a wrong password.
+    """
     refusals = list(_LOGIN.finditer(last_run(log_tail(folder.log))))
     return bool(refusals and refusals[-1][1])
 
@@ -75,7 +79,7 @@ def _bad_login(folder: ServerFolder) -> ServerError:
     owner, answers = lock_owner(folder.lock), listener(port)
     if answers and (owner is None or answers.pid != owner.pid):
         return SqlError(
-            f"Another server, {answers}, listens on port {port}. Start yours on another port: "
+            f"Another server, {answers}, listens on port {port}. Start your server on another port: "
             f"kgqa virtuoso start --sql-port N{folder.folder_option}",
             state=BAD_LOGIN,
         )
@@ -86,13 +90,14 @@ def _bad_login(folder: ServerFolder) -> ServerError:
         )
     if _is_locked(folder):
         return SqlError(
-            "The server refuses every login for a minute after four wrong passwords, so it cannot tell whether the "
-            f"password in {folder.password_file} is right. Try again in a minute.",
+            "After four wrong passwords the server refuses every login for a minute. Try again in a minute, to see "
+            f"whether the password in {folder.password_file} is right.",
             state=BAD_LOGIN,
         )
     return SqlError(
-        f"The server refuses the password in {folder.password_file}. Write the password of its user dba into it. "
-        f"After four wrong passwords the server refuses every login for a minute. If the password is lost, stop the "
-        f"server with kill {owner.pid if owner else 'PID'}; committed changes are kept.",
+        f"The server refuses the password in {folder.password_file}. Write the password of the database user dba into "
+        f"this file. After four wrong passwords the server refuses every login for a minute. If you do not know the "
+        f"password, you can still stop the server without losing committed changes: "
+        f"kill {owner.pid if owner else 'PID'}",
         state=BAD_LOGIN,
     )

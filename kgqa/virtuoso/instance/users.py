@@ -1,4 +1,4 @@
-"""Users and HTTP paths of the server: passwords, and the user who may update graphs over HTTP."""
+"""Sets passwords, creates the user who may update graphs over HTTP, and closes HTTP paths of the server."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ Sql = Callable[..., list[tuple[str, ...]]]
 
 
 def new_password() -> str:
-    """Return 160 random bits as hexadecimal digits, which need no quoting anywhere."""
+    """Return a random password of 160 bits as hexadecimal digits, which need no quoting in SQL, shell or files."""
     return secrets.token_hex(20)
 
 
 def replace_dav_password(address: SqlAddress) -> None:
-    """Replace the default password of the user dav, who may write files over HTTP; keep any other password."""
+    """Replace the password of the user dav, who may write files over HTTP, if it is still the default."""
     with contextlib.suppress(SqlError):  # another password, or no such user
         run_sql(address, "USER_CHANGE_PASSWORD(?, ?, ?)", ("dav", "dav", new_password()))
 
 
 def close_paths(address: SqlAddress) -> None:
-    """Remove every HTTP path but those of SPARQL: by default the server offers a proxy and other services to everybody.
+    """Remove all HTTP paths except those of SPARQL.
 
-    Some of them come back at the next start, without privileges.
+    A new server offers a proxy and other services to everybody. Some of them come back at the next start, but then
+    without privileges.
     """
     paths = run_sql(address, "select HP_HOST, HP_LISTEN_HOST, HP_LPATH from DB.DBA.HTTP_PATH")
     for host, listens_on, path in paths:
@@ -39,10 +40,11 @@ def close_paths(address: SqlAddress) -> None:
 
 
 def allow_updates(folder: ServerFolder, sql: Sql, user: str, password: str | None) -> Path:
-    """Create or update a user with update rights; see `Server.allow_updates`."""
+    """Create a user who may update graphs, or set the password of an existing one; see `Server.allow_updates`."""
     if not (user.isascii() and user.replace("_", "").isalnum()) or user.lower() in ("dba", "dav", "nobody"):
         raise ServerError(
-            f"{user!r} cannot be used as a user name. Use letters, digits and underscores, not dba, dav or nobody."
+            f"{user!r} cannot be used as a user name. Use only letters, digits and underscores, and none of the "
+            "server's own names dba, dav and nobody."
         )
     password = password or new_password()
     file = folder.write_private(f"password-{user}", password + "\n")

@@ -1,1 +1,1 @@
-"""A server and its folder: start, adopt, status, load list, stop."""
+"""Starts and stops the server of a folder, adopts databases, loads files, and reports the server's status."""

@@ -1,4 +1,4 @@
-"""Adopts an existing database file, for example one with Freebase, in place."""
+"""Adopts a database file, for example one with Freebase: the server uses the file where it lies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DEFAULT_PASSWORD = "dba"
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """The result of `adopt`; `password_changed` if the default password was replaced."""
+    """The result of `adopt`; `password_changed` tells whether the default password was replaced."""
 
     database: Path
     password_file: Path
@@ -38,40 +38,41 @@ def adopt(folder: ServerFolder, file: Path, *, password: Callable[[], str] | Non
         owner = lock_owner(folder.lock)
         if owner:
             raise ServerError(
-                f"The server of {folder.path} is running ({owner}). Stop it: kgqa virtuoso stop{folder.folder_option}"
+                f"The server of {folder.path} is running ({owner}). Stop the server first: "
+                f"kgqa virtuoso stop{folder.folder_option}"
             )
         if folder.creation_marker.exists():
             _settle_unfinished(folder, database)
         check_database(database)
         _check_path(database)
         record = replace(folder.record(), database=str(database))
-        notify(f"Opening {database} to check its password; a large transaction log takes a while.")
+        notify(f"Opening {database} to check its password. This takes a while if its transaction log is large.")
         with private_server(folder, record) as address:
             found, changed = _login(address, folder, database, password, notify)
             replace_dav_password(found)
             close_paths(found)
             _keep_own_password(folder, database)
-            # the file before the server: if only the file is written, adopting again corrects it
+            # write the password file before the server changes its password: adopting again corrects a wrong file
             folder.write_private("password", found.password + "\n")
             shut_down(found)
         folder.save_record(record)
         if database == folder.own_database:
-            folder.own_password_file.unlink(missing_ok=True)  # the password file contains it
+            folder.own_password_file.unlink(missing_ok=True)  # this password is in the password file now
     return Adoption(database, folder.password_file, changed)
 
 
 def _settle_unfinished(folder: ServerFolder, database: Path) -> None:
-    """Remove the files of an interrupted first start, unless one may be the database to adopt."""
+    """Remove the files of an interrupted first start; refuse if the database to adopt may be among them."""
     if folder.path.resolve() == database.parent and not folder.record().database:
         raise ServerError(
-            f"The first start of the server in {folder.path} was interrupted, and the next start removes the database "
-            f"there. If {database} is yours, move it to another folder and adopt it there."
+            f"The first start of the server in {folder.path} was interrupted, so the next start removes the database "
+            f"in that folder. If you put {database} there, move this file to another folder and adopt it from there."
         )
     discard_unfinished(folder)
 
 
 def _keep_own_password(folder: ServerFolder, database: Path) -> None:
-    """Save the password of the folder's own database before the adopted one's replaces it in the password file."""
+    """Save the password of the database in this folder before the password of the adopted database replaces it."""
     in_use = folder.database.resolve()
     if in_use == folder.own_database != database and in_use.exists() and folder.password_file.exists():
         folder.write_private(folder.own_password_file.name, folder.password() + "\n")
@@ -80,7 +81,8 @@ def _keep_own_password(folder: ServerFolder, database: Path) -> None:
 def _check_path(database: Path) -> None:
     if set(str(database)) & UNUSABLE_CHARACTERS:
         raise ServerError(
-            f"The path {database} contains one of , ; # $ ' \" , which virtuoso.ini cannot hold. Rename it."
+            f"The path {database} contains one of the characters , ; # $ ' \" , which virtuoso.ini cannot hold. "
+            "Rename the file or its folder."
         )
     for suffix in (".lck", ".trx", ".pxa"):
         try:
@@ -88,8 +90,8 @@ def _check_path(database: Path) -> None:
                 pass
         except OSError as error:
             raise ServerError(
-                f"The server writes a {suffix} file beside its database, but cannot in {database.parent} "
-                f"({error.strerror}). Grant the permission, or move the database."
+                f"The server cannot write a {suffix} file beside its database in {database.parent} "
+                f"({error.strerror}). Make the folder writable for the user who runs kgqa, or move the database."
             ) from error
         if database.with_suffix(suffix).stat().st_size == 0:
             database.with_suffix(suffix).unlink()
@@ -98,9 +100,9 @@ def _check_path(database: Path) -> None:
 def _login(
     address: SqlAddress, folder: ServerFolder, database: Path, password: Callable[[], str] | None, notify: Notify
 ) -> tuple[SqlAddress, bool]:
-    """Log in and return the address with the password valid from now on, and whether it was changed."""
+    """Log in and replace a default password; return the address with the new password, and whether it was changed."""
     if _accepts(replace(address, password=DEFAULT_PASSWORD)):
-        notify("The password is the default (dba); it is replaced by a random one.")
+        notify("The database has the default password, dba. Replacing it by a random password.")
         fresh = new_password()
         run_sql(replace(address, password=DEFAULT_PASSWORD), "USER_SET_PASSWORD(?, ?)", ("dba", fresh))
         return replace(address, password=fresh), True
@@ -110,13 +112,13 @@ def _login(
             return kept, False
     given = password() if password else ""
     if "\n" in given or "\r" in given:
-        raise ServerError("A password that contains a line break cannot be used. Change it with isql first.")
+        raise ServerError("The password contains a line break, which kgqa cannot use. Change the password with isql.")
     if given and _accepts(replace(address, password=given)):
         return replace(address, password=given), False
-    reason = "the given password" if given else "the default password dba, and no other was given"
+    reason = "the given password" if given else "the default password dba, and no other password was given"
     raise ServerError(
-        f"The database refuses {reason}. Set the password of its user dba in the environment variable "
-        f"{PASSWORD_VARIABLE}, or enter it when asked."
+        f"The database refuses {reason}. Set the environment variable {PASSWORD_VARIABLE} to the password of the "
+        f"database user dba, or enter the password when asked."
     )
 
 

@@ -1,7 +1,7 @@
 """Checks database files before the server opens them.
 
-The server itself would overwrite a file it does not recognise with a new database, and silently skip a damaged
-transaction log.
+Without these checks the server would overwrite a file that it does not recognise with a new database, and silently
+skip a damaged transaction log.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ LOG_SIGNATURE = b"byte_order_check"
 
 
 def check_database(database: Path) -> None:
-    """Check that this is a Virtuoso database that no other server has open; only its first bytes are read.
+    """Check by its first bytes that a file is a Virtuoso database, and that no other server has it open.
 
     Raises:
-        ServerError: it is not.
+        ServerError: the file cannot be read, is no Virtuoso database, is truncated, or is open in another server.
     """
     try:
         with open(database, "rb") as file:
@@ -51,31 +51,33 @@ def check_changes(changes: Path) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise ServerError(f"{changes} cannot be read: {error.strerror}. Restore its permissions.") from error
+        raise ServerError(
+            f"{changes} cannot be read: {error.strerror}. Make it readable for the user who runs kgqa."
+        ) from error
     if head and LOG_SIGNATURE not in head:
         raise ServerError(
-            f"{changes} is damaged. It holds the changes since the last checkpoint, and the server would skip it "
-            f"silently. To continue without these changes, move it away: mv {changes} {changes}.damaged"
+            f"{changes} is damaged. This transaction log has the changes since the last checkpoint, which the server "
+            f"would silently skip. To continue without these changes: mv {changes} {changes}.damaged"
         )
 
 
 def check_no_changes(database: Path) -> None:
-    """Raise ServerError if there is a transaction log without its database; it would not fit a new one."""
+    """Raise ServerError if there is a transaction log without its database: a new database cannot use that log."""
     changes = database.with_suffix(".trx")
     if changes.exists() and changes.stat().st_size:
         raise ServerError(
-            f"There is a transaction log, {changes}, but no database. Restore the database beside it, or, to start "
-            f"with a new one, move the log away: mv {changes} {changes}.old"
+            f"There is a transaction log, {changes}, but no database. Restore the database beside the log. To start "
+            f"with a new database instead, move the log away: mv {changes} {changes}.old"
         )
 
 
 def check_unused(database: Path) -> None:
-    """Raise ServerError if a server has this database open, by its lock or by the file itself."""
+    """Raise ServerError if another server holds the lock of this database or has its file open."""
     owner = lock_owner(database.with_suffix(".lck"))
-    # a program that copies the file may have it open too; only another server does harm
+    # other programs, such as one that copies the file, may have it open: only another server does harm
     others = [owner] if owner else [other for other in processes_with_open(database) if is_virtuoso(other.pid)]
     if others:
         raise ServerError(
-            f"{database} is open in {', '.join(map(str, others))}. Two servers destroy a database: stop the other one "
-            f"first (kill {others[0].pid} shuts Virtuoso down properly)."
+            f"{database} is open in {', '.join(map(str, others))}. Two servers would destroy the database. Stop the "
+            f"other server first, which shuts down properly with: kill {others[0].pid}"
         )

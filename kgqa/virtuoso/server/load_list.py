@@ -1,4 +1,4 @@
-"""Loads files of the import folder through the server's load list (DB.DBA.LOAD_LIST), with several loaders."""
+"""Loads files of the import folder with several loaders, which take the files from the table DB.DBA.LOAD_LIST."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from kgqa.words import clean, sentence
 
 POLL_SECONDS = 0.5
 DONE = "2"
-# a server that cannot extend its database dies and loses everything since its last checkpoint
+# a server that cannot enlarge its database file crashes and loses everything since its last checkpoint
 MIN_FREE_BYTES = 256_000_000
 OnLoadProgress = Callable[["LoadProgress"], None]
 
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """A file, and the server's error message; None if the whole file was loaded."""
+    """A loaded file; `error` is the server's error message, or None if the whole file was loaded."""
 
     file: Path
     error: str | None = None
@@ -34,7 +34,7 @@ class FileResult:
 
 @dataclass(frozen=True, slots=True)
 class LoadProgress:
-    """Progress of a load: files and bytes done and in total, files with an error, seconds so far."""
+    """Progress of a load: files and bytes that are done and in total, files with an error, and seconds so far."""
 
     files_done: int
     files: int
@@ -56,13 +56,13 @@ def run_load_list(
     """Load files of the import folder; see `Server.load`.
 
     Args:
-        min_free_bytes: with less free disk space loading stops; what is loaded is kept.
+        min_free_bytes: loading stops when less disk space is free; triples already loaded are kept.
     """
     session, paths = Session(folder), [_checked(folder, file) for file in files]
     if not paths:
         return []
     with _load_list_lock(folder):
-        session.sql("select 1")  # fails before anything is recorded if the server does not run
+        session.sql("select 1")  # raises an error if the server does not run, before anything is recorded
         _settle_previous(session, paths, graph_iri)
         try:
             _add_to_list(session, paths, graph_iri)
@@ -85,7 +85,7 @@ def _checked(folder: ServerFolder, file: Path) -> Path:
         raise ServerError(f"There is no file {clean(str(file))}. Give the path of an RDF file.")
     if folder.import_folder not in path.parents:
         raise ServerError(
-            f"{clean(str(file))} is outside the only folder the server may read. Move or link it there: "
+            f"{clean(str(file))} is outside the only folder that the server may read. Move or link the file to "
             f"{folder.import_folder}"
         )
     return path
@@ -93,7 +93,7 @@ def _checked(folder: ServerFolder, file: Path) -> Path:
 
 @contextmanager
 def _load_list_lock(folder: ServerFolder) -> Iterator[None]:
-    """Hold the lock of the load list; clients left behind by a killed process hold it too."""
+    """Hold the lock of the load list. SQL clients of a killed kgqa process hold the lock until they end."""
     if not folder.path.is_dir():
         raise ServerError(f"The server is not running. Start it: kgqa virtuoso start{folder.folder_option}")
     with only_one(folder.path / "loading.lock") as only:
@@ -104,7 +104,7 @@ def _load_list_lock(folder: ServerFolder) -> Iterator[None]:
 
 
 def _settle_previous(session: Session, paths: Sequence[Path], graph_iri: str) -> None:
-    """Record which files of an interrupted load are missing, and the files of this load."""
+    """Record the files of an interrupted load that the database does not have, and the files of the new load."""
     lost: dict[str, str] = {}
     if session.folder.journal() is not None:
         session.sql("checkpoint")
@@ -137,7 +137,7 @@ def _run_loaders(
             if free_bytes(disk) < min_free_bytes:
                 raise ServerError(
                     f"Loading stopped because the disk is nearly full: {free_space(disk)} are free at {disk}. "
-                    f"What was loaded is kept. Free some space and load the rest."
+                    f"Triples already loaded are kept. Free some space and load the other files."
                 )
             if progress and all(client.poll() is None for client in clients):
                 progress(_progress(session, sizes, time.monotonic() - started))
@@ -145,7 +145,7 @@ def _run_loaders(
             if error:
                 raise error
     finally:
-        for client in clients:  # the server ends a loader when its client ends
+        for client in clients:  # killing a client ends its loader in the server
             if client.poll() is None:
                 client.kill()
                 client.communicate()
@@ -154,9 +154,9 @@ def _run_loaders(
 
 
 def _abandon(session: Session) -> dict[str, str]:
-    """After a failed load keep what is loaded and return the files that have to be loaded again.
+    """Keep the loaded triples of a failed load and return the files that have to be loaded again.
 
-    If the server does not answer, its next start finds them.
+    If the server does not answer, these files are found at its next start.
     """
     try:
         session.sql("checkpoint")
@@ -168,7 +168,7 @@ def _abandon(session: Session) -> dict[str, str]:
 
 
 def loaded_files(session: Session) -> list[str]:
-    """Return the files that the load list reports as loaded without an error."""
+    """Return the files that the load list marks as loaded without an error."""
     return [
         file for (file,) in session.sql("select ll_file from DB.DBA.LOAD_LIST where ll_state = 2 and ll_error is null")
     ]
@@ -200,5 +200,5 @@ def _results(session: Session, paths: Sequence[Path]) -> list[FileResult]:
 
 
 def _clear_list(session: Session) -> None:
-    """Delete all files of the import folder from the load list: a loader loads whatever is waiting there."""
+    """Delete all files of the import folder from the load list, because a loader loads every file on that list."""
     session.sql("delete from DB.DBA.LOAD_LIST where strstr(ll_file, ?) = 0", (f"{session.folder.import_folder}/",))

@@ -1,8 +1,8 @@
-"""Records in loading.json which files are being loaded, to report after a crash which have to be loaded again.
+"""Records in loading.json which files are being loaded, to name after a crash the files that must be loaded again.
 
-The server keeps a list of its own (`DB.DBA.LOAD_LIST`). Loaders write without a transaction log, so after a crash the
-database and this list are those of the last checkpoint: a file that the list reports as loaded is on disk. The journal
-has the names of all files, which the list may have lost.
+The server's load list (`DB.DBA.LOAD_LIST`) also names the files. Loaders write without a transaction log, so a crash
+returns the database and the load list to the last checkpoint: a file marked there as loaded is on disk. The journal is
+needed because a crash can remove files from the load list.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ RESUME_COMMANDS = {
     "freebase-load": "kgqa freebase load DUMP --resume",
     "graph-load": "kgqa graph load --resume --into URL",
 }
-"""The commands that resume loads of generated files, by the name of their folder."""
+"""Commands that resume the loads that write their own chunk files, by the name of the folder of these files."""
 
 
 def begin(folder: ServerFolder, files: Sequence[Path], graph_iri: str, *, lost: Mapping[str, str]) -> None:
     """Record that these files are about to be loaded into a graph.
 
     Args:
-        lost: files of earlier loads that have to be loaded again, and their graphs; those in `files` are dropped.
+        lost: files of earlier loads that have to be loaded again, with their graphs; files in `files` are left out.
     """
     names = [str(file) for file in files]
     left = {file: graph for file, graph in lost.items() if file not in names}
@@ -39,15 +39,15 @@ def begin(folder: ServerFolder, files: Sequence[Path], graph_iri: str, *, lost: 
 
 
 def note_clients(folder: ServerFolder, pids: Sequence[int]) -> None:
-    """Record the SQL clients that load: they run as long as their loaders, even if this process is killed."""
+    """Record the process ids of the SQL clients, which run as long as their loaders even if this process is killed."""
     _write(folder, {**(folder.journal() or {}), "clients": list(pids)})
 
 
 def settle(folder: ServerFolder, done: Iterable[str]) -> dict[str, str]:
-    """After the end of a load keep in the journal the files that are not on disk.
+    """Reduce the journal of an ended load to the files that are not on disk.
 
     Args:
-        done: the files that the server's list reports as loaded, as of its last checkpoint.
+        done: the files that the server's load list marked as loaded at the last checkpoint.
 
     Returns:
         The files that have to be loaded again, and the graph of each.
@@ -64,7 +64,7 @@ def settle(folder: ServerFolder, done: Iterable[str]) -> dict[str, str]:
 
 
 def forget_chunks_of(folder: ServerFolder, name: str) -> None:
-    """Drop the lost files of this folder: their load writes them again or is discarded."""
+    """Remove the chunk files of this folder from the journal: their load writes them again or is discarded."""
     journal = folder.journal()
     if journal is not None and not journal["files"]:
         lost = {file: graph for file, graph in journal["lost"].items() if Path(file).parent.name != name}
@@ -75,18 +75,18 @@ def forget_chunks_of(folder: ServerFolder, name: str) -> None:
 
 
 def missing_files(journal: Mapping[str, Any], done: Iterable[str]) -> dict[str, str]:
-    """Return the files that are not loaded, and the graph of each, given those the server reports as loaded."""
+    """Return the files of the journal that are not in `done`, the loaded files, with the graph of each."""
     finished = set(done)
     return {**journal["lost"], **{file: journal["graph"] for file in journal["files"] if file not in finished}}
 
 
 def has_running_loader(journal: Mapping[str, Any]) -> bool:
-    """Tell whether one of the loading clients still runs."""
+    """Tell whether any of the SQL clients that load files still runs."""
     return any(is_alive(pid) and process_name(pid).startswith("isql") for pid in journal["clients"])
 
 
 def advice(lost: Mapping[str, str]) -> str:
-    """Say which files have to be loaded again, given the graph of each; empty if there are none."""
+    """Return a message that names the files to load again, given the graph of each; empty without files."""
     if not lost:
         return ""
     folders = {Path(file).parent.name for file in lost}
@@ -106,26 +106,26 @@ def advice(lost: Mapping[str, str]) -> str:
     number = "1 file has" if len(lost) == 1 else f"{len(lost)} files have"
     return (
         f"A load was interrupted: {number} to be loaded again (triples already loaded do no harm): {'; '.join(parts)}. "
-        f"To discard this list, remove loading.json in the server's folder."
+        f"To ignore them, remove loading.json in the server's folder."
     )
 
 
 def unfinished_loads(folder: ServerFolder, lost: Mapping[str, str]) -> str:
-    """Return `advice`, extended by interrupted loads of generated files.
+    """Return a message about files that have to be loaded again and about interrupted loads that can be resumed.
 
-    Between two groups such a load has lost no file, though its graph is incomplete. Nothing is reported while it runs.
+    A load interrupted between two groups of chunk files has lost no file, but its graph is incomplete. The message does
+    not name loads that are running.
     """
     if not lost and not any((folder.path / f"{name}.json").exists() for name in RESUME_COMMANDS):
-        return ""  # without touching the lock
+        return ""  # no load to report, so the lock is not needed
     running = held(folder.path / LOAD_LOCK)
     left = {file: graph for file, graph in lost.items() if not running or Path(file).parent.name not in RESUME_COMMANDS}
     parts = [advice(left)] if left else []
     for name, command in RESUME_COMMANDS.items():
         graph = None if running else _interrupted_graph(folder, name)
         if graph is not None and not any(command in part for part in parts):
-            option = (
-                folder.folder_option if name == "freebase-load" else ""
-            )  # the other command finds its server by the URL
+            # `graph load` finds the server by its URL and has no --folder
+            option = folder.folder_option if name == "freebase-load" else ""
             parts.append(f"A load into <{graph}> was interrupted. Resume it: {command}{option}")
     return " ".join([*map(sentence, parts[:-1]), *parts[-1:]])
 
@@ -138,7 +138,7 @@ def _interrupted_graph(folder: ServerFolder, name: str) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, TypeError, KeyError):
-        return "unknown: the journal is damaged"
+        return "unknown graph: the journal is damaged"
 
 
 def _write(folder: ServerFolder, entry: Mapping[str, Any]) -> None:

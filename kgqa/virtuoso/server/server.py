@@ -1,4 +1,4 @@
-"""A Virtuoso server run by the user, without systemd and without root: start, query, load, stop."""
+"""The class `Server`: starts, queries, loads and stops a Virtuoso server without systemd and without root."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from kgqa.virtuoso.server.load_list import FileResult, LoadProgress, loaded_file
 from kgqa.virtuoso.server.starting import check_record
 from kgqa.virtuoso.server.status import ServerStatus, server_status
 
-# graphs that every server contains, a few thousand triples
+# graphs with a few thousand triples that every new database contains
 SYSTEM_GRAPHS = ("http://www.openlinksw.com/", "http://www.w3.org/ns/ldp#", "http://localuriqaserver/", "virtrdf")
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 
 
 class Server:
-    """One server and its folder; creating this object starts and changes nothing."""
+    """A Virtuoso server and its folder; creating this object does not start the server."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = ServerFolder(folder)
@@ -39,16 +39,16 @@ class Server:
 
     @classmethod
     def at(cls, folder: Path | None = None) -> Server:
-        """Return the server of this folder, which need not exist yet.
+        """Return the server of this folder; the folder need not exist yet.
 
         Args:
-            folder: None for $KGQA_VIRTUOSO_FOLDER or, if unset, `virtuoso` in kgqa's user data folder.
+            folder: None for $KGQA_VIRTUOSO_FOLDER or, if that is not set, `virtuoso` in kgqa's user data folder.
         """
         return cls(folder or default_folder())
 
     @classmethod
     def for_url(cls, url: str) -> Server | None:
-        """Return the server in the default folder if it is running and serves this SPARQL endpoint."""
+        """Return the server in the default folder if it runs and this URL is its SPARQL endpoint, else None."""
         server = cls.at()
         try:
             parts = urlsplit(url)
@@ -72,7 +72,7 @@ class Server:
 
     @property
     def import_folder(self) -> Path:
-        """The only folder the server may read files from; files to load must lie there."""
+        """The only folder that the server may read; files to load must lie in it."""
         return self.folder.import_folder
 
     def start(
@@ -86,21 +86,21 @@ class Server:
         query_seconds: int | None = None,
         notify: Callable[[str], None] | None = None,
     ) -> bool:
-        """Start the server, creating its database and password if there are none; False if it runs already.
+        """Start the server, and create its database and password at the first start; return False if it runs already.
 
-        None for an option means its value at the last start, or the default in brackets at the first start.
+        An option that is None keeps its value of the last start. The value for the first start is in brackets.
 
         Args:
             http_port: port of the SPARQL endpoint. [8890]
             sql_port: port for SQL, on 127.0.0.1 only. [1111]
             bind: the IPv4 address of the SPARQL endpoint. ["127.0.0.1"]
-            memory_share: part of the machine's memory it may use, above 0 and at most 1. [0.5]
-            row_cap: maximum number of rows of a result; the endpoint store reports a truncated one. [1,000,000]
+            memory_share: part of the machine's memory that the server may use, above 0 and at most 1. [0.5]
+            row_cap: maximum number of rows of a result; `EndpointStore` reports truncated results. [1,000,000]
             query_seconds: time limit of a query in seconds. [60]
             notify: called with a short line about what takes long.
 
         Raises:
-            ServerError: it cannot start; the message says why and what to do.
+            ServerError: the server cannot start; the message says why and what to do.
         """
         given = {
             "http_port": http_port,
@@ -114,7 +114,7 @@ class Server:
         return starting.start(self.folder, changes, notify=notify or (lambda text: None))
 
     def preview(self, **options: Any) -> tuple[list[str], str]:
-        """Return the command that `start` with these options would run, and the virtuoso.ini it would write."""
+        """Return the command that `start` would run with these options, and the text of its virtuoso.ini."""
         changes = {name: value for name, value in options.items() if value is not None}
         record = replace(self.folder.record(), **changes)
         check_record(record)
@@ -123,26 +123,28 @@ class Server:
     def adopt(
         self, database: Path, *, password: Callable[[], str] | None = None, notify: Callable[[str], None] | None = None
     ) -> Adoption:
-        """Use an existing database file in place from now on; the server must be stopped, and is not started.
+        """Make the server use another database file, where this file lies. The server must be stopped, and stays so.
 
         Args:
-            database: the file, usually called virtuoso.db, with its .trx beside it.
-            password: returns the password of dba, if it is not `dba`; the default `dba` is replaced by a random one.
+            database: the file, usually called virtuoso.db, with its transaction log (.trx) beside it.
+            password: function that returns the password of the database user dba; called if the default password `dba`
+                is refused. A default password is replaced by a random one.
             notify: called with a short line about what takes long.
 
         Raises:
-            ServerError: no database, damaged, open in another server, or a wrong password; nothing has changed.
+            ServerError: the file is not a database, is damaged or open in another server, or the password is wrong;
+                nothing has changed.
         """
         return adopt(self.folder, database, password=password, notify=notify or (lambda text: None))
 
     def stop(self, *, timeout: float = 600) -> bool:
-        """Write everything to disk and end the server; False if it was not running.
+        """Write everything to disk and end the server; return False if it was not running.
 
         Args:
-            timeout: seconds to wait for its end.
+            timeout: seconds to wait until the server has ended.
 
         Raises:
-            ServerError: it did not end in time, or refuses the password.
+            ServerError: the server did not end in time, or refuses the password.
         """
         owner = lock_owner(self.folder.lock)
         if owner is None:
@@ -154,8 +156,8 @@ class Server:
             raise explain_sql(error, self.folder) from None
         if not wait_for_end(owner.pid, timeout=max(1.0, timeout - (time.monotonic() - started))):
             raise ServerError(
-                f"The server ({owner}) has not ended within {timeout:g} s: it may still be writing to disk. "
-                f"Check it: kgqa virtuoso status. To end it anyway: kill {owner.pid}"
+                f"The server ({owner}) has not ended within {timeout:g} s. It may still be writing to disk; check "
+                f"with: kgqa virtuoso status. To end it anyway: kill {owner.pid}"
             )
         return True
 
@@ -163,10 +165,10 @@ class Server:
         """Return the status of the server.
 
         Args:
-            count: also count the triples, which takes a while on large graphs.
+            count: whether to count the triples, which takes a while on large graphs.
 
         Raises:
-            ServerError: its files cannot be read; or it runs, but refuses the password.
+            ServerError: the server's files cannot be read, or the running server refuses the password.
         """
         status = server_status(self.folder, self.url)
         entry = self.folder.journal()
@@ -189,17 +191,17 @@ class Server:
 
         Raises:
             SqlError: the server rejects the statement.
-            ServerError: it does not run, refuses the password, or does not answer in time.
+            ServerError: the server does not run, refuses the password, or does not answer in time.
         """
         return self._session.sql(statement, parameters, timeout=timeout)
 
     def triples(self) -> int:
-        """Count the triples of all graphs but those that every server contains."""
+        """Count the triples of all graphs, except the graphs that every new database contains."""
         rows = self.sql("select id_to_iri(G), count(*) from DB.DBA.RDF_QUAD group by G")
         return sum(int(number) for graph, number in rows if not graph.startswith(SYSTEM_GRAPHS))
 
     def holds(self, graph_iri: str) -> bool:
-        """Tell whether a graph has any triple."""
+        """Tell whether a graph has at least one triple."""
         return bool(self.sql("select top 1 1 from DB.DBA.RDF_QUAD where G = iri_to_id(?, 0)", (graph_iri,)))
 
     def load(
@@ -210,13 +212,13 @@ class Server:
         loaders: int = 2,
         progress: Callable[[LoadProgress], None] | None = None,
     ) -> list[FileResult]:
-        """Load RDF files into a graph, several at once, and write the result to disk.
+        """Load RDF files into a graph, several files at the same time, and write the result to disk.
 
-        Files with an error are reported, the others are loaded. Triples before an error may have been loaded.
+        Files with an error are reported and do not stop the load. Triples before an error may have been loaded.
 
         Args:
-            files: N-Triples, Turtle and other formats of Virtuoso, also as .gz; in `import_folder`.
-            graph_iri: the graph; it need not exist.
+            files: files in `import_folder`: N-Triples, Turtle and other formats that Virtuoso reads, also as .gz.
+            graph_iri: the graph, which is created if needed.
             loaders: how many files are read at the same time.
             progress: called about every half second.
 
@@ -224,7 +226,7 @@ class Server:
             One result per file, in the order of `files`.
 
         Raises:
-            ServerError: the server died, the disk is full, another load runs, or a file is outside the import folder.
+            ServerError: the server crashed, the disk is full, another load runs, or a file is outside `import_folder`.
                 The message and `status()` name the files that have to be loaded again.
         """
         return run_load_list(self.folder, files, graph_iri, loaders=loaders, progress=progress)
@@ -236,15 +238,15 @@ class Server:
     def index_names(self, graph_iri: str, predicates: Sequence[str]) -> None:
         """Add the literals of these predicates to the full-text index that `bif:contains` searches.
 
-        Call it again to add literals that were loaded later.
+        Call this method again after later loads to add their literals.
         """
         text_index.index_names(self.sql, graph_iri, predicates)
 
     def allow_updates(self, user: str = "kgqa", password: str | None = None) -> Path:
-        """Create a user who may update graphs through /sparql-auth (HTTP digest), or set an existing one's password.
+        """Create a user who may update graphs through /sparql-auth (HTTP digest); set the password if the user exists.
 
         Returns:
-            The file with the password, which only its owner can read.
+            The path of a file with the password, which only the owner of the file can read.
         """
         return users.allow_updates(self.folder, self.sql, user, password)
 

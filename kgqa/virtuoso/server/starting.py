@@ -1,4 +1,4 @@
-"""Starts a server: checks, creation of the database at the first start, recovery after a crash."""
+"""Starts a server: checks its options and files, creates its database at the first start, recovers after a crash."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from kgqa.virtuoso.server import load_list_journal
 from kgqa.virtuoso.server.database_files import check_database, check_no_changes
 from kgqa.virtuoso.server.load_list import loaded_files
 
-# a new database takes 55 MB, and its first checkpoints as much again
+# a new database takes 55 MB, and its first checkpoints another 55 MB
 MIN_FREE_BYTES = 120_000_000
 PORT_RELEASE_SECONDS = 5
 DATABASE_FILES = (
@@ -50,7 +50,7 @@ def start(folder: ServerFolder, changes: Mapping[str, Any], *, notify: Notify) -
         if _runs_already(folder, notify):
             return False
         record = replace(folder.record(), **changes)
-        folder.journal()  # raises if it is damaged, before the server runs
+        folder.journal()  # reports a damaged journal before the server runs
         check_record(record)
         _check_ports(folder, record)
         _check_space(folder)
@@ -59,8 +59,8 @@ def start(folder: ServerFolder, changes: Mapping[str, Any], *, notify: Notify) -
             folder.password()
         elif record.database:
             raise ServerError(
-                f"The adopted database {record.database} does not exist. Mount its disk, restore it, or adopt another: "
-                f"kgqa virtuoso adopt FILE"
+                f"The adopted database {record.database} does not exist. Mount its disk, restore the file, or adopt "
+                f"another database: kgqa virtuoso adopt FILE"
             )
         else:
             check_no_changes(folder.database)
@@ -70,7 +70,7 @@ def start(folder: ServerFolder, changes: Mapping[str, Any], *, notify: Notify) -
             notify("The server was not shut down properly; it recovers from its transaction log.")
             folder.lock.unlink()
         if not ipaddress.ip_address(record.bind).is_loopback:
-            notify(f"SPARQL is served on {record.bind}: anybody who can reach this machine may query it.")
+            notify(f"The SPARQL endpoint is open on {record.bind}: everybody who can reach this machine may query it.")
         folder.save_record(record)
         folder.write_private("virtuoso.ini", render(folder, record))
         try:
@@ -79,7 +79,7 @@ def start(folder: ServerFolder, changes: Mapping[str, Any], *, notify: Notify) -
             problem = find_problem(last_run(log_tail(folder.output)))
             if problem is None or problem.kind != "checkpoint":
                 raise
-            notify("The server had been killed during a checkpoint; recovery takes a second start.")
+            notify("The server was killed during a checkpoint; starting it a second time to complete its recovery.")
             folder.lock.unlink(missing_ok=True)
             wait_until_online(folder, launch(folder, folder.ini), notify=notify)
         _settle_load(folder, notify)
@@ -87,32 +87,34 @@ def start(folder: ServerFolder, changes: Mapping[str, Any], *, notify: Notify) -
 
 
 def _runs_already(folder: ServerFolder, notify: Notify) -> bool:
-    """Tell whether the server runs; waits for one that another process is starting."""
+    """Tell whether the server runs; if another process is starting it, wait until it answers."""
     port, notified = folder.record().sql_port, False
     while owner := lock_owner(folder.lock):
         if is_listening(port):
             return True
         if not notified:
             notified = True
-            notify(f"The server is starting already ({owner}); waiting until it answers.")
+            notify(f"Another process is already starting the server ({owner}); waiting until the server answers.")
         time.sleep(0.1)
     return False
 
 
 @contextmanager
 def start_lock(folder: ServerFolder) -> Iterator[None]:
-    """Hold the lock of starts and adoptions; wait for another process that holds it."""
+    """Hold the lock for starting the server and adopting a database; wait while another process holds it."""
     with only_one(folder.path / "start.lock", wait_seconds=math.inf):
         yield
 
 
 def check_record(record: ServerRecord) -> None:
-    """Raise ServerError for options that no server could be started with."""
+    """Raise ServerError for options with which the server cannot start."""
     for name, port in (("--http-port", record.http_port), ("--sql-port", record.sql_port)):
         if not 1 <= port <= 65535:
-            raise ServerError(f"{port} is not a port. Give {name} a number from 1 to 65535.")
+            raise ServerError(f"{port} is not a port. Give a number from 1 to 65535: {name} N")
     if record.http_port == record.sql_port:
-        raise ServerError(f"SPARQL and SQL cannot share port {record.http_port}. Choose another: --sql-port N")
+        raise ServerError(
+            f"SPARQL and SQL cannot share port {record.http_port}. Choose another port for SQL: --sql-port N"
+        )
     if not 0 < record.memory_share <= 1:
         raise ServerError(
             f"--memory-share {record.memory_share:g} is out of range. Give a number above 0 and at most 1."
@@ -124,7 +126,9 @@ def check_record(record: ServerRecord) -> None:
             return
     except ValueError:
         pass
-    raise ServerError(f"--bind {record.bind!r} is not an IPv4 address. Give one of this machine, or 0.0.0.0.")
+    raise ServerError(
+        f"--bind {record.bind!r} is not an IPv4 address. Give an address of this machine, or 0.0.0.0 for all of them."
+    )
 
 
 def _check_ports(folder: ServerFolder, record: ServerRecord) -> None:
@@ -135,14 +139,14 @@ def _check_ports(folder: ServerFolder, record: ServerRecord) -> None:
         deadline = time.monotonic() + PORT_RELEASE_SECONDS
         while error := listen_error(port, host):
             owner = listener(port)
-            # a killed server holds its ports until its memory is released
+            # after a kill a server keeps its ports until its memory is released
             if owner is None and error.errno == errno.EADDRINUSE and time.monotonic() < deadline:
                 time.sleep(0.05)
                 continue
             reason = f"is used by {owner}" if owner else f"cannot be opened on {host} ({error.strerror})"
             raise ServerError(
                 f"Port {port} {reason}. "
-                f"Choose another: kgqa virtuoso start {option} {free_port()}{folder.folder_option}"
+                f"Choose another port: kgqa virtuoso start {option} {free_port()}{folder.folder_option}"
             )
 
 
@@ -176,7 +180,7 @@ def _create_database(folder: ServerFolder, record: ServerRecord) -> None:
 
 @contextmanager
 def private_server(folder: ServerFolder, record: ServerRecord, *, password: str = "dba") -> Iterator[SqlAddress]:
-    """Run the server on free loopback ports, with little memory, for the duration of the block."""
+    """Run the server with little memory on free loopback ports until the `with` block ends."""
     hidden = replace(record, sql_port=free_port(), http_port=free_port(), bind="127.0.0.1", memory_share=0.001)
     ini = folder.write_private("first.ini", render(folder, hidden))
     process = launch(folder, ini)
@@ -190,9 +194,9 @@ def private_server(folder: ServerFolder, record: ServerRecord, *, password: str 
 
 
 def secure(address: SqlAddress, password: str) -> None:
-    """Replace the default passwords of a new database and remove all HTTP paths but those of SPARQL.
+    """Replace the default passwords of a new database, and remove all HTTP paths except those of SPARQL.
 
-    Also removes the rule that every literal is full-text indexed; `index_names` chooses which are.
+    This function also removes the rule that puts every literal into the full-text index; `index_names` adds literals.
     """
     run_sql(address, "USER_CHANGE_PASSWORD(?, ?, ?)", ("dav", "dav", new_password()))
     close_paths(address)
@@ -201,9 +205,9 @@ def secure(address: SqlAddress, password: str) -> None:
 
 
 def discard_unfinished(folder: ServerFolder) -> None:
-    """Remove a database whose creation was interrupted: it is empty, and nobody has its password.
+    """Remove a database if its creation was interrupted: the database is empty and its password unknown.
 
-    If a database was adopted, the files and the password are those of that database, and stay.
+    Files and password of an adopted database stay.
     """
     if folder.record().database:
         folder.creation_marker.unlink(missing_ok=True)
@@ -217,7 +221,7 @@ def discard_unfinished(folder: ServerFolder) -> None:
 
 
 def _settle_load(folder: ServerFolder, notify: Notify) -> None:
-    """After a start, report which files of an interrupted load have to be loaded again."""
+    """Tell the user, after a start, which files of an interrupted load have to be loaded again."""
     if folder.journal() is None:
         return
     lost = load_list_journal.settle(folder, loaded_files(Session(folder)))

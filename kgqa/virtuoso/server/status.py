@@ -24,9 +24,9 @@ class ServerStatus:
     """The status of a server.
 
     Attributes:
-        triples: number of triples in all graphs; None if not requested.
+        triples: number of triples in all graphs; None if they were not counted.
         disk_bytes: bytes of the database and of all files in the server's folder.
-        message: what is wrong and what to do; empty if nothing is.
+        message: what is wrong and what to do; empty if nothing is wrong.
     """
 
     state: State
@@ -40,7 +40,7 @@ class ServerStatus:
 
 
 def server_status(folder: ServerFolder, url: str) -> ServerStatus:
-    """Return the status without a request to the server; a missing or incomplete folder is a stopped server."""
+    """Return the status without a request to the server; without a complete folder the server counts as stopped."""
     owner = lock_owner(folder.lock)
     journal = folder.journal()
     state, message = _state(folder, owner, journal)
@@ -63,8 +63,8 @@ def _state(folder: ServerFolder, owner: Process | None, journal: Mapping[str, An
         parts = [
             "The server process ended without a shutdown: it was killed or crashed.",
             last_error(log_tail(folder.log)),
-            "Files that were being loaded may have to be loaded again; the start lists them." if journal else lost,
-            f"Start it again; it recovers by itself: kgqa virtuoso start{folder.folder_option}",
+            "Files that were being loaded may have to be loaded again; the next start lists them." if journal else lost,
+            f"Start it again with: kgqa virtuoso start{folder.folder_option} (it recovers by itself)",
         ]
         return "crashed", " ".join(part for part in parts if part)
     if not is_listening(folder.record().sql_port):
@@ -80,7 +80,7 @@ def _version(log: Path) -> str:
 
 
 def disk_bytes(folder: ServerFolder) -> int:
-    """Return the bytes on disk of the server's folder and of an adopted database elsewhere."""
+    """Return the bytes on disk of the server's folder and of an adopted database in another folder."""
     database = folder.database
     files = set(folder.path.rglob("*")) if folder.path.is_dir() else set()
     files |= {database, database.with_suffix(".trx")}

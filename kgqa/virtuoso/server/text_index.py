@@ -1,4 +1,4 @@
-"""Full-text indexing of the literals of chosen predicates, for `bif:contains`."""
+"""Adds the literals of chosen predicates to the full-text index that `bif:contains` searches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kgqa.virtuoso.instance.users import Sql
 
 
 def index_names(sql: Sql, graph_iri: str, predicates: Sequence[str]) -> None:
-    """Index the literals of these predicates; see `Server.index_names`."""
+    """Add the literals of these predicates to the full-text index; see `Server.index_names`."""
     for predicate in predicates:
         sql("DB.DBA.RDF_OBJ_FT_RULE_ADD(?, ?, ?)", (graph_iri, predicate, "kgqa"))
     sql("DB.DBA.VT_INC_INDEX_DB_DBA_RDF_OBJ()")
@@ -16,7 +16,7 @@ def index_names(sql: Sql, graph_iri: str, predicates: Sequence[str]) -> None:
 
 
 def remove_index_rules(sql: Sql, graph_iri: str) -> None:
-    """Remove the rules of `index_names` for a graph: literals loaded later are not indexed."""
+    """Remove the rules of `index_names` for a graph, so that literals loaded later are not indexed."""
     for (predicate,) in sql(
         "select ROFR_P from DB.DBA.RDF_OBJ_FT_RULES where ROFR_G = ? and ROFR_REASON = ?", (graph_iri, "kgqa")
     ):

@@ -151,6 +151,6 @@ class TestFileNamesOutsideUtf8:
 
     def test_graph_folder_needs_another_name(self, tmp_path):
         (tmp_path / "one.nt").write_text("<http://e/1> <http://e/p> <http://e/2> .\n")
-        with pytest.raises(KgqaError, match="not UTF-8.*another name"):
+        with pytest.raises(KgqaError, match="not valid UTF-8.*another folder"):
             load_graph(tmp_path / self.NAME, [tmp_path / "one.nt"])
         assert [item.name for item in tmp_path.iterdir()] == ["one.nt"]

@@ -567,9 +567,9 @@ class TestUpdates:
         assert wait_until(lambda: not users_of(folder))
         time.sleep(0.1)
         with EmbeddedStore(folder, workers=1) as reader:
-            with pytest.raises(StoreUnavailable, match="not closed properly.*Open it for writing once"):
+            with pytest.raises(StoreUnavailable, match="not closed properly.*Open and close it once"):
                 reader.fingerprint
-        with pytest.raises(StoreUnavailable, match="not closed properly.*Open it for writing once"):
+        with pytest.raises(StoreUnavailable, match="not closed properly.*Open and close it once"):
             load_graph(folder, [folder.parent / "lines1.nq"])
         EmbeddedStore(folder, writable=True).close()
         with EmbeddedStore(folder, workers=1) as reader:

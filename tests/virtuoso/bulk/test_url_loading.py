@@ -23,5 +23,5 @@ def test_into_the_users_own_server(virtuoso_server, monkeypatch, tmp_path):
 def test_updates_leave_nothing_to_resume(monkeypatch, tmp_path):
     monkeypatch.setenv("KGQA_VIRTUOSO_FOLDER", str(tmp_path))
     for attempt in (discard_load, lambda url: load_into_url([], url, resume=True)):
-        with pytest.raises(NotResumable, match="loaded by updates, which cannot be resumed"):
+        with pytest.raises(NotResumable, match="cannot be resumed or discarded"):
             attempt("http://127.0.0.1:1/sparql")

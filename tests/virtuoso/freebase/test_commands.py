@@ -67,15 +67,15 @@ class TestUsage:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["clean", "x.gz"], "either --out FOLDER, or --dry-run"),
-            (["clean", "x.gz", "--out", "o", "--dry-run"], "either --out FOLDER, or --dry-run"),
-            (["load", "x.gz", "--resume", "--restart"], "either --resume or --restart"),
-            (["load", "x.gz", "--resume", "--languages", "de"], "omit --languages"),
+            (["clean", "x.gz"], "Give --out FOLDER to write files, or --dry-run"),
+            (["clean", "x.gz", "--out", "o", "--dry-run"], "Give --out FOLDER to write files, or --dry-run"),
+            (["load", "x.gz", "--resume", "--restart"], "--resume and --restart cannot be combined"),
+            (["load", "x.gz", "--resume", "--languages", "de"], "Omit --languages"),
             (
                 ["load", "x.gz", "--resume", "--lines-per-chunk", "5", "--keep-noise"],
-                "omit --keep-noise, --lines-per-chunk",
+                "Omit --keep-noise, --lines-per-chunk",
             ),
-            (["load", "x.gz", "--dry-run", "--resume"], "omit --resume"),
+            (["load", "x.gz", "--dry-run", "--resume"], "Omit --resume"),
             (["clean", "x.gz", "--dry-run", "--languages", "e n"], "not a language tag"),
             (["clean", "x.gz", "--dry-run", "--languages", "all,en"], "tags such as en,de, or all"),
             (["clean", "x.gz", "--dry-run", "--languages", ","], "tags such as en,de, or all"),
@@ -119,7 +119,7 @@ def test_ctrl_c_names_the_command_to_resume(kgqa, virtuoso_server, dump):
         process.send_signal(signal.SIGINT)
         _, error = process.communicate(timeout=60)
         assert process.returncode == 130 and "Traceback" not in error and error.count("Stopped.") == 1
-        assert f"are on disk in <{graph}>. Resume: kgqa freebase load {dump} --resume" in " ".join(error.split())
+        assert f"are loaded into <{graph}>. Resume: kgqa freebase load {dump} --resume" in " ".join(error.split())
         assert not list(virtuoso_server.import_folder.rglob("freebase-0*"))
         done = kgqa("freebase", "load", dump, "--resume", "--folder", folder, "--json")
         assert done.returncode == 0, done.err

@@ -191,7 +191,7 @@ class TestRefusedLoads:
         [
             (b"", "is empty"),
             (b"\x1f\x8b" + b"x" * 50, "freebase.gz"),
-            (b"<!DOCTYPE html>\x1b[2J\n<p>404</p>\n", r"not one of its 2 lines is a triple.*'<!DOCTYPE html>\[2J'"),
+            (b"<!DOCTYPE html>\x1b[2J\n<p>404</p>\n", r"none of its 2 lines is a triple.*'<!DOCTYPE html>\[2J'"),
             (b'<urn:s>\t<urn:p>\t"hallo"@de\t.\n', "1 of its 1 lines are noise or in other languages.*--languages"),
         ],
     )
@@ -232,7 +232,7 @@ class TestInterrupted:
                 raise KeyboardInterrupt
 
         with pytest.raises(
-            KeyboardInterrupt, match=r"groups\) are on disk in <urn.*>. Resume: kgqa freebase load .* --resume"
+            KeyboardInterrupt, match=r"groups\) are loaded into <urn.*>. Resume: kgqa freebase load .* --resume"
         ):
             load_dump(virtuoso_server, dump, options=options, progress=stop)
         journal = FreebaseJournal.read(virtuoso_server.folder)
@@ -244,7 +244,7 @@ class TestInterrupted:
             f"A load into <{options.graph_iri}> was interrupted. Resume it: kgqa freebase load DUMP --resume"
             f" --folder {virtuoso_server.folder.path}"
         )
-        with pytest.raises(LoadError, match="was interrupted; .* lines .* are done.*--resume.*--restart"):
+        with pytest.raises(LoadError, match="was interrupted after .* lines .*--resume.*--restart"):
             load_dump(virtuoso_server, dump, options=options)
         messages = set()
 
@@ -265,16 +265,16 @@ class TestInterrupted:
     def test_changed_dump_or_options_are_refused(self, virtuoso_server, dump, options, tmp_path, monkeypatch):
         self.interrupt_load(virtuoso_server, dump, options)
         (tmp_path / "other.gz").write_bytes(dump.read_bytes()[:-1])
-        with pytest.raises(LoadError, match="is not the dump of the interrupted load.*--restart"):
+        with pytest.raises(LoadError, match="is not the dump of the interrupted load. Give .*--restart"):
             load_dump(virtuoso_server, tmp_path / "other.gz", resume=True)
-        with pytest.raises(LoadError, match="other options: graph iri, languages. Omit them"):
+        with pytest.raises(LoadError, match="other options: graph iri, languages. Omit these"):
             load_dump(virtuoso_server, dump, options=LoadOptions("urn:x", ("de",), lines_per_chunk=CHUNK), resume=True)
         with monkeypatch.context() as patch:
             patch.setattr("kgqa.virtuoso.freebase.journal.freebase_rules", lambda: ())
             with pytest.raises(LoadError, match="noise rules of this version.*--restart"):
                 load_dump(virtuoso_server, dump, resume=True)
         (virtuoso_server.folder.path / f"{NAME}.json").write_text("{")
-        assert "<unknown: the journal is damaged> was interrupted" in virtuoso_server.status().message
+        assert "<unknown graph: the journal is damaged> was interrupted" in virtuoso_server.status().message
         with pytest.raises(LoadError, match="is damaged.*--restart"):
             load_dump(virtuoso_server, dump, resume=True)
 
@@ -339,7 +339,7 @@ class TestInterrupted:
 
     def test_truncated_dump_keeps_loaded_groups(self, virtuoso_server, dump, options, tmp_path):
         (tmp_path / "cut.gz").write_bytes(dump.read_bytes()[:-5000])
-        with pytest.raises(LoadError, match="truncated.*Download it again.* on disk"):
+        with pytest.raises(LoadError, match="truncated.*Download it again.* are loaded into"):
             load_dump(virtuoso_server, tmp_path / "cut.gz", options=options)
         assert FreebaseJournal.read(virtuoso_server.folder).groups_done == 3
         assert count(virtuoso_server, options.graph_iri) > 0

@@ -132,8 +132,8 @@ class TestParsing:
         ("old", "new", "message"),
         [
             ("[prefixes]", "[prefixes", "not valid TOML"),
-            ('name = "keys"', "", "needs a name and a why"),
-            ('why = "no question asks for them"', 'why = ""', "needs a name and a why"),
+            ('name = "keys"', "", "needs `name` and `why`"),
+            ('why = "no question asks for them"', 'why = ""', "needs `name` and `why`"),
             ('prefixes = ["ns:type.key."]', 'prefixes = "ns:type.key."', "may contain only"),
             ('prefixes = ["ns:type.key."]', 'prefix = ["ns:type.key."]', "may contain only"),
             ('["ns:type.key."]', '["type.key."]', "declared in"),

@@ -54,7 +54,7 @@ def test_last_error_counts_only_at_the_end_of_the_log():
     for log in (continued, LOG.replace("{line}", "Incorrect login for dba from IP [127.0.0.1]"), ""):
         assert last_error(log) == ""
     checkpoint = LOG.replace("{line}", "Starting a database that was killed during checkpoint.\n15:03:30 GPF: a.c:1 b")
-    assert "two starts" in last_error(checkpoint)
+    assert "Start the server again" in last_error(checkpoint)
 
 
 def test_log_without_known_problems():

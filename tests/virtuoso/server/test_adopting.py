@@ -89,7 +89,7 @@ def test_invalid_paths(database, tmp_path):
     with pytest.raises(ServerError, match="Is a directory"):
         server.adopt(tmp_path)
     odd = database.rename(database.with_name("a;b.db"))
-    with pytest.raises(ServerError, match="Rename it"):
+    with pytest.raises(ServerError, match="Rename the file"):
         server.adopt(odd)
 
 

@@ -54,7 +54,7 @@ def test_not_installed(stopped_server, monkeypatch, tmp_path):
 
 def test_configured_program_is_not_executable(stopped_server, monkeypatch):
     monkeypatch.setenv("VIRTUOSO_T", "/nowhere/virtuoso-t")
-    assert "VIRTUOSO_T=/nowhere/virtuoso-t is not an executable program" in refusal_message(stopped_server)
+    assert "VIRTUOSO_T is set to /nowhere/virtuoso-t, which is not an" in refusal_message(stopped_server)
 
 
 @pytest.mark.parametrize("option_name", ["http_port", "sql_port"])
@@ -259,7 +259,7 @@ def test_database_open_in_another_server(virtuoso_server, stopped_server):
     folder.database.hardlink_to(other.database)
     message = refusal_message(stopped_server)
     assert f"is open in virtuoso-t (process {virtuoso_server.status().pid})" in message
-    assert "Two servers destroy a database" in message
+    assert "Two servers would destroy the database" in message
 
 
 # ---- while it runs ----
@@ -272,7 +272,7 @@ def test_lockout_after_four_wrong_passwords(own_server):
     file.write_text("wrong\n")
     run_query = lambda: own_server.sql("select 1")  # noqa: E731
     for attempt in (run_query, own_server.stop, lambda: own_server.status(count=True), run_query):
-        with pytest.raises(ServerError, match="refuses the password in .*password. Write the password of its user dba"):
+        with pytest.raises(ServerError, match="refuses the password in .*Write the password of the database user dba"):
             attempt()
     assert own_server.status().state == "running"
     file.write_text(right_password)

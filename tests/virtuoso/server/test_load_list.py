@@ -63,7 +63,7 @@ def test_loading_again_changes_nothing(virtuoso_server):
 
 def test_refused_files(virtuoso_server, tmp_path):
     outside = write_triples(tmp_path / "outside.nt", 0, 1)
-    with pytest.raises(ServerError, match="outside the only folder the server may read.*Move or link it there"):
+    with pytest.raises(ServerError, match="outside the only folder that the server may read.*Move or link the file to"):
         virtuoso_server.load([outside], "http://none")
     with pytest.raises(ServerError, match="no file .*missing.nt"):
         virtuoso_server.load([virtuoso_server.import_folder / "missing.nt"], "http://none")

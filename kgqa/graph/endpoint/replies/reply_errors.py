@@ -26,10 +26,10 @@ from kgqa.graph.store import Rows
 from kgqa.words import clean
 
 RAISE_CAP = (
-    "Ask for less, or raise the cap (Virtuoso: kgqa virtuoso start --row-cap 1000000, or ResultSetMaxRows in "
+    "Narrow the query, or raise the cap (Virtuoso: kgqa virtuoso start --row-cap 1000000, or ResultSetMaxRows in "
     "virtuoso.ini)."
 )
-ASK_FOR_LESS = "Ask for less, use LIMIT, or raise the server's own limits."
+NARROW_QUERY = "Narrow the query, add a LIMIT, or raise the server's own limits."
 LOGIN = "Check the setting endpoint.user and the environment variable KGQA_ENDPOINT_PASSWORD."
 QUOTED_CHARS = 300
 _JSON_TYPES = ("application/sparql-results+json", "application/json", "text/json")
@@ -50,19 +50,19 @@ def reply_error(
     if reply_signs(profile).timeout_headers & headers.keys():
         return StoreTimeout(
             "The server ended the query at its time limit and sent an incomplete result, which is not used. "
-            "Ask for less."
+            "Narrow the query."
         )
     if status == 206:
-        return PartialResult(f"The server sent only a part of the result (HTTP 206). {ASK_FOR_LESS}")
+        return PartialResult(f"The server sent only a part of the result (HTTP 206). {NARROW_QUERY}")
     if status != 200:
         if status == 500 and _begins_as_result(body):
             # Virtuoso sends this status with part of the rows when it runs out of time while sending
-            return StoreTimeout("The server ran out of time while sending the result (HTTP 500). Ask for less.")
+            return StoreTimeout("The server ran out of time while sending the result (HTTP 500). Narrow the query.")
         return _status_error(status, headers, error_text(body, query), reply_signs(profile), url)
     content_type = _content_type(headers)
     if content_type and content_type not in _JSON_TYPES:
         what = "a web page" if "html" in content_type else clean(content_type)[:60]
-        return StoreUnavailable(f"{url} sent {what}, not a SPARQL result. Check the address of its SPARQL endpoint.")
+        return StoreUnavailable(f"{url} sent {what}, not a SPARQL result. Check the address of the SPARQL endpoint.")
     return None
 
 
@@ -86,7 +86,7 @@ def body_error(error: StoreError, tail: bytes, profile: Profile) -> StoreError:
     """Return the error for an incomplete body: a timeout if the last bytes announce a timeout, else `error`."""
     text = tail.decode("utf-8", "replace").lower()
     if any(sign in text for sign in reply_signs(profile).timeout_texts):
-        return StoreTimeout("The server ran out of time while sending the result, which is not used. Ask for less.")
+        return StoreTimeout("The server ran out of time while sending the result, which is not used. Narrow the query.")
     return error
 
 
@@ -122,10 +122,10 @@ def _status_error(status: int, headers: Mapping[str, str], text: str, signs: Rep
         return QueryRejected(f"The query is too long for the server (HTTP {status}). Split it into shorter queries.")
     if "html" in _content_type(headers) and status != 400:
         return StoreUnavailable(
-            f"{url} sent an error page (HTTP {status}).{quoted} Check the address of its SPARQL endpoint."
+            f"{url} sent an error page (HTTP {status}).{quoted} Check the address of the SPARQL endpoint."
         )
     if 200 <= status < 300:
-        return StoreUnavailable(f"{url} sent no result (HTTP {status}). Check the address of its SPARQL endpoint.")
+        return StoreUnavailable(f"{url} sent no result (HTTP {status}). Check the address of the SPARQL endpoint.")
     return QueryRejected(f"The server rejects the query (HTTP {status}).{quoted}")
 
 
@@ -177,7 +177,7 @@ def check_complete(
             cap=count,
         )
     if count == 0 and is_total_aggregate(query):
-        raise StoreTimeout("The server ran out of time: it sent no row as the result of a count. Ask for less.")
+        raise StoreTimeout("The server ran out of time: it sent no row as the result of a count. Narrow the query.")
 
 
 def outer_limit(query: str) -> int | None:

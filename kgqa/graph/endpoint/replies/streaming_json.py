@@ -10,7 +10,7 @@ from typing import Any
 
 from kgqa.errors import DamagedResult, PartialResult
 
-TRUNCATED = "The server's reply is truncated or damaged ({}) and is not used. Try again, or ask for less."
+TRUNCATED = "The server's reply is truncated or damaged ({}) and is not used. Try again, or narrow the query."
 MAX_VALUE_CHARS = 16 << 20
 """The longest value, such as a row, that is read into memory."""
 _SPACE = " \t\r\n"
@@ -78,7 +78,9 @@ class JsonStream:
                 pass  # incomplete so far
             length = len(self._text) - self._at
             if length >= MAX_VALUE_CHARS:
-                raise PartialResult(f"A row of the result is longer than {MAX_VALUE_CHARS:,} characters. Ask for less.")
+                raise PartialResult(
+                    f"A row of the result is longer than {MAX_VALUE_CHARS:,} characters. Narrow the query."
+                )
             if not more:
                 raise DamagedResult(TRUNCATED.format("the last value is incomplete"))
             # decode again only when the text is twice as long; else a long value would be decoded once per packet

@@ -335,7 +335,7 @@ class Transport:
             raise StoreUnavailable(f"The connection to {self.url} has been closed. Open it again.") from error
         if deadline.passed or isinstance(error, ReadTimeoutError):
             raise StoreTimeout(
-                f"The server at {self.url} did not answer in time. Ask for less, or raise graph.timeout."
+                f"The server at {self.url} did not answer in time. Narrow the query, or raise graph.timeout."
             ) from error
 
 

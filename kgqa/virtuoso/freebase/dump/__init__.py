@@ -1,1 +1,1 @@
-"""Cleans the lines of the Freebase dump."""
+"""Reads the Freebase dump and decides which of its lines are kept, repaired or dropped."""

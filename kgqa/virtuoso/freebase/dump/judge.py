@@ -1,4 +1,4 @@
-"""Decides on one line of a dump in full: kept, repaired, or dropped for a reason."""
+"""Decides for each line of a dump whether it is kept, repaired, or dropped and why."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kgqa.virtuoso.freebase.dump.terms import (
 )
 from kgqa.virtuoso.freebase.dump.values import fits, not_kept, number_type, time_of_day
 
-# longer lines take the server minutes; lines from 10 MB on it drops silently
+# the server takes minutes for longer lines, and silently drops lines of 10 MB or more
 MAX_LINE_BYTES = 1 << 20
 MAX_KNOWN = 100_000
 
@@ -47,11 +47,11 @@ _bare_object = re.compile(rb"([^ \t\"<]+?)(%s)" % _END, re.DOTALL).fullmatch
 
 
 class Verdict(NamedTuple):
-    """The decision on a line.
+    """The decision on a line of the dump.
 
     Attributes:
-        kept: the line to write, without a newline; None if it is dropped.
-        reason: why it is dropped.
+        kept: the line to write, without a newline; None if the line is dropped.
+        reason: why the line is dropped.
         repair: what was repaired in a kept line.
     """
 
@@ -61,22 +61,22 @@ class Verdict(NamedTuple):
 
 
 class LineJudge:
-    """Decides on lines by one set of rules.
+    """Decides on lines of a dump, one at a time, and caches decisions on predicates and language tags.
 
     Args:
-        cleaning: what to keep.
+        cleaning: which lines to keep.
     """
 
     def __init__(self, cleaning: Cleaning) -> None:
         self._cleaning = cleaning
         self._datatypes: dict[bytes, str | None] = {}
         self.predicates: dict[bytes, str | None] = {}
-        """Predicates seen so far: why their lines are dropped, or None if they are kept."""
+        """Map from each known predicate to the reason why its lines are dropped; None if they are kept."""
         self.tags: dict[bytes, str | None] = {}
-        """The same for language tags in lower case."""
+        """Map from each known language tag, in lower case, to the reason why its literals are dropped, or None."""
 
     def line(self, line: bytes) -> Verdict:
-        """Decide on a line without its newline."""
+        """Decide on a line, given without its newline."""
         columns = line.split(b"\t", 2)
         noise = self._noise(columns[1]) if len(columns) == 3 else None
         if noise is None and not _begins_with_terms(columns):
@@ -95,7 +95,7 @@ class LineJudge:
         return Verdict(reason=wrong) if wrong else self.rest(subject, predicate, rest)
 
     def rest(self, subject: bytes, predicate: bytes, rest: bytes) -> Verdict:
-        """Decide on a line with a valid subject and predicate; `rest` is the object and what follows."""
+        """Decide on a line with a valid subject and predicate; `rest` is the text from the object to the end."""
         found = self._object(rest.lstrip(b" \t"))
         if found.kept is None:
             return found
@@ -103,18 +103,18 @@ class LineJudge:
         return Verdict(line, repair=found.repair) if is_utf8(line) else Verdict(reason=NOT_UTF8)
 
     def _noise(self, predicate: bytes) -> str | None:
-        """Return why lines with this predicate are dropped, whatever else they hold."""
+        """Return why all lines with this predicate are dropped; None if they may be kept."""
         if predicate not in self.predicates:
             term = predicate.strip(b" ")
             named = term.startswith(b"<") and term.endswith(b">")
             noise = self._cleaning.noise(term[1:-1].decode("utf-8", "replace")) if named else None
             if noise is None and wrong_iri(predicate):
-                return None  # not cached: the whole line is checked
+                return None  # not cached, because the whole line is checked
             _remember(self.predicates, predicate, noise)
         return self.predicates[predicate]
 
     def _object(self, rest: bytes) -> Verdict:
-        """Decide on the object and the final dot; `kept` is the object."""
+        """Decide on the object and the final dot of a line; `kept` of the result is only the object."""
         if rest.startswith(b"<"):
             iri = _iri_object(rest)
             if iri is None:
@@ -179,25 +179,25 @@ class LineJudge:
 
 
 def _begins_with_terms(columns: list[bytes]) -> bool:
-    """Tell whether there are three columns, and the first two hold a term each."""
+    """Tell whether there are three columns and each of the first two is one term."""
     return len(columns) == 3 and all(_term(column.strip(b" ")) for column in columns[:2])
 
 
 def _blank_separated(line: bytes) -> list[bytes]:
-    """Split a line that is not separated by tabs into three columns; [] if it does not have three."""
+    """Split a line at its blanks into three columns; return [] if it does not have three columns."""
     match = _subject_predicate(line)
     return list(match.groups()) if match else []
 
 
 def _wrong_resource(term: bytes) -> str | None:
-    """Return why a subject or predicate is wrong, or None."""
+    """Return why a subject or predicate is invalid; None if it is valid."""
     if term.startswith(b"_:"):
         return BLANK_NODE
     return wrong_iri(term) if term.startswith(b"<") else NOT_TRIPLE
 
 
 def _wrong_suffix(tail: bytes) -> str:
-    """Return what is wrong with what follows the closing quote of a literal."""
+    """Return why the text after the closing quote of a literal is invalid."""
     if b'"' in tail:
         return QUOTE
     return {b"@": BAD_TAG, b"^": BAD_DATATYPE}.get(tail.lstrip(b" \t")[:1], NOT_TRIPLE)

@@ -1,11 +1,11 @@
-"""Assigns the lines of a dump to chunk files, in the same way for any number of processes.
+"""Assigns the lines of a dump to chunk files, independently of the number of worker processes.
 
     group 0                                          group 1
     part 0   part 1   part 2   part 3   part 4 ...   part p ...
     file 0   file 1   file 2   file 3   file 0 ...   file 0 of the next group
 
-A group is cleaned, loaded and written to disk as a whole. Its parts go to its files in turn, so that several processes
-can work on one group, each on files of its own, and the files have similar sizes.
+A group is cleaned, loaded and written to disk as a whole. The parts of a group are assigned to its files in turn. So
+several processes can clean one group, each writing its own files, and the files have similar sizes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-# two groups exist at a time, one being loaded and one being cleaned
+# two groups of files exist at the same time: one is being loaded, the other is being cleaned
 MAX_FILES = 8
 FILES_PER_GROUP = MAX_FILES // 2
 LINES_PER_PART = 1 << 16
@@ -23,9 +23,10 @@ LINES_PER_CHUNK = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Sizes in lines of the dump, before cleaning.
+    """Sizes of parts, files and groups in lines of the dump, before cleaning.
 
-    `lines_per_chunk` is the requested size; a file may have slightly fewer lines, because all parts have the same size.
+    `lines_per_chunk` is the requested size of a file. A file may have slightly fewer lines, because all parts have the
+    same size.
     """
 
     lines_per_chunk: int = LINES_PER_CHUNK
@@ -51,7 +52,7 @@ class Layout:
 
 
 def file_of(part: int) -> int:
-    """Return the file of its group that a part goes to, from 0."""
+    """Return the number, from 0, of the file in a group that gets a part."""
     return part % FILES_PER_GROUP
 
 
@@ -61,10 +62,10 @@ def files_of_worker(worker: int, workers: int) -> range:
 
 
 def chunk_file(folder: Path, group: int, file: int) -> Path:
-    """Return the path of a chunk file; their names count from 1."""
+    """Return the path of a chunk file; the numbers in file names start at 1."""
     return folder / f"freebase-{group * FILES_PER_GROUP + file + 1:06}.nt"
 
 
 def chunk_files(folder: Path) -> list[Path]:
-    """Return all chunk files of a folder, finished or not."""
+    """Return all chunk files of a folder, including unfinished files."""
     return sorted(path for path in folder.glob("freebase-*.nt*") if path.name[9:15].isdigit())

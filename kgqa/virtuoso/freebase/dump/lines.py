@@ -1,7 +1,7 @@
-"""Cleans a dump a block at a time: a fast path for plain lines, `LineJudge` for the others.
+"""Cleans a dump one block of lines at a time, with a fast path for plain lines; `LineJudge` decides on other lines.
 
-A line is plain if its subject is the last one or matches a pattern, its predicate is known, and one regular expression
-matches the rest. The fast path must decide as `LineJudge` would.
+A line is plain if its subject matches a pattern or is that of the line before, its predicate is known, and one regular
+expression matches the text after the predicate. The fast path must decide in the same way as `LineJudge`.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from kgqa.virtuoso.freebase.dump.terms import MAX_IRI_BYTES, PLAIN_IRI, PLAIN_TA
 from kgqa.virtuoso.freebase.dump.values import form_of
 
 _CHARS = rb'[^"\\\x00-\x08\x0b-\x1f\x7f]*+'
-# escapes but for surrogates and control characters
+# escapes, except those of surrogates and control characters
 _ESCAPE = rb'\\(?:[tnr"\\]|u(?!00[01]|007[fF]|[dD][89a-fA-F])[0-9A-Fa-f]{4})'
 _TEXT = rb'"' + _CHARS + rb"(?:" + _ESCAPE + _CHARS + rb')*+"'
 _DATES = form_of("date", "gYear", "gYearMonth", "dateTime")
 _plain_subject = re.compile(PLAIN_IRI).fullmatch
-# a match with a group holds a language tag, and only such a match
+# the group of this expression is the language tag; it is empty in literals without a tag
 _plain_rest = re.compile(rb"(?:%s|%s(?:@(%s))?|%s)\t\." % (PLAIN_IRI, _TEXT, PLAIN_TAG, _DATES)).fullmatch
-# the line has to be checked by `LineJudge`
+# marks a line that `LineJudge` has to check
 _UNKNOWN = "unknown"
 
 
 class BlockJudge:
-    """Cleans blocks of lines by one set of rules, and counts; caches predicates and language tags.
+    """Cleans blocks of lines and counts them; caches decisions on predicates and language tags.
 
     Args:
-        cleaning: what to keep.
+        cleaning: which lines to keep.
     """
 
     def __init__(self, cleaning: Cleaning) -> None:
@@ -43,13 +43,13 @@ class BlockJudge:
 
         Args:
             block: the lines.
-            first_line: number of the first line, for the examples.
+            first_line: number of the first line in the dump, used for the examples.
 
         Returns:
-            The kept lines, `<s>\t<p>\t<o>\t.` and a newline each, and the counts, with examples for the first
-            occurrences of each reason.
+            The kept lines, each as `<s>\t<p>\t<o>\t.` and a newline, and the counts with the first examples of each
+            reason.
         """
-        if block[: block.find(b"\n")].endswith(b"\r"):  # probably all lines end so; a search takes long
+        if block[: block.find(b"\n")].endswith(b"\r"):  # if the first line ends with \r, the others probably do
             block = block.replace(b"\r\n", b"\n")
         lines = block.split(b"\n")
         lines.pop()
@@ -111,7 +111,7 @@ class BlockJudge:
 
 
 def _readable(block: bytes) -> tuple[bytes, list[bytes]]:
-    """Split a block into the lines that are UTF-8, as a block, and a list of those that are not."""
+    """Split a block into a block of the lines that are UTF-8, and a list of the lines that are not."""
     view, parts, unreadable, begin = memoryview(block), [], [], 0
     while True:
         try:

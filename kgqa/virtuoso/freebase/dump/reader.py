@@ -1,7 +1,8 @@
-"""Reads a dump as blocks of whole lines that end where parts end, from the beginning or from a recorded position.
+"""Reads a dump as blocks of whole lines, from the beginning or from a recorded position.
 
-A gzip stream cannot be entered in the middle, but the Freebase dump consists of a few hundred gzip members. A position
-is the start of a member, so resuming decompresses less than one member in vain.
+Each block lies within one part of the dump. A gzip stream can only be read from its start, but the Freebase dump
+consists of a few hundred gzip streams (members) in a row. Each recorded position is the start of a member, so a resumed
+load decompresses less than one member for nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _READ_BYTES = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class DumpPosition:
-    """A byte of the file at which reading can begin, and the number of lines before it."""
+    """A byte of the dump at which reading can begin, and the number of lines before this byte."""
 
     byte: int = 0
     line: int = 0
@@ -35,14 +36,14 @@ START = DumpPosition()
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Whole lines, each with a newline at its end.
+    """A block of whole lines, each with a newline at its end.
 
     Attributes:
         lines: number of lines.
         first_line: number of the first line, from 1.
-        part: number of the part, from 0.
-        bytes_read: bytes of the file read so far.
-        place: the last position at or before the first line.
+        part: number of the part that contains the lines, from 0.
+        bytes_read: number of bytes of the file that have been read.
+        place: the last position from which the first line can be read.
     """
 
     data: bytes
@@ -60,19 +61,19 @@ def read_blocks(
     wanted: Callable[[int], bool] = lambda part: True,
     place: DumpPosition = START,
 ) -> Iterator[Block]:
-    """Yield the lines of a dump, as text or gzip according to its first bytes.
+    """Yield the lines of a dump in blocks; its first bytes tell whether the dump is text or gzip.
 
-    A line longer than MAX_LINE_BYTES is cut to MAX_LINE_BYTES + 1 bytes. A last line without a newline gets one.
+    A line longer than MAX_LINE_BYTES is cut to MAX_LINE_BYTES + 1 bytes. If the last line has no newline, it gets one.
 
     Args:
-        lines_per_part: lines of a part; blocks end where parts end, wherever reading begins.
-        wanted: which parts to yield; skipping a part takes a third of the time.
-        place: where to begin; the part that begins before it is incomplete.
+        lines_per_part: number of lines of a part; no block crosses the end of a part.
+        wanted: tells whether to yield a part; skipping a part takes a third of the time of reading it.
+        place: where to begin; the first part is incomplete if it begins before this position.
 
     Raises:
-        LoadError: the file cannot be read, has another format, is damaged or truncated.
+        LoadError: the file cannot be read, is neither text nor gzip, is damaged or truncated.
     """
-    # `number`: lines before `rest`; `rest`: the beginning of a line, empty if its part is not wanted
+    # `rest` is the beginning of an incomplete line, or empty in an unwanted part; `number` counts the lines before it
     number, rest, in_line, read = place.line, b"", False, place.byte
     try:
         with file.open("rb") as raw:
@@ -86,7 +87,7 @@ def read_blocks(
                     number, rest = number + lines, b""
                     continue
                 if not lines:
-                    # a longer line is cut, because one line could fill the memory
+                    # cut a longer line, because one line could fill the memory
                     rest = (rest + data)[: MAX_LINE_BYTES + 1]
                     continue
                 end = data.rfind(b"\n") + 1
@@ -99,12 +100,12 @@ def read_blocks(
                 yield Block(rest + b"\n", 1, number + 1, number // lines_per_part, read, place)
     except OSError as error:
         raise LoadError(
-            f"{file} cannot be read: {error.strerror}. Check the path, the permissions, the disk."
+            f"{file} cannot be read: {error.strerror}. Check the path, the permissions and the disk."
         ) from error
 
 
 def _cut(data: bytes, lines: int, number: int, lines_per_part: int, read: int, place: DumpPosition) -> Iterator[Block]:
-    """Split whole lines, with `number` lines before them, into blocks at the ends of parts."""
+    """Split whole lines into blocks at the ends of parts; `number` lines of the dump precede these lines."""
     while lines:
         part, in_part = divmod(number, lines_per_part)
         take = min(lines, lines_per_part - in_part)
@@ -114,10 +115,10 @@ def _cut(data: bytes, lines: int, number: int, lines_per_part: int, read: int, p
 
 
 def identity(file: Path) -> dict[str, int | str]:
-    """Return what identifies a dump: its length, and a hash of its first and last megabyte.
+    """Return the length of a dump and a hash of its first and last megabyte, which together identify the dump.
 
     Raises:
-        LoadError: it cannot be read.
+        LoadError: the dump cannot be read.
     """
     try:
         with file.open("rb") as raw:
@@ -139,7 +140,11 @@ def _end_of(data: bytes, lines: int) -> int:
 
 
 def _pieces(raw: IO[bytes], file: Path, place: DumpPosition) -> Iterator[tuple[bytes, int, int | None]]:
-    """Yield the text of a file in pieces: bytes, bytes read so far, and the byte to read this piece from, if any."""
+    """Yield the text of a file in pieces.
+
+    Each piece has its text, the number of bytes of the file read so far, and the byte at which reading this piece can
+    begin; None if reading can only begin at an earlier piece.
+    """
     begins = raw.read(6)
     if begins.startswith((_BZIP2, _XZ, _ZSTD)):
         raise LoadError(f"{file} is compressed, but not with gzip. Decompress it, or compress it with gzip.")
@@ -150,7 +155,7 @@ def _pieces(raw: IO[bytes], file: Path, place: DumpPosition) -> Iterator[tuple[b
 def _text_pieces(raw: IO[bytes]) -> Iterator[tuple[bytes, int, int | None]]:
     while True:
         entry = raw.tell()
-        # up to the end of a line, so that the next piece begins at a position
+        # read up to the end of a line, so that reading can begin at the next piece
         data = raw.read(BLOCK_BYTES) + raw.readline(BLOCK_BYTES)
         if not data:
             return
@@ -174,13 +179,13 @@ def _gzip_pieces(raw: IO[bytes], file: Path) -> Iterator[tuple[bytes, int, int |
             data = decoder.decompress(packed, BLOCK_BYTES)
         except zlib.error as error:
             raise LoadError(
-                f"{file} is damaged at about byte {raw.tell() - len(packed):,} ({error}). Download it again; gzip -t "
-                f"checks it."
+                f"{file} is damaged near byte {raw.tell() - len(packed):,} ({error}). Download it again and check it "
+                f"with: gzip -t"
             ) from error
         if decoder.eof:
             packed, decoder, inside = decoder.unused_data, zlib.decompressobj(_ANY_GZIP), False
         elif at_end and not data:
-            raise LoadError(f"{file} is truncated in its last gzip member. Download it again; gzip -t checks it.")
+            raise LoadError(f"{file} is truncated: its end is missing. Download it again and check it with: gzip -t")
         else:
             packed = decoder.unconsumed_tail
         if data:

@@ -1,4 +1,4 @@
-"""Rules for valid lines of a dump that are dropped: predicates by rule, literals by language."""
+"""Rules that drop valid lines of a dump by predicate, and literals by language."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ ALL_LANGUAGES = ("all",)
 
 @dataclass(frozen=True)
 class Rule:
-    """Predicates that are dropped together.
+    """A rule that drops all lines with certain predicates.
 
     Attributes:
-        predicates: full IRIs.
-        prefixes: prefixes of full IRIs.
-        copy_of: a predicate with the same values that is kept, or empty.
+        predicates: full IRIs of dropped predicates.
+        prefixes: prefixes of full IRIs; each predicate that begins with one of the prefixes is dropped.
+        copy_of: a kept predicate with the same values as the dropped predicates, or empty.
     """
 
     name: str
@@ -47,25 +47,25 @@ class Rule:
 
 @dataclass(frozen=True)
 class Cleaning:
-    """What to keep of a dump.
+    """Which lines of a dump to keep.
 
     Args:
-        languages: language tags in lower case whose literals are kept, with regional variants (`en` keeps `en-us`);
-            `("all",)` keeps all. Literals without a tag are always kept.
-        rules: predicates to drop, see `freebase_rules`; () keeps all.
+        languages: language tags, in lower case, of the literals to keep. A tag includes its regional variants (`en`
+            keeps `en-us`); `("all",)` keeps every language. Literals without a tag are always kept.
+        rules: predicates to drop, see `freebase_rules`; () drops none.
     """
 
     languages: tuple[str, ...] = ("en",)
     rules: tuple[Rule, ...] = ()
 
     def wants_language(self, tag: str) -> bool:
-        """Tell whether literals of this tag (lower case) are kept."""
+        """Tell whether literals with this language tag, in lower case, are kept."""
         return self.languages == ALL_LANGUAGES or any(
             tag == language or tag.startswith(language + "-") for language in self.languages
         )
 
     def noise(self, predicate: str) -> str | None:
-        """Return the drop reason of lines with this predicate; None if they are kept."""
+        """Return why lines with this predicate are dropped; None if they are kept."""
         return next((NOISE + rule.name for rule in self.rules if rule.drops(predicate)), None)
 
     def as_json(self) -> dict[str, Any]:
@@ -79,5 +79,5 @@ class Cleaning:
 
     @property
     def digest(self) -> str:
-        """16 hexadecimal digits that change with the rules and languages."""
+        """A hash of the rules and languages, as 16 hexadecimal digits."""
         return hashlib.sha256(json.dumps(self.as_json()).encode()).hexdigest()[:16]

@@ -12,12 +12,12 @@ EXAMPLE_BYTES = 200
 
 @dataclass
 class Tally:
-    """Counts that add up: `lines == kept + sum(dropped.values())`.
+    """Counts of lines, with `lines == kept + sum(dropped.values())`.
 
     Attributes:
-        repaired: number of kept lines by repair.
-        dropped: number of dropped lines by reason.
-        examples: for each reason the first lines as (line number from 1, at most EXAMPLE_BYTES bytes of the line).
+        repaired: number of repaired lines for each kind of repair; these lines are also counted as kept.
+        dropped: number of dropped lines for each reason.
+        examples: the first lines for each reason, as (line number from 1, at most EXAMPLE_BYTES bytes of the line).
     """
 
     lines: int = 0
@@ -33,7 +33,7 @@ class Tally:
         self.repaired[what] = self.repaired.get(what, 0) + 1
 
     def show(self, reason: str, line: int, text: bytes) -> None:
-        """Keep a line as an example, unless there are EXAMPLES earlier ones."""
+        """Keep a line as an example of a reason, unless there are already EXAMPLES lines."""
         examples = self.examples.setdefault(reason, [])
         examples.append((line, text[:EXAMPLE_BYTES].decode("utf-8", "replace")))
         examples.sort()

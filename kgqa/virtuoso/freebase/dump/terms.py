@@ -1,6 +1,6 @@
-"""Checks IRIs and literals of a dump; unclear cases are left to pyoxigraph's parser.
+"""Checks the IRIs and literals of a dump, with pyoxigraph's parser where regular expressions cannot decide.
 
-The functions take a term as written in the line and return the reason to drop it, or None if it is valid.
+Each check takes a term as written in the dump and returns the reason to drop the line, or None if the term is valid.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 
 import pyoxigraph as ox
 
-# Virtuoso silently cuts IRIs at 1,879 bytes: two that differ only later would become one
+# Virtuoso silently cuts IRIs after 1,879 bytes, so IRIs with the same first 1,879 bytes would become the same IRI
 MAX_IRI_BYTES = 1800
 
 MALFORMED_IRI = "malformed IRI"
@@ -22,13 +22,13 @@ BAD_DATATYPE = "malformed datatype"
 _PATH = rb"[A-Za-z0-9\-._~!$&'()*+,;=:@/]*+(?:%[0-9A-Fa-f]{2}[A-Za-z0-9\-._~!$&'()*+,;=:@/]*+)*+"
 _QUERY = _PATH.replace(b"@/]", b"@/?]")
 PLAIN_IRI = (
-    # first the form of nearly all IRIs, which matches in half the time
+    # the form of nearly all IRIs comes first, because it matches in half the time
     rb"<(?:http://rdf\.freebase\.com/ns/[A-Za-z0-9_.\-]++|"
     rb"https?://[A-Za-z0-9.\-]++(?::[0-9]++)?(?:/" + _PATH + rb")?(?:\?" + _QUERY + rb")?(?:#" + _QUERY + rb")?)>"
 )
-"""A regular expression for IRIs that are certainly valid, as most of the dump are."""
+"""A regular expression that matches only valid IRIs, among them most IRIs of the dump."""
 PLAIN_TAG = rb"[a-z]{2,3}(?:-[a-z]{4})?(?:-(?:[a-z]{2}|[0-9]{3}))?"
-"""The same for language tags, in lower case and without the `@`."""
+"""A regular expression that matches only valid language tags, in lower case and without the `@`."""
 
 _plain_iri = re.compile(PLAIN_IRI).fullmatch
 _plain_tag = re.compile(PLAIN_TAG, re.IGNORECASE).fullmatch
@@ -70,7 +70,7 @@ def _wrong_code_points(text: bytes) -> str | None:
             code = int(escape[1][1:], 16)
             if 0xD800 <= code <= 0xDFFF or code > 0x10FFFF:
                 return BAD_ESCAPE
-            # characters that XML cannot represent would break results in XML
+            # XML cannot represent these characters, so they would break query results in XML
             control = control or (code < 0x20 and code not in (0x09, 0x0A, 0x0D)) or code == 0x7F
     return CONTROL if control or _control(text) else None
 

@@ -1,7 +1,7 @@
-"""Checks typed values of a dump: whether they fit their datatype, and whether Virtuoso's loader stores them unchanged.
+"""Checks whether values of a dump fit their datatype, and whether Virtuoso's loader stores them unchanged.
 
-Measured on Virtuoso 7.2.5: "twelve"^^xsd:integer is stored as 0, numbers of more than 40 digits as infinity, durations
-as numbers; an invalid XML literal or a geometry ends the loading of the whole file.
+Observed with Virtuoso 7.2.5: the loader stores "twelve"^^xsd:integer as 0, numbers of more than 40 digits as infinity,
+and durations as numbers. At an invalid XML literal or a geometry it stops reading the file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _REAL = rb"(?:[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?|[+-]
 
 _FORMS = {
     b"date": _YEAR + b"-" + _DAY_OF_YEAR + _ZONE,
-    # the dump omits seconds, which the loader accepts
+    # times in the dump have no seconds, which the loader accepts
     b"dateTime": _YEAR + b"-" + _DAY_OF_YEAR + b"T" + _CLOCK % (b"(?:" + _SECONDS + b")?") + _ZONE,
     b"time": _CLOCK % _SECONDS + _ZONE,
     b"gYear": _YEAR + _ZONE,
@@ -43,10 +43,10 @@ _FORMS |= dict.fromkeys(
 )
 _FITS = {XSD + name: re.compile(form).fullmatch for name, form in _FORMS.items()}
 _NOT_KEPT = (
-    # parsed by the loader, which gives up the file if it cannot
+    # the loader parses these values, and stops reading the file if a value is invalid
     b"http://www.w3.org/1999/02/22-rdf-syntax-ns#XMLLiteral",
     b"http://www.openlinksw.com/schemas/virtrdf#",
-    # stored as numbers
+    # the loader stores these values as numbers
     XSD + b"duration",
     XSD + b"dayTimeDuration",
     XSD + b"yearMonthDuration",
@@ -60,7 +60,7 @@ _BARE = re.compile(
 
 
 def not_kept(datatype: bytes) -> bool:
-    """Tell whether the loader does not keep values of this datatype (an IRI without brackets)."""
+    """Tell whether the loader loses values of this datatype (an IRI without brackets)."""
     return datatype.startswith(_NOT_KEPT)
 
 
@@ -71,13 +71,13 @@ def fits(value: bytes, datatype: bytes) -> bool:
 
 
 def time_of_day(value: bytes, datatype: bytes) -> bytes | None:
-    """Return `T12:30` of type dateTime, as the dump writes times of day, as a literal of type time; else None."""
+    """Return a time of day such as `T12:30`, which the dump types as dateTime, as a literal of type time, else None."""
     match = _TIME_OF_DAY(value) if datatype == XSD + b"dateTime" else None
     return b'"%s%s%s"^^<%stime>' % (match[1], match[2] or b":00", match[3], XSD) if match else None
 
 
 def number_type(bare: bytes) -> bytes | None:
-    """Return the datatype (an IRI without brackets) of an unquoted number or boolean; None if it is neither."""
+    """Return the datatype (an IRI without brackets) of an unquoted number or boolean; None for other values."""
     match = _BARE(bare)
     return XSD + str(match.lastgroup).encode() if match else None
 

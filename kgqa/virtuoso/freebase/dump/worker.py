@@ -1,11 +1,12 @@
-"""A process that cleans its share of a dump: `python -m kgqa.virtuoso.freebase.dump.worker`, controlled by JSON lines.
+"""A worker process that cleans its share of a dump: `python -m kgqa.virtuoso.freebase.dump.worker`.
 
-It reads the dump itself and skips the shares of other workers: decompression costs a fifth of cleaning, and less than
-sending every line from one process to another and back.
+Each worker reads the whole dump and skips the shares of the other workers. Decompression takes a fifth of the time of
+cleaning, and less time than sending every line to another process and back.
 
-The first request is the task: `dump`, `cleaning`, `lines_per_chunk`, `worker` of `workers`, the first `group`, and the
-`place` to read from. Each later request is {"group": n, "folder": path or null}. Its result has the counts and the
-`place` of the next block, null at the end of the dump. The process ends when its standard input does.
+Requests and replies are lines of JSON. The first request is the task: `dump`, `cleaning`, `lines_per_chunk`, `worker`
+of `workers`, the first `group`, and `place`, the position in the dump to read from. Each later request is
+{"group": n, "folder": path or null}. The reply has the counts and the `place` of the next block, which is null at the
+end of the dump. The process ends when its standard input is closed.
 """
 
 from __future__ import annotations
@@ -54,14 +55,15 @@ class Share:
         return part >= self._first_part and file_of(part) in self._files
 
     def clean(self, group: int, folder: Path | None) -> Iterator[dict[str, Any]]:
-        """Clean the share of one group; groups are cleaned in order.
+        """Clean this worker's share of one group; call this for the groups in order.
 
         Args:
             group: number of the group.
-            folder: where its files are written, renamed when complete; None to only count.
+            folder: where the files are written and, when complete, renamed; None to count without writing files.
 
         Yields:
-            {"lines", "bytes"} as progress: lines cleaned, and bytes of the dump read; at the end the result.
+            First progress reports {"lines", "bytes"}: the number of lines cleaned and of bytes of the dump read. The
+            last item is the result.
         """
         tally, block = Tally(), self._next
         with contextlib.ExitStack() as stack:
@@ -88,10 +90,10 @@ class Share:
 
 
 def main() -> None:
-    """Read requests from standard input until it ends."""
-    # Ctrl-C reaches the whole process group; the parent decides when to end
+    """Handle requests from standard input until it is closed."""
+    # Ctrl-C is sent to all processes of the terminal; the parent decides when a worker ends
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # lists of lines are freed with their block; the cycle collector would only cost time
+    # without reference cycles in the lists of lines, the garbage collector would only cost time
     gc.disable()
     with contextlib.suppress(BrokenPipeError):
         try:
