@@ -33,7 +33,11 @@ def test_estimate(seconds, cost, text):
     [
         (2, 1003, "2 triples added from 3 lines in 0.5 s; <http://g> now has 1,003."),
         (None, 1003, "An unknown number of triples added from 3 lines in 0.5 s; <http://g> now has 1,003."),
-        (None, None, "3 lines loaded in 0.5 s; <http://g> was not counted in time."),
+        (
+            None,
+            None,
+            "3 lines loaded in 0.5 s. The number of triples in <http://g> is unknown, because counting took too long.",
+        ),
     ],
 )
 def test_report_of_a_load_without_all_counts(capsys, added, triples, text):
@@ -46,7 +50,7 @@ def test_quiet_load_shows_the_first_malformed_lines(kgqa, tmp_path):
     (tmp_path / "x.nt").write_text("nonsense\n" * 7 + TRIPLE)
     done = kgqa("graph", "load", "x.nt", "--into", "g", "--on-error", "skip", "--quiet")
     assert done.returncode == 0 and "7 malformed lines were left out:" in done.out
-    assert done.out.count("x.nt, line ") == 5 and "... (--json gives more)" in done.out
+    assert done.out.count("x.nt, line ") == 5 and "... (--json lists more)" in done.out
     assert done.err == ""
 
 
@@ -55,8 +59,8 @@ def test_quiet_load_shows_the_first_malformed_lines(kgqa, tmp_path):
     [
         ((), "Give at least one RDF file, or --resume."),
         (("x.nt", "--discard"), "--discard cannot be combined with FILES"),
-        (("x.nt", "--resume"), "omit FILES and --restart"),
-        (("x.nt", "--graph-iri", "http://g"), "--graph-iri is for servers"),
+        (("x.nt", "--resume"), "Omit FILES and --restart"),
+        (("x.nt", "--graph-iri", "http://g"), "--graph-iri is only for servers"),
     ],
 )
 def test_load_options_that_do_not_fit(kgqa, tmp_path, arguments, message):
