@@ -115,7 +115,7 @@ def test_one_of_several_graphs_must_be_named(kgqa, two_graphs):
     [
         ("no iri", "absolute IRI"),
         ("http://x> WHERE { ?s ?p ?o } #", "absolute IRI"),
-        ("http://x/\udcff", "not UTF-8"),
+        ("http://x/\udcff", "not valid UTF-8"),
         ("", "Choose one with --graph-iri"),
     ],
 )
@@ -147,7 +147,7 @@ def test_hostile_names_are_shown_as_text(kgqa, two_graphs):
     [
         ("http://127.0.0.1:9/sparql", "Nothing answers"),
         ("{base}/nowhere", "404"),
-        ("{base}/", "path of Virtuoso's is /sparql"),
+        ("{base}/", "on Virtuoso it is /sparql"),
         ("{base}/sparql?x=1", "--graph-iri"),
         ("http://me:secret@127.0.0.1:9/sparql", "login"),
         ("http:///sparql", "is not the address"),

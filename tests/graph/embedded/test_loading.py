@@ -561,7 +561,9 @@ class TestConcurrentLoads:
         first = python(LOAD, folder, big)
         first.stdout.readline()
         assert first.stdout.readline().startswith("loading")
-        with pytest.raises(StoreBusy, match=rf"Another process \({first.pid}\) is writing to .*Wait until that process is done"):
+        with pytest.raises(
+            StoreBusy, match=rf"Another process \({first.pid}\) is writing to .*Wait until that process is done"
+        ):
             load_graph(folder, [numbers])
         with pytest.raises(StoreBusy, match="is writing to"):
             load_graph(folder, resume=True)
