@@ -146,7 +146,7 @@ def test_run_that_changes_during_the_report(tmp_path):
             self.reads += 1
             return [record(self.reads, 1.0)]
 
-    with pytest.raises(ReportError, match="changed while"):
+    with pytest.raises(ReportError, match="changed during"):
         write_site([ChangingRun("a", [])], tmp_path / "changed")
 
 

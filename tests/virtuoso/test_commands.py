@@ -45,7 +45,7 @@ def test_commands_from_start_to_stop(kgqa, folder):
 
     again = run("start", "--row-cap", "5")
     assert again.returncode == 0 and again.out.startswith("Already running (process ")
-    assert "Stop the server first: kgqa virtuoso stop" in again.err
+    assert "To change them, stop it first: kgqa virtuoso stop" in again.err
     assert json.loads(run("start", "--json").out)["started"] is False
     unused = run("start", "--row-cap", "5", "--json")
     assert json.loads(unused.out)["started"] is False and "The options were ignored" in unused.err

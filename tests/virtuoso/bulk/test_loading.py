@@ -305,7 +305,7 @@ class TestInterrupted:
                 timers.append(threading.Timer(0.2, os.kill, (lock_owner(own_server.folder.lock).pid, signal.SIGKILL)))
                 timers[0].start()
 
-        with pytest.raises(ServerError, match="kgqa virtuoso start.* on disk. Resume: kgqa graph load --resume"):
+        with pytest.raises(ServerError, match="kgqa virtuoso start.* loaded into .* Resume: kgqa graph load --resume"):
             bulk_load(own_server, store, many_files, on_error="skip", progress=kill_soon, chunk_lines=CHUNK_LINES)
         own_server.start()
         report = bulk_load(own_server, store, resume=True)

@@ -312,7 +312,7 @@ class TestInterrupted:
                 os.kill(killed[0], signal.SIGKILL)
 
         with pytest.raises(
-            ServerError, match="kgqa virtuoso start.* on disk in .* Resume: kgqa freebase load .* --resume"
+            ServerError, match="kgqa virtuoso start.* loaded into .* Resume: kgqa freebase load .* --resume"
         ):
             load_dump(own_server, dump, options=options, progress=kill)
         with pytest.raises(ServerError, match="is not running"):
@@ -330,7 +330,7 @@ class TestInterrupted:
             if step.groups_done == 1 and not stopped:
                 stopped.append(own_server.stop())
 
-        status = rf"kgqa virtuoso start --folder {own_server.folder.path}\. .*on disk in .* Resume: kgqa .* --resume"
+        status = rf"kgqa virtuoso start --folder {own_server.folder.path}\. .*loaded into .* Resume: kgqa .* --resume"
         with pytest.raises(ServerError, match=status) as caught:
             load_dump(own_server, dump, options=options, progress=stop)
         assert stopped == [True] and "password" not in str(caught.value)

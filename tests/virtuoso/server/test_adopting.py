@@ -48,7 +48,7 @@ def test_adopt_with_the_default_password(database, tmp_path):
     server = Server.at(tmp_path / "mine")
     adoption = server.adopt(database, notify=messages.append)
     assert adoption.database == database and adoption.password_changed
-    assert "is the default (dba)" in messages[-1]
+    assert "has the default password, dba" in messages[-1]
     assert not (server.folder.path / "virtuoso.db").exists()
     assert sorted(path.name for path in database.parent.iterdir()) == ["freebase.db", "freebase.pxa", "freebase.trx"]
     with running_server(server.folder.path):
@@ -131,7 +131,9 @@ def test_adopt_after_an_interrupted_first_start(database, tmp_path):
     (server.folder.path / "virtuoso.db").write_text("half")
     copied_database = Path(shutil.copy(database, server.folder.path / "freebase.db"))
     for file in (copied_database, server.folder.path / "virtuoso.db"):
-        with pytest.raises(ServerError, match="was interrupted.*move it to another folder and adopt it there"):
+        with pytest.raises(
+            ServerError, match="was interrupted.*move this file to another folder and adopt it from there"
+        ):
             server.adopt(file)
     assert copied_database.exists() and server.folder.creation_marker.exists()
     server.adopt(database)
