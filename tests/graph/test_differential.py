@@ -168,6 +168,22 @@ class TestEnds:
 
         check()
 
+    @pytest.mark.parametrize("steps", [3, 4])
+    def test_several_entities_selected_where_a_number_stands(self, graphs, steps):
+        """Virtuoso compares IRIs with the number and fails, with a plan that it chooses in most of its runs."""
+        path = RelationPath(NODES[0], (Step(RELATIONS[0]), Step(RELATIONS[1]), *[Step(RELATIONS[0])] * (steps - 2)))
+        number = Literal("5", "http://www.w3.org/2001/XMLSchema#integer")
+        edges = [
+            (NODES[0], RELATIONS[0], NODES[0]),
+            (NODES[0], RELATIONS[1], number),
+            (NODES[0], RELATIONS[1], NODES[1]),
+        ]
+        edges += [(NODES[1], RELATIONS[0], NODES[1])]
+        for _ in range(4):
+            graph = write_to_store(graphs, edges)
+            query = graph.answer_query(path, restricted={2: NODES[:2]})
+            assert {row[0] for row in graph.store.select(query)} == {NODES[1]}
+
 
 class TestNextSteps:
     @pytest.mark.parametrize("rule", WALK_RULES)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kgqa.errors import QueryRejected
+from kgqa.words import clean
 
 _BASE = (
     "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d\u2070-\u218f\u2c00-\u2fef"
@@ -158,7 +159,7 @@ def prepare_for_engine(sparql: str) -> str:
         # The prefix of a name that was not expanded has no absolute declaration. The engine ends such a name at its
         # second dot or at a keyword, and would find the keyword SERVICE in `ns:a.b.SERVICE` and `SERVICE:x`.
         if token.kind == "name" and _KEYWORD_IN_NAME.search(token.text):
-            raise QueryRejected(f"Declare the prefix of {token.text[:80]} with a full IRI.")
+            raise QueryRejected(f"Declare the prefix of {clean(token.text[:80])} with a full IRI.")
     return expanded
 
 
@@ -168,7 +169,7 @@ def _refuse_functions(sparql: str) -> None:
         text = token.text.lower().lstrip("<") if token.kind in ("iri", "name") else ""
         if text.startswith(("bif:", "sql:")) and text.rstrip(">") not in _HARMLESS_FUNCTIONS:
             raise QueryRejected(
-                f"{token.text[:60]} is not allowed: functions of the server can do more than read data."
+                f"{clean(token.text[:60])} is not allowed: functions of the server can do more than read data."
             )
 
 

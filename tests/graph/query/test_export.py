@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rdflib.plugins.sparql import prepareQuery
 
+from kgqa.graph.query.explain import explain
 from kgqa.graph.query.export import AnswerInQuery, check_no_answers, query_class
 from kgqa.graph.query.templates import render_term
 from kgqa.model import Entity, Literal, RelationPath, Step
@@ -215,6 +216,12 @@ class TestQueryText:
         assert returned == (Entity(f"{NS}m.f"),)
         assert query_class(returned, returned, restricted=True) == "restricted"
         check_no_answers(query, returned, [GENDERS.topic])
+
+    def test_several_restricted_entities_are_explained(self, graph):
+        chosen = [Entity(f"{NS}m.4"), Entity(f"{NS}m.5")]
+        explained = explain(graph, graph.answer_query(GENDERS, restricted={1: chosen}))
+        line = next(line for line in explained.splitlines() if "is one of" in line)
+        assert line.endswith("(m.4), m.5") and "nothing" not in explained
 
     def test_restricting_to_an_answer_is_detected(self, graph):
         query = graph.answer_query(GENDERS, restricted={1: [Entity(f"{NS}m.f")]})

@@ -22,6 +22,7 @@ from kgqa.graph.query.tokens import (
     expand_prefixes,
     forbid_fetching,
     prepare_for_engine,
+    prepare_for_server,
     shorten_iris,
     tokens,
 )
@@ -161,6 +162,12 @@ class TestExpansion:
 
 
 class TestFetching:
+    def test_refused_names_are_shown_without_control_characters(self):
+        with pytest.raises(QueryRejected, match="^<bif:x> is not allowed"):
+            prepare_for_server("SELECT * { <bif:\u2066x> ?b ?c }")
+        with pytest.raises(QueryRejected, match="prefix of load:x with"):
+            prepare_for_engine("SELECT * { load:\u200dx ?b ?c }")
+
     @pytest.mark.parametrize(
         "keyword", ["SERVICE", "service", "SerVice", "\\u0053ERVICE", "SERV\\U00000049CE", "s\\u0065rvice"]
     )
