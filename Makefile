@@ -35,7 +35,8 @@ demo: $(STAMP) ## answer two questions on the demo graph
 	$(BIN)/kgqa ask "Who directed the film Parasite?"
 
 # Two processes; each runs whole files, so that the fixtures of a file are created once.
-PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=loadfile
+# The order is that of tests/conftest.py: slow files first.
+PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=loadfile --no-loadscope-reorder
 
 check: $(STAMP) ## run the quick tests: no server, no browser, no killed or separate processes
 	$(PYTEST) -m "not server and not slow and not cli"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
         if fixtures & {"virtuoso_server", "prepared_folder"} or any(str(each) == "virtuoso" for each in parameters):
             item.add_marker(pytest.mark.server)
+    # Files with many slow tests come first: with two processes, the last files should be short.
+    slow = Counter(item.path for item in items if any(map(item.get_closest_marker, ("server", "slow"))))
+    items.sort(key=lambda item: -slow[item.path])
 
 
 @pytest.fixture(scope="session")

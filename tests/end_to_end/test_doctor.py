@@ -126,6 +126,7 @@ class TestModel:
             "remedy": "",
         }
 
+    @pytest.mark.slow
     def test_summary_names_unchecked_model(self, kgqa):
         done = kgqa("doctor", "--llm", "http://127.0.0.1:9/v1", "--no-model", **QUICK)
         assert done.returncode == 0
@@ -171,7 +172,7 @@ def test_web_server_without_sparql(kgqa, tmp_path):
 
     (tmp_path / "index.html").write_text("<h1>Welcome</h1>")
     with ThreadingHTTPServer(("127.0.0.1", 0), lambda *a: QuietHandler(*a, directory=str(tmp_path))) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         url = f"http://127.0.0.1:{server.server_address[1]}/"
         found, checks = verdicts(kgqa("doctor", "--graph", url, "--json", **QUICK).out)
         server.shutdown()

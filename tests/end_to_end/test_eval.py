@@ -26,8 +26,8 @@ from kgqa.testing.server import ScriptedServer
 from tests.conftest import SOAK
 
 WORDS = ("--embeddings", "off")
-KILLS = 50 if SOAK else 5
-QUESTIONS = 500 if SOAK else 60
+KILLS = 50 if SOAK else 3
+QUESTIONS = 500 if SOAK else 40
 IN_FLIGHT = 4
 DEMO = Path(str(files("kgqa.demo"))) / "questions.jsonl"
 NUMBER = re.compile(r"\(number (\d+)\)")
@@ -115,6 +115,7 @@ def test_complete_run(kgqa, questions, tmp_path):
     assert kgqa("eval", "resume", "runs/a").returncode == 0 and predictions(tmp_path / "runs/a") == records
 
 
+@pytest.mark.slow
 def test_several_methods(kgqa, questions, tmp_path, model):
     done = kgqa(
         "eval", "run", "--dataset", questions(4), "--out", "x", "--method", "top-2,io", *WORDS, "--llm", f"{model.url}#m"

@@ -21,6 +21,7 @@ def test_invented_graph(kgqa, tmp_path):
     assert json.loads(answer.out)["status"] == "answered"
 
 
+@pytest.mark.slow
 def test_demo_graph_and_seeds(kgqa, tmp_path):
     found = []
     for seed in ("0", "0", "1"):

@@ -81,6 +81,7 @@ def check_output(folder: Path, arguments: tuple[str, ...]) -> str:
 
 @settings(max_examples=400 if SOAK else 25)
 @given(data=st.data())
+@pytest.mark.slow
 def test_randomly_damaged_run(folder, data):
     name = data.draw(st.sampled_from(FILES))
     arguments = data.draw(st.sampled_from(COMMANDS))

@@ -97,6 +97,7 @@ def run_exploration(graph, budget=Budget()):
     return hops, events, trace.usage().queries
 
 
+@pytest.mark.slow
 def test_concurrent_beam_equals_sequential_beam(distant_graph):
     in_turn, one_by_one = distant_graph(TRIPLES, 1)
     beside, at_once = distant_graph(TRIPLES, 4)

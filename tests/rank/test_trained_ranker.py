@@ -307,6 +307,7 @@ class CountingEncoder:
         return self._encoder.encode(texts)
 
 
+@pytest.mark.slow
 def test_only_relations_and_the_question_are_embedded(encoder):
     counting = CountingEncoder(encoder._encoder)
     score = ranker_scorer(

@@ -57,6 +57,7 @@ def path_vector(one: Vectors, other: Vectors) -> Vectors:
     return Vectors(one.relations, one.directions, {**one.questions, **other.questions}, "m")
 
 
+@pytest.mark.slow
 def test_rotation_is_learned_and_generalises(torch):
     seen, vectors = rotated_examples(300)
     unseen, others = rotated_examples(50, seed=1)

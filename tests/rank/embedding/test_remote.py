@@ -68,7 +68,7 @@ class Server:
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._http.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._http.server_address[1]}"
-        threading.Thread(target=self._http.serve_forever, daemon=True).start()
+        threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True).start()
 
     @property
     def texts(self) -> list[str]:
