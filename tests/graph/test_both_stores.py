@@ -24,9 +24,9 @@ from kgqa.settings import resolve
 from tests.conftest import SOAK
 from tests.graph.graph_factories import EmbeddedGraphFactory, VirtuosoGraphFactory
 
-RANDOM_GRAPHS = 300 if SOAK else 6
-RANDOM_PATHS = 600 if SOAK else 40
-QUESTIONS = 243 if SOAK else 20
+RANDOM_GRAPHS = 300 if SOAK else 4
+RANDOM_PATHS = 600 if SOAK else 25
+QUESTIONS = 243 if SOAK else 12
 PHASES = [Phase.explicit, Phase.generate, *([Phase.shrink] if SOAK else [])]
 """All phases except shrinking, which takes minutes against a server."""
 MANY = 20_000

@@ -15,6 +15,7 @@ from kgqa.evaluation.fictional.gold_queries import gold_queries_of
 from kgqa.evaluation.fictional.invented_world import QUESTIONS, invent, world_folder
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.opening import open_graph
+from tests.conftest import SOAK
 from tests.evaluation.fictional.graphs import NAME, degrees, line
 
 NS = "http://rdf.freebase.com/ns/"
@@ -232,11 +233,11 @@ def test_custom_schema_is_kept(tmp_path, session_cache):
 def test_most_freebase_questions_keep_an_answer(data_folder, tmp_path, session_cache):
     fast, schema = data_folder / "freebase_fast", data_folder / "freebase" / "schema.nt.gz"
     load_graph(tmp_path / "g", [fast / "kg.nt.gz", schema], schema="freebase")
-    questions = read_questions(fast / "questions.jsonl.gz")
+    questions = read_questions(fast / "questions.jsonl.gz")[:: 1 if SOAK else 3]
     with open_graph(tmp_path / "g", cache=Cache(session_cache)) as graph:
         found = fictionalise(graph, questions, tmp_path / "out", cache=Cache(session_cache))
     path, meeting = found.shapes["path"], found.shapes["conjunction"]
-    assert path["asked"] + meeting["asked"] == 243 == found.questions
+    assert path["asked"] + meeting["asked"] == len(questions) == found.questions
     assert path["kept"] >= 0.8 * path["asked"]
     assert meeting["kept"] >= 0.5 * meeting["asked"]
     assert found.rewired >= 0.9 * found.facts

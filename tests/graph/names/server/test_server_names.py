@@ -188,11 +188,11 @@ class TestFastSlice:
     def test_linking(self, fast_slice, data_folder):
         with gzip.open(data_folder / "freebase_fast" / "questions.jsonl.gz", "rt", encoding="utf-8") as rows:
             questions = [json.loads(row)["question"] for row in rows]
-        for question in questions if SOAK else questions[::8]:
+        for question in questions if SOAK else questions[::16]:
             assert find_mentions(fast_slice.remote, question) == find_mentions(fast_slice.local, question), question
 
     def test_search(self, fast_slice):
-        for text in texts_to_search(fast_slice.local, 100 if SOAK else 15):
+        for text in texts_to_search(fast_slice.local, 100 if SOAK else 8):
             assert fast_slice.remote.search(text) == fast_slice.local.search(text), text
 
 
