@@ -36,7 +36,7 @@ demo: $(STAMP) ## answer two questions on the demo graph
 
 # Two processes; each runs whole files, so that the fixtures of a file are created once.
 # The order is that of tests/conftest.py: slow files first.
-PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest --numprocesses=3 --dist=loadfile --no-loadscope-reorder
 
 check: $(STAMP) ## run the quick tests: no server, no browser, no killed or separate processes
 	$(PYTEST) -m "not server and not slow and not cli"

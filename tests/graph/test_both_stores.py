@@ -303,7 +303,7 @@ def test_same_answers_in_both_stores(freebase, data_folder, given_topics):
     options = resolve({"rank.embeddings": "off"}, environment={})
     resources = [Resources(graph, None, options) for graph in freebase]
     answered = 0
-    questions = questions_of(data_folder) if given_topics or SOAK else questions_of(data_folder)[::3]
+    questions = questions_of(data_folder) if given_topics or SOAK else questions_of(data_folder)[::2]
     for question in questions:
         topics = [topic["id"] for topic in question["topic_entities"]] if given_topics else []
         embedded, virtuoso = (ask(question["question"], topics=topics, resources=each) for each in resources)
