@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.errors import SettingsError
-from kgqa.settings_table import BY_KEY, PRESETS, SETTINGS, Setting
+from kgqa.settings_presets import PRESETS
+from kgqa.settings_table import BY_KEY, SETTINGS, Setting
 from kgqa.toml_text import read_toml
 
 FILE_NAME = "kgqa.toml"

@@ -36,7 +36,7 @@ NOT_SEEN = "The graph could not be queried."
 NO_SCHEMA = "No schema could be chosen."
 MISFIT = "The schema does not fit the graph."
 NO_EDGES = "There are no edges between entities, so there is nothing to explore."
-NO_SAMPLE = "There is no sample of edges."
+NO_SAMPLE = "No edges were sampled."
 PUBLIC = "Skipped, because the server is a public service, on which this check would put too much load."
 OWN_IDS = "The demo graph does not contain the well-known entities."
 

@@ -28,7 +28,7 @@ def check_cache(cache: Cache) -> Check:
     used = sum(entry.bytes for entry in cache.entries())
     found = f"{cache.folder} uses {used / GIGABYTE:.2f} of at most {cache.limit_bytes / GIGABYTE:.1f} GB"
     if not _can_write(cache):
-        remedy = "Set cache.folder to a writable folder. Otherwise derived data is computed anew each time."
+        remedy = "Set cache.folder to a writable folder. Otherwise derived data is recomputed on every start."
         return Check(name, "warning", f"{found} and is not writable.", remedy)
     free = shutil.disk_usage(cache.folder).free
     found += f"; {free / GIGABYTE:.1f} GB of its disk are free."

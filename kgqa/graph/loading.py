@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from kgqa.graph.embedded.folder import write_atomically
+from kgqa.graph.embedded.atomic_files import write_atomically
 from kgqa.graph.embedded.loading import load_graph, make_folder
 from kgqa.graph.store import LoadReport, OnError, Progress
 from kgqa.schema import BUNDLED, load_schema

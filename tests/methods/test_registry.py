@@ -13,7 +13,7 @@ from kgqa.errors import SettingsError
 from kgqa.methods.registry import Method, method, method_names
 from kgqa.methods.top import answer
 from kgqa.settings import resolve
-from kgqa.settings_table import PRESETS
+from kgqa.settings_presets import PRESETS
 
 BUILT_IN = ["top", "top-1", "top-2", "tog", "io", "cot"]
 MODULE = """

@@ -64,12 +64,12 @@ def test_commands_from_start_to_stop(kgqa, folder):
     (line,) = run("drop-names").out.splitlines()
     assert line.startswith("urn:kgqa:names:") and line.endswith(": 1 names of <http://names>")
     missing = run("drop-names", "http://nothing")
-    assert missing.returncode == 1 and "There is no graph of names of <http://nothing>" in missing.err
+    assert missing.returncode == 1 and "<http://nothing> has no graph of names" in missing.err
     dropped = run("drop-names", "http://names", "--json")
     assert [(found["names"], found["of"], found["removed"]) for found in json.loads(dropped.out)] == [
         (1, ["http://names"], True)
     ]
-    assert run("drop-names").out == "There is no graph of names on the server.\n"
+    assert run("drop-names").out == "The server has no graph of names.\n"
     assert json.loads(run("status", "--json", "--triples").out)["triples"] == 1, "the data stays"
     assert run("index", "--graph-iri", "http://names").returncode == 0
     (line,) = run("drop-names", "--all").out.splitlines()

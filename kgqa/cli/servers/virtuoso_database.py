@@ -115,7 +115,7 @@ def drop_names(graphs: tuple[str, ...], folder: Path | None, everything: bool, a
     for iri in graphs:
         if not any(iri in _iris(graph) for graph in existing):
             raise StoreError(
-                f"There is no graph of names of <{clean(iri)}> on the server. "
+                f"<{clean(iri)}> has no graph of names on the server. "
                 f"List all graphs of names: kgqa virtuoso drop-names{clean(server.folder.folder_option)}"
             )
     chosen = [graph for graph in existing if everything or set(graphs) & set(_iris(graph))]
@@ -141,7 +141,7 @@ def drop_names(graphs: tuple[str, ...], folder: Path | None, everything: bool, a
             what = f"{graph.facts.names:,} names of {' '.join(f'<{clean(iri)}>' for iri in graph.facts.graphs)}"
         print(f"{'Removed ' if removes else ''}{clean(graph.iri)}: {what}")
     if not existing:
-        print("There is no graph of names on the server.")
+        print("The server has no graph of names.")
 
 
 def _iris(graph: NamesGraph) -> tuple[str, ...]:

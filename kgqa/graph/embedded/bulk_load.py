@@ -15,7 +15,8 @@ import numpy as np
 import pyoxigraph as ox
 
 from kgqa.errors import LoadError
-from kgqa.graph.embedded.folder import GraphFolder, Hashes, write_json
+from kgqa.graph.embedded.atomic_files import write_json
+from kgqa.graph.embedded.folder import GraphFolder, Hashes
 from kgqa.graph.embedded.records import read_journal_record
 from kgqa.graph.rdf.files import FileJob, LineSource, MalformedLines, file_job, open_lines, staged_file
 from kgqa.graph.rdf.lines import hashes

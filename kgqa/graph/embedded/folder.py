@@ -18,7 +18,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -31,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kgqa.errors import StoreBusy, StoreIncomplete, StoreUnavailable
+from kgqa.graph.embedded.atomic_files import link_error, no_permission, write_error, write_json
 from kgqa.graph.embedded.records import FORMAT, is_generation_name, read_graph_record, read_journal_record
 
 Hashes = npt.NDArray[np.uint64]
@@ -249,7 +249,7 @@ class GraphFolder:
             ) from None
         except OSError as error:
             if error.errno == errno.ELOOP:
-                raise _is_link(self.path / "write.lock") from error
+                raise link_error(self.path / "write.lock") from error
             raise write_error(self.path, error) from error
         try:
             self._clean()
@@ -266,11 +266,11 @@ class GraphFolder:
                     os.unlink(item.path)
             elif is_generation_name(item.name):
                 if item.is_symlink():
-                    raise _is_link(item.path)
+                    raise link_error(item.path)
                 for folder, below, files in os.walk(item.path):
                     for name in (*below, *files):
                         if os.path.islink(os.path.join(folder, name)):
-                            raise _is_link(os.path.join(folder, name))
+                            raise link_error(os.path.join(folder, name))
 
     def read_lock(self, generation: int, *, exclusive: bool = False) -> Lock | None:
         """Take the lock for reading a generation. Returns None if locking is not possible, as on a read-only disk.
@@ -288,7 +288,7 @@ class GraphFolder:
             ) from None
         except OSError as error:
             if exclusive:
-                raise _no_permission(self.path, error) from error
+                raise no_permission(self.path, error) from error
             if error.errno in (errno.ENOENT, errno.EACCES, errno.EROFS, errno.ENOLCK, errno.ENOTSUP):
                 return None
             raise
@@ -342,59 +342,6 @@ def fingerprint(sorted_hashes: Hashes) -> str:
     high = int((sorted_hashes >> np.uint64(32)).sum(dtype=np.uint64)) if count else 0
     mixed = int(np.bitwise_xor.reduce(sorted_hashes)) if count else 0
     return hashlib.sha256(f"{count} {low} {high} {mixed}".encode()).hexdigest()[:16]
-
-
-def write_json(path: Path, data: Any) -> None:
-    """Write a JSON file atomically. Raises the same errors as `write_atomically`."""
-    write_atomically(path, json.dumps(data, indent=1, ensure_ascii=False))
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Replace a file atomically. If `path` is a symbolic link, the link itself is replaced.
-
-    Raises:
-        OSError: the file cannot be written; the old file is unchanged. The error's `filename` is `path`.
-    """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        # Python decodes file names that are not UTF-8 with lone surrogates; these are written as JSON escapes
-        with open(temporary, "w", encoding="utf-8", errors="backslashreplace", opener=_open_no_link) as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException as error:
-        with suppress(OSError):
-            temporary.unlink()
-        if isinstance(error, OSError):
-            raise OSError(error.errno, error.strerror, str(path)) from error
-        raise
-
-
-def write_error(path: Path, error: OSError) -> StoreUnavailable:
-    """Return the error for a graph folder that cannot be written."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StoreUnavailable(f"No space left on the disk of {path}. Free some space and try again.")
-    if error.errno in (errno.EMFILE, errno.ENFILE):
-        return StoreUnavailable(f"Too many open files to write to {path}. Raise the limit: ulimit -n 4096")
-    return _no_permission(path, error)
-
-
-def _no_permission(path: Path, error: OSError) -> StoreUnavailable:
-    return StoreUnavailable(
-        f"No permission to write to {path} ({error.strerror}). Make the folder writable for the user who runs kgqa."
-    )
-
-
-def _is_link(path: Path | str) -> StoreUnavailable:
-    return StoreUnavailable(
-        f"{path} is a symbolic link, and kgqa does not write to a graph folder that contains links. Remove the link, "
-        "or load the data into another folder."
-    )
-
-
-def _open_no_link(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
 
 
 def _link(source: Path, target: Path) -> None:

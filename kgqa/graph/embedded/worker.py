@@ -185,7 +185,7 @@ def _read_exactly(size: int) -> bytes:
     while size:
         data = os.read(0, size)
         if not data:
-            os._exit(0)  # the parent closed the pipe or ended: nobody needs the result
+            os._exit(0)  # the parent closed the pipe or ended, so the result is not needed
         parts.append(data)
         size -= len(data)
     return b"".join(parts)

@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.errors import StoreBusy, StoreIncomplete, StoreUnavailable
-from kgqa.graph.embedded.folder import GraphFolder, GraphMeta, fingerprint, write_json
+from kgqa.graph.embedded.atomic_files import write_json
+from kgqa.graph.embedded.folder import GraphFolder, GraphMeta, fingerprint
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.opening import open_store
