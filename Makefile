@@ -34,7 +34,7 @@ demo: $(STAMP) ## answer two questions on the demo graph
 	$(BIN)/kgqa ask "Which city is the capital of the country whose anthem is Kimigayo?"
 	$(BIN)/kgqa ask "Who directed the film Parasite?"
 
-# Two processes; each runs whole files, so that the fixtures of a file are created once.
+# Three processes, because some tests wait; each runs whole files, so that the fixtures of a file are created once.
 # The order is that of tests/conftest.py: slow files first.
 PYTEST := $(BIN)/python -m pytest --numprocesses=3 --dist=loadfile --no-loadscope-reorder
 
