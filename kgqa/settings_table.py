@@ -195,7 +195,7 @@ SETTINGS: tuple[Setting, ...] = (
         "explore.clauses",
         str,
         "off",
-        "on: with a language model and several topics, split the question into one clause per topic",
+        "on: if a language model is set and the question has several topics, split it into one clause per topic",
         choices=("off", "on"),
     ),
     Setting(
@@ -236,9 +236,9 @@ SETTINGS: tuple[Setting, ...] = (
         "rank.chooser",
         str,
         "auto",
-        "what compares candidates: auto: llm if a language model is set, otherwise offline; llm: the language model; "
-        "offline: similarity of words or embeddings; random; trained: a trained ranker; or the name of a chooser of "
-        "another package",
+        "how candidates are compared. auto: llm if a language model is set, otherwise offline; llm: by the language "
+        "model; offline: by similarity of words or embeddings; random: at random; trained: by a trained ranker; or the "
+        "name of a chooser from another package",
     ),
     Setting("rank.ranker", str, None, "file of a trained ranker, written by `kgqa rank train`"),
     Setting("rank.seed", int, 0, "seed of the random number generator for ranking", minimum=0),
@@ -254,7 +254,7 @@ SETTINGS: tuple[Setting, ...] = (
         "rank.depth_penalty",
         float,
         0.15,
-        "penalty for each hop that a path has more than the question announces",
+        "penalty for each hop beyond the number of hops that the question's wording suggests",
         minimum=0,
     ),
     Setting("rank.accept", float, 0.1, "minimum score of a path to be accepted as an answer", minimum=-10),

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kgqa.answer_json import json_text
+from kgqa.cli.graph.stage_bar import StageBar
 from kgqa.cli.options import (
     JSON,
     say,
     setting_option,
     settings_from,
-    verbosity,
     verbosity_options,
 )
 from kgqa.errors import ModelUnavailable, SettingsError
@@ -118,7 +118,7 @@ def train(
     settings = TrainingSettings(seed=seed) if epochs is None else TrainingSettings(epochs=epochs, seed=seed)
     with ExitStack() as stack:
         graphs = [stack.enter_context(open_graph(path, cache=cache)) for path in graph_paths]
-        bar = stack.enter_context(_Bar())
+        bar = stack.enter_context(StageBar())
         ranker, report = train_ranker(
             rows,
             encoder,
@@ -131,32 +131,6 @@ def train(
         )
     ranker.save(out)
     _print(report, out, bool(evaluated), as_json)
-
-
-class _Bar:
-    """A progress bar for one stage after another, shown only on a terminal."""
-
-    def __init__(self) -> None:
-        self._bar: Any = None
-        self._stage = ""
-
-    def __enter__(self) -> _Bar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        from tqdm import tqdm
-
-        if verbosity() < 0:
-            return
-        if stage != self._stage:
-            self.__exit__()
-            self._stage = stage
-            self._bar = tqdm(total=total, desc=stage, disable=None, leave=False)
-        self._bar.update(done - self._bar.n)
 
 
 def _print(report: TrainingReport, out: Path, guarded: bool, as_json: bool) -> None:

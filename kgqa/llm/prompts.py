@@ -106,7 +106,7 @@ class Prompts:
     def _load(self, name: str) -> tuple[Template, Any]:
         if name not in self._compiled:
             if not _NAME.match(name) or name not in self.names():
-                raise SettingsError(f"There is no prompt {name}. The prompts are: {', '.join(self.names())}.")
+                raise SettingsError(f"There is no prompt named {name}. Available prompts: {', '.join(self.names())}.")
             source = self._read(f"{name}.j2")
             try:
                 template = _described(name, json.loads(self._read(f"{name}.json")), source)

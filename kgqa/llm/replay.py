@@ -192,7 +192,7 @@ def _plain(value: Any) -> Any:
 def _ordered(keys: Sequence[str], found: Mapping[str, Completion]) -> list[Completion]:
     """Return the completions in the order of `keys`.
 
-    Of a prompt that occurs more than once, only the first occurrence was sent; the others are marked as recorded.
+    If a prompt occurs more than once, only its first occurrence was sent; the others are marked as recorded.
     """
     completions: list[Completion] = []
     seen: set[str] = set()

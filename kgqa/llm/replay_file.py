@@ -221,11 +221,11 @@ class ReplayFile:
         if application == 0 and version == 0 and not schema:
             return False
         if application != _APPLICATION:
-            raise SettingsError(f"{self._path} is an SQLite database, but not a replay file. Name another file.")
+            raise SettingsError(f"{self._path} is an SQLite database, but not a replay file. Choose another file.")
         if version > FORMAT:
             raise SettingsError(
                 f"{self._path} was written by a newer version of kgqa (format {version}; this version reads {FORMAT}). "
-                "Update kgqa, or name another file."
+                "Update kgqa, or choose another file."
             )
         if version < 1 or len(schema) != len(_SCHEMA) or set(schema) != _SCHEMA:
             raise SettingsError(

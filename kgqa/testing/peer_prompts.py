@@ -64,8 +64,8 @@ def read_peer_prompt(text: str, questions: Iterable[str] = ()) -> PeerPrompt | N
     """Parse a prompt; return None for a prompt of another format, which has no `Q:`.
 
     Args:
-        questions: known questions. The question of the prompt is the last known question after a `Q:`, else the last
-            known question anywhere, else the text after the last `Q:`.
+        questions: the questions of the data set. The question of the prompt is the last of them that follows a `Q:`;
+            if none does, the last of them anywhere in the prompt; if there is none, the text after the last `Q:`.
     """
     marks = list(_QUESTION.finditer(text))
     if not marks:

@@ -110,7 +110,8 @@ def test_complete_run(kgqa, questions, tmp_path):
     asked_again = kgqa("eval", "run", "--dataset", "q.jsonl", "--out", "runs/a", *WORDS)
     assert (
         asked_again.returncode == 1
-        and "already contains a run. Resume this run: kgqa eval resume runs/a" in asked_again.err
+        and "already contains a run. Choose another folder with --out, or resume the run: kgqa eval resume runs/a"
+        in asked_again.err
     )
     assert kgqa("eval", "resume", "runs/a").returncode == 0 and predictions(tmp_path / "runs/a") == records
 

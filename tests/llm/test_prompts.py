@@ -376,5 +376,5 @@ def test_unknown_or_unsafe_prompt_names_are_errors(folder, name):
     secret.mkdir()
     (secret / "file.j2").write_text("{% block user %}secret{% endblock %}")
     (folder / "secret.j2").write_text("{% block user %}secret{% endblock %}")
-    with pytest.raises(SettingsError, match=r"There is no prompt (?s:.)*The prompts are: .*top/reask"):
+    with pytest.raises(SettingsError, match=r"There is no prompt named (?s:.)*Available prompts: .*top/reask"):
         Prompts(folder).get(name)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from kgqa.cli.options import JSON, say, setting_option, verbosity, verbosity_options
+from kgqa.cli.graph.stage_bar import StageBar
+from kgqa.cli.options import JSON, say, setting_option, verbosity_options
 
 
 @click.command("fictionalise")
@@ -64,25 +64,22 @@ def fictionalise(
         raise click.UsageError("Only one graph can be rewired. Give one GRAPH, or RDF files.")
     if files and len(files) < len(inputs):
         raise click.UsageError("A graph and RDF files cannot be combined. Give one GRAPH, or RDF files.")
-    bar = _StageBar()
     try:
-        found = make_fiction(
-            out,
-            inputs[0] if inputs and not files else None,
-            rdf_files=files,
-            invented=invented,
-            questions=source,
-            seed=seed,
-            schema=graph__schema,
-            walks=graph__walks,
-            progress=bar,
-        )
+        with StageBar() as bar:
+            found = make_fiction(
+                out,
+                inputs[0] if inputs and not files else None,
+                rdf_files=files,
+                invented=invented,
+                questions=source,
+                seed=seed,
+                schema=graph__schema,
+                walks=graph__walks,
+                progress=bar,
+            )
     except KeyboardInterrupt:
-        bar.close()
         say(f"\nkgqa: Stopped. {out} was not created.")
         raise KeyboardInterrupt("reported") from None
-    finally:
-        bar.close()
     _print(found, out, as_json)
 
 
@@ -108,27 +105,3 @@ def _print(found: Any, out: Path, as_json: bool) -> None:
     if found.questions:
         source = clean(str(out / "questions.jsonl"))
         print(f"Ask the new questions: kgqa eval run --graph {clean(str(out))} --dataset {source}")
-
-
-class _StageBar:
-    """Shows a progress bar for each stage if stderr is a terminal."""
-
-    def __init__(self) -> None:
-        self._bar: Any = None
-        self._stage = ""
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        if verbosity() < 0:
-            return
-        if stage != self._stage:
-            from tqdm import tqdm
-
-            self.close()
-            self._stage = stage
-            self._bar = tqdm(total=total or None, desc=stage, disable=None, file=sys.stderr, leave=False)
-        self._bar.update(max(0, done - self._bar.n))
-
-    def close(self) -> None:
-        if self._bar is not None:
-            self._bar.close()
-            self._bar = None

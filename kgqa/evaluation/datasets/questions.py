@@ -243,7 +243,7 @@ def _texts(data: Mapping[str, Any], key: str) -> list[str]:
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ValueError(f'"{key}" must be a list of texts')
+        raise ValueError(f'"{key}" must be a list of strings')
     return value
 
 

@@ -121,8 +121,8 @@ def create_run(
     with _locked(path) as folder:
         if (path / MANIFEST).exists() or (path / PREDICTIONS).exists():
             raise RunError(
-                f"{path} already contains a run. Resume this run: kgqa eval resume {path}, or choose another folder: "
-                "--out"
+                f"{path} already contains a run. Choose another folder with --out, or resume the run: "
+                f"kgqa eval resume {path}"
             )
         before()
         folder.write(MANIFEST, manifest)
@@ -152,7 +152,7 @@ def create_pending_runs(group: Path) -> None:
     """Create the runs that a killed process had planned and not yet created.
 
     Args:
-        group: the folder of all runs, which this process has locked.
+        group: the folder that contains all runs; this process holds its lock.
 
     Raises:
         RunError: a folder cannot be written.

@@ -36,7 +36,7 @@ def run(
 
     Args:
         settings: for example `{"ask.method": "top-1", "llm.model": "openai:gpt-4.1-mini"}`.
-        resume_existing: if `out` contains a run with the same plan and settings, resume this run.
+        resume_existing: if `out` contains a run with the same plan and settings, resume that run.
         estimate: ask only a few questions; `resume` asks the others.
 
     Raises:

@@ -86,7 +86,7 @@ class Names(Protocol):
         ...
 
     def containing(self, words: Sequence[str], *, limit: int = 50) -> list[NameMatch]:
-        """Find names that contain any of these normalised words, best BM25 score first; entities may repeat."""
+        """Find names that contain any of these normalised words, best BM25 score first; an entity may occur twice."""
         ...
 
     def names_of(self, entities: Sequence[Entity]) -> dict[Entity, list[str]]:

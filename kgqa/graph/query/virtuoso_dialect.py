@@ -21,8 +21,8 @@ def to_standard_sparql(sparql: str) -> str:
 
     - Undeclared standard prefixes (rdf, rdfs, owl, skos, xsd) are resolved.
     - Infix OR and AND become || and &&.
-    - The cast `xsd:datetime(x)`, which accepts years and months too, becomes STR(x), and dates without a time become
-      plain strings: ISO 8601 dates sort as text.
+    - Virtuoso's cast `xsd:datetime(x)`, which also accepts 1999 and 1999-05, becomes STR(x). Dates without a time
+      become plain strings, because ISO 8601 dates sort as text.
     """
     items = [_resolved(token) for token in tokens(sparql)]
     solid = [index for index, token in enumerate(items) if token.kind not in ("space", "comment")]

@@ -87,7 +87,7 @@ def test_invalid_record_is_named(name, record, write_data):
     ("name", "change", "message"),
     [
         ("cwq", {"answers": ["m.1"]}, '"answers" must be a list of objects'),
-        ("cwq", {"answers": [{"answer": "x", "aliases": [7]}]}, '"aliases" must be a list of texts'),
+        ("cwq", {"answers": [{"answer": "x", "aliases": [7]}]}, '"aliases" must be a list of strings'),
         ("cwq", {"ID": ""}, '"ID" must be an id'),
         ("cwq", {"sparql": ["SELECT"]}, '"sparql" must be a text'),
         ("grailqa", {"graph_query": [1]}, '"graph_query" must be an object'),

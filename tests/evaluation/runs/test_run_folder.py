@@ -65,7 +65,7 @@ def test_record_round_trip():
 
 def test_one_run_per_folder(run_path):
     with (
-        pytest.raises(RunError, match="already contains a run. Resume this run: kgqa eval resume"),
+        pytest.raises(RunError, match="already contains a run. .* resume the run: kgqa eval resume"),
         create_run(run_path, {}),
     ):
         pass

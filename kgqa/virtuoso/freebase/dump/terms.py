@@ -76,7 +76,7 @@ def _wrong_code_points(text: bytes) -> str | None:
 
 
 def wrong_tag(tag: bytes) -> str | None:
-    """Check a language tag without its `@`."""
+    """Check that a language tag, given without the leading `@`, is well-formed."""
     if _plain_tag(tag):
         return None
     return None if _tag(tag) and _parses(b'"x"@' + tag) else BAD_TAG
