@@ -69,15 +69,15 @@ def objects_of(record: Record, key: str) -> list[Record]:
 
 
 def texts_of(record: Record, key: str) -> list[str]:
-    """Return the list of texts under a key of a record, without nulls; [] if absent or null.
+    """Return the list of strings under a key of a record, without nulls; [] if absent or null.
 
     Raises:
-        ValueError: the value is not a list of texts.
+        ValueError: the value is not a list of strings.
     """
     value = record.get(key)
     if isinstance(value, list):
         record = {key: [item for item in value if item is not None]}
-    return _list_of(record, key, str, "texts")
+    return _list_of(record, key, str, "strings")
 
 
 def _list_of(record: Record, key: str, kind: type[T], named: str) -> list[T]:
