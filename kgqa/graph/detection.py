@@ -13,7 +13,7 @@ from kgqa.words import clean
 
 
 def detect_schema(store: Store, view: Sequence[str] = ()) -> Schema:
-    """Return the bundled schema with the largest share of `detect` predicates present in a store; `rdfs` if none fits."""
+    """Return the bundled schema with the largest share of its `detect` predicates in a store; `rdfs` if none fits."""
     graphs = tuple(Entity(iri) for iri in view)
     best, best_share = None, 0.0
     for name in BUNDLED:
