@@ -60,7 +60,7 @@ class UpdatableStore(Store, Protocol):
 
 
 def choose_target_graph(store: UpdatableStore) -> str:
-    """Choose the graph to load into if the user gives none: the server's only user graph, or DEFAULT_GRAPH if it has none.
+    """Choose the graph to load into by default: the server's only user graph, or DEFAULT_GRAPH if it has none.
 
     Raises:
         LoadError: the server has several user graphs. StoreError: see `Store.select`.
