@@ -21,7 +21,7 @@ def command() -> None:
 
 
 def _open() -> Cache:
-    from kgqa.methods.ask import cache_of  # loads numpy, which would slow down `kgqa --help`
+    from kgqa.methods.ask import cache_of  # imports numpy; at the top it would slow down `kgqa --help`
 
     return cache_of(resolve())
 
