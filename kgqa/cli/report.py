@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from tqdm import tqdm
 
 from kgqa.answer_json import json_text
 from kgqa.cli.options import JSON, say, verbosity, verbosity_options
@@ -64,7 +65,6 @@ def command(
 
 
 def _write_site(runs: list[Any], site: Path, comparison: Any) -> Path:
-    from tqdm import tqdm
 
     from kgqa.report.site import write_site
 

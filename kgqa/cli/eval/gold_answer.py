@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kgqa.answer_json import answer_object
+from kgqa.words import clean
+
 if TYPE_CHECKING:
     from kgqa.evaluation.datasets.questions import GoldQuestion
     from kgqa.model import Answer
@@ -19,7 +22,6 @@ def gold_question(source: str, ident: str) -> GoldQuestion:
     """Find the question with this id in a data set; raise UsageError if the data set has no such question."""
     from kgqa.evaluation.datasets.registry import dataset_questions
     from kgqa.evaluation.runs.plan import distinct
-    from kgqa.words import clean
 
     questions = {question.id: question for question in distinct(dataset_questions(source))}
     if ident in questions:
@@ -32,7 +34,6 @@ def gold_question(source: str, ident: str) -> GoldQuestion:
 
 def gold_object(answer: Answer, question: GoldQuestion) -> dict[str, Any]:
     """Return the entries for gold answers and scores in the JSON object of an answer."""
-    from kgqa.answer_json import answer_object
     from kgqa.evaluation.metrics.scores import score_record
 
     readings = question.parses or (question.answers,)
@@ -42,8 +43,6 @@ def gold_object(answer: Answer, question: GoldQuestion) -> dict[str, Any]:
 
 def gold_text(answer: Answer, question: GoldQuestion) -> str:
     """Format gold answers and scores as text."""
-    from kgqa.words import clean
-
     found = gold_object(answer, question)
     lines = []
     for reading in found["gold"]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from tqdm import tqdm
+
 from kgqa.cli.options import verbosity
 
 
@@ -26,8 +28,6 @@ class StageBar:
         if verbosity() < 0:
             return
         if stage != self._stage:
-            from tqdm import tqdm
-
             self._close()
             self._stage = stage
             self._bar = tqdm(total=total or None, desc=stage, disable=None, file=sys.stderr, leave=False)
