@@ -36,7 +36,7 @@ class McNemar:
 class Difference:
     """The mean difference (second run - first run) over n questions, with its 95% interval and two-sided bootstrap p.
 
-    For n = 0 all values are nan; for n = 1 interval and p are nan.
+    For n = 0, all values are nan; for n = 1, interval and p are nan.
     """
 
     value: float
