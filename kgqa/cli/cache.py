@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kgqa.answer_json import json_text
+from kgqa.cache import CLEARED, age_words
 from kgqa.cli.options import JSON
 from kgqa.settings import resolve
 from kgqa.words import clean
@@ -21,7 +22,7 @@ def command() -> None:
 
 
 def _open() -> Cache:
-    from kgqa.methods.ask import cache_of  # loads numpy, which would slow down `kgqa --help`
+    from kgqa.methods.ask import cache_of  # imports all methods, which `kgqa cache --help` does not need
 
     return cache_of(resolve())
 
@@ -30,8 +31,6 @@ def _open() -> Cache:
 @JSON
 def info(as_json: bool) -> None:
     """List the entries of the cache with their sizes and last use."""
-    from kgqa.cache import age_words
-
     cache = _open()
     entries = cache.entries()
     total = sum(entry.bytes for entry in entries)
@@ -55,8 +54,6 @@ def info(as_json: bool) -> None:
 )
 def clear(kinds: tuple[str, ...]) -> None:
     """Clear the cache. kgqa creates its entries again when needed. Graphs that you loaded are not affected."""
-    from kgqa.cache import CLEARED
-
     print(f"Freed {_size(_open().clear(kinds or CLEARED))}.")
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from kgqa.answer_json import json_text
 from kgqa.cli.options import JSON
+from kgqa.errors import SettingsError
+from kgqa.words import clean
 
 if TYPE_CHECKING:
     from kgqa.evaluation.datasets.catalogue import PublishedDataset, PublishedFile
@@ -27,8 +31,6 @@ def list_(names: tuple[str, ...], as_json: bool) -> None:
     With NAME also shows the licence, the download address and the file names. Files that are in the folder
     KGQA_DATASETS are marked.
     """
-    from kgqa.answer_json import json_text
-    from kgqa.errors import SettingsError
     from kgqa.evaluation.datasets.catalogue import published_datasets
     from kgqa.evaluation.datasets.checking import inventory
 
@@ -50,7 +52,7 @@ def list_(names: tuple[str, ...], as_json: bool) -> None:
 
 
 def _describe(each: PublishedDataset, here: dict[tuple[str, str], str], *, whole: bool) -> None:
-    """Print one line about a question set, or with `whole` all details."""
+    """Print one line about a question set; with `whole`, print all details."""
     if not whole:
         parts = ", ".join(f"{file.split} {file.questions:,}{_mark(each, file, here)}" for file in each.files)
         print(f"{each.name:<17}{each.graph:<20}{parts}")
@@ -59,8 +61,6 @@ def _describe(each: PublishedDataset, here: dict[tuple[str, str], str], *, whole
     for file in each.files:
         print(f"  {file.split:<13}{file.questions:>8,}  {file.name}{'' if file.answers else ', without answers'}")
         if found := here.get((each.name, file.name)):
-            from kgqa.words import clean
-
             print(f"               {'':>8}local: {clean(found)}")
     if each.note:
         print(f"  {each.note}")
@@ -71,7 +71,6 @@ def _mark(each: PublishedDataset, file: PublishedFile, here: dict[tuple[str, str
 
 
 def _as_data(each: PublishedDataset, here: dict[tuple[str, str], str]) -> dict[str, Any]:
-    from dataclasses import asdict
 
     data = asdict(each)
     data["files"] = [{**asdict(file), "file": here.get((each.name, file.name))} for file in each.files]
@@ -87,10 +86,6 @@ def check(sources: tuple[str, ...], as_json: bool) -> int:
     NAME:FILE is written as for --dataset, for example cwq:ComplexWebQuestions_dev.json. Without NAME:FILE, all files in
     the folder KGQA_DATASETS are checked, and missing files are listed. Exit code 1: a file has a problem.
     """
-    from dataclasses import asdict
-
-    from kgqa.answer_json import json_text
-    from kgqa.errors import SettingsError
     from kgqa.evaluation.datasets.checking import check, inventory
     from kgqa.evaluation.datasets.registry import FOLDER_VARIABLE
 
@@ -120,7 +115,6 @@ def check(sources: tuple[str, ...], as_json: bool) -> int:
 
 
 def _print_check(found: FileCheck) -> None:
-    from kgqa.words import clean
 
     print(f"{'wrong' if found.problems else 'ok':<7}{clean(found.source)}")
     if found.questions:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from tqdm import tqdm
 
 from kgqa.answer_json import json_text
 from kgqa.cli.options import JSON, say, verbosity, verbosity_options
@@ -45,7 +46,7 @@ def command(
       kgqa report runs/x
       kgqa report runs/x runs/y --html out/ --latex table.tex
     """
-    # loads numpy, which would slow down `kgqa --help`
+    # imported only here, because the module imports numpy and would slow down `kgqa report --help`
     from kgqa.evaluation.runs.run_files import open_runs
     from kgqa.report.comparison import compare
     from kgqa.report.files import write_file
@@ -64,7 +65,6 @@ def command(
 
 
 def _write_site(runs: list[Any], site: Path, comparison: Any) -> Path:
-    from tqdm import tqdm
 
     from kgqa.report.site import write_site
 

@@ -1,6 +1,6 @@
 """Writes the static site of a report: index.html and one page per question.
 
-The records of the runs are read one by one, and twice: first for the rows of the index page, then for the pages of the
+The records of the runs are read twice, one by one: first for the rows of the index page, then for the pages of the
 questions. Only the rows are kept in memory.
 """
 

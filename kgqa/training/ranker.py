@@ -132,7 +132,7 @@ def train_ranker(
 
 
 def relation_texts(graphs: Sequence[KnowledgeGraph], schema: Schema) -> Callable[[str], str]:
-    """Return a function that gives a relation's words, from the graph with the relation or else from `schema`."""
+    """Return a function that gives a relation's words, from a graph with this relation or else from `schema`."""
 
     def text(relation: str) -> str:
         for graph in graphs:

@@ -1,4 +1,4 @@
-"""Gold answers and scores for `kgqa ask` with a question of a data set."""
+"""Gold answers and scores for `kgqa ask` with a question from a data set."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import difflib
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from kgqa.answer_json import answer_object
+from kgqa.words import clean
 
 if TYPE_CHECKING:
     from kgqa.evaluation.datasets.questions import GoldQuestion
@@ -16,10 +19,9 @@ METRICS = ("hit@1", "f1", "em")
 
 
 def gold_question(source: str, ident: str) -> GoldQuestion:
-    """Find the question with this id in a data set; raise UsageError if there is none."""
+    """Find the question with this id in a data set; raise UsageError if the data set has no such question."""
     from kgqa.evaluation.datasets.registry import dataset_questions
     from kgqa.evaluation.runs.plan import distinct
-    from kgqa.words import clean
 
     questions = {question.id: question for question in distinct(dataset_questions(source))}
     if ident in questions:
@@ -31,8 +33,7 @@ def gold_question(source: str, ident: str) -> GoldQuestion:
 
 
 def gold_object(answer: Answer, question: GoldQuestion) -> dict[str, Any]:
-    """Return the keys with gold answers and scores that are added to the JSON object of an answer."""
-    from kgqa.answer_json import answer_object
+    """Return the entries for gold answers and scores in the JSON object of an answer."""
     from kgqa.evaluation.metrics.scores import score_record
 
     readings = question.parses or (question.answers,)
@@ -42,8 +43,6 @@ def gold_object(answer: Answer, question: GoldQuestion) -> dict[str, Any]:
 
 def gold_text(answer: Answer, question: GoldQuestion) -> str:
     """Format gold answers and scores as text."""
-    from kgqa.words import clean
-
     found = gold_object(answer, question)
     lines = []
     for reading in found["gold"]:

@@ -1,4 +1,4 @@
-"""`kgqa score`: scores published predictions by kgqa's metrics and by those of the system that made them."""
+"""`kgqa score`: scores published predictions with kgqa's metrics and with those of the system that made them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Any
 
 import click
 
+from kgqa.answer_json import json_text
+from kgqa.cli.eval import score_print
 from kgqa.cli.options import JSON, setting_option, settings_from, verbosity_options
+from kgqa.words import clean
 
 FORMATS = ("pog", "tog", "rog", "gnn-rag", "aog", "kgqa")
 JUDGES = ("correct", "answer", "evidence", "generation")
@@ -89,12 +92,9 @@ def command(
       kgqa score runs/x/predictions.jsonl --format kgqa --json
       kgqa score a.jsonl --format rog --against b.jsonl --judge generation --llm openai:gpt-4.1-mini
     """
-    from kgqa.answer_json import json_text
-    from kgqa.cli.eval import score_print
     from kgqa.evaluation.published.predictions import PublishedError, read_published
     from kgqa.evaluation.published.rescoring import match, rescore
     from kgqa.evaluation.runs.run_files import PREDICTIONS
-    from kgqa.words import clean
 
     questions = _questions(dataset) if dataset else None
     if format_ == "kgqa" and file.is_dir():

@@ -1,4 +1,4 @@
-"""`kgqa graph fictionalise`: makes a graph whose facts contradict the real world, with questions about that graph."""
+"""`kgqa graph fictionalise`: makes a graph with facts that contradict the real world, and questions about it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from typing import Any
 
 import click
 
+from kgqa.answer_json import json_text
 from kgqa.cli.graph.stage_bar import StageBar
 from kgqa.cli.options import JSON, say, setting_option, verbosity_options
+from kgqa.model import to_json
+from kgqa.words import clean
 
 
 @click.command("fictionalise")
@@ -84,9 +87,6 @@ def fictionalise(
 
 
 def _print(found: Any, out: Path, as_json: bool) -> None:
-    from kgqa.answer_json import json_text
-    from kgqa.model import to_json
-    from kgqa.words import clean
 
     if as_json:
         print(json_text({"folder": str(out), **to_json(found)}, indent=2))

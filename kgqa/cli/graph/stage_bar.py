@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from tqdm import tqdm
+
 from kgqa.cli.options import verbosity
 
 
@@ -22,12 +24,10 @@ class StageBar:
         self._close()
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        """Show that `done` of `total` items of a stage are done; a total of 0 is unknown."""
+        """Show that `done` of `total` items in a stage are done; a total of 0 means that the total is unknown."""
         if verbosity() < 0:
             return
         if stage != self._stage:
-            from tqdm import tqdm
-
             self._close()
             self._stage = stage
             self._bar = tqdm(total=total or None, desc=stage, disable=None, file=sys.stderr, leave=False)

@@ -1,6 +1,6 @@
 """The content of metrics.json: every metric of a run with its interval, and failures, costs and groups of questions.
 
-The records are read once; a few hundred bytes of memory are used per question.
+The records are read once, and need a few hundred bytes of memory per question.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def summary_of(records: Iterable[Record], *, interval: Interval = "bootstrap") -
         n, scored, failed: number of all questions, of questions with gold answers, and of failed questions.
         scores: {metric: {value, low, high, n}} over the scored questions; a failed question scores 0.
         scores_without_failed: the same without the failed questions.
-        lost_to_failures: {metric: difference between the two means}.
-        statuses, failures, losses: counts, the most frequent first.
+        lost_to_failures: {metric: mean without failed questions - mean with failed questions}.
+        statuses, failures, losses: number of questions with each value, the most frequent first.
         grounding, reproduced: shares of the answered questions.
         leaks, unparsed: counts.
         usage: {each of COSTS: {n, mean, p50, p95, total}}.

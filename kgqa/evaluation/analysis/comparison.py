@@ -1,6 +1,6 @@
 """Paired tests for two runs over the same questions, and groupings of questions.
 
-A paired test detects smaller differences than a comparison of the intervals of two means.
+A paired test detects smaller differences than comparing the intervals of two means does.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ MORE_TOPICS = 3
 class McNemar:
     """The result of McNemar's test on n questions.
 
-    `only_first`, `only_second`: number of questions that only this run answers right; `p`: the exact two-sided p-value.
+    `only_first`, `only_second`: number of questions that only the first (second) run answers right; `p`: the exact
+    two-sided p-value.
     """
 
     n: int
@@ -35,7 +36,7 @@ class McNemar:
 class Difference:
     """The mean difference (second run - first run) over n questions, with its 95% interval and two-sided bootstrap p.
 
-    For n = 0 all values are nan; for n = 1 interval and p are nan.
+    For n = 0, all values are nan; for n = 1, interval and p are nan.
     """
 
     value: float
@@ -65,7 +66,7 @@ def mcnemar(first: Mapping[str, float], second: Mapping[str, float]) -> McNemar:
 
 
 def difference(first: Mapping[str, float], second: Mapping[str, float], *, seed: int = 0) -> Difference:
-    """Apply the paired bootstrap to the difference of two runs, on the questions that they share.
+    """Apply the paired bootstrap to the difference between two runs, on their shared questions.
 
     See Efron and Tibshirani 1993, chapters 13 and 16. With few questions the bootstrap understates the uncertainty.
     Therefore p is at least 2 / 2**n, the smallest p of a sign-flip test on the n questions whose scores differ.
@@ -148,7 +149,7 @@ GROUPINGS: Mapping[str, Grouping] = {
     "level": lambda record: record.level,
     "topics": _topic_count,
 }
-"""Functions that name the group of a question; the name is empty if the data set does not give the property."""
+"""Functions that return the name of a question's group; the name is empty if the data set lacks the property."""
 
 
 def _two_sided(one: int, other: int) -> float:
@@ -160,4 +161,4 @@ def _two_sided(one: int, other: int) -> float:
     for successes in range(1, fewer + 1):
         term = term * (total - successes + 1) // successes
         tail += term
-    return float(min(1.0, 2 * tail / 2**total))  # integers until here, because 2 ** -5000 underflows as a float
+    return float(min(1.0, 2 * tail / 2**total))  # integers before the division: 2 ** -5000 underflows as a float

@@ -2,9 +2,9 @@
 
 The trace is compared with the solutions: the paths that lead to exactly the gold answers.
 
-The trace must name paths by their keys (`words.path_key`) in the events `pool` and `shortlist` ({hop, paths: [key]}),
-`kept` ({hop, keys}), `ranked` ({keys}, best first) and `rejected` ({key} or {keys}). Joined paths are one candidate
-with the key `words.paths_key`.
+The trace must contain the keys of paths (`words.path_key`) in the events `pool` and `shortlist` ({hop, paths: [key]}),
+`kept` ({hop, keys}), `ranked` ({keys}, best first) and `rejected` ({key} or {keys}). Joined paths form one candidate;
+its key is `words.paths_key`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ Hops = Callable[[RelationPath], int]
 
 
 def paths_of(key: str, schema: Schema) -> list[RelationPath]:
-    """Convert a key to the paths that it names.
+    """Convert a key to the paths that it stands for.
 
     Raises:
         SchemaError: the key does not belong to graphs of this schema.
@@ -75,7 +75,7 @@ def paths_of(key: str, schema: Schema) -> list[RelationPath]:
 class TraceKeys:
     """The path keys in a trace, by event.
 
-    `ranked`: the keys of the last comparison, best first; `complete`: False if the trace does not name paths by key.
+    `ranked`: the keys of the last comparison, best first; `complete`: False if the trace contains no keys of paths.
     """
 
     pool: frozenset[str]
@@ -110,7 +110,7 @@ def lost_at(
 ) -> Loss:
     """Find out at which step the gold answers were lost.
 
-    If there are several solutions, the one that was lost last decides.
+    If there are several solutions, the result is the step at which the last of them was lost.
 
     Args:
         reach: result of `exact_paths` for the gold topics.
@@ -169,7 +169,7 @@ def _stage(solution: Solution, traced: TraceKeys, answer: Answer, schema: Schema
 
 
 def _other_length(whole: str, first: str | None, answer: Answer, schema: Schema, hops: Hops) -> bool:
-    """Whether the path ranked first (without a ranking, the answered path) differs in length from this solution."""
+    """Whether this solution differs in length from the path ranked first (from the answer's path if none is ranked)."""
     if first is None:
         if not answer.paths:
             return False

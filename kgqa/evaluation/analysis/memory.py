@@ -1,7 +1,7 @@
 """Compares runs on a true and on a fictional graph, to measure how much of a score comes from a model's memory.
 
-On a fictional graph (see `kgqa.evaluation.fictional`) true answers count as wrong. The points that a method loses
-there came from the model's memory and not from the graph (Tournament on Path, section 6.2.2).
+On a fictional graph (see `kgqa.evaluation.fictional`) true answers count as wrong. Therefore the points that a method
+loses there came from the model's memory and not from the graph (Tournament on Path, section 6.2.2).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class MemoryGap:
 def memory_of(true: Iterable[Record], fictional: Iterable[Record], *, seed: int = 0) -> dict[str, MemoryGap]:
     """Compare every metric on the questions with the same id and text in both runs; empty if there are none.
 
-    A question without an answer in the fictional graph is in one run only and is left out.
+    Questions without an answer in the fictional graph are left out, because only the run on the true graph has them.
 
     Args:
         true, fictional: the records of the run on the true graph and of the run on the fictional graph.

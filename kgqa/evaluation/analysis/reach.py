@@ -1,7 +1,8 @@
 """Finds the solutions of a question: the paths, alone or joined, that end in exactly the gold answers.
 
-All paths up to a depth are walked, without a beam. Joined paths start from two topics, or from three if two do not
-suffice: either the ends of the paths are intersected, or the second path ends on mediators of the first.
+The search follows all paths up to a depth, without a beam. Joined paths start from two topics, or from three if two do
+not suffice. There are two kinds of joins: the ends of the paths are intersected, or the second path ends on mediators
+of the first.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ class Reach:
 class _Search:
     """The search for the solutions of one question.
 
-    `expansions`, `end_sets`: what is left of each limit; `ends`: the ends of each path read up to now.
+    `expansions`, `end_sets`: how many more paths may be extended, or have their ends read; `ends`: the ends read so
+    far, by path.
     """
 
     graph: KnowledgeGraph
@@ -103,7 +105,7 @@ def exact_paths(
 
     Args:
         settings: only the depth and the cost of mediators are used.
-        join: also search for joins of paths from several topics.
+        join: also join paths from several topics.
         expansions: maximum number of paths to extend.
         end_sets: maximum number of paths whose ends are read.
 
@@ -145,7 +147,7 @@ def _arriving(search: _Search) -> set[Step] | None:
     if len(edges) >= NEIGHBOURS:
         return None
     found = {step.reversed() for step, _ in edges}
-    # exploration returns only one of a step and its inverse relation in the other direction
+    # a step and the opposite step of the inverse relation are equivalent; exploration returns only one of them
     pairs = {*graph.inverses.items(), *((inverse, relation) for relation, inverse in graph.inverses.items())}
     twins = {Step(twin, step.direction).reversed() for step in found for name, twin in pairs if name == step.relation}
     return found | twins
@@ -186,7 +188,7 @@ def _at_the_end(search: _Search, covering: dict[Entity, list[RelationPath]]) -> 
 def _on_mediators(
     search: _Search, covering: dict[Entity, list[RelationPath]], onto: dict[Entity, list[RelationPath]]
 ) -> Iterator[Solution]:
-    """Yield pairs of a path through mediators and a path from another topic that selects some of these mediators."""
+    """Yield pairs: a path through mediators, and a path from a different topic that selects some of these mediators."""
     for topic, paths in covering.items():
         others = [path for other, found in onto.items() if other != topic for path in found]
         for path in paths:

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 class PublishedFile:
     """A file of a published data set.
 
-    `split`: `train`, `dev`, `test` ...; `name`: file name, with its folder where several files have the same name;
+    `split`: `train`, `dev`, `test` ...; `name`: file name, preceded by its folder if several files have the same name;
     `questions`: number of questions; `answers`: whether the file contains gold answers; `sha256`: in hex, empty if
     unknown.
     """
@@ -39,7 +39,7 @@ class PublishedDataset:
     note: str = ""
 
     def file_like(self, file: Path) -> PublishedFile | None:
-        """Return the published file with the name of a local file, ignoring .gz; None if there is none."""
+        """Return the published file that has the same name as a local file, ignoring .gz; None if there is none."""
         parts = PurePosixPath(file.absolute().as_posix().removesuffix(".gz")).parts
         for known in self.files:
             wanted = PurePosixPath(known.name).parts

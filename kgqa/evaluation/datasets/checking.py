@@ -23,7 +23,7 @@ class FileCheck:
     """The result of checking a question file.
 
     `questions`: number of questions in the file; `expected`: number of questions in the published file, None if
-    unknown; `answers`, `topics`, `queries`: number of questions with gold answers, topic entities, gold queries;
+    unknown; `answers`, `topics`, `queries`: number of questions that have gold answers, topic entities, a gold query;
     `hash`: whether the SHA-256 equals that of the published file; `problems`: messages for people, empty if the file is
     usable; `notes`: remarks that are not problems.
     """

@@ -1,4 +1,4 @@
-"""Typed fields of the records of a question file: texts, ids, lists, gold answers."""
+"""Typed fields of the records in a question file: strings, ids, lists, gold answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def text_of(record: Record, key: str) -> str:
     """Return the text under a key of a record, stripped; empty if absent or null. Numbers are converted to text.
 
     Raises:
-        ValueError: the value is neither text nor number.
+        ValueError: the value is neither a string nor a number.
     """
     value = record.get(key)
     if value is None:
@@ -35,10 +35,10 @@ def text_of(record: Record, key: str) -> str:
 
 
 def needed(record: Record, *keys: str) -> str:
-    """Return the first non-empty text under these keys; numbers are ignored.
+    """Return the first non-empty string under these keys; numbers are ignored.
 
     Raises:
-        ValueError: no key has a non-empty text.
+        ValueError: no key has a non-empty string.
     """
     for key in keys:
         value = record.get(key)
@@ -48,7 +48,7 @@ def needed(record: Record, *keys: str) -> str:
 
 
 def ident(record: Record, *keys: str) -> str:
-    """Return the first non-empty id under these keys; an id may be a text or a number.
+    """Return the first non-empty id under these keys; an id may be a string or a number.
 
     Raises:
         ValueError: no key has an id.
@@ -131,5 +131,5 @@ def typed_value(text: str) -> GoldAnswer:
 
 
 def row_with(record: Record, sparql: str, topics: Sequence[str]) -> dict[str, Any]:
-    """Add the gold query and the topics to a record, from which gold paths are read later."""
+    """Add the gold query and the topics to a record; later, gold paths are read from them."""
     return {**record, "sparql": sparql, "topic_entities": [{"id": topic} for topic in topics]}

@@ -12,7 +12,7 @@ from kgqa.model import Entity
 
 
 def with_names(questions: Sequence[GoldQuestion], graph: KnowledgeGraph) -> list[GoldQuestion]:
-    """Return the questions with the names from the graph for gold answers without a name.
+    """Add names from the graph to the gold answers that have no name, and return the questions.
 
     Raises:
         StoreError: the graph cannot be queried.

@@ -39,7 +39,7 @@ def wikidata_topics(sparql: str) -> tuple[str, ...]:
 
 
 def _iris(sparql: str, prefixes: dict[str, str]) -> Iterator[str]:
-    """Yield the IRI of each token of a query, '' for other tokens; yield nothing for a query that is too long."""
+    """Yield for each token of a query its IRI, or '' if it has none; yield nothing if the query is too long."""
     if len(sparql) > MAX_QUERY_CHARS:
         return
     declared = ""

@@ -35,7 +35,7 @@ class QuestionFileError(KgqaError):
 
 @dataclass(frozen=True, slots=True)
 class GoldAnswer:
-    """A gold answer: an entity with id and name, or a literal with its text as name, and its datatype.
+    """A gold answer: an entity with id and name, or a literal with its text in `name`, and its datatype.
 
     `id`: short id or IRI of the entity, empty for a literal; `aliases`: other names, if the data set gives them.
     """
@@ -89,7 +89,7 @@ class GoldQuestion:
 
 
 def questions_of(source: str) -> list[GoldQuestion]:
-    """Read the questions of a file, or of the data set with this name in an installed package.
+    """Read the questions of a file, or of a data set from an installed package.
 
     Raises:
         QuestionFileError: the file cannot be read.
@@ -142,7 +142,7 @@ def spread(items: Sequence[T], limit: int | None) -> list[T]:
 
 
 def file_lines(file: Path, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[tuple[int, bytes]]:
-    """Yield number (from 1) and content of each non-blank line of a file; a file named .gz is unpacked.
+    """Yield number (from 1) and content of each non-blank line; a file whose name ends in .gz is unpacked.
 
     Raises:
         QuestionFileError: the file cannot be read or is too large, or a line is too long.
@@ -214,7 +214,7 @@ def _answers(data: Mapping[str, Any]) -> tuple[GoldAnswer, ...]:
 
 
 def _hops(data: Mapping[str, Any]) -> int | None:
-    """Return the number of hops in the record, else the length of the gold path or of the longest gold chain."""
+    """Return the number of hops in the record; if missing, the length of the gold path or of the longest gold chain."""
     hops = data.get("hops")
     if hops is not None:
         if isinstance(hops, bool) or not isinstance(hops, int) or hops < 1:

@@ -1,6 +1,6 @@
 """Reads records from question files one by one: from a JSON array, JSON lines, or lines of text.
 
-The JSON array may be the value of a key of an object. Files may be gzipped. Sizes are limited, and every error message
+The JSON array may be the value of a key in an object. Files may be gzipped. Sizes are limited, and every error message
 gives the file and the record.
 """
 
@@ -153,7 +153,7 @@ class _Text:
         return found
 
     def value(self, *, counts: bool = True) -> Any:
-        """Return the next JSON value; if the text read up to now ends within the value, read twice as much."""
+        """Return the next JSON value; if the text read so far ends within the value, read twice as much."""
         self.number += counts
         if not self.peek():
             raise self._broken("the file ends too early")
@@ -172,7 +172,7 @@ class _Text:
                     raise self._broken(f"not JSON ({where})") from None
                 wanted = max(_CHUNK, size)
                 continue
-            # a number at the end of the text read up to now may have more digits
+            # a number at the end of the text read so far may have more digits
             if end == len(self._text) and self._text[self._at] not in '{["' and self._more():
                 continue
             self._at = end

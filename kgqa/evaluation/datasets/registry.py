@@ -54,11 +54,11 @@ READERS: Mapping[str, Reader] = {
 """The reader of each format, by name."""
 
 DEMO = {"demo": "questions.jsonl", "demo-cwq": "cwq.json", "demo-webqsp": "webqsp.json", "demo-grailqa": "grailqa.json"}
-"""Question files about the bundled demo graph. The part of the name after `demo-` is the format."""
+"""Question files about the bundled demo graph; in a name, the part after `demo-` is the format."""
 
 
 def dataset_questions(source: str) -> list[GoldQuestion]:
-    """Read the questions of a source such as `cwq:FILE`, see the module docstring.
+    """Read the questions of a source such as `cwq:FILE`; the module docstring lists all forms.
 
     Raises:
         QuestionFileError: a file is missing, cannot be read, or has another format.
@@ -127,7 +127,7 @@ def in_folder(folder: Path, name: str, file: str) -> Path | None:
 
 
 def _by_default(known: Sequence[PublishedFile]) -> list[str]:
-    """Choose the files of a data set given without a split: test if it has gold answers, else development."""
+    """Choose the files if no split is given: `test` or else `dev`, if it has gold answers; or else all files."""
     for split in ("test", "dev"):
         if found := [file.name for file in known if file.split == split and file.answers]:
             return found

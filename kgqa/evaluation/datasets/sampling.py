@@ -87,7 +87,7 @@ class QuestionIds:
 
 
 def shard(questions: Sequence[GoldQuestion], i: int, n: int) -> list[GoldQuestion]:
-    """Return part `i` (from 1) of `n` parts: every `n`-th question, because many files are sorted by kind of question.
+    """Return shard `i` (from 1) of `n`: every `n`-th question, because many files are sorted by kind of question.
 
     Raises:
         SettingsError: `i` is not from 1 to `n`.

@@ -17,7 +17,7 @@ from kgqa.evaluation.fictional.rewiring import Port, Rewiring
 ROUNDS = 3
 TRIES = 40
 TRIES_FOR_EACH = 6
-"""Number of additional tries for each answer that is still true."""
+"""Number of extra tries for each answer that is still true."""
 MAX_TRIES = 400
 PARTNERS = 3
 LEAST = 1e-9
@@ -42,7 +42,7 @@ class WatchedPattern:
 
     @property
     def cost(self) -> float:
-        """0 if there are answers and no answer is true; 1 to 2 by the share of true answers; 2 without answers."""
+        """2 if there are no answers; 0 if there are answers but none is true; else 1 + the share of true answers."""
         if not self.found:
             return 2.0
         wrong = len(self.found & self.true)

@@ -1,6 +1,6 @@
 """The tables of the thesis (Xiang & Wu 2026, tables 5.2 to 5.5): the runs that fill them, and the printed figures.
 
-The thesis does not define its exact match (EM). Therefore a cell shows our figure by three definitions: ToG's
+The thesis does not define its exact match (EM). Therefore each cell shows our figure in three definitions: ToG's
 (`tog_em`), Hit@1 and set EM.
 """
 

@@ -24,7 +24,7 @@ class BackgroundLoad:
         self.seconds = 0.0
         self._results: list[FileResult] = []
         self._error: BaseException | None = None
-        # an event, because `Thread.join` interrupted by Ctrl-C treats a running thread as ended
+        # an event, because `Thread.join` treats a running thread as ended after Ctrl-C has interrupted the call
         self._ended = threading.Event()
         arguments = (server, list(files), graph_iri, loaders)
         # a daemon thread, so that it does not keep the process running
@@ -48,7 +48,7 @@ class BackgroundLoad:
         return self._ended.wait(seconds)
 
     def results(self) -> list[FileResult]:
-        """Return the result of each file once the load has ended; raise the exception of a failed load."""
+        """Return the result of each file once the load has ended; if the load failed, raise its exception."""
         if self._error:
             raise self._error
         return self._results

@@ -34,7 +34,7 @@ class LinePosition:
 class Chunk:
     """A file of canonical N-Triples in the import folder.
 
-    `positions` has one entry for each file with lines in the chunk: the end of the last of these lines.
+    `positions` has the end of the last line in the chunk from each file with lines in this chunk.
     """
 
     number: int
@@ -46,7 +46,7 @@ def write_chunks(source: UploadFiles, *, number: int, lines: int, folder: Path, 
     """Write the lines that `source.jobs` does not mark as done, one chunk for each step of the iterator.
 
     Args:
-        number: the number of the first chunk, which is part of its file name.
+        number: number of the first chunk; the number is part of the file name.
         lines: number of lines of a chunk, rounded up to the end of a block.
         name: prefix of the file names of the chunks.
 
@@ -78,7 +78,7 @@ def write_chunks(source: UploadFiles, *, number: int, lines: int, folder: Path, 
 
 
 class _Writer:
-    """Writes each chunk under a temporary name first: the server may still be reading a chunk of the same name."""
+    """Writes each chunk under a temporary name first, because the server may still read a chunk of the same name."""
 
     def __init__(self, folder: Path, name: str, number: int) -> None:
         self.lines = 0

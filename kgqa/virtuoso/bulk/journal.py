@@ -1,7 +1,7 @@
 """The journal of a bulk load of RDF files, graph-load.json in the server's folder, used to resume the load.
 
-A group of chunks is recorded as loaded after a checkpoint of the server. So the group is on disk when kgqa or the
-server crashes. Chunks end at the same lines every time, so that a group can be written and loaded again.
+A group of chunks is recorded as loaded only after a checkpoint of the server, so a recorded group survives a crash of
+kgqa or the server. Chunks end at the same lines every time, so that a group can be written and loaded again.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ class BulkJournal:
 
     Attributes:
         token: identifies the load in the database.
-        chunk_lines: number of lines of a chunk.
+        chunk_lines: number of lines in a chunk.
         chunks: number of chunks that are loaded.
         before: number of triples in the graph before the load.
-        checked: whether all files have been checked, which sets `doubtful`, `lines`, `malformed` and `examples`.
+        checked: whether all files have been checked; the check sets `doubtful`, `lines`, `malformed` and `examples`.
         doubtful: numbers of the files whose lines need the parser of the embedded engine.
-        lines: number of lines of all files.
+        lines: number of lines in all files.
         malformed: number of malformed lines, which are not loaded.
         examples: the first malformed lines.
     """
@@ -54,7 +54,7 @@ class BulkJournal:
 
     @property
     def lines_done(self) -> int:
-        """The number of lines, over all files, that are loaded and on disk."""
+        """The number of lines, summed over all files, that are loaded and on disk."""
         return sum(job.lines_done for job in self.files)
 
     def save(self, folder: ServerFolder) -> None:

@@ -1,7 +1,7 @@
 """Records in the database itself which loads it contains, so that a load is resumed only in its own database.
 
-The journal of a load is a file outside the database. When the database is replaced by a new, adopted or restored one,
-the journal does not change. So each group on disk is also recorded in a table of the database.
+The journal of a load is a file outside the database, so it does not change when the database is replaced by a new,
+adopted or restored one. For this reason, each group on disk is also recorded in a table of the database.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ def new_token() -> str:
 
 
 def record(server: Server, token: str, done: int) -> None:
-    """Record in the database that `done` groups or chunks of a load are on disk, before the journal does.
+    """Record in the database that `done` groups or chunks of a load are on disk.
 
-    Call this function after a checkpoint, so that the groups are on disk before this record. So each copy of the
-    database that has this record also has the groups, and the database never records fewer groups than the journal.
+    Call this function after a checkpoint: each copy of the database that has this record then also has the groups. Call
+    it before the journal is saved: the database then never records fewer groups than the journal.
     """
     if not _exists(server):
         server.sql(f"create table {TABLE} (token varchar primary key, done integer)")
@@ -36,7 +36,7 @@ def check(server: Server, token: str, done: int) -> None:
     """Check that the database contains the groups that the journal of a load records as loaded.
 
     Raises:
-        LoadError: groups are missing, because this is another database or an older copy.
+        LoadError: groups are missing, because this is a different database or an older copy of the database.
     """
     # a load without finished groups loads everything, so it can be resumed in any database
     if done == 0:

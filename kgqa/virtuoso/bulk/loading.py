@@ -32,7 +32,7 @@ from kgqa.words import sentence
 
 CHUNK_LINES = 250_000
 GROUP_CHUNKS = 4
-"""Number of chunks of a group; while a group is loaded, the chunks of the next group are written."""
+"""Number of chunks in a group; while a group is loaded, the chunks of the next group are written."""
 LOADERS = 2
 POLL_SECONDS = 0.2
 ORPHAN_SECONDS = 600.0
@@ -55,17 +55,17 @@ def bulk_load(
 
     Args:
         server: the server of the store.
-        resume: continue an interrupted load with its files and options; `files`, `on_error`, `format` and
+        resume: continue an interrupted load with its own files and options; `files`, `on_error`, `format` and
             `chunk_lines` are ignored.
         restart: discard an interrupted load first. Without `resume` and `restart`, an interrupted load is an error.
-        format: file extension of the RDF format, for files whose name does not have one.
-        loaders: how many chunks the server reads at the same time.
-        chunk_lines: number of lines of a chunk.
+        format: file extension of the RDF format, for files whose names have no extension.
+        loaders: number of chunks that the server reads at the same time.
+        chunk_lines: number of lines in a chunk.
 
     Raises:
-        LoadError: a file is missing, malformed, truncated, or has triples of other graphs; nothing was loaded.
+        LoadError: a file is missing, malformed or truncated, or has triples of other graphs; nothing was loaded.
         ServerError: the server crashed, the disk is full, or another load runs. The load can be resumed.
-        KeyboardInterrupt: Ctrl-C was pressed and the current group is completed. The load can be resumed.
+        KeyboardInterrupt: Ctrl-C was pressed; the current group has been completed, and the load can be resumed.
     """
     started = time.monotonic()
     graph = target_graph(store)
@@ -119,7 +119,7 @@ def interrupted_graph(server: Server) -> str | None:
 
 
 def count_triples(server: Server, graph: str) -> int:
-    """Count the triples of a graph by SQL, because SPARQL queries have a time limit."""
+    """Count the triples of a graph with SQL, because SPARQL queries have a time limit."""
     return int(server.sql("select count(*) from DB.DBA.RDF_QUAD where G = iri_to_id(?, 0)", (graph,))[0][0])
 
 
@@ -257,7 +257,7 @@ class _BulkLoad:
             self._malformed.add(file, number, f"rejected by the server: {message}")
 
     def _report(self, chunks: Sequence[Chunk]) -> None:
-        """Report the end of each file's lines in these chunks as progress; positions are reported only once."""
+        """Report as progress how far each file has been loaded with these chunks; report each position only once."""
         for position in (position for chunk in chunks for position in chunk.positions):
             if position.all_lines > self._reported_lines:
                 self._reported_lines = position.all_lines
@@ -275,6 +275,6 @@ class _Group:
 
 
 def _name(journal: BulkJournal) -> str:
-    """Return the prefix of the names of chunk files, which is the same for equal files, graph and chunk size."""
+    """Return the prefix of the chunk files' names; it depends only on the files, the graph and the chunk size."""
     parts = [journal.graph, str(journal.chunk_lines), *(f"{job.path} {job.sha256}" for job in journal.files)]
     return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:12]

@@ -1,4 +1,4 @@
-"""Creates and removes graphs of names, which hold the names of a graph in the full-text index for entity linking."""
+"""Creates and removes graphs of names: each has the names of one graph in the full-text index for entity linking."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_GRAPHS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class NamesGraph:
-    """A graph of names on a server; `facts` is None if the graph is unfinished or of an older version of kgqa."""
+    """A graph of names on a server; `facts` is None if the graph is unfinished or from an older version of kgqa."""
 
     iri: str
     facts: NamesFacts | None
@@ -46,7 +46,7 @@ def drop_names_graph(server: Server, iri: str) -> None:
 
 
 def _clear(server: Server, iri: str) -> None:
-    # without the transaction log, because one transaction for the whole graph could exceed the server's memory
+    # turn the transaction log off, because one transaction for the whole graph could exceed the server's memory
     server.sql(f"sparql define sql:log-enable 3 {render('clear_graph', graph=Entity(iri))}")
 
 
@@ -58,7 +58,7 @@ def index_graph(
     *,
     progress: Callable[[int], None] | None = None,
 ) -> int:
-    """Create or replace the graph of names of a graph, and remove its graphs of names of older versions of kgqa.
+    """Create or replace the graph of names of a graph, and remove those that older versions of kgqa created for it.
 
     Args:
         store: the store of the server's endpoint.

@@ -1,4 +1,4 @@
-"""Finds lines that the server's loader would change or rejects.
+"""Finds lines that the server's loader rejects or would change.
 
 Lines that the loader would change are recognised by their form. Rejected lines are found by bisection, because the
 loader stops reading a file at the first line that it rejects.
@@ -15,7 +15,7 @@ from kgqa.graph.rdf.upload import upload_problem
 from kgqa.virtuoso.server.server import Server
 
 MAX_REJECTED = 100
-"""Maximum number of rejected lines per chunk; with more, single lines are not the cause."""
+"""Maximum number of rejected lines per chunk; if the loader rejects more, single lines are not the cause."""
 
 _RISKY = re.compile(
     rb'"\^\^<http://www\.w3\.org/2001/XMLSchema#(integer|duration|dayTimeDuration|yearMonthDuration)> \.\n\Z'

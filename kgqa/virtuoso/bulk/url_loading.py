@@ -1,4 +1,4 @@
-"""Loads RDF files into a graph at a URL: in bulk into a Virtuoso run by kgqa, by SPARQL updates into other servers."""
+"""Loads RDF files into a graph at a URL: in bulk if kgqa runs the server (Virtuoso), otherwise by SPARQL updates."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class UrlLoad:
         graph_iri: the graph to which the triples were added.
         schema: the schema detected in the graph.
         bulk: whether the files were loaded in bulk.
-        names: number of indexed names; None if not loaded in bulk, because other servers get no index of names.
+        names: number of indexed names; None after a load by SPARQL updates, which creates no index of names.
     """
 
     report: LoadReport
@@ -65,12 +65,12 @@ def load_into_url(
     Args:
         files: RDF files; empty with `resume`.
         url: the address of the SPARQL endpoint.
-        graph_iri: the graph; None for the graph of the interrupted load, else the only graph of the server, else
-            urn:kgqa:graph.
+        graph_iri: the graph. If None: with `resume`, the graph of the interrupted load; otherwise the only graph of the
+            server, or urn:kgqa:graph if the server has no graph.
         settings: settings of the endpoint (user, timeout ...); None for the settings of the user.
         cache: the cache from which results of the graph are removed; None for the default cache.
         on_error: "fail" loads nothing if any line is malformed, "skip" leaves malformed lines out.
-        format: file extension of the RDF format, for files whose name does not have one.
+        format: file extension of the RDF format, for files whose names have no extension.
         resume: continue an interrupted bulk load.
         restart: discard an interrupted bulk load first.
         progress: called while the files are checked and loaded.
@@ -79,9 +79,9 @@ def load_into_url(
     Raises:
         NotResumable: `resume` was given for a server that kgqa does not run.
         LoadError: a file is missing or malformed, or several graphs could be meant; nothing was loaded.
-        StoreError: the server cannot be reached or written.
+        StoreError: the server cannot be reached or refuses updates.
         ServerError: the server that kgqa runs failed.
-        KeyboardInterrupt: Ctrl-C was pressed; the argument tells what is loaded and how to resume.
+        KeyboardInterrupt: Ctrl-C was pressed; the exception's argument says what is loaded and how to resume.
     """
     settings, notify = settings or resolve(), notify or (lambda text: None)
     server = own_server(url) if resume else Server.for_url(url)
@@ -135,7 +135,7 @@ def own_server(url: str) -> Server:
 def _index_names(
     server: Server, store: EndpointStore, schema: Schema, graph: str, notify: Callable[[str], None]
 ) -> int:
-    """Index the names of the graph; if this fails, the triples stay loaded."""
+    """Index the names of the graph; if indexing fails, the triples stay loaded."""
     command = f"Index them later: kgqa virtuoso index --graph-iri {graph} --schema {schema.name}"
     notify("The files are loaded. Indexing the names ...")
     try:

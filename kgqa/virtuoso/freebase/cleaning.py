@@ -29,13 +29,13 @@ from kgqa.virtuoso.freebase.dump.rules import Cleaning
 from kgqa.virtuoso.freebase.dump.tally import Tally
 from kgqa.words import clean
 
-# bytes written per line of the dump, on average; half of the lines are dropped and count as 0 bytes
+# average number of bytes written per line of the dump; half of the lines are dropped and count as 0 bytes
 BYTES_PER_LINE = 70
 
 
 @dataclass(frozen=True, slots=True)
 class CleaningProgress:
-    """Progress of cleaning a group: the lines of the group and the bytes of the dump that have been read."""
+    """Progress of cleaning a group: how many lines of the group and bytes of the dump have been read."""
 
     group: int
     lines: int
@@ -48,7 +48,7 @@ class CleanedGroup:
 
     Attributes:
         files: the chunk files of the group; empty if lines are only counted.
-        tally: counts of kept, repaired and dropped lines of the group.
+        tally: counts of kept, repaired and dropped lines in the group.
         place: position in the dump where the next group begins; None at the end of the dump.
     """
 
@@ -65,7 +65,7 @@ class Cleaner:
     Args:
         dump: the dump file, as text or gzip.
         cleaning: which lines to keep.
-        folder: where chunk files are written; None to count the lines without writing files.
+        folder: folder for the chunk files; None to count the lines without writing files.
         lines_per_chunk: lines of the dump per chunk file, before cleaning.
         workers: number of processes; None for one per core, at most FILES_PER_GROUP.
         first_group: number of the first group to clean.
@@ -175,10 +175,10 @@ def clean_dump(
     """Clean a whole dump into chunk files, or only count its lines.
 
     Args:
-        folder: where chunk files are written, created if needed; None to count the lines without writing files.
+        folder: folder for the chunk files, created if needed; None to count the lines without writing files.
 
     Raises:
-        LoadError: the folder contains chunk files or cannot be written, the dump cannot be read, the disk is full.
+        LoadError: the folder contains chunk files or is not writable, the dump cannot be read, or the disk is full.
         KgqaError: a worker process ended unexpectedly.
     """
     if folder is not None:
@@ -212,7 +212,7 @@ def _prepare(folder: Path) -> None:
 class _Worker:
     def __init__(self, task: dict[str, Any]) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed by `kill`)
-        # -P and an explicit path, so that Python imports no file of the working folder
+        # -P and an explicit path, so that Python imports no file from the working folder
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "kgqa.virtuoso.freebase.dump.worker"],
             stdin=subprocess.PIPE,
@@ -233,7 +233,7 @@ class _Worker:
             self._process.stdin.write(json.dumps(message).encode() + b"\n")
 
     def receive(self) -> list[dict[str, Any]]:
-        """Return the messages that have arrived; call it when `answers` is readable."""
+        """Return the messages that have arrived; call this method when `answers` is readable."""
         data = os.read(self.answers.fileno(), 1 << 16)
         if data:
             *lines, self._partial_line = (self._partial_line + data).split(b"\n")

@@ -1,7 +1,7 @@
-"""The journal of a load of a dump, freebase-load.json in the server's folder, used to resume the load.
+"""The journal used to resume the load of a dump: freebase-load.json in the server's folder.
 
-A group is recorded as loaded after a checkpoint of the server, so the group is on disk when kgqa or the server crashes.
-Groups have the same lines every time, so that a resumed load begins with the first group that is not recorded.
+A group is recorded as loaded only after a checkpoint of the server, so a recorded group survives a crash of kgqa or the
+server. Groups have the same lines every time, so a resumed load can begin with the first group that is not recorded.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class LoadOptions:
         graph_iri: the graph to load into.
         languages: language tags of the literals to keep; ("all",) keeps every language.
         keep_noise: whether predicates of the noise rules are kept.
-        lines_per_chunk: lines of the dump per chunk file; four chunk files are loaded at a time.
+        lines_per_chunk: number of lines of the dump per chunk file; four chunk files are loaded at a time.
     """
 
     graph_iri: str = GRAPH_IRI
@@ -47,7 +47,7 @@ class LoadOptions:
 
 @dataclass
 class FreebaseJournal:
-    """The state of a load of a dump.
+    """The state of loading a dump.
 
     Attributes:
         dump: path of the dump.

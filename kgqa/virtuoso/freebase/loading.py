@@ -34,7 +34,7 @@ from kgqa.virtuoso.server.server import Server
 from kgqa.words import clean, sentence
 
 REFUSED_BY_SERVER = "refused by the server"
-# drop reasons that depend on the options of the load
+# reasons for dropping a line that depend on the options of the load
 OPTIONAL_DROP_REASONS = (NOISE, OTHER_LANGUAGE)
 LOADERS = 2
 POLL_SECONDS = 0.2
@@ -44,13 +44,13 @@ INDEX_QUERY_SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True)
 class FreebaseProgress:
-    """Progress of a load of a dump.
+    """Progress of loading a dump.
 
     Attributes:
         stage: the current activity.
         bytes_read: number of bytes of the dump that have been read.
         groups_done: number of groups that are loaded and on disk.
-        lines: number of cleaned lines of the group that is being cleaned.
+        lines: number of lines cleaned so far in the current group.
     """
 
     stage: Literal["waiting", "cleaning", "loading", "indexing"]
@@ -61,13 +61,13 @@ class FreebaseProgress:
 
 @dataclass(frozen=True, slots=True)
 class FreebaseReport:
-    """The result of a load of a dump.
+    """The result of loading a dump.
 
     Attributes:
-        tally: counts of all lines of the dump.
+        tally: counts of all lines in the dump.
         triples: number of triples in the graph after the load.
-        names: number of these triples that are names and aliases.
-        seconds: duration of each stage (`cleaning` and `loading` overlap) and `total` duration, in seconds.
+        names: number of these triples that are names or aliases.
+        seconds: duration of each stage and of the whole load (`total`), in seconds; `cleaning` and `loading` overlap.
     """
 
     graph_iri: str
@@ -101,7 +101,7 @@ def load_dump(
 
     Args:
         server: a running server.
-        dump: file of `<s> <p> <o> .` lines, as text or gzip.
+        dump: file with lines `<s> <p> <o> .`, as text or gzip.
         options: what to load; None for the defaults or, with `resume`, for the options of the interrupted load.
         resume: continue an interrupted load.
         restart: discard an interrupted load, but keep its triples. Without `resume` and `restart`, an interrupted load
@@ -111,10 +111,10 @@ def load_dump(
         progress: called several times per second.
 
     Raises:
-        LoadError: the dump cannot be read or is damaged, the disk is full, `resume` without an interrupted load, or an
-            interrupted load without `resume` and `restart`.
+        LoadError: the dump cannot be read or is damaged, or the disk is full; there is no load that `resume` could
+            continue, or there is an interrupted load but neither `resume` nor `restart` is given.
         ServerError: the server does not run, crashed, or rejects too many lines. Recorded groups stay loaded.
-        KeyboardInterrupt: Ctrl-C was pressed and the current group is loaded; the argument tells how to resume.
+        KeyboardInterrupt: Ctrl-C was pressed and the current group is loaded; the argument says how to resume.
     """
     if server.status().state not in ("running", "loading"):
         raise ServerError(
@@ -138,7 +138,7 @@ def load_dump(
 
 
 def _check_graph(server: Server, graph_iri: str) -> None:
-    """Raise an error if the graph IRI is invalid or used by the server itself, before a load that takes hours."""
+    """Raise an error before a load of many hours if the graph IRI is invalid or used by the server itself."""
     with EndpointStore(server.url, writable=graph_iri, profile="virtuoso") as store:
         target_graph(store)
 
@@ -174,7 +174,7 @@ def _progress_text(journal: FreebaseJournal, server: Server) -> str:
 
 
 def _no_lines_message(dump: Path, tally: Tally) -> str:
-    """Return the error message for a dump without a line to load, which is most likely another kind of file."""
+    """Return the error message for a dump without a line to load; most likely the file is not a dump."""
     if not tally.lines:
         return f"{dump} is empty. Download it again, or check the path."
     by_options = sum(count for reason, count in tally.dropped.items() if reason.startswith(OPTIONAL_DROP_REASONS))
@@ -215,7 +215,7 @@ class _Load:
 
     @property
     def nothing_loaded(self) -> bool:
-        """Whether no line has been sent to the server, neither now nor in earlier recorded runs of this load."""
+        """Whether no line has been sent to the server, in this run or in earlier recorded runs of this load."""
         return not self._sent and self._journal.tally.kept == 0
 
     def run(self) -> FreebaseReport:
@@ -303,7 +303,7 @@ class _Load:
         tally, journal, results = loading.group.tally, self._journal, loading.load.results()
         for result in results:
             if result.error is None:
-                result.file.unlink()  # frees disk space, which the bisection of other files needs
+                result.file.unlink()  # the bisection of other files needs this disk space
         for result in results:
             if result.error is not None:
                 self._drop_rejected_lines(result.file, tally)
@@ -349,7 +349,7 @@ class _Load:
 
 @dataclass
 class _GroupLoad:
-    """A group that the server is loading, and how many seconds it took to clean the group."""
+    """A group that the server is loading, and how many seconds its cleaning took."""
 
     group: CleanedGroup
     load: BackgroundLoad

@@ -25,7 +25,7 @@ def parse_rules(text: str, *, where: str = "rules") -> tuple[Rule, ...]:
     """Read rules from TOML text.
 
     Raises:
-        SchemaError: not TOML, an unknown key, a value of the wrong type, or a prefix that is not declared.
+        SchemaError: the text is not TOML, or has an unknown key, a value of the wrong type, or an undeclared prefix.
     """
     try:
         data = tomllib.loads(text)
@@ -68,10 +68,10 @@ def _rule(table: object, prefixes: Mapping[str, str], where: str) -> Rule:
 
 
 def protected(schema: Schema) -> tuple[frozenset[str], ...]:
-    """Return the predicates that the schema needs, in groups of predicates that can replace each other."""
+    """Return the predicates that the schema needs; the predicates in a group can replace each other."""
     groups = [schema.label, schema.alias, schema.types, schema.domain, schema.range, schema.inverse]
     groups += [schema.mediator_object_of, schema.mediator_subject_of]
-    # these are tuples (predicate, value, ...), of which only the first item is a predicate
+    # in each of these tuples (predicate, value, ...), only the first item is a predicate
     for marks in (schema.mediator_marked_by or (), schema.noise_marked_by, schema.declared_by):
         groups.append(tuple(marks[:1]))
     return tuple(frozenset(group) for group in groups if group)

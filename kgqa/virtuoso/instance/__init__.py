@@ -1,1 +1,1 @@
-"""Folder, virtuoso.ini, process, log and SQL client of one Virtuoso server."""
+"""The folder, virtuoso.ini, process, log and SQL client of one Virtuoso server."""

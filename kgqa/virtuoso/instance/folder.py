@@ -1,14 +1,14 @@
 """The folder of a Virtuoso server and the files that kgqa keeps there.
 
 ~/.local/share/kgqa/virtuoso/    mode 0700
-  server.json        options of the last start; replaced atomically
+  server.json        options of the last start; each write is atomic
   password           password of the user dba; mode 0600
   password.own       password of the database created in this folder, while an adopted database is in use
   virtuoso.ini       the server's settings, written at every start
   virtuoso.db ...    the server's database files (elsewhere if a database was adopted)
   virtuoso.log       the server's log; output.log has what the server prints before it opens its log
-  loading.json       exists while files are loaded, or after a load was interrupted
-  import/            the only folder the server may read files from
+  loading.json       exists while files are loaded and after an interrupted load
+  import/            the only folder from which the server may read files
   www/               document root of the HTTP server, empty
 """
 
@@ -34,7 +34,7 @@ SQL_PORT = 1111
 ROW_CAP = 1_000_000
 QUERY_SECONDS = 60
 CHOOSE_ANOTHER = f"{FOLDER_VARIABLE}=/path or --folder /path"
-# a folder that has files, but none of these, belongs to another program and is not used
+# a folder that has files, but none with these names, belongs to another program and is not used
 KNOWN_NAMES = frozenset(("server.json", "virtuoso.ini", "making", "import"))
 # virtuoso.ini cannot quote values: these characters would end or split a value
 UNUSABLE_CHARACTERS = frozenset(",;\n\r$\"'#")
@@ -47,8 +47,8 @@ class ServerRecord:
     Attributes:
         memory_share: part of the machine's memory that the server may use, above 0 and at most 1.
         row_cap: maximum number of rows of a SPARQL result.
-        query_seconds: time limit of a SPARQL query.
-        database: path of the adopted database file; empty if the database in the server's folder is used.
+        query_seconds: time limit of a SPARQL query in seconds.
+        database: path of the adopted database file; empty if the server uses the database in its own folder.
     """
 
     http_port: int = HTTP_PORT
@@ -82,7 +82,7 @@ def default_folder() -> Path:
 
 
 class ServerFolder:
-    """Reads and writes the files of one server's folder; starts no process."""
+    """Reads and writes the files in one server's folder; starts no process."""
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path).absolute()
@@ -114,17 +114,17 @@ class ServerFolder:
 
     @property
     def own_database(self) -> Path:
-        """The path of the database file in this folder, with symbolic links resolved; another one may be in use."""
+        """The path of the database file in this folder, with symbolic links resolved; another file may be in use."""
         return self.path.resolve() / "virtuoso.db"
 
     @property
     def own_password_file(self) -> Path:
-        """The file with the password of the database in this folder, while an adopted database is in use."""
+        """The file that keeps the password of the database in this folder while an adopted database is in use."""
         return self.path / "password.own"
 
     @property
     def creation_marker(self) -> Path:
-        """The file that exists while a database is created, and stays if its creation is interrupted."""
+        """The file that exists while a database is created, and after its creation was interrupted."""
         return self.path / "making"
 
     @property
@@ -142,14 +142,15 @@ class ServerFolder:
 
     @property
     def lock(self) -> Path:
-        """The server's lock file. It lies beside the database, so that two folders with one database share it."""
+        """The server's lock file. It is beside the database, so that two folders with the same database share it."""
         return self.database.with_suffix(".lck")
 
     def create(self) -> None:
         """Create the folder (mode 0700) and its subfolders.
 
         Raises:
-            ServerError: no permission, the folder has files of other programs, or virtuoso.ini cannot hold its path.
+            ServerError: permission is missing, the folder has files of other programs, or virtuoso.ini cannot hold the
+                folder's path.
         """
         if UNUSABLE_CHARACTERS & set(str(self.path)) or str(self.path) != str(self.path).strip():
             raise ServerError(
@@ -201,7 +202,7 @@ class ServerFolder:
         self.write_private("server.json", json.dumps(asdict(record), indent=1))
 
     def journal(self) -> dict[str, Any] | None:
-        """Read loading.json; returns None if no load is running or was interrupted.
+        """Read loading.json; return None if no load is running or was interrupted.
 
         Raises:
             ServerError: the file cannot be read or is damaged.
@@ -232,10 +233,10 @@ class ServerFolder:
             raise ServerError(f"{self.password_file} cannot be read: {error.strerror}.") from error
 
     def write_private(self, name: str, text: str) -> Path:
-        """Write a file atomically, with mode 0600 from its creation.
+        """Write a file atomically; it has mode 0600 from its creation.
 
         Raises:
-            ServerError: no permission, or no space.
+            ServerError: permission is missing, or the disk is full.
         """
         target = self.path / name
         temporary = target.with_name(f".{name}.{secrets.token_hex(4)}")

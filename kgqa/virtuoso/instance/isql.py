@@ -1,7 +1,7 @@
 """Runs SQL statements on a Virtuoso server through its command-line client, `isql`, one statement per call.
 
 The client gets the password on standard input, because everybody can read the command lines of processes. Its exit
-status is always 0; errors are read from its output. With `CSV=ON` the client escapes separators, line breaks and
+status is always 0, so errors are read from its output. With `CSV=ON`, the client escapes separators, line breaks and
 non-ASCII characters, so that any value can be parsed.
 """
 
@@ -48,8 +48,8 @@ class SqlAddress:
 def quote(value: Parameter) -> str:
     """Return a value as an SQL expression.
 
-    Text with special characters is encoded in base64, because the client would interpret semicolons, macros and shell
-    escapes in it.
+    Strings with special characters are encoded in base64, because the client would interpret semicolons, macros and
+    shell escapes.
     """
     if value is None:
         return "NULL"
@@ -61,7 +61,7 @@ def quote(value: Parameter) -> str:
 
 
 def fill(statement: str, parameters: Sequence[Parameter]) -> str:
-    """Replace each `?` of a statement by its quoted parameter; without parameters return it unchanged.
+    """Replace each `?` in a statement by its quoted parameter; without parameters, return the statement unchanged.
 
     Raises:
         ValueError: the numbers of parameters and question marks differ.
@@ -82,8 +82,8 @@ def environment() -> dict[str, str]:
 def start_client(address: SqlAddress, statement: str) -> subprocess.Popen[bytes]:
     """Start a client that runs one statement.
 
-    The client gets address, password and statement on standard input. It runs in a session of its own, so that Ctrl-C
-    does not stop it.
+    The client gets address, password and statement on standard input. It runs in its own session, so that Ctrl-C does
+    not stop it.
 
     Raises:
         ServerError: the client cannot be run.
@@ -119,14 +119,14 @@ def start_client(address: SqlAddress, statement: str) -> subprocess.Popen[bytes]
 def run_sql(
     address: SqlAddress, statement: str, parameters: Sequence[Parameter] = (), *, timeout: float | None = None
 ) -> list[tuple[str, ...]]:
-    """Run one statement and return its rows; all values are text, NULL is the empty text.
+    """Run one statement and return its rows; all values are strings, and NULL is the empty string.
 
     Args:
         timeout: seconds after which the client is killed; the server may continue with the statement for a while.
 
     Raises:
         SqlError: the server rejected the statement or the login, or cannot be reached; `state` has the SQL state.
-        ServerError: timeout, or the client truncated a value.
+        ServerError: the time is over, or the client truncated a value.
     """
     process = start_client(address, fill(statement, parameters))
     try:
@@ -151,7 +151,7 @@ def read_output(output: bytes, error_output: bytes) -> list[tuple[str, ...]]:
 
     Raises:
         SqlError: the server reported an error.
-        ServerError: a value was truncated, or the error output is not understood.
+        ServerError: a value was truncated, or the error output has an unknown format.
     """
     errors = error_output.decode("utf-8", "replace")
     error = _ERROR.search(errors)

@@ -21,7 +21,7 @@ from kgqa.virtuoso.instance.server_log import explain_log, find_problem, log_tai
 ONLINE = "Server online at"
 QUIET_SECONDS = 900
 Notify = Callable[[str], None]
-# servers started by this process; after its end a child process stays a zombie until it is polled
+# servers started by this process; an ended child process stays a zombie until it is polled
 _children: dict[int, subprocess.Popen[bytes]] = {}
 
 
@@ -31,7 +31,7 @@ def command(ini: Path) -> list[str]:
 
 
 def launch(folder: ServerFolder, ini: Path) -> subprocess.Popen[bytes]:
-    """Start the server in a session of its own, so that it outlives this process and Ctrl-C does not stop it.
+    """Start the server in its own session, so that it outlives this process and Ctrl-C does not stop it.
 
     Raises:
         ServerError: the program cannot be run.
@@ -58,7 +58,7 @@ def launch(folder: ServerFolder, ini: Path) -> subprocess.Popen[bytes]:
 
 
 def _disable_core_dump(pid: int) -> None:
-    """Disable core dumps: a dump is as large as all buffers, and would be written when the disk is already full."""
+    """Disable core dumps; a dump is as large as all buffers and would be written when the disk is already full."""
     with contextlib.suppress(AttributeError, OSError):  # not Linux, or the process has ended
         resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
 
@@ -66,11 +66,12 @@ def _disable_core_dump(pid: int) -> None:
 def wait_until_online(folder: ServerFolder, process: subprocess.Popen[bytes], *, notify: Notify) -> None:
     """Wait until the server accepts connections.
 
-    Replaying a long transaction log may take minutes, so this waits as long as the server runs and writes to its log.
+    Replaying a long transaction log may take minutes, so the function waits as long as the server runs and writes to
+    its log.
 
     Raises:
-        ServerError: the server ended, has written nothing to its log for too long, or has no disk space; without disk
-            space the server is ended.
+        ServerError: the server ended, has written nothing to its log for too long, or has no disk space. If the disk is
+            full, the function ends the server.
     """
     last, since, notified = "", time.monotonic(), False
     while True:
@@ -98,7 +99,7 @@ def wait_until_online(folder: ServerFolder, process: subprocess.Popen[bytes], *,
 
 
 def shut_down(address: SqlAddress, *, timeout: float | None = None) -> None:
-    """Make the server write everything to disk and exit; the connection that this breaks is not an error.
+    """Make the server write everything to disk and exit; ignore that the exit breaks the connection.
 
     Raises:
         SqlError: the server refuses.
@@ -126,9 +127,9 @@ def wait_for_end(pid: int, *, timeout: float) -> bool:
 
 
 def end_process(pid: int, *, by: signal.Signals = signal.SIGTERM, timeout: float = 60) -> bool:
-    """End a server by a signal; return False if it still runs after `timeout` seconds.
+    """End a server with a signal; return False if it still runs after `timeout` seconds.
 
-    Committed changes are kept in the transaction log.
+    The transaction log keeps committed changes.
     """
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, by)

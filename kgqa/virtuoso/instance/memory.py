@@ -1,4 +1,4 @@
-"""Computes the memory limits of a server from the memory of the machine."""
+"""Computes the memory limits of a server from the machine's memory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class MemoryPlan:
 
 
 def machine_memory(root: Path = Path("/")) -> int:
-    """Return the bytes of memory that this process may use: of the whole machine, or less in a control group."""
+    """Return the bytes of memory that this process may use: the machine's memory, or the limit of its control group."""
     found = [_meminfo(root / "proc/meminfo")]
     for name in CGROUP_LIMITS:
         try:
@@ -51,11 +51,13 @@ def _meminfo(path: Path) -> int:
 
 
 def memory_plan(share: float = DEFAULT_SHARE, *, total: int | None = None) -> MemoryPlan:
-    """Plan four fifths of the memory for buffers (of these at most three quarters dirty) and one fifth for queries.
+    """Plan four fifths of the server's memory for buffers and one fifth for queries.
+
+    At most three quarters of the buffers may be dirty.
 
     Args:
         share: part of the machine's memory that the server may use, above 0 and at most 1.
-        total: bytes of memory of the machine; None to ask the operating system.
+        total: the machine's memory in bytes; None to ask the operating system.
     """
     memory = machine_memory() if total is None else total
     buffers = max(MIN_BUFFERS, int(memory * share * 0.8 / BYTES_PER_BUFFER))

@@ -1,4 +1,4 @@
-"""Finds processes by port, open file or lock, through /proc where it exists."""
+"""Finds processes by port, open file or lock; uses /proc if the system has it."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def process_name(pid: int) -> str:
 
 
 def is_virtuoso(pid: int) -> bool:
-    """Tell whether this process is a running Virtuoso server; without /proc, whether it runs at all."""
+    """Tell whether this process is a running Virtuoso server; without /proc, tell only whether it runs."""
     return is_alive(pid) and (not PROC.joinpath("self").exists() or process_name(pid).startswith("virtuoso"))
 
 
 def listen_error(port: int, host: str = "127.0.0.1") -> OSError | None:
     """Return the error that listening on this port raises; None if the port is free."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        # with this option, which servers set too, closed connections in TIME_WAIT do not hold the port
+        # servers also set this option; with it, closed connections in TIME_WAIT do not hold the port
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
@@ -108,7 +108,7 @@ def processes_with_open(path: Path) -> list[Process]:
 
 
 def lock_owner(lock: Path) -> Process | None:
-    """Return the server that holds this lock file; None if no process holds it, even if it contains a process id."""
+    """Return the server that holds this lock file; None if no process holds it, even if the file has a process id."""
     try:
         text = lock.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -154,7 +154,7 @@ def _descriptors() -> Iterator[tuple[int, Path]]:
 
 
 def _kernel_lock(lock: Path) -> int | None:
-    """Return the id of the process with a POSIX lock on the file; 0 if no process has one, None if unknown."""
+    """Return the id of the process with a POSIX lock on the file; 0 if the file is not locked, None if unknown."""
     if sys.platform != "linux":
         return None
     query = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)

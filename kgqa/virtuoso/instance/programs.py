@@ -23,7 +23,7 @@ def server_program() -> Path:
     """Return the path of virtuoso-t.
 
     Raises:
-        ServerError: it is not installed.
+        ServerError: the program is not installed.
     """
     return _find(SERVER_VARIABLE, SERVER_NAMES, "The Virtuoso server (virtuoso-t)")
 
@@ -32,7 +32,7 @@ def client_program() -> Path:
     """Return the path of Virtuoso's SQL client, not of the program with the same name in unixODBC.
 
     Raises:
-        ServerError: it is not installed.
+        ServerError: the program is not installed.
     """
     return _find(CLIENT_VARIABLE, CLIENT_NAMES, "Virtuoso's SQL client (isql-vt)")
 
@@ -62,7 +62,7 @@ def _find(variable: str, names: Sequence[str], what: str) -> Path:
 
 
 def _is_virtuoso(path: Path) -> bool:
-    """Tell whether this `isql` belongs to Virtuoso (its file contains that name) and not to unixODBC."""
+    """Tell whether this `isql` belongs to Virtuoso (its file contains "OpenLink Virtuoso") and not to unixODBC."""
     try:
         return b"OpenLink Virtuoso" in path.read_bytes()
     except OSError:

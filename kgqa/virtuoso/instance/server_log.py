@@ -129,12 +129,12 @@ def problem_lines(log: str) -> str:
 
 
 def last_run(log: str) -> str:
-    """Return the part of a log that the server wrote since it was last started."""
+    """Return the part of a log that the server has written since its last start."""
     return log[max(log.rfind("OpenLink Virtuoso Universal Server"), 0) :]
 
 
 def explain_log(log: str, *, disk: Path | None = None) -> str:
-    """Explain why the last run of a server failed, with the lines that show it; empty if the log has no reason."""
+    """Explain why the last run of a server failed, with the log lines that show it; "" if the log shows no reason."""
     last = last_run(log)
     return _explanation(find_problem(last), problem_lines(last), disk)
 
@@ -149,7 +149,7 @@ def _explanation(problem: LogProblem | None, lines: str, disk: Path | None) -> s
 
 
 def last_error(log: str, *, disk: Path | None = None) -> str:
-    """Explain the error at the end of the log of the server's last run; empty if the log does not end with an error.
+    """Explain the error at the end of the log of the server's last run; "" if the log does not end with an error.
 
     Earlier errors, such as a client's wrong password, did not end the server.
     """
@@ -162,7 +162,8 @@ def last_error(log: str, *, disk: Path | None = None) -> str:
         start -= 1
     if start == end:
         return ""
-    # read the whole run: a crash while recovering from an interrupted checkpoint looks like a damaged file at its end
+    # search the whole run: the end of the log alone would show a damaged file even if the server crashed while it
+    # recovered from an interrupted checkpoint
     return _explanation(find_problem("\n".join(lines[:end])), problem_lines("\n".join(lines[start:end])), disk)
 
 
@@ -179,5 +180,5 @@ def free_bytes(path: Path) -> int:
 
 
 def free_space(path: Path) -> str:
-    """Return the free space on the disk of this path as text in MB."""
+    """Return the free space on the disk of this path as a string in MB."""
     return f"{free_bytes(path) / 1e6:,.0f} MB"

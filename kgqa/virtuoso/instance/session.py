@@ -1,4 +1,4 @@
-"""Runs SQL statements as the database user dba on the server of a folder."""
+"""Runs SQL statements on the server of a folder, as the database user dba."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Session:
         self.folder = folder
 
     def address(self) -> SqlAddress:
-        """Return the server's address; raise ServerError if the folder has no server or password, or without isql."""
+        """Return the server address; raise ServerError if the folder has no server or password, or isql is missing."""
         if not self.folder.password_file.exists() and not self.folder.database.exists():
             raise ServerError(
                 f"There is no server in {self.folder.path} yet. "

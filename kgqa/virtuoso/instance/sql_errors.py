@@ -1,4 +1,4 @@
-"""Explains errors of the SQL client and names the next step."""
+"""Explains errors of the SQL client and what to do next."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LOGIN = re.compile(r"Incorrect login for |(Too many) \(\d+\) failed connection 
 
 
 def explain_sql(error: SqlError, folder: ServerFolder) -> ServerError:
-    """Return an error that explains what went wrong for the SQL client and names the next step."""
+    """Return an error that explains what went wrong for the SQL client and what to do next."""
     if error.state == BAD_LOGIN:
         return _bad_login(folder)
     if error.state == NO_CONNECTION:
@@ -68,7 +68,7 @@ def _is_ending(folder: ServerFolder) -> bool:
 def _is_locked(folder: ServerFolder) -> bool:
     """Tell whether the server refused the last login without checking the password.
 
-    The client cannot tell this from a wrong password.
+    The client cannot distinguish such a refusal from a wrong password.
     """
     refusals = list(_LOGIN.finditer(last_run(log_tail(folder.log))))
     return bool(refusals and refusals[-1][1])

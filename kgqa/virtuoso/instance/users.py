@@ -17,21 +17,21 @@ Sql = Callable[..., list[tuple[str, ...]]]
 
 
 def new_password() -> str:
-    """Return a random password of 160 bits as hexadecimal digits, which need no quoting in SQL, shell or files."""
+    """Return 160 random bits as a hexadecimal password, because such digits need no quoting in SQL, shell or files."""
     return secrets.token_hex(20)
 
 
 def replace_dav_password(address: SqlAddress) -> None:
     """Replace the password of the user dav, who may write files over HTTP, if it is still the default."""
-    with contextlib.suppress(SqlError):  # another password, or no such user
+    with contextlib.suppress(SqlError):  # the user has a different password or does not exist
         run_sql(address, "USER_CHANGE_PASSWORD(?, ?, ?)", ("dav", "dav", new_password()))
 
 
 def close_paths(address: SqlAddress) -> None:
     """Remove all HTTP paths except those of SPARQL.
 
-    A new server offers a proxy and other services to everybody. Some of them come back at the next start, but then
-    without privileges.
+    A new server offers a proxy and other services to everybody. The next start restores some of them, but without
+    privileges.
     """
     paths = run_sql(address, "select HP_HOST, HP_LISTEN_HOST, HP_LPATH from DB.DBA.HTTP_PATH")
     for host, listens_on, path in paths:

@@ -52,7 +52,7 @@ def adopt(folder: ServerFolder, file: Path, *, password: Callable[[], str] | Non
             replace_dav_password(found)
             close_paths(found)
             _keep_own_password(folder, database)
-            # write the password file before the server changes its password: adopting again corrects a wrong file
+            # write the password file before the server ends; if the file is wrong, adopting again corrects it
             folder.write_private("password", found.password + "\n")
             shut_down(found)
         folder.save_record(record)

@@ -19,7 +19,7 @@ LOG_SIGNATURE = b"byte_order_check"
 
 
 def check_database(database: Path) -> None:
-    """Check by its first bytes that a file is a Virtuoso database, and that no other server has it open.
+    """Check that the first bytes of a file are those of a Virtuoso database, and that no other server has it open.
 
     Raises:
         ServerError: the file cannot be read, is no Virtuoso database, is truncated, or is open in another server.
@@ -74,7 +74,7 @@ def check_no_changes(database: Path) -> None:
 def check_unused(database: Path) -> None:
     """Raise ServerError if another server holds the lock of this database or has its file open."""
     owner = lock_owner(database.with_suffix(".lck"))
-    # other programs, such as one that copies the file, may have it open: only another server does harm
+    # only another server does harm; other programs, such as one that copies the file, may have it open
     others = [owner] if owner else [other for other in processes_with_open(database) if is_virtuoso(other.pid)]
     if others:
         raise ServerError(

@@ -1,4 +1,4 @@
-"""Loads files of the import folder with several loaders, which take the files from the table DB.DBA.LOAD_LIST."""
+"""Loads files from the import folder; several loaders take the files from the server's table DB.DBA.LOAD_LIST."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class FileResult:
 
 @dataclass(frozen=True, slots=True)
 class LoadProgress:
-    """Progress of a load: files and bytes that are done and in total, files with an error, and seconds so far."""
+    """Progress of a load: files and bytes done so far, their totals, files with an error, and elapsed seconds."""
 
     files_done: int
     files: int
@@ -53,10 +53,10 @@ def run_load_list(
     progress: OnLoadProgress | None = None,
     min_free_bytes: int = MIN_FREE_BYTES,
 ) -> list[FileResult]:
-    """Load files of the import folder; see `Server.load`.
+    """Load files from the import folder; see `Server.load`.
 
     Args:
-        min_free_bytes: loading stops when less disk space is free; triples already loaded are kept.
+        min_free_bytes: if less disk space is free, loading stops and keeps the triples already loaded.
     """
     session, paths = Session(folder), [_checked(folder, file) for file in files]
     if not paths:
@@ -93,7 +93,7 @@ def _checked(folder: ServerFolder, file: Path) -> Path:
 
 @contextmanager
 def _load_list_lock(folder: ServerFolder) -> Iterator[None]:
-    """Hold the lock of the load list. SQL clients of a killed kgqa process hold the lock until they end."""
+    """Hold the lock of the load list. If kgqa was killed, its SQL clients hold the lock until they end."""
     if not folder.path.is_dir():
         raise ServerError(f"The server is not running. Start it: kgqa virtuoso start{folder.folder_option}")
     with only_one(folder.path / "loading.lock") as only:
@@ -104,7 +104,7 @@ def _load_list_lock(folder: ServerFolder) -> Iterator[None]:
 
 
 def _settle_previous(session: Session, paths: Sequence[Path], graph_iri: str) -> None:
-    """Record the files of an interrupted load that the database does not have, and the files of the new load."""
+    """Record the files of the new load, and the files of an interrupted load that are missing from the database."""
     lost: dict[str, str] = {}
     if session.folder.journal() is not None:
         session.sql("checkpoint")
@@ -156,7 +156,7 @@ def _run_loaders(
 def _abandon(session: Session) -> dict[str, str]:
     """Keep the loaded triples of a failed load and return the files that have to be loaded again.
 
-    If the server does not answer, these files are found at its next start.
+    If the server does not answer, return no files; its next start finds them.
     """
     try:
         session.sql("checkpoint")
@@ -200,5 +200,5 @@ def _results(session: Session, paths: Sequence[Path]) -> list[FileResult]:
 
 
 def _clear_list(session: Session) -> None:
-    """Delete all files of the import folder from the load list, because a loader loads every file on that list."""
+    """Remove the files of the import folder from the load list, because a loader loads every file on that list."""
     session.sql("delete from DB.DBA.LOAD_LIST where strstr(ll_file, ?) = 0", (f"{session.folder.import_folder}/",))

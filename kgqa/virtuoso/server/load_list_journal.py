@@ -1,8 +1,8 @@
-"""Records in loading.json which files are being loaded, to name after a crash the files that must be loaded again.
+"""Records in loading.json which files are being loaded, so that kgqa can list the files to load again after a crash.
 
-The server's load list (`DB.DBA.LOAD_LIST`) also names the files. Loaders write without a transaction log, so a crash
-returns the database and the load list to the last checkpoint: a file marked there as loaded is on disk. The journal is
-needed because a crash can remove files from the load list.
+The server's load list (`DB.DBA.LOAD_LIST`) has the same files. Loaders write without a transaction log, so a crash
+returns the database and the load list to the last checkpoint. So each file that the list then marks as loaded is on
+disk. The journal is needed because a crash can remove files from the load list.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ from kgqa.words import clean, sentence
 
 MAX_SHOWN_FILES = 20
 LOAD_LOCK = "graph-load.lock"
-"""The lock file that `graph load` and `freebase load` hold while they write chunk files and load them."""
+"""The lock file that `graph load` and `freebase load` hold while they write and load chunk files."""
 RESUME_COMMANDS = {
     "freebase-load": "kgqa freebase load DUMP --resume",
     "graph-load": "kgqa graph load --resume --into URL",
 }
-"""Commands that resume the loads that write their own chunk files, by the name of the folder of these files."""
+"""Map from the name of a folder of chunk files to the command that resumes the load of these files."""
 
 
 def begin(folder: ServerFolder, files: Sequence[Path], graph_iri: str, *, lost: Mapping[str, str]) -> None:
     """Record that these files are about to be loaded into a graph.
 
     Args:
-        lost: files of earlier loads that have to be loaded again, with their graphs; files in `files` are left out.
+        lost: map from each file of an earlier load that has to be loaded again to its graph. Files that are also in
+            `files` are ignored.
     """
     names = [str(file) for file in files]
     left = {file: graph for file, graph in lost.items() if file not in names}
@@ -39,7 +40,7 @@ def begin(folder: ServerFolder, files: Sequence[Path], graph_iri: str, *, lost: 
 
 
 def note_clients(folder: ServerFolder, pids: Sequence[int]) -> None:
-    """Record the process ids of the SQL clients, which run as long as their loaders even if this process is killed."""
+    """Record the process ids of the SQL clients; each runs as long as its loader, even if this process is killed."""
     _write(folder, {**(folder.journal() or {}), "clients": list(pids)})
 
 
@@ -50,7 +51,7 @@ def settle(folder: ServerFolder, done: Iterable[str]) -> dict[str, str]:
         done: the files that the server's load list marked as loaded at the last checkpoint.
 
     Returns:
-        The files that have to be loaded again, and the graph of each.
+        Map from each file that has to be loaded again to its graph.
     """
     journal = folder.journal()
     if journal is None:
@@ -64,7 +65,7 @@ def settle(folder: ServerFolder, done: Iterable[str]) -> dict[str, str]:
 
 
 def forget_chunks_of(folder: ServerFolder, name: str) -> None:
-    """Remove the chunk files of this folder from the journal: their load writes them again or is discarded."""
+    """Remove the chunk files of this folder from the journal, because their load rewrites them or is discarded."""
     journal = folder.journal()
     if journal is not None and not journal["files"]:
         lost = {file: graph for file, graph in journal["lost"].items() if Path(file).parent.name != name}
@@ -75,18 +76,18 @@ def forget_chunks_of(folder: ServerFolder, name: str) -> None:
 
 
 def missing_files(journal: Mapping[str, Any], done: Iterable[str]) -> dict[str, str]:
-    """Return the files of the journal that are not in `done`, the loaded files, with the graph of each."""
+    """Return a map from each file of the journal to its graph, without the loaded files `done`."""
     finished = set(done)
     return {**journal["lost"], **{file: journal["graph"] for file in journal["files"] if file not in finished}}
 
 
 def has_running_loader(journal: Mapping[str, Any]) -> bool:
-    """Tell whether any of the SQL clients that load files still runs."""
+    """Tell whether an SQL client recorded in the journal still runs."""
     return any(is_alive(pid) and process_name(pid).startswith("isql") for pid in journal["clients"])
 
 
 def advice(lost: Mapping[str, str]) -> str:
-    """Return a message that names the files to load again, given the graph of each; empty without files."""
+    """Return a message about the files to load again; `lost` maps each file to its graph. Return "" without files."""
     if not lost:
         return ""
     folders = {Path(file).parent.name for file in lost}
@@ -113,8 +114,8 @@ def advice(lost: Mapping[str, str]) -> str:
 def unfinished_loads(folder: ServerFolder, lost: Mapping[str, str]) -> str:
     """Return a message about files that have to be loaded again and about interrupted loads that can be resumed.
 
-    A load interrupted between two groups of chunk files has lost no file, but its graph is incomplete. The message does
-    not name loads that are running.
+    A load that was interrupted between two groups of chunk files has lost no file, but its graph is incomplete. The
+    message leaves out loads that are running.
     """
     if not lost and not any((folder.path / f"{name}.json").exists() for name in RESUME_COMMANDS):
         return ""  # no load to report, so the lock is not needed

@@ -42,7 +42,8 @@ class Server:
         """Return the server of this folder; the folder need not exist yet.
 
         Args:
-            folder: None for $KGQA_VIRTUOSO_FOLDER or, if that is not set, `virtuoso` in kgqa's user data folder.
+            folder: the folder; None for $KGQA_VIRTUOSO_FOLDER or, if this variable is not set, the folder `virtuoso`
+                in kgqa's user data folder.
         """
         return cls(folder or default_folder())
 
@@ -72,7 +73,7 @@ class Server:
 
     @property
     def import_folder(self) -> Path:
-        """The only folder that the server may read; files to load must lie in it."""
+        """The only folder that the server may read; files to load must be in this folder."""
         return self.folder.import_folder
 
     def start(
@@ -88,7 +89,7 @@ class Server:
     ) -> bool:
         """Start the server, and create its database and password at the first start; return False if it runs already.
 
-        An option that is None keeps its value of the last start. The value for the first start is in brackets.
+        An option that is None keeps its value from the last start. The value for the first start is in brackets.
 
         Args:
             http_port: port of the SPARQL endpoint. [8890]
@@ -97,7 +98,7 @@ class Server:
             memory_share: part of the machine's memory that the server may use, above 0 and at most 1. [0.5]
             row_cap: maximum number of rows of a result; `EndpointStore` reports truncated results. [1,000,000]
             query_seconds: time limit of a query in seconds. [60]
-            notify: called with a short line about what takes long.
+            notify: called with a short line about each step that takes long.
 
         Raises:
             ServerError: the server cannot start; the message says why and what to do.
@@ -123,13 +124,15 @@ class Server:
     def adopt(
         self, database: Path, *, password: Callable[[], str] | None = None, notify: Callable[[str], None] | None = None
     ) -> Adoption:
-        """Make the server use another database file, where this file lies. The server must be stopped, and stays so.
+        """Make the server use a different database file, without moving that file.
+
+        The server must be stopped, and this method does not start it.
 
         Args:
             database: the file, usually called virtuoso.db, with its transaction log (.trx) beside it.
-            password: function that returns the password of the database user dba; called if the default password `dba`
-                is refused. A default password is replaced by a random one.
-            notify: called with a short line about what takes long.
+            password: function that returns the password of the database user dba; called if the server refuses the
+                default password `dba`. A default password is replaced by a random one.
+            notify: called with a short line about each step that takes long.
 
         Raises:
             ServerError: the file is not a database, is damaged or open in another server, or the password is wrong;
@@ -138,7 +141,7 @@ class Server:
         return adopt(self.folder, database, password=password, notify=notify or (lambda text: None))
 
     def stop(self, *, timeout: float = 600) -> bool:
-        """Write everything to disk and end the server; return False if it was not running.
+        """Make the server write everything to disk and exit; return False if the server was not running.
 
         Args:
             timeout: seconds to wait until the server has ended.
@@ -165,7 +168,7 @@ class Server:
         """Return the status of the server.
 
         Args:
-            count: whether to count the triples, which takes a while on large graphs.
+            count: whether to count the triples; this takes a while on large graphs.
 
         Raises:
             ServerError: the server's files cannot be read, or the running server refuses the password.
@@ -182,11 +185,11 @@ class Server:
     def sql(
         self, statement: str, parameters: Sequence[Parameter] = (), *, timeout: float | None = None
     ) -> list[tuple[str, ...]]:
-        """Run one SQL statement as dba and return its rows; all values are text, NULL is the empty text.
+        """Run one SQL statement as dba and return its rows; all values are strings, and NULL is the empty string.
 
         Args:
             statement: SQL without a final semicolon; each `?` stands for a parameter.
-            parameters: values for the question marks; any text is safe.
+            parameters: values for the question marks; any string is safe.
             timeout: seconds; None waits without limit.
 
         Raises:
@@ -214,12 +217,13 @@ class Server:
     ) -> list[FileResult]:
         """Load RDF files into a graph, several files at the same time, and write the result to disk.
 
-        Files with an error are reported and do not stop the load. Triples before an error may have been loaded.
+        A file with an error does not stop the load; its result has the error. Triples before the error may have been
+        loaded.
 
         Args:
-            files: files in `import_folder`: N-Triples, Turtle and other formats that Virtuoso reads, also as .gz.
-            graph_iri: the graph, which is created if needed.
-            loaders: how many files are read at the same time.
+            files: files in `import_folder`, as N-Triples, Turtle or another format that Virtuoso reads; .gz is allowed.
+            graph_iri: the graph; created if needed.
+            loaders: number of files that are read at the same time.
             progress: called about every half second.
 
         Returns:
@@ -227,7 +231,7 @@ class Server:
 
         Raises:
             ServerError: the server crashed, the disk is full, another load runs, or a file is outside `import_folder`.
-                The message and `status()` name the files that have to be loaded again.
+                The message and `status()` list the files that have to be loaded again.
         """
         return run_load_list(self.folder, files, graph_iri, loaders=loaders, progress=progress)
 
@@ -246,7 +250,7 @@ class Server:
         """Create a user who may update graphs through /sparql-auth (HTTP digest); set the password if the user exists.
 
         Returns:
-            The path of a file with the password, which only the owner of the file can read.
+            The path of a file that contains the password; only the owner of the file can read it.
         """
         return users.allow_updates(self.folder, self.sql, user, password)
 

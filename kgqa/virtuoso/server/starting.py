@@ -139,7 +139,7 @@ def _check_ports(folder: ServerFolder, record: ServerRecord) -> None:
         deadline = time.monotonic() + PORT_RELEASE_SECONDS
         while error := listen_error(port, host):
             owner = listener(port)
-            # after a kill a server keeps its ports until its memory is released
+            # a killed server keeps its ports until the system has released its memory
             if owner is None and error.errno == errno.EADDRINUSE and time.monotonic() < deadline:
                 time.sleep(0.05)
                 continue
@@ -161,9 +161,9 @@ def _check_space(folder: ServerFolder) -> None:
 
 
 def _create_database(folder: ServerFolder, record: ServerRecord) -> None:
-    """Create a database and set its passwords, with the server on random loopback ports.
+    """Create a database and set its passwords while the server listens only on random loopback ports.
 
-    A new database has the logins dba/dba and, after the first start of its HTTP server, dav/dav.
+    A new database has the login dba/dba. The first start of its HTTP server adds the login dav/dav.
     """
     password = new_password()
     folder.creation_marker.touch(mode=0o600)
@@ -205,9 +205,9 @@ def secure(address: SqlAddress, password: str) -> None:
 
 
 def discard_unfinished(folder: ServerFolder) -> None:
-    """Remove a database if its creation was interrupted: the database is empty and its password unknown.
+    """Remove a database whose creation was interrupted, because it is empty and its password is unknown.
 
-    Files and password of an adopted database stay.
+    The files and the password of an adopted database are kept.
     """
     if folder.record().database:
         folder.creation_marker.unlink(missing_ok=True)
@@ -221,7 +221,7 @@ def discard_unfinished(folder: ServerFolder) -> None:
 
 
 def _settle_load(folder: ServerFolder, notify: Notify) -> None:
-    """Tell the user, after a start, which files of an interrupted load have to be loaded again."""
+    """After a start, tell the user which files of an interrupted load have to be loaded again."""
     if folder.journal() is None:
         return
     lost = load_list_journal.settle(folder, loaded_files(Session(folder)))

@@ -25,7 +25,7 @@ class ServerStatus:
 
     Attributes:
         triples: number of triples in all graphs; None if they were not counted.
-        disk_bytes: bytes of the database and of all files in the server's folder.
+        disk_bytes: size in bytes of the database and of all files in the server's folder.
         message: what is wrong and what to do; empty if nothing is wrong.
     """
 
@@ -40,7 +40,7 @@ class ServerStatus:
 
 
 def server_status(folder: ServerFolder, url: str) -> ServerStatus:
-    """Return the status without a request to the server; without a complete folder the server counts as stopped."""
+    """Return the status without a request to the server; if its folder is incomplete, the server counts as stopped."""
     owner = lock_owner(folder.lock)
     journal = folder.journal()
     state, message = _state(folder, owner, journal)
@@ -80,7 +80,7 @@ def _version(log: Path) -> str:
 
 
 def disk_bytes(folder: ServerFolder) -> int:
-    """Return the bytes on disk of the server's folder and of an adopted database in another folder."""
+    """Return the size on disk, in bytes, of the server's folder and of an adopted database outside this folder."""
     database = folder.database
     files = set(folder.path.rglob("*")) if folder.path.is_dir() else set()
     files |= {database, database.with_suffix(".trx")}

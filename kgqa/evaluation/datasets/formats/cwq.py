@@ -16,7 +16,7 @@ from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 
 
 def read(file: Path, dataset: str = "cwq") -> Iterator[GoldQuestion]:
-    """Read the questions of a file of ComplexWebQuestions.
+    """Read the questions of a ComplexWebQuestions file.
 
     Raises:
         QuestionFileError: the file cannot be read, or a record does not have this format.

@@ -14,7 +14,7 @@ from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 
 
 def read(file: Path, dataset: str = "grailqa") -> Iterator[GoldQuestion]:
-    """Read the questions of a file of GrailQA.
+    """Read the questions of a GrailQA file.
 
     `level` is i.i.d., compositional or zero-shot; `kind` is the function in the query (count, argmax, >=, none, ...).
 

@@ -1,4 +1,4 @@
-"""GRBench (Jin et al. 2024, Graph Chain-of-Thought): lines of `qid`, `question`, `answer` and, where known, `level`."""
+"""GRBench (Jin et al. 2024, Graph Chain-of-Thought): lines with `qid`, `question`, `answer` and maybe `level`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 
 
 def read(file: Path, dataset: str = "grbench") -> Iterator[GoldQuestion]:
-    """Read the questions of one domain of GRBench: `level` is easy, medium or hard.
+    """Read the questions of one GRBench domain; `level` is easy, medium or hard.
 
-    A text is one answer, even if it contains commas, because names may contain commas. In a list, each item is an
+    A string is one answer, even if it contains commas, because names may contain commas. In a list, each item is an
     answer.
 
     Raises:
@@ -40,7 +40,7 @@ def _question(record: Record, number: int, dataset: str) -> GoldQuestion:
 
 
 def _text(item: object) -> str:
-    """Convert an answer (text, number or boolean) to text."""
+    """Convert an answer (string, number or boolean) to text."""
     if isinstance(item, str):
         return item.strip()
     if isinstance(item, (bool, int, float)):

@@ -1,6 +1,6 @@
 """LC-QuAD 2.0 (Dubey et al. 2019): one JSON array with a query for Wikidata and one for DBpedia, and no answers.
 
-Copies with a list `answer` are read with these gold answers; otherwise the gold query must be run on the graph.
+In copies with a list `answer`, this list gives the gold answers; otherwise the gold query must be run on the graph.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _MARKS = str.maketrans("", "", "{}<>")
 
 
 def read(file: Path, dataset: str = "lcquad2") -> Iterator[GoldQuestion]:
-    """Read the questions of a file of LC-QuAD 2.0, for Wikidata.
+    """Read the questions of an LC-QuAD 2.0 file, for Wikidata.
 
-    `kind` is the shape of the query (`subgraph`). A missing question is replaced by the paraphrase of the question, or
-    if there is none, by the template text of the question.
+    `kind` is the shape of the query (`subgraph`). A missing question is replaced by its paraphrase, or if that is
+    missing, by its template text.
 
     Raises:
         QuestionFileError: the file cannot be read, or a record does not have this format.

@@ -15,13 +15,13 @@ from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 
 
 def read(file: Path, dataset: str = "qald10", *, language: str = "en") -> Iterator[GoldQuestion]:
-    """Read the questions of a file of QALD-10 or QALD-9-plus (Wikidata).
+    """Read the questions of a QALD-10 or QALD-9-plus file (Wikidata).
 
     Entities are full IRIs. The topic entities are the entities in the gold query; `kind` is `ask` for yes-no questions,
     and `aggregation` for questions that the file marks as aggregation.
 
     Args:
-        language: preferred language of the questions; where it is missing, the first language in the file is used.
+        language: preferred language; if a question is not available in it, the first language in the file is used.
 
     Raises:
         QuestionFileError: the file cannot be read, or a record does not have this format.

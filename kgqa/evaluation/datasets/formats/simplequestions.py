@@ -13,9 +13,9 @@ _SITES = ("http://", "https://", "www.freebase.com/", "rdf.freebase.com/ns/", "/
 
 
 def read(file: Path, dataset: str = "simplequestions") -> Iterator[GoldQuestion]:
-    """Read the questions of a file of SimpleQuestions, one hop each.
+    """Read the questions of a SimpleQuestions file; each has one hop.
 
-    The only gold answer is the object of the triple in the file; the graph may contain other right answers.
+    The only gold answer is the object of the triple in the file; the graph may contain further right answers.
 
     Raises:
         QuestionFileError: the file cannot be read, or a line does not have this format.

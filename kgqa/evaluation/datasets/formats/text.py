@@ -1,7 +1,7 @@
 """Questions over text: HotpotQA (Yang et al. 2018), 2WikiMultiHopQA (Ho et al. 2020) and MuSiQue (Trivedi et al. 2022).
 
-Answers are texts, and there are no topic entities. `GoldQuestion.row` has the keys `passages` (title and text of every
-paragraph) and `supporting` (indices of the passages that support the answer).
+Answers are strings, and there are no topic entities. `GoldQuestion.row` has the keys `passages` (title and text of
+every paragraph) and `supporting` (indices of the passages that support the answer).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _KEPT = ("_id", "id", "type", "level", "entity_ids", "answer_id", "evidences", "
 
 
 def read_hotpotqa(file: Path, dataset: str = "hotpotqa") -> Iterator[GoldQuestion]:
-    """Read the questions of a file of HotpotQA: `kind` is bridge or comparison, `level` easy, medium or hard.
+    """Read the questions of a HotpotQA file; `kind` is bridge or comparison, and `level` is easy, medium or hard.
 
     Raises:
         QuestionFileError: the file cannot be read, or a record does not have this format.
@@ -30,7 +30,7 @@ def read_hotpotqa(file: Path, dataset: str = "hotpotqa") -> Iterator[GoldQuestio
 
 
 def read_2wiki(file: Path, dataset: str = "2wikimultihopqa") -> Iterator[GoldQuestion]:
-    """Read the questions of a file of 2WikiMultiHopQA, with aliases if id_aliases.json is in the same folder.
+    """Read the questions of a 2WikiMultiHopQA file, with aliases if id_aliases.json is in the same folder.
 
     Raises:
         QuestionFileError: a file cannot be read, or a record does not have this format.
@@ -42,7 +42,7 @@ def read_2wiki(file: Path, dataset: str = "2wikimultihopqa") -> Iterator[GoldQue
 
 
 def read_musique(file: Path, dataset: str = "musique") -> Iterator[GoldQuestion]:
-    """Read the questions of a file of MuSiQue; `hops` and `kind` (3hop1, 4hop2, ...) come from the id.
+    """Read the questions of a MuSiQue file; `hops` and `kind` (3hop1, 4hop2, ...) come from the id.
 
     A question that cannot be answered from its passages (MuSiQue-Full) has no gold answer.
 

@@ -1,8 +1,9 @@
-"""The copies of six data sets in Think-on-Graph (Sun et al. 2024), to which its authors added topic entities.
+"""Think-on-Graph's copies of six data sets (Sun et al. 2024), with topic entities added by its authors.
 
-Each file is one JSON array. `topic_entity` maps ids of topic entities to names: ids of Freebase, and for QALD-10 of
-Wikidata. `qid_topic_entity` maps Wikidata ids to names and is read only for QALD-10. Answers are names in CWQ,
-SimpleQuestions and WebQuestions, a map from ids to names in QALD-10, and as in the originals in WebQSP and GrailQA.
+Each file is one JSON array. `topic_entity` maps the ids of topic entities to names; the ids are from Freebase, or for
+QALD-10 from Wikidata. `qid_topic_entity` maps Wikidata ids to names and is read only for QALD-10. Answers are names in
+CWQ, SimpleQuestions and WebQuestions, and a map from ids to names in QALD-10. In WebQSP and GrailQA, answers have the
+format of the original data set.
 """
 
 from __future__ import annotations
@@ -123,5 +124,5 @@ def _iri(ident: str) -> str:
 
 
 def _by_id(ident: str, name: str) -> GoldAnswer:
-    """Build an answer of QALD-10; in ToG's copy the id of a number or date is its value."""
+    """Build an answer for QALD-10; in ToG's copy, the id of a number or date is its value."""
     return GoldAnswer(WIKIDATA + ident, name) if _QID.match(ident) else GoldAnswer("", name or ident)

@@ -2,7 +2,7 @@
 
 As in the official scorer (eval.py), every parse is an interpretation of the question, and the parse with the best score
 counts. The official scorer leaves out questions without a good and complete parse; these have `support` = `not_scored`.
-Questions without a gold answer have `support` = `no_gold`; the official scorer gives 1 if nothing is answered, else 0.
+Questions without a gold answer have `support` = `no_gold`; the official scorer gives 1 to an empty answer, else 0.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 
 
 def read(file: Path, dataset: str = "webqsp") -> Iterator[GoldQuestion]:
-    """Read the questions of a file of WebQuestionsSP.
+    """Read the questions of a WebQuestionsSP file.
 
-    `parses`: if there are several parses, the gold answers of each (empty for a parse without answers), the best
-    annotated parse first; `sparql`: the queries of the parses in the same order; `answers`, `topics`: gold answers
+    `parses`: if there are several parses, the gold answers of each (empty for a parse without answers), starting with
+    the best annotated parse; `sparql`: the queries of the parses in the same order; `answers`, `topics`: gold answers
     and topic entities of the first parse.
 
     Raises:

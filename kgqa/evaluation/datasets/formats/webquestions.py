@@ -20,7 +20,7 @@ _PAGE = "/view/en/"
 
 
 def read(file: Path, dataset: str = "webquestions") -> Iterator[GoldQuestion]:
-    """Read the questions of a file of WebQuestions.
+    """Read the questions of a WebQuestions file.
 
     Raises:
         QuestionFileError: the file cannot be read, or a record does not have this format.

@@ -1,4 +1,4 @@
-"""Decides for each line of a dump whether it is kept, repaired, or dropped and why."""
+"""Decides whether each line of a dump is kept, repaired or dropped, and gives the reason."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class LineJudge:
         return self.predicates[predicate]
 
     def _object(self, rest: bytes) -> Verdict:
-        """Decide on the object and the final dot of a line; `kept` of the result is only the object."""
+        """Decide on the object and the final dot of a line; `kept` of the result has only the object."""
         if rest.startswith(b"<"):
             iri = _iri_object(rest)
             if iri is None:

@@ -4,8 +4,8 @@
     part 0   part 1   part 2   part 3   part 4 ...   part p ...
     file 0   file 1   file 2   file 3   file 0 ...   file 0 of the next group
 
-A group is cleaned, loaded and written to disk as a whole. The parts of a group are assigned to its files in turn. So
-several processes can clean one group, each writing its own files, and the files have similar sizes.
+A group is cleaned, loaded and written to disk as a whole. The parts of a group are assigned to its files in turn, so
+the files have similar sizes, and several processes can clean one group, each writing its own files.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ LINES_PER_CHUNK = 10_000_000
 class Layout:
     """Sizes of parts, files and groups in lines of the dump, before cleaning.
 
-    `lines_per_chunk` is the requested size of a file. A file may have slightly fewer lines, because all parts have the
-    same size.
+    `lines_per_chunk` is the requested number of lines per file. A file may have slightly fewer lines, because all parts
+    have the same size.
     """
 
     lines_per_chunk: int = LINES_PER_CHUNK
@@ -52,7 +52,7 @@ class Layout:
 
 
 def file_of(part: int) -> int:
-    """Return the number, from 0, of the file in a group that gets a part."""
+    """Return which file of its group gets a part, as a number from 0."""
     return part % FILES_PER_GROUP
 
 

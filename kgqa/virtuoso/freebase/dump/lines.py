@@ -1,7 +1,8 @@
 """Cleans a dump one block of lines at a time, with a fast path for plain lines; `LineJudge` decides on other lines.
 
-A line is plain if its subject matches a pattern or is that of the line before, its predicate is known, and one regular
-expression matches the text after the predicate. The fast path must decide in the same way as `LineJudge`.
+A line is plain if three conditions hold: its subject matches a pattern or equals the subject of the line before, its
+predicate is known, and a regular expression matches the text after the predicate. The fast path must decide in the same
+way as `LineJudge`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from kgqa.virtuoso.freebase.dump.terms import MAX_IRI_BYTES, PLAIN_IRI, PLAIN_TA
 from kgqa.virtuoso.freebase.dump.values import form_of
 
 _CHARS = rb'[^"\\\x00-\x08\x0b-\x1f\x7f]*+'
-# escapes, except those of surrogates and control characters
+# escape sequences, except those for surrogates and control characters
 _ESCAPE = rb'\\(?:[tnr"\\]|u(?!00[01]|007[fF]|[dD][89a-fA-F])[0-9A-Fa-f]{4})'
 _TEXT = rb'"' + _CHARS + rb"(?:" + _ESCAPE + _CHARS + rb')*+"'
 _DATES = form_of("date", "gYear", "gYearMonth", "dateTime")
@@ -46,7 +47,7 @@ class BlockJudge:
             first_line: number of the first line in the dump, used for the examples.
 
         Returns:
-            The kept lines, each as `<s>\t<p>\t<o>\t.` and a newline, and the counts with the first examples of each
+            The kept lines, each as `<s>\t<p>\t<o>\t.` and a newline; and the counts, with the first examples for each
             reason.
         """
         if block[: block.find(b"\n")].endswith(b"\r"):  # if the first line ends with \r, the others probably do
@@ -111,7 +112,7 @@ class BlockJudge:
 
 
 def _readable(block: bytes) -> tuple[bytes, list[bytes]]:
-    """Split a block into a block of the lines that are UTF-8, and a list of the lines that are not."""
+    """Split a block into a block of the lines that are valid UTF-8, and a list of the lines that are not."""
     view, parts, unreadable, begin = memoryview(block), [], [], 0
     while True:
         try:

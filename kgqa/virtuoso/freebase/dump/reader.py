@@ -2,7 +2,7 @@
 
 Each block lies within one part of the dump. A gzip stream can only be read from its start, but the Freebase dump
 consists of a few hundred gzip streams (members) in a row. Each recorded position is the start of a member, so a resumed
-load decompresses less than one member for nothing.
+load decompresses less than one member that it does not need.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Block:
         first_line: number of the first line, from 1.
         part: number of the part that contains the lines, from 0.
         bytes_read: number of bytes of the file that have been read.
-        place: the last position from which the first line can be read.
+        place: the last position from which reading can begin to reach the first line.
     """
 
     data: bytes
@@ -68,10 +68,10 @@ def read_blocks(
     Args:
         lines_per_part: number of lines of a part; no block crosses the end of a part.
         wanted: tells whether to yield a part; skipping a part takes a third of the time of reading it.
-        place: where to begin; the first part is incomplete if it begins before this position.
+        place: where to begin; the first part is incomplete if this position is inside the part.
 
     Raises:
-        LoadError: the file cannot be read, is neither text nor gzip, is damaged or truncated.
+        LoadError: the file cannot be read, is neither text nor gzip, is damaged, or is truncated.
     """
     # `rest` is the beginning of an incomplete line, or empty in an unwanted part; `number` counts the lines before it
     number, rest, in_line, read = place.line, b"", False, place.byte
@@ -87,7 +87,7 @@ def read_blocks(
                     number, rest = number + lines, b""
                     continue
                 if not lines:
-                    # cut a longer line, because one line could fill the memory
+                    # cut the line if it is too long, because one line could fill the memory
                     rest = (rest + data)[: MAX_LINE_BYTES + 1]
                     continue
                 end = data.rfind(b"\n") + 1
@@ -105,7 +105,7 @@ def read_blocks(
 
 
 def _cut(data: bytes, lines: int, number: int, lines_per_part: int, read: int, place: DumpPosition) -> Iterator[Block]:
-    """Split whole lines into blocks at the ends of parts; `number` lines of the dump precede these lines."""
+    """Split whole lines into blocks at the ends of parts; the dump has `number` lines before these lines."""
     while lines:
         part, in_part = divmod(number, lines_per_part)
         take = min(lines, lines_per_part - in_part)
@@ -142,8 +142,8 @@ def _end_of(data: bytes, lines: int) -> int:
 def _pieces(raw: IO[bytes], file: Path, place: DumpPosition) -> Iterator[tuple[bytes, int, int | None]]:
     """Yield the text of a file in pieces.
 
-    Each piece has its text, the number of bytes of the file read so far, and the byte at which reading this piece can
-    begin; None if reading can only begin at an earlier piece.
+    Each item is a tuple: the text of the piece, the number of bytes read from the file so far, and the byte at which
+    reading this piece can begin (None if reading can only begin at an earlier piece).
     """
     begins = raw.read(6)
     if begins.startswith((_BZIP2, _XZ, _ZSTD)):

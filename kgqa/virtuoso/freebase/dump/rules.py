@@ -18,8 +18,8 @@ class Rule:
 
     Attributes:
         predicates: full IRIs of dropped predicates.
-        prefixes: prefixes of full IRIs; each predicate that begins with one of the prefixes is dropped.
-        copy_of: a kept predicate with the same values as the dropped predicates, or empty.
+        prefixes: prefixes of full IRIs; every predicate that begins with one of them is dropped.
+        copy_of: a kept predicate with the same values as the dropped predicates; empty if there is none.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Cleaning:
     Args:
         languages: language tags, in lower case, of the literals to keep. A tag includes its regional variants (`en`
             keeps `en-us`); `("all",)` keeps every language. Literals without a tag are always kept.
-        rules: predicates to drop, see `freebase_rules`; () drops none.
+        rules: rules for the predicates to drop (see `freebase_rules`); () drops none.
     """
 
     languages: tuple[str, ...] = ("en",)

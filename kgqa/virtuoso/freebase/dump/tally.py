@@ -1,4 +1,4 @@
-"""Counts of kept, repaired and dropped lines of a dump by reason, with a few examples."""
+"""Counts of kept, repaired and dropped lines in a dump, with a few examples for each reason."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ class Tally:
     Attributes:
         repaired: number of repaired lines for each kind of repair; these lines are also counted as kept.
         dropped: number of dropped lines for each reason.
-        examples: the first lines for each reason, as (line number from 1, at most EXAMPLE_BYTES bytes of the line).
+        examples: the first lines for each reason, as pairs of line number (from 1) and the first bytes of the line (at
+            most EXAMPLE_BYTES).
     """
 
     lines: int = 0
@@ -33,7 +34,7 @@ class Tally:
         self.repaired[what] = self.repaired.get(what, 0) + 1
 
     def show(self, reason: str, line: int, text: bytes) -> None:
-        """Keep a line as an example of a reason, unless there are already EXAMPLES lines."""
+        """Keep a line as an example for a reason, unless there are already EXAMPLES such lines."""
         examples = self.examples.setdefault(reason, [])
         examples.append((line, text[:EXAMPLE_BYTES].decode("utf-8", "replace")))
         examples.sort()

@@ -9,7 +9,7 @@ import re
 
 import pyoxigraph as ox
 
-# Virtuoso silently cuts IRIs after 1,879 bytes, so IRIs with the same first 1,879 bytes would become the same IRI
+# Virtuoso silently cuts IRIs after 1,879 bytes, so IRIs that differ only after these bytes would become the same IRI
 MAX_IRI_BYTES = 1800
 
 MALFORMED_IRI = "malformed IRI"
@@ -22,7 +22,7 @@ BAD_DATATYPE = "malformed datatype"
 _PATH = rb"[A-Za-z0-9\-._~!$&'()*+,;=:@/]*+(?:%[0-9A-Fa-f]{2}[A-Za-z0-9\-._~!$&'()*+,;=:@/]*+)*+"
 _QUERY = _PATH.replace(b"@/]", b"@/?]")
 PLAIN_IRI = (
-    # the form of nearly all IRIs comes first, because it matches in half the time
+    # the form of nearly all IRIs comes first, because it then matches in half the time
     rb"<(?:http://rdf\.freebase\.com/ns/[A-Za-z0-9_.\-]++|"
     rb"https?://[A-Za-z0-9.\-]++(?::[0-9]++)?(?:/" + _PATH + rb")?(?:\?" + _QUERY + rb")?(?:#" + _QUERY + rb")?)>"
 )
@@ -70,7 +70,7 @@ def _wrong_code_points(text: bytes) -> str | None:
             code = int(escape[1][1:], 16)
             if 0xD800 <= code <= 0xDFFF or code > 0x10FFFF:
                 return BAD_ESCAPE
-            # XML cannot represent these characters, so they would break query results in XML
+            # these characters would break query results in XML, which cannot represent them
             control = control or (code < 0x20 and code not in (0x09, 0x0A, 0x0D)) or code == 0x7F
     return CONTROL if control or _control(text) else None
 

@@ -1,7 +1,7 @@
 """Checks whether values of a dump fit their datatype, and whether Virtuoso's loader stores them unchanged.
 
 Observed with Virtuoso 7.2.5: the loader stores "twelve"^^xsd:integer as 0, numbers of more than 40 digits as infinity,
-and durations as numbers. At an invalid XML literal or a geometry it stops reading the file.
+and durations as numbers. At an invalid XML literal or a geometry, it stops reading the file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _REAL = rb"(?:[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?|[+-]
 
 _FORMS = {
     b"date": _YEAR + b"-" + _DAY_OF_YEAR + _ZONE,
-    # times in the dump have no seconds, which the loader accepts
+    # times in the dump have no seconds, and the loader accepts such times
     b"dateTime": _YEAR + b"-" + _DAY_OF_YEAR + b"T" + _CLOCK % (b"(?:" + _SECONDS + b")?") + _ZONE,
     b"time": _CLOCK % _SECONDS + _ZONE,
     b"gYear": _YEAR + _ZONE,
@@ -71,7 +71,7 @@ def fits(value: bytes, datatype: bytes) -> bool:
 
 
 def time_of_day(value: bytes, datatype: bytes) -> bytes | None:
-    """Return a time of day such as `T12:30`, which the dump types as dateTime, as a literal of type time, else None."""
+    """Return the `time` literal for a time of day such as `T12:30`, a dateTime in the dump; None for other values."""
     match = _TIME_OF_DAY(value) if datatype == XSD + b"dateTime" else None
     return b'"%s%s%s"^^<%stime>' % (match[1], match[2] or b":00", match[3], XSD) if match else None
 

@@ -1,12 +1,13 @@
 """A worker process that cleans its share of a dump: `python -m kgqa.virtuoso.freebase.dump.worker`.
 
-Each worker reads the whole dump and skips the shares of the other workers. Decompression takes a fifth of the time of
-cleaning, and less time than sending every line to another process and back.
+Each worker reads the whole dump and skips the shares of the other workers. Decompressing the dump takes a fifth of the
+time of cleaning, and less time than sending each line to another process and back.
 
-Requests and replies are lines of JSON. The first request is the task: `dump`, `cleaning`, `lines_per_chunk`, `worker`
-of `workers`, the first `group`, and `place`, the position in the dump to read from. Each later request is
-{"group": n, "folder": path or null}. The reply has the counts and the `place` of the next block, which is null at the
-end of the dump. The process ends when its standard input is closed.
+Requests and replies are lines of JSON. The first request is the task, with the keys `dump`, `cleaning`,
+`lines_per_chunk`, `worker` (the number of this worker, from 0), `workers` (how many workers there are), `group` (the
+first group) and `place` (the position in the dump to read from). Each later request is
+{"group": n, "folder": path or null}. The reply has the counts and the `place` of the next block; at the end of the
+dump, `place` is null. The process ends when its standard input is closed.
 """
 
 from __future__ import annotations
@@ -55,14 +56,14 @@ class Share:
         return part >= self._first_part and file_of(part) in self._files
 
     def clean(self, group: int, folder: Path | None) -> Iterator[dict[str, Any]]:
-        """Clean this worker's share of one group; call this for the groups in order.
+        """Clean this worker's share of one group; call this method for the groups in order.
 
         Args:
             group: number of the group.
-            folder: where the files are written and, when complete, renamed; None to count without writing files.
+            folder: folder for the files, which are renamed when complete; None to count without writing files.
 
         Yields:
-            First progress reports {"lines", "bytes"}: the number of lines cleaned and of bytes of the dump read. The
+            Progress reports {"lines", "bytes"}, with the numbers of cleaned lines and of bytes read from the dump. The
             last item is the result.
         """
         tally, block = Tally(), self._next
@@ -91,9 +92,9 @@ class Share:
 
 def main() -> None:
     """Handle requests from standard input until it is closed."""
-    # Ctrl-C is sent to all processes of the terminal; the parent decides when a worker ends
+    # Ctrl-C is sent to all processes of the terminal, but the parent decides when a worker ends
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # without reference cycles in the lists of lines, the garbage collector would only cost time
+    # the lists of lines have no reference cycles, so the garbage collector would only cost time
     gc.disable()
     with contextlib.suppress(BrokenPipeError):
         try:
