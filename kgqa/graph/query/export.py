@@ -172,9 +172,9 @@ def query_class(answers: Collection[Value], returned: Collection[Value], *, rest
     """Classify a query by the values that the query returned.
 
     Returns:
-        `exact`: the query returned exactly the answers. `restricted`: the same, for a query with inner entities that a
-        language model selected. `superset`: the query returned the answers and other values. None: an answer is
-        missing, which is a defect.
+        `exact`: the query returned exactly the answers. `restricted`: the query returned exactly the answers, but it
+        contains inner entities that a language model selected. `superset`: the query returned the answers and other
+        values. None: an answer is missing, which is a defect.
     """
     wanted, got = set(answers), set(returned)
     if wanted == got:

@@ -73,7 +73,7 @@ def decode_codepoints(sparql: str) -> str:
 
 
 def tokens(sparql: str) -> Iterator[Token]:
-    """Yield all tokens of a query, including white space and comments. Their texts, joined, are the query."""
+    """Yield all tokens of a query, including white space and comments. Joining their texts gives the query."""
     for match in _TOKEN.finditer(sparql):
         yield Token(match.lastgroup or "mark", match[0])
 
@@ -81,9 +81,9 @@ def tokens(sparql: str) -> Iterator[Token]:
 def expand_prefixes(sparql: str) -> str:
     """Replace every prefixed name by its full IRI.
 
-    The embedded engine does not parse local names with two or more dots (`ns:people.person.gender`), which the
-    standard allows and Freebase uses throughout. Names stay as they are if their prefix is not declared, or is declared
-    relative to a BASE.
+    The embedded engine does not parse local names with two or more dots (`ns:people.person.gender`), which the standard
+    allows and Freebase uses throughout. A name stays as it is if its prefix is not declared, or is declared relative to
+    a BASE.
     """
     prefixes: dict[str, str] = {}
     out: list[str] = []
@@ -194,7 +194,7 @@ def prepare_for_server(sparql: str, *, reads: str = "") -> str:
         reads: the kind that the query must have, SELECT or ASK; empty for any kind.
 
     Raises:
-        QueryRejected: the query is of another kind, or uses SERVICE, LOAD, DEFINE or a function of Virtuoso.
+        QueryRejected: the query is of a different kind, or uses SERVICE, LOAD, DEFINE or a function of Virtuoso.
     """
     _refuse_surrogates(sparql)
     lower = sparql.lower()

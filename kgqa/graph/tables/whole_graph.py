@@ -20,8 +20,8 @@ class WholeGraphQueries:
         may_scan: tells whether to run queries that read every triple; called before each such query.
 
     Attributes:
-        notes: map from sentences that say what is unknown because the graph is too large, to the names of the templates
-            that were not run for this reason.
+        notes: map from a sentence that says what is unknown to the name of the template that was not run. The reason is
+            that the graph is too large.
     """
 
     def __init__(self, select: Callable[..., Rows], *, may_scan: Callable[[], bool]) -> None:
