@@ -2,7 +2,7 @@
 
 Exploration renders thousands of queries, and Jinja takes longer to render a query than a local server takes to answer
 it. The shape of a query consists of the values passed to its template, with a number in place of each distinct entity.
-For each shape the template runs once, with placeholders for the entities. Later queries of the shape only replace the
+For each shape, the template runs once, with placeholders for the entities. Later queries of the shape only replace the
 placeholders.
 """
 

@@ -1,7 +1,7 @@
 """SPARQL tokens, and checks and rewrites of queries that work on tokens.
 
 The tokens are those of the SPARQL 1.1 grammar (productions 139 to 173), longest match first. A keyword inside a string,
-comment or IRI is therefore never taken for a keyword of the query.
+comment or IRI is therefore never mistaken for a keyword of the query.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Token:
 def decode_codepoints(sparql: str) -> str:
     r"""Resolve `\uXXXX` escapes, which SPARQL 1.1 (section 19.2) allows anywhere, before all parsing.
 
-    Queries are decoded before they are checked: the checks would not find a keyword written with escapes.
+    Queries are decoded before they are checked, because the checks would not find a keyword written with escapes.
     """
     if "\\u" not in sparql and "\\U" not in sparql:
         return sparql

@@ -1,7 +1,7 @@
 """RDF files for upload into one graph of a server, checked completely before anything is sent.
 
 A server cannot undo an upload. All files are therefore read completely before the upload starts. Malformed lines,
-truncated files and lines of other graphs are found while the server's graph is unchanged.
+truncated files and lines of other graphs are found while the server's graph is still unchanged.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class UploadFiles:
         graph: IRI of the graph to write to.
         staging: folder for files converted to N-Quads; the caller removes the folder.
         malformed: collects the malformed lines.
-        unfit: returns the reason why the server would not store a line unchanged, if so; such a line counts as
+        unfit: returns why the server would not store a line unchanged, or None. A line with a reason counts as
             malformed.
         progress: called regularly with the progress of the load.
     """
