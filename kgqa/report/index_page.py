@@ -51,7 +51,7 @@ def index_page(comparison: Comparison, lines: Sequence[Sequence[IndexRow]]) -> I
 
 
 def losses_of(lines: Sequence[Sequence[IndexRow]]) -> list[StageCounts]:
-    """Count the questions per stage, in the order in which a question passes the stages."""
+    """Count the questions per stage; the stages have the order in which a question passes them."""
     counted = [Counter(line.stage for line in each if line.stage != UNSCORED) for each in lines]
     return [
         StageCounts(

@@ -1,7 +1,7 @@
 """Hit@1, precision, recall, F1 and exact match on sets of answers, and their means with intervals.
 
 The answers to a question are the ends of one path and have no order. Therefore Hit@1 is the probability that an answer
-drawn at random is right: the share of right answers.
+drawn at random is right, that is, the share of right answers.
 """
 
 from __future__ import annotations

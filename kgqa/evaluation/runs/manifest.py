@@ -142,7 +142,7 @@ def settings_of(run: Run, given: Mapping[str, Any]) -> Settings:
 
 
 def _located(run: Run, value: Any, *, kinds: Sequence[str] = ("replay", "vllm")) -> Any:
-    """Make relative paths in a setting relative to the working folder in which the run was created.
+    """Resolve relative paths in a setting against the working folder in which the run was created.
 
     Args:
         value: the value of the setting.

@@ -103,7 +103,7 @@ class OutageWatch:
         return ""
 
     def final_reason(self, asked: int) -> str:
-        """Return the same as `reason`, to be used after the last question; if the last questions failed, probe again.
+        """Return the same as `reason`, but after the last question; if the last questions failed, probe again.
 
         Args:
             asked: number of questions asked.
