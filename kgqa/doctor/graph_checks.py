@@ -19,7 +19,7 @@ from kgqa.schema import BUNDLED, Schema, bundled_schema
 from kgqa.words import normalise
 
 CLOSE = 0.5
-"""A schema whose share of predicates is at least this fraction of the chosen schema's share may fit as well."""
+"""A schema whose share of predicates is at least this fraction of the chosen schema's share is also plausible."""
 FEW_LABELS, NO_LABELS = 0.8, 0.1
 FEW_PROBES = 0.5
 BOTH_WAYS = 20

@@ -85,7 +85,7 @@ def plot_of(comparison: Comparison, lines: Sequence[Sequence[IndexRow]]) -> Plot
 
 
 def index_data(columns: Sequence[str], lines: Sequence[Sequence[IndexRow]]) -> dict[str, Any]:
-    """Return the data of the table of questions, which the page's script displays.
+    """Return the data for the table of questions; the page's script displays this table.
 
     A row has the question's id, text, data set, type and hops, and for each run the question's page, its stage, and its
     Hit@1 in percent; if the run does not contain the question, 0 replaces these three values. `unscored`: index of the

@@ -193,7 +193,7 @@ class Summary:
     seconds: float
 
     def as_json(self) -> dict[str, Any]:
-        """Convert to plain JSON data: `n`, the mean of each metric, `intervals` by metric, and the other fields."""
+        """Convert to plain JSON data: `n`, the mean of each metric, `intervals` by metric, and the remaining fields."""
         found: dict[str, Any] = {"n": self.n, **{name: m.value for name, m in self.means.items()}}
         found["intervals"] = {name: [m.low, m.high] for name, m in self.means.items()}
         found |= {"reproduced": self.reproduced, "statuses": dict(self.statuses), "seconds": self.seconds}
