@@ -335,7 +335,7 @@ class KnowledgeGraph:
 
     @property
     def names(self) -> Names:
-        """The index of names. Within a question, looking up names and building the index are charged to its budget."""
+        """The index of names. A question's budget is charged for name lookups and for building the index."""
         if self._trace is None:
             return self.tables.names
         if self._names is None:

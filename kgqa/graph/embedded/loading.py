@@ -187,7 +187,7 @@ def discard_interrupted(path: Path) -> bool:
     """Discard an interrupted load. Returns False if there is no interrupted load.
 
     Raises:
-        StoreUnavailable: there is no such folder, or the folder is not writable.
+        StoreUnavailable: the folder does not exist or is not writable.
         StoreBusy: a load is running.
     """
     folder = GraphFolder(Path(path))

@@ -170,7 +170,7 @@ class ResultCache:
         self._connection.executescript("PRAGMA incremental_vacuum;")  # `execute` would free only one page
 
     def _handle_error(self, error: sqlite3.Error) -> None:
-        """Ignore an error caused by another process that writes; disable the cache after any other error."""
+        """Ignore an error caused by a write of another process; disable the cache after any other error."""
         assert self._connection is not None
         try:
             if self._connection.in_transaction:

@@ -80,7 +80,7 @@ class Names(Protocol):
         ...
 
     def frequencies(self, words: Sequence[str]) -> dict[str, int]:
-        """Return the number of names that contain each of these normalised words; leave out words in no name."""
+        """Return the number of names that contain each of these normalised words; omit words that are in no name."""
         ...
 
     def words_with_prefix(self, prefix: str, *, limit: int = 500) -> dict[str, int]:

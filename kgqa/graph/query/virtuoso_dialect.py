@@ -1,4 +1,4 @@
-"""Translation of Virtuoso's dialect, in which published Freebase queries are written, into standard SPARQL 1.1.
+"""Translates Virtuoso's dialect, used by published Freebase queries, into standard SPARQL 1.1.
 
 Only queries that the embedded engine has refused are translated. Queries that the engine accepts never change.
 """

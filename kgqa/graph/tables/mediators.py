@@ -80,7 +80,7 @@ def mediator_table(
 def _by_instances(
     schema: Schema, marks: tuple[Value, ...], scan: Callable[..., Rows | None]
 ) -> dict[str, dict[str, Extent]] | None:
-    """Find the relations that lead to mediators by testing the nodes themselves; None if the graph is too large."""
+    """Test nodes themselves to find the relations that lead to mediators; return None if the graph is too large."""
     leads: dict[str, dict[str, Extent]] = {"out": {}, "in": {}}
     for direction in ("out", "in"):
         rows = scan("mediator_relations", out=direction == "out", **_instance_rules(schema, marks))

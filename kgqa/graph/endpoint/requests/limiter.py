@@ -82,7 +82,7 @@ class RequestLimiter:
         return self._active + self._waiting < concurrency
 
     def wait_for_turn(self, rate: float, deadline: float, closed: threading.Event) -> None:
-        """Wait until a request may be sent: after a pause of the server, and at most `rate` requests per second.
+        """Wait until a request may be sent: after any pause, and at most `rate` requests per second.
 
         Args:
             rate: requests per second; 0 for no limit. deadline, closed: see `slot`.

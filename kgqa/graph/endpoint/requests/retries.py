@@ -17,7 +17,7 @@ MAX_FAILURES = 2
 """A query is not sent again after this many broken connections or damaged replies: it may crash the server."""
 FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.2, 2.0
 FIRST_CONTACT_SECONDS = 2.0
-"""Seconds to repeat requests to a server that has never answered, because its address is probably wrong."""
+"""Seconds during which requests to a server that has never answered are repeated; its address is probably wrong."""
 
 
 class Backoff:

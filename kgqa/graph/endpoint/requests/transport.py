@@ -236,8 +236,8 @@ class Transport:
         """Send a request, and repeat it until the server answers or `Access.patience` is over.
 
         Returns:
-            The response and the beginning of its body. This beginning is empty if the body is a result, which the
-            caller then reads.
+            The response and the beginning of its body. This beginning is empty if the body is a result; the caller then
+            reads the result.
         """
         from http.client import HTTPException
 
