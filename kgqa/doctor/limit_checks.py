@@ -51,7 +51,7 @@ def check_row_cap(store: ProbeStore, view: Sequence[Entity], *, triples: int | N
     """Find the server's row cap, by requesting more rows than servers usually return.
 
     Args:
-        triples: number of triples of the graph, which limits the number of rows that a query can have.
+        triples: number of triples in the graph; it limits the number of rows that a query can have.
         known_cap: the setting endpoint.row_cap.
 
     Raises:

@@ -191,7 +191,7 @@ def judge_mode(mode: ConstraintMode, completions: Sequence[Completion]) -> Check
 
 
 def judge_at_once(calls: Calls, cost: str) -> Check:
-    """Judge concurrent calls, which together should take little more time than a single call."""
+    """Judge concurrent calls; together they should take little more time than a single call."""
     name = "model concurrency"
     seconds = [each.seconds for each in calls.completions if not each.failure]
     found = f"{len(calls.completions)} concurrent calls took {seconds_words(calls.seconds)}"

@@ -130,7 +130,7 @@ def compare(runs: Sequence[ReportedRun]) -> Comparison:
         scores = [_compared(run) for run in runs]
         shared = set(scores[0]).intersection(*scores[1:])
         if shared and any(len(each) > len(shared) for each in scores):
-            # a fictional graph has fewer questions, so scores are comparable only on the shared ones
+            # a fictional graph has fewer questions, so scores are comparable only on shared questions
             groups.append(("On the questions that all have", _on_shared(scores, shared)))
         groups.append((f"Difference from {labels[0]}", _differences(scores, [0] * len(runs))))
         if (twins := _twins(runs)) != [0] * len(runs):
@@ -200,7 +200,7 @@ def _facts(runs: Sequence[ReportedRun]) -> tuple[tuple[str, tuple[str, ...]], ..
 
 
 def _model(described: Any) -> str:
-    """Collect the names of language models from the output of `Models.described`: a string, or strings by stage."""
+    """Collect the names of language models from the output of `Models.described`: a string, or an object per stage."""
     if isinstance(described, Mapping):
         found = [
             _model(each) for key, each in described.items() if isinstance(each, Mapping) or key in ("name", "model")

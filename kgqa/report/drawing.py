@@ -160,7 +160,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A plot of accuracy (0 to 100%) against cost; the cost axis is logarithmic above a factor of 20 between costs."""
+    """A plot of accuracy (0 to 100%) against cost; the cost axis is logarithmic if costs differ by a factor over 20."""
 
     width: int
     height: int

@@ -157,7 +157,7 @@ def _latex_row(cells: Sequence[str]) -> str:
 
 
 def _tables(comparison: Comparison) -> list[list[list[str]]]:
-    """Return each table as a list of rows of texts; the first row is the header."""
+    """Return each table as a list of rows; a row is a list of strings, and the first row is the header."""
     columns = list(comparison.columns)
     facts = [[name, *values, ""] for name, values in comparison.facts]
     tables = [[["", *columns, "n"], *facts, *map(_cells, comparison.rows)]]

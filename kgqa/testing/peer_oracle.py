@@ -17,7 +17,7 @@ from kgqa.testing.model_oracle import Gold, ModelOracle
 from kgqa.testing.peer_prompts import PeerPrompt, read_peer_prompt
 
 MOST_RELATIONS = 3
-"""Maximum number of relations that the model selects, which is the width in the programs' prompts."""
+"""Maximum number of relations that the model selects; the programs' prompts ask for the same number."""
 UNKNOWN = "nobody"
 LISTED = re.compile(r"^\[\d+\] (.*)$", re.MULTILINE)
 

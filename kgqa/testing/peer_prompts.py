@@ -61,7 +61,7 @@ class PeerPrompt:
 
 
 def read_peer_prompt(text: str, questions: Iterable[str] = ()) -> PeerPrompt | None:
-    """Parse a prompt; return None for a prompt without `Q:`, which has a different format.
+    """Parse a prompt; return None for a prompt without `Q:`, because such a prompt has a different format.
 
     The question of the prompt is found in this order:
 

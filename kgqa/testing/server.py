@@ -26,7 +26,10 @@ Constrains = Literal["none", "structured_outputs", "json_schema"]
 
 @dataclass(frozen=True)
 class ChatRequest:
-    """A chat request; `arrived` is a `time.monotonic()`, `headers` have lower-case names and leave out the API key."""
+    """A chat request.
+
+    `arrived` is a value of `time.monotonic()`. `headers` have lower-case names and do not contain the API key.
+    """
 
     body: dict[str, Any]
     arrived: float

@@ -1,4 +1,4 @@
-"""A scripted SPARQL server on the loopback interface, which uses real HTTP and can send any reply and any fault.
+"""A scripted SPARQL server on the loopback interface; it speaks real HTTP and can send any reply and any fault.
 
 busy = SparqlReply(503, headers=(("Retry-After", "1"),))
 with SparqlServer([table(["x"], [[Entity("http://e/1")]]), busy]) as server:

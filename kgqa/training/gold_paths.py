@@ -46,7 +46,7 @@ def gold_paths(
 
 
 def query_paths(sparql: str, topics: Sequence[str] = ()) -> list[RelationPath]:
-    """Return for each topic the shortest path, through variables of a query, to the variable that is asked for.
+    """Return for each topic the shortest path through variables of a query to the variable that the query asks for.
 
     Args:
         sparql: The gold query.

@@ -1,7 +1,7 @@
 """An ontology: the types that relations lead from and to; they determine the paths that an entity of a type could have.
 
-An ontology gives pools to topics that are in no available graph. The files have the format of GrailQA's Freebase. The
-main file has lines of `domain relation range`. The same folder may contain the files `fb_types` (lines of a type, a
+An ontology provides pools for topics that are in no available graph. The files have the format of GrailQA's Freebase.
+The main file has lines of `domain relation range`. The same folder may contain the files `fb_types` (lines of a type, a
 word and a type that includes the first type), `reverse_properties` (lines of two relations) and `cvt_types` (lines of
 one type). All may be gzipped.
 """

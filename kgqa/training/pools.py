@@ -1,7 +1,7 @@
-"""Pools for training: the paths of a question's topic, among which the ranker learns to find the gold path.
+"""Pools for training: the paths of a question's topic; the ranker learns to find the gold path among them.
 
 If the topic is in a graph, the pool contains its paths of up to two edges in that graph, except paths that end at
-mediators. For other topics the pool is simulated with an ontology: it contains the paths that an entity of the topic's
+mediators. For other topics, the pool is simulated with an ontology: it contains the paths that an entity of the topic's
 type could have.
 """
 

@@ -84,7 +84,7 @@ def training_questions(
     Args:
         rows: Lines of question files.
         paths_of: Reads the gold paths of a line.
-        names: Maps topics to their names, which are removed from the questions.
+        names: Maps topics to their names; these names are removed from the questions.
     """
     found = [(row, paths) for row in rows if (paths := paths_of(row))]
     known = names(list(dict.fromkeys(path.topic for _, paths in found for path in paths)))

@@ -33,7 +33,7 @@ class Facts:
 
     `terms`: every subject and object as N-Triples text, sorted; the index of a node is its number, which is the same on
     every machine. `relations`: IRIs, sorted; the index of a relation is its number. `subjects`, `objects`: for each
-    relation an int64 array with the node numbers of its distinct triples, sorted.
+    relation, an int64 array with the node numbers of its distinct triples, sorted.
     """
 
     terms: list[str]

@@ -1,4 +1,4 @@
-"""Generates an invented world with questions: some hundred entities with made-up names, in the schema of Freebase.
+"""Generates an invented world with questions: a few hundred entities with made-up names, in the schema of Freebase.
 
 An invented world lets users try fictional graphs without any data. No language model knows its names.
 """

@@ -1,7 +1,7 @@
 """Repairs a rewired graph until each question has answers and no answer is true.
 
 After random exchanges some questions have no answer, and others have true answers. For each such question, exchanges
-are proposed; an exchange is made if the cost of all questions together falls.
+are proposed; an exchange is made if it lowers the total cost of all questions.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class Repairer:
         return None
 
     def _attempt(self, moves: list[Move]) -> bool:
-        """Make the exchanges if the cost of all patterns together falls; return whether they were made."""
+        """Make the exchanges if they lower the total cost of all patterns; return whether they were made."""
         world, made, ports = self.world, [], set()
         for number, first, second in moves:
             if world.may_exchange(world.units.groups[number], first, second, restoring=True):

@@ -1,8 +1,7 @@
 """Rewires a graph by random exchanges of nodes between two facts of the same kind, with a seed.
 
-An exchange turns (a, r, x) and (b, r, y) into (b, r, x) and (a, r, y). Every node keeps its degree under every
-relation. An exchange never creates a triple of the true graph, a triple that exists already, or an edge from a node to
-itself.
+An exchange turns (a, r, x) and (b, r, y) into (b, r, x) and (a, r, y). Every node keeps its degree in every relation.
+An exchange never creates a triple of the true graph, a triple that exists already, or an edge from a node to itself.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Units of rewiring: a bundle of triples that express one fact, and the node (the hole) that an exchange replaces.
+"""Units of rewiring; a unit is a bundle of triples for one fact, and the node (the hole) that an exchange replaces.
 
 A bundle is a triple with its inverse, an edge between an entity and a mediator with its inverse, or, in Wikidata, a
 claim (wdt:) with the edges to its statements (p:). The remaining edges of a mediator are fixed, so an exchange gives
@@ -157,7 +157,7 @@ def inverse_pairs(facts: Facts, declared: Mapping[str, str], mobile: list[bool])
 
 
 def _mirrors(facts: Facts, relations: list[int]) -> Iterator[tuple[float, int, int]]:
-    """Yield (-mirrored share of edges, relation, inverse) for pairs with a share of `MIRRORED` or more."""
+    """Yield (-share, relation, inverse) for each pair whose share of mirrored edges is `MIRRORED` or more."""
     if not relations:
         return
     count = len(facts.terms)

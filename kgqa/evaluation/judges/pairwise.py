@@ -39,7 +39,7 @@ class Pair:
 class PairVerdict:
     """The winner of a pair with the responses shown in the original order and in swapped order.
 
-    `straight`, `swapped`: the winner by the original numbering of the pair, None if the reply was unreadable.
+    `straight`, `swapped`: the winner in the original numbering of the pair, None if the reply was unreadable.
     """
 
     straight: Winner | None

@@ -76,7 +76,7 @@ def alias_keys(gold: Iterable[GoldAnswer]) -> dict[Key, Key]:
     """Map the key of each alias to the key of its gold answer, for gold answers without an id.
 
     An alias that is the name of another gold answer is left out. An alias that two gold answers share is mapped to the
-    first.
+    first of them.
     """
     known = list(gold)
     own = gold_keys(known)

@@ -1,7 +1,7 @@
 """Hit@1, precision, recall, F1 and exact match on sets of answers, and their means with intervals.
 
 The answers to a question are the ends of one path and have no order. Therefore Hit@1 is the probability that an answer
-drawn at random is right: the share of right answers.
+drawn at random is right, that is, the share of right answers.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ class Summary:
     seconds: float
 
     def as_json(self) -> dict[str, Any]:
-        """Convert to plain JSON data: `n`, the mean of each metric, `intervals` by metric, and the other fields."""
+        """Convert to plain JSON data: `n`, the mean of each metric, `intervals` by metric, and the remaining fields."""
         found: dict[str, Any] = {"n": self.n, **{name: m.value for name, m in self.means.items()}}
         found["intervals"] = {name: [m.low, m.high] for name, m in self.means.items()}
         found |= {"reproduced": self.reproduced, "statuses": dict(self.statuses), "seconds": self.seconds}

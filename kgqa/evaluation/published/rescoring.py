@@ -199,7 +199,7 @@ def _readings(question: GoldQuestion) -> Readings:
 
 
 class _QuestionIndex:
-    """Finds questions of a data set by id or by text, and records which were found."""
+    """Finds questions of a data set by id or by text, and records which of them were found."""
 
     def __init__(self, questions: Sequence[GoldQuestion]) -> None:
         self._all = questions

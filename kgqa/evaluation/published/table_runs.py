@@ -54,7 +54,7 @@ def fill_table(
     Raises:
         QuestionFileError: a data set given in `options` cannot be read.
         SettingsError: a setting is wrong.
-        RunError: a folder in `out` contains a run with other settings.
+        RunError: a folder in `out` contains a run with different settings.
     """
     questions = _selections(table, options, observer)
     cells: list[list[TableCell]] = []

@@ -114,7 +114,7 @@ def settings_of(run: Run, given: Mapping[str, Any]) -> Settings:
     Only `SECRET_SETTINGS` and `MACHINE_SETTINGS` are taken from the user's current settings.
 
     Args:
-        given: settings by key, which take precedence over all others.
+        given: settings by key; they take precedence over all others.
 
     Raises:
         RunError: a setting of `SECRET_SETTINGS` has changed.
@@ -142,7 +142,7 @@ def settings_of(run: Run, given: Mapping[str, Any]) -> Settings:
 
 
 def _located(run: Run, value: Any, *, kinds: Sequence[str] = ("replay", "vllm")) -> Any:
-    """Make relative paths in a setting relative to the working folder in which the run was created.
+    """Resolve relative paths in a setting against the working folder in which the run was created.
 
     Args:
         value: the value of the setting.
@@ -182,7 +182,7 @@ def differences(run: Run, plan: RunPlan, settings: Settings) -> list[str]:
 
 
 def without_address(key: str, value: Any) -> Any:
-    """Return the value of a setting; for `llm.model` without the address, which may change between runs."""
+    """Return the value of a setting; for `llm.model` without the address, because it may change."""
     return str(value).rpartition("#")[2] if key == "llm.model" and value and "#" in str(value) else value
 
 
@@ -266,7 +266,7 @@ def record_ownership(manifest: Mapping[str, Any], settings: Settings) -> bool:
 def is_own_run(manifest: Mapping[str, Any], settings: Settings) -> bool:
     """Whether this user created the run.
 
-    Resuming the run of another user could send this user's API key to a server named in that run.json.
+    Resuming another user's run could send this user's API key to a server given in its run.json.
     """
     return _ownership_file(cache_of(settings), manifest).is_file()
 

@@ -38,7 +38,7 @@ Probe = Callable[[float], Sequence[str]]
 
 
 def outage_class(record: Record) -> str:
-    """Return the failure class of a question that is lost to a server, else an empty text.
+    """Return the failure class of a question that is lost to a server, and an empty string for any other question.
 
     An answered question is also lost if one of its queries was not sent, because paths may be missing.
     """
@@ -86,7 +86,7 @@ class OutageWatch:
                 self._alive = now
 
     def reason(self) -> str:
-        """Return why the run must stop, or an empty text. Call this method often, because it also starts the probes."""
+        """Return why the run must stop, or ''. Call this method often, because it also starts the probes."""
         now = time.monotonic()
         with self._lock:
             quiet, down_since, down = now - self._alive, self._down_since, self._down
@@ -103,7 +103,7 @@ class OutageWatch:
         return ""
 
     def final_reason(self, asked: int) -> str:
-        """Return the same as `reason`, to be used after the last question; if the last questions failed, probe again.
+        """Return the same as `reason`, but after the last question; if the last questions failed, probe again.
 
         Args:
             asked: number of questions asked.

@@ -89,7 +89,7 @@ def has_run(out: Path, plan: RunPlan, settings: Settings) -> bool:
     """Whether a folder contains a run with this plan and these settings.
 
     Raises:
-        RunError: the run in the folder has another plan or other settings.
+        RunError: the run in the folder has a different plan or different settings.
     """
     if not (out / MANIFEST).exists():
         return False
