@@ -28,7 +28,7 @@ RelationFit = Callable[[str, Sequence[str]], Sequence[float]]
 MAX_CANDIDATES = 100
 MAX_FITTED = 8
 MAX_MATCHES = 20
-# weights of the score, fitted to the first half of the question sets of benchmarks/linking.py and rounded
+# weights of the score, fitted to the first half of the question sets in benchmarks/linking.py and rounded
 QUALITY = 7.0
 COVERED = 5.0
 WORDS = 0.6

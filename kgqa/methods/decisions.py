@@ -84,7 +84,7 @@ class Decisions:
         alone: Ranked = list(ranking.best_first([candidate for hop in hops for candidate in hop.kept]))
         if not self._joins(hops):
             return alone
-        # meeting another topic is stronger evidence than a score, so all paths after the prefilter may be joined
+        # a join with a second topic is stronger evidence than a score, so all paths after the prefilter may be joined
         every = ranking.best_first([candidate for hop in hops for candidate in hop.shortlist])
         joined = join_topics(
             [candidate for candidate, _ in every], self._near(hops), finder=self._join_finder, trace=self._trace

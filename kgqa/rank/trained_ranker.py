@@ -140,7 +140,7 @@ class TrainedRanker:
     def score_rows(
         self, question_vector: np.ndarray, vectors: np.ndarray, directions: np.ndarray, rows: np.ndarray
     ) -> np.ndarray:
-        """Score the paths of a `PathTable` like `score`, from the vectors of its steps.
+        """Score the paths of a `PathTable` from the vectors of its steps; see `score`.
 
         Args:
             question_vector: Vector of the question without the topic's mention, shape (d,).
@@ -156,7 +156,7 @@ class TrainedRanker:
         step_vectors = vectors + self.directions[directions]
         first, first_of = _used(rows[:, 0])
         second, second_of = _used(rows[:, 1] if rows.shape[1] > 1 else np.full(len(rows), -1))
-        # a path without a second step refers to the last row, which is zero
+        # in a path without a second step, the missing step refers to the last row, which is zero
         missing = np.zeros((1, self.size), dtype=np.float32)
         first_terms = np.vstack([step_vectors[first] @ self.first_map.T, missing])
         second_terms = np.vstack([step_vectors[second] @ self.further_map.T, missing])

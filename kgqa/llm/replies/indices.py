@@ -59,7 +59,7 @@ def read_indices(text: str, *, size: int, k: int) -> Reading[tuple[int, ...]]:
 
     Args:
         text: A reply, of any length and content.
-        size: How many items the prompt numbers, starting with 1.
+        size: Number of items in the prompt, numbered from 1.
         k: Most items to return; a longer list is cut.
 
     Returns:
