@@ -1,6 +1,6 @@
 """Answers questions from a knowledge graph, with the relation path and the SPARQL query behind each answer.
 
-The names in `__all__` are enough for a short program. Each is imported at its first use, which keeps `import kgqa`
+The names in `__all__` are enough for a short program. Each name is imported at its first use, so `import kgqa` is
 fast.
 """
 

@@ -64,6 +64,6 @@ def _path_object(evidence: Evidence) -> dict[str, Any]:
 
 
 def json_text(data: Any, *, indent: int | None = None) -> str:
-    """Convert JSON data to text; letters of all scripts stay readable, control characters are escaped."""
+    """Convert JSON data to text; letters of all scripts stay readable, and control characters are escaped."""
     text = json.dumps(data, ensure_ascii=False, indent=indent)
     return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

@@ -24,7 +24,7 @@ from kgqa.errors import SettingsError
 DEFAULT_LIMIT_BYTES = 10 << 30
 KINDS = ("graphs", "models", "embeddings", "results", "runs", "demo")
 KEPT = ("runs",)
-"""Kinds that are never removed: the records of the runs that this user started cannot be computed again."""
+"""Kinds that are never removed, because records of the user's runs cannot be computed again."""
 CLEARED = tuple(kind for kind in KINDS if kind not in KEPT)
 Vector = np.ndarray[Any, np.dtype[np.float32]]
 
@@ -40,7 +40,7 @@ class CacheEntry:
 
 
 class Cache:
-    """A cache folder. kgqa works without a writable cache folder too, but more slowly."""
+    """A cache folder. kgqa also works without a writable cache folder, but more slowly."""
 
     _used_now: ClassVar[set[Path]] = set()  # entries used by this process; shared by all `Cache` objects
 
@@ -50,7 +50,7 @@ class Cache:
 
     @classmethod
     def default(cls) -> Cache:
-        """Return the user's cache, in the folder KGQA_CACHE_FOLDER or the platform's cache folder for applications."""
+        """Return the user's cache, in the folder given by KGQA_CACHE_FOLDER or in the platform's cache folder."""
         given = os.environ.get("KGQA_CACHE_FOLDER")
         if given:
             return cls(Path(given))
@@ -59,7 +59,7 @@ class Cache:
         return cls(Path(user_cache_dir("kgqa", appauthor=False)))
 
     def entry(self, kind: str, name: str) -> Path:
-        """Return the path of an entry and mark the entry as used now. The entry need not exist."""
+        """Return the path of an entry, which need not exist, and mark the entry as used now."""
         if kind not in KINDS or name in ("", ".", "..") or "/" in name:
             raise ValueError(f"invalid cache entry: {kind}/{name}")
         path = self.folder / kind / name
@@ -139,7 +139,7 @@ class Cache:
 class VectorCache:
     """A cache of embeddings by text, in an SQLite file. Thread-safe.
 
-    Embeddings are stored as 16-bit floats, which changes a cosine by less than 1e-4. If the file is not writable,
+    Embeddings are stored as 16-bit floats; this changes a cosine by less than 1e-4. If the file is not writable,
     nothing is cached.
     """
 
@@ -215,7 +215,7 @@ def _size(path: Path) -> int:
 
 
 def age_words(seconds_since_epoch: float) -> str:
-    """Describe how long ago a time was, such as `2 days ago`."""
+    """Return how long ago a time was, for example `2 days ago`."""
     seconds = max(0.0, time.time() - seconds_since_epoch)
     for unit, size in (("day", 86400), ("hour", 3600), ("minute", 60)):
         if seconds >= size:

@@ -39,11 +39,11 @@ class SettingsError(KgqaError):
 
 
 class SchemaError(KgqaError):
-    """A schema file cannot be read or is invalid, or a text is not an entity id in the schema of the graph."""
+    """A schema file cannot be read or is invalid, or a string is not an entity id in the graph's schema."""
 
 
 class InvalidTerm(KgqaError):
-    """A text cannot be used as an IRI or literal in a SPARQL query."""
+    """A string cannot be used as an IRI or literal in a SPARQL query."""
 
 
 class QuestionError(KgqaError):
@@ -55,7 +55,7 @@ class ModelUnavailable(KgqaError):
 
 
 class ModelRefused(ModelUnavailable):
-    """The model's server rejects a request, or a replay file contains no reply to it. Retrying does not help."""
+    """The model's server rejects a request, or a replay file has no reply to the request. Retrying does not help."""
 
 
 class StoreError(KgqaError):
@@ -71,7 +71,7 @@ class PartialResult(StoreError):
 
 
 class RowCapMet(PartialResult):
-    """A server cut a result at its row cap. `variables`: variables of the result. `cap`: number of rows."""
+    """A server cut off a result at its row cap. `variables`: variables of the result. `cap`: number of rows."""
 
     def __init__(self, message: str, *, variables: tuple[str, ...] = (), cap: int = 0) -> None:
         super().__init__(message)
@@ -84,7 +84,7 @@ class ResultCapped(StoreError):
 
 
 class DamagedResult(PartialResult):
-    """A reply was damaged on its way (truncated JSON, broken gzip); the same query may succeed when repeated."""
+    """A reply was damaged during transfer (truncated JSON, broken gzip); a repeated query may succeed."""
 
 
 class QueryRejected(StoreError):
@@ -92,11 +92,11 @@ class QueryRejected(StoreError):
 
 
 class StoreUnavailable(StoreError):
-    """A path or URL cannot be used as a store: it is missing, unreachable, not a graph, or access is denied."""
+    """A path or URL cannot be used as a store: it is missing, unreachable or not a graph, or access is denied."""
 
 
 class LoginRefused(StoreUnavailable):
-    """A server denies the user a request. `status`: HTTP status; 401 means that user name or password is wrong."""
+    """A server denies a user's request. `status`: HTTP status; 401 means that user name or password is wrong."""
 
     def __init__(self, message: str, *, status: int = 403) -> None:
         super().__init__(message)

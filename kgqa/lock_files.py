@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 WAIT_SECONDS = 2.0
-"""Long enough for processes that hold a lock briefly: a child between fork and exec, or a process in `held`."""
+"""Default wait. It outlasts short locks, held by a child between fork and exec or by a process in `held`."""
 PAUSE_SECONDS = 0.05
 
 
@@ -21,7 +21,7 @@ def only_one(path: Path, *, wait_seconds: float = WAIT_SECONDS) -> Iterator[bool
     Raises:
         OSError: the file cannot be created or opened.
     """
-    # private to this user: anybody who can open the file could lock it
+    # private to this user, because anybody who can open the file can lock it
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         yield _acquire(descriptor, time.monotonic() + wait_seconds)

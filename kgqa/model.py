@@ -1,6 +1,6 @@
 """The data classes for entities, relation paths, questions and answers. All are frozen; `to_json` converts them.
 
-A relation path names no entities but its topic (Tournament on Path, Xiang & Wu 2026, section 3.2): two walks belong to
+A relation path names no entity except its topic (Tournament on Path, Xiang & Wu 2026, section 3.2). Two walks belong to
 the same path if and only if they start at the same topic and follow the same sequence of relations. Two
 `RelationPath`s are equal if their topics and steps are equal, so a set of paths is a set of equivalence classes of
 walks.
@@ -32,12 +32,12 @@ class Entity:
     iri: str
 
     def __hash__(self) -> int:
-        return hash(self.iri)  # called thousands of times per question; the dataclass's own hash takes twice as long
+        return hash(self.iri)  # called thousands of times per question; a dataclass's default hash takes twice as long
 
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A literal: a text with either a datatype IRI or a language tag (whose datatype is always rdf:langString)."""
+    """A literal: a string with a datatype IRI or a language tag; if there is a tag, the datatype is rdf:langString."""
 
     value: str
     datatype: str = XSD_STRING
@@ -66,7 +66,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class RelationPath:
-    """A topic entity and a sequence of steps. Equal if topic and steps are equal (Tournament on Path, section 3.2)."""
+    """A topic entity and a sequence of steps; these determine whether paths are equal (Tournament on Path, 3.2)."""
 
     topic: Entity
     steps: tuple[Step, ...] = ()
@@ -83,10 +83,10 @@ class RelationPath:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A second path that must meet the first.
+    """A second path that must meet a first path.
 
-    `at`: position in the walks of the first path where the paths meet. The paths meet at the answer if `at` is the
-    length of the first path; otherwise they meet at an inner node, such as a mediator.
+    `at`: position in the walks of the first path where both paths meet. If `at` is the length of the first path, the
+    paths meet at the answer; otherwise they meet at an inner node, such as a mediator.
     """
 
     at: int
@@ -97,10 +97,10 @@ class Join:
 class Candidate:
     """A path and its wording for ranking.
 
-    `hops`: the words of each logical hop, in which the two edges through a mediator are one hop. `leads_to`: words for
-    the type of the path's end nodes, if known. `approximate`: the path was found from a limited number of nodes.
-    `joins`: paths from other topics that this path's walks must meet. `restricted`: position and entities for each
-    inner position at which a chooser selected entities.
+    `hops`: the words of each logical hop; the two edges through a mediator are one logical hop. `leads_to`: the type of
+    the path's end nodes in words, if known. `approximate`: whether the path was found from a limited number of nodes.
+    `joins`: paths from other topics that the walks of this path must meet. `restricted`: one pair (position, entities)
+    for each inner position at which a chooser selected entities.
     """
 
     path: RelationPath
@@ -114,7 +114,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and, if known, its topic entities. `id` is any text; the answer contains the same text."""
+    """A question and, if known, its topic entities. `id` is any string; the answer contains the same `id`."""
 
     text: str
     topics: tuple[Entity, ...] = ()
@@ -132,9 +132,9 @@ class Triple:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A value with its name: `id` is the short id in the schema, `name` the label, or the id if there is no label.
+    """A value with its name. `id`: the short id in the schema. `name`: the label, or the id if there is no label.
 
-    A literal has an empty `id` and its text as `name`.
+    A literal has an empty `id`, and its text is its `name`.
     """
 
     value: Value
@@ -147,7 +147,7 @@ class Evidence:
     """A path that leads to the answers, in words, and some walks along it.
 
     `walks`: some walks from the topic to an answer, each a tuple of named nodes. `mediators`: positions of mediators in
-    each walk; 0 is the topic. `score`: score given by the chooser; scores of different questions cannot be compared.
+    each walk; 0 is the topic. `score`: the chooser's score; scores of different questions are not comparable.
     """
 
     path: RelationPath
@@ -163,9 +163,9 @@ class Evidence:
 class StageUsage:
     """The language model usage of one stage of a question.
 
-    `rounds`: number of batches sent one after the other. `cost`: USD, None if a price is unknown. `unparsed`,
-    `repaired`, `reasked`: numbers of unusable replies, repaired replies and repeated requests. `failed`: prompts
-    without a usable completion.
+    `rounds`: number of batches sent one after the other. `cost`: USD, None if a price is unknown. `unparsed`: number
+    of unusable replies. `repaired`: number of repaired replies. `reasked`: number of repeated requests. `failed`:
+    number of prompts without a usable completion.
     """
 
     stage: str
@@ -203,7 +203,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event in a trace: its kind (`expanded`, `filtered`, `match`, ...), seconds since the question, details."""
+    """An event in a trace: kind (`expanded`, `filtered`, `match`, ...), seconds since the question started, details."""
 
     kind: str
     at: float
@@ -215,8 +215,8 @@ class GraphId:
     """The address, fingerprint and schema that identify the graph of a question.
 
     `place`: folder or URL, without a password. `iris`: the named graphs used; empty for the default graph.
-    `fingerprint` changes with the triples; it is empty if the server could not compute it in time. `triples` is None
-    if the server could not count them. `schema` is the schema's name.
+    `fingerprint`: a string that changes with the triples; "" if the server could not compute it in time. `triples`:
+    number of triples; None if the server could not count them. `schema`: name of the schema.
     """
 
     place: str
@@ -230,10 +230,10 @@ class GraphId:
 class Answer:
     """The answers to a question, with their evidence, query and cost.
 
-    `grounding`: `graph` if every answer is a node at the end of a path in `paths`. `query_class`: how the result of
-    `sparql` compares with the answers: `exact`, `restricted`, `superset` or `none`. `notes`: notes for the reader, such
-    as an ambiguous topic. `defects`: failed internal checks, normally empty. `graph`: None for methods that use a
-    language model without a graph.
+    `grounding`: `graph` if every answer is a node at the end of a path in `paths`. `query_class`: relation of the
+    result of `sparql` to the answers (`exact`, `restricted`, `superset` or `none`). `notes`: notes for the reader, for
+    example about an ambiguous topic. `defects`: failed internal checks, normally empty. `graph`: None for methods that
+    use a language model without a graph.
     """
 
     question: Question
@@ -277,7 +277,7 @@ def to_json(value: Any) -> Any:
     """Convert a model object to plain JSON data. `from_json` restores an equal object."""
     if is_dataclass(value) and not isinstance(value, type):
         data = {f.name: to_json(getattr(value, f.name)) for f in fields(value)}
-        if isinstance(value, (Entity, Literal)):  # tells the members of the union `Value` apart
+        if isinstance(value, (Entity, Literal)):  # distinguishes the members of the union `Value`
             data["kind"] = "entity" if isinstance(value, Entity) else "literal"
         return data
     if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""Loads methods, choosers and data set readers of other packages, by entry point."""
+"""Loads methods, choosers and data set readers from other packages, by entry point."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def plugin(kind: Kind, name: str, *, ours: list[str]) -> Any:
     """Load a plugin by name.
 
     Args:
-        ours: names of kgqa's own methods, choosers or data sets, for the error message.
+        ours: names of the methods, choosers or data sets in kgqa itself, for the error message.
 
     Raises:
         SettingsError: there is no such plugin, or it cannot be imported.
@@ -27,6 +27,6 @@ def plugin(kind: Kind, name: str, *, ours: list[str]) -> Any:
     for each in entry_points(group=f"kgqa.{kind}s", name=name):
         try:
             return each.load()
-        except (Exception, SystemExit) as error:  # a foreign package may raise anything when it is imported
+        except (Exception, SystemExit) as error:  # the import of a foreign package may raise anything
             raise SettingsError(f"The {kind} {name} cannot be loaded from {each.value}: {error}") from error
     raise SettingsError(f"Unknown {kind} {name}. Choose one of: {', '.join([*ours, *plugin_names(kind)])}.")

@@ -1,7 +1,7 @@
 """Reads schemas: TOML files that describe ids, names, types, mediators and noise in one kind of graph.
 
 The bundled schemas are in `kgqa/schemas/`; docs/schemas.md explains every key. A schema does not list the content of a
-graph; for example, it names the predicate that marks mediator types, and kgqa looks up the types in the graph.
+graph. For example, it gives the predicate that marks mediator types, and kgqa looks up these types in the graph.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Schema:
 
     @cached_property
     def digest(self) -> str:
-        """A hash of the schema file's text (16 hex digits), which is part of the keys of cached data."""
+        """A hash of the schema file's text (16 hex digits); keys of cached data contain this hash."""
         return hashlib.sha256(self.source.encode()).hexdigest()[:16]
 
     @cached_property
@@ -130,7 +130,7 @@ class Schema:
         return relation
 
     def named_by(self, subject: str) -> list[str]:
-        """Return the relations whose `label_subject` is `subject`.
+        """Return the relations that have the label of `subject`; see `label_subject`.
 
         For example wdt:P36, p:P36, ps:P36 and pq:P36 for wd:P36.
         """
@@ -146,7 +146,7 @@ class Schema:
         return replace(self, languages=tuple(dict.fromkeys((*languages, *self.languages)))) if languages else self
 
     def domain_in_name(self, relation: str) -> str | None:
-        """Return the type of a relation's subjects if its name contains the type, else None.
+        """Return the type of a relation's subjects if the relation's name contains this type, else None.
 
         For example people.person for people.person.gender.
         """
@@ -362,5 +362,5 @@ def language_list(text: str | None) -> tuple[str, ...]:
 
 
 def value_of(entity_or_text: Entity | str, schema: Schema) -> Entity:
-    """Convert an id to an Entity. `Schema.iri` describes the accepted texts and the errors."""
+    """Convert an id to an Entity. `Schema.iri` describes the accepted strings and the errors."""
     return entity_or_text if isinstance(entity_or_text, Entity) else Entity(schema.iri(entity_or_text))

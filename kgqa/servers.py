@@ -22,7 +22,7 @@ LARGEST_REPLY = 8 << 20
 _GATEWAY_ERRORS = (502, 503, 504)
 """HTTP status codes with which a proxy reports that the server behind it does not respond."""
 _LARGEST_ERROR = 1 << 16
-"""Maximum bytes read from an error reply, which is enough to quote its message."""
+"""Maximum bytes read from an error reply; this is enough to quote its message."""
 
 
 class ReplyTooLarge(Exception):
@@ -32,7 +32,7 @@ class ReplyTooLarge(Exception):
 def base_url(
     url: str, *, endpoint: str = "/chat/completions", of: str = "language model", key: str = KEY_VARIABLE
 ) -> str:
-    """Normalise a base URL, to which endpoints such as `/chat/completions` are appended. The default path is `/v1`.
+    """Normalise a base URL; endpoints such as `/chat/completions` are appended to it. The default path is `/v1`.
 
     Args:
         of: what the server offers, for error messages.
@@ -84,17 +84,18 @@ def open_client(
 ) -> Any:
     """Open an `openai.OpenAI` client that sends only the given API key.
 
-    Unless the server is OpenAI's own, headers that the environment sets for OpenAI are removed. Calls raise
-    ReplyTooLarge, and `openai.APIStatusError` for a redirect, so that prompt and key are sent to `url` only.
+    For any server except OpenAI's own, headers that the environment sets for OpenAI are removed. A call raises
+    ReplyTooLarge for a large reply. For a redirect, it raises `openai.APIStatusError`, so that prompt and key are sent
+    to `url` only.
 
     Args:
-        timeout: seconds to wait for data of a reply.
+        timeout: seconds to wait for the next data of a reply.
         retries: number of retries.
-        largest: maximum size of a reply in bytes, decompressed. Only the beginning of an error is read.
+        largest: maximum size of a decompressed reply, in bytes. Of an error reply, only the beginning is read.
     """
     from openai import OpenAI, Timeout
 
-    key = key or "none"  # the library requires one
+    key = key or "none"  # the library requires a key
     return OpenAI(
         base_url=url,
         api_key=key,
@@ -113,7 +114,7 @@ def _bounded_client(largest: int) -> Any:
         """Limits the size of replies and does not follow redirects."""
 
         replied = 0.0
-        """Time of the last reply of the server itself, not of a proxy, in seconds of `time.monotonic`."""
+        """Time of the last reply from the server itself, not from a proxy, in seconds of `time.monotonic`."""
 
         def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
             response = super().send(request, **{**options, "stream": True, "follow_redirects": False})
@@ -146,7 +147,7 @@ def _read_up_to(response: Any, size: int) -> bytes:
 
 
 def responds(client: Any, seconds: float) -> bool:
-    """Check whether the server of an `open_client` client replied in the last `seconds`, or replies to a request now.
+    """Check whether a client's server replied in the last `seconds`, or replies to a request now.
 
     Earlier replies count because a server that handles one request at a time may not reply to a second request.
     """

@@ -55,13 +55,13 @@ def resolve(
     """Merge the settings of all sources.
 
     Args:
-        command_line: values of options by key; None means that an option was not given.
+        command_line: values of options by key; the value None means that the option was not given.
         environment: environment variables; None for `os.environ`.
         folder: folder that may contain a kgqa.toml; None for the working folder.
         user_file: the user's own kgqa.toml; None for the platform's default location.
 
     Raises:
-        SettingsError: a key is unknown, a value is wrong, or a file sets a setting that it may not set.
+        SettingsError: a key is unknown, a value is wrong, or a file contains a setting that is not allowed in it.
     """
     environment = os.environ if environment is None else environment
     values = {setting.key: setting.default for setting in SETTINGS}
@@ -101,7 +101,7 @@ def resolve(
 
 
 def _presets(method: str, preset: str) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the settings of a method, then those of a preset, each with its origin. The preset takes precedence."""
+    """Return the settings of a method, then the settings of a preset, which takes precedence, each with an origin."""
     known = PRESETS.get(method, {})
     return [(method, known.get("ours", {})), (preset, known.get(preset, {}) if preset != "ours" else {})]
 

@@ -1,4 +1,4 @@
-"""The values that methods and presets give settings."""
+"""The settings of methods and presets."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ class Setting:
 
     `kind`: type of the value; dict means a TOML table, or JSON in an environment variable. The value may be None only
     if the default is None. `minimum`: smallest value allowed. `trusted`: the setting is accepted only from the user's
-    own settings file, an environment variable or the command line. `called`: name of the environment variable, if it
-    is not formed from KGQA_ and the key.
+    own settings file, an environment variable or the command line. `called`: name of the environment variable, if the
+    name is not formed from KGQA_ and the key.
     """
 
     key: str

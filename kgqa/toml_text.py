@@ -13,7 +13,7 @@ from typing import Any
 MAX_BYTES = 1_000_000
 MAX_KEY_PARTS = 16
 
-# an unclosed string extends to the end of the text, where tomllib rejects it
+# an unclosed string extends to the end of the text; tomllib then rejects it
 _STRING_OR_COMMENT = re.compile(
     r'"""(?:[^"\\]|\\(?:.|\Z)|"{1,2}(?!"))*+(?:"{3,5}|\Z)'
     r"|'''(?:[^']|'{1,2}(?!'))*+(?:'{3,5}|\Z)"

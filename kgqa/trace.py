@@ -1,7 +1,7 @@
 """Records the events, the usage and the remaining budget of one question.
 
 Stores, language models, graphs and methods add events and counts to the question's `Trace`. `kgqa ask --trace` prints
-the events, and the cost of an answer is computed from the counts.
+the events. The cost of an answer is computed from the counts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from kgqa.model import Event, StageUsage, Usage
 
 GRACE = 10.0
-"""Seconds allowed to take the answers from the best path so far, after the question's budget is used up."""
+"""Seconds allowed for reading the answers of the best path so far, after the question's budget is used up."""
 
 
 class BudgetExhausted(Exception):
@@ -24,7 +24,7 @@ class BudgetExhausted(Exception):
 
     @property
     def reason(self) -> str:
-        """The text for `Answer.reason`."""
+        """The string for `Answer.reason`."""
         return f"The budget is exhausted: {self}."
 
 

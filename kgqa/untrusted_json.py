@@ -26,7 +26,7 @@ def load_json(data: bytes) -> Any:
         ValueError: the text is not JSON, or is nested deeper than `DEEPEST` levels. Deeper nesting could exceed
             Python's recursion limit in `json` and `copy`.
     """
-    # brackets inside strings are counted too, so `suspect` only decides whether the parsed data is checked
+    # brackets inside strings are also counted, so `suspect` only decides whether the parsed data is checked
     steps = _STEP[np.frombuffer(data, dtype=np.uint8)]
     suspect = steps.size and int(np.cumsum(steps, dtype=np.int64).max()) > DEEPEST
     try:
@@ -90,17 +90,17 @@ def optional(check: Check) -> Check:
 
 
 def list_of(check: Check) -> Check:
-    """Build a check that accepts lists of which all items pass `check`."""
+    """Build a check that accepts a list if all its items pass `check`."""
     return lambda value: isinstance(value, list) and all(map(check, value))
 
 
 def object_of(check: Check) -> Check:
-    """Build a check that accepts objects of which all values pass `check`."""
+    """Build a check that accepts an object if all its values pass `check`."""
     return lambda value: isinstance(value, dict) and all(map(check, value.values()))
 
 
 def object_with(**checks: Check) -> Check:
-    """Build a check that accepts objects in which the value of each given key passes its check or is missing."""
+    """Build a check that accepts an object if the value of each given key is missing or passes the key's check."""
     return lambda value: isinstance(value, dict) and all(check(value[k]) for k, check in checks.items() if k in value)
 
 

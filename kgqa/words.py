@@ -1,7 +1,8 @@
 """Turns relations, paths and labels into words for people, BM25 and embeddings.
 
-By default a relation with a dotted name is written as the last two parts of the name, which ranked best in measurements
-(docs/ranking.md). The wording published with Tournament on Path uses full dotted names with `->` and `<-`.
+By default, a relation with a dotted name is written as the last two parts of the name, because this wording ranked best
+in measurements (docs/ranking.md). The wording published with Tournament on Path uses full dotted names with `->` and
+`<-`.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def clean(text: str) -> str:
 
 
 def sentence(message: object) -> str:
-    """Add a full stop to a message that ends without one, so that another sentence can follow."""
+    """Add a full stop to a message that has none at its end, so that a second sentence can follow."""
     text = str(message)
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
@@ -47,7 +48,7 @@ def safe_text(text: str) -> str:
 
 
 def clean_line(line: str) -> str:
-    """Clean one line like `clean`, but keep several spaces in a row."""
+    """Clean one line like `clean`, but keep repeated spaces."""
     return "".join(c if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn") else " " for c in line).rstrip()
 
 
@@ -70,8 +71,11 @@ def local_words(iri: str) -> str:
 def relation_words(relation: str, schema: Schema, labels: Mapping[str, str] | None = None) -> str:
     """Return a relation as plain words, for BM25 and embeddings.
 
-    The words are the relation's label, if any; for a dotted name its last two parts (`sports team team mascot`), which
-    ranked best; otherwise the end of the relation's IRI, split at underscores and capitals.
+    The words are the first of these that exists:
+
+    1. the relation's label;
+    2. the last two parts of a dotted name (`sports team team mascot`), because this wording ranked best;
+    3. the end of the relation's IRI, split at underscores and capitals.
     """
     return _relation_words(relation, labels.get(relation, "") if labels else "", schema.id_base, schema.wording)
 
@@ -129,7 +133,7 @@ def path_words(
     *,
     is_mediator: Callable[[Step], bool] = lambda step: False,
 ) -> str:
-    """Return the words of a path for ranking, hops joined by commas. Two edges through a mediator are one hop."""
+    """Return the words of a path for ranking; commas join the hops. Two edges through a mediator are one hop."""
     return ", ".join(hop_words(path, schema, labels, is_mediator=is_mediator))
 
 
@@ -176,7 +180,7 @@ def published_words(path: RelationPath, schema: Schema, labels: Mapping[str, str
     """Return a path in the published wording (thesis, section 3.3.2): full dotted names with `->` and `<-`.
 
     Args:
-        labels: labels of relations by IRI, for relations with ids such as P36 that people cannot read.
+        labels: map from IRIs to labels, for relations with unreadable ids such as P36.
     """
     parts = []
     for step in path.steps:
@@ -186,12 +190,12 @@ def published_words(path: RelationPath, schema: Schema, labels: Mapping[str, str
 
 
 def path_key(path: RelationPath, schema: Schema) -> str:
-    """Return a text that identifies a path in a trace."""
+    """Return a string that identifies a path in a trace."""
     return f"{schema.short_id(path.topic.iri)} {published_words(path, schema)}".rstrip()
 
 
 def paths_key(paths: Iterable[RelationPath], schema: Schema) -> str:
-    """Return a text that identifies a set of joined paths; the order of the paths does not matter."""
+    """Return a string that identifies a set of joined paths, in any order."""
     return MEETING.join(sorted({path_key(path, schema) for path in paths}))
 
 

@@ -14,8 +14,8 @@ T = TypeVar("T")
 class Workers:
     """A pool of at most `max_threads` daemon threads that run submitted functions in order.
 
-    The pool does not delay the end of the program while a thread waits for a server, as
-    `concurrent.futures.ThreadPoolExecutor` does.
+    Unlike `concurrent.futures.ThreadPoolExecutor`, the pool does not delay the end of the program while a thread waits
+    for a server.
     """
 
     def __init__(self, max_threads: int, *, name: str = "worker") -> None:
@@ -50,7 +50,7 @@ class Workers:
                 while True:
                     future = self._queue.get_nowait()[0]
                     future.cancel()
-                    future.set_running_or_notify_cancel()  # wakes up waiters
+                    future.set_running_or_notify_cancel()  # wakes up threads that wait for the result
             except Empty:
                 pass
             for _ in self._threads:
@@ -65,7 +65,7 @@ def _work(queue: SimpleQueue[Any]) -> None:
         if future.set_running_or_notify_cancel():
             try:
                 result = function(*args)
-            except BaseException as error:  # noqa: BLE001  passed on to the waiter
+            except BaseException as error:  # noqa: BLE001  passed on to the thread that waits for the result
                 future.set_exception(error)
             else:
                 future.set_result(result)

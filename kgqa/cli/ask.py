@@ -1,4 +1,4 @@
-"""`kgqa ask`: answers one question, or each line of standard input."""
+"""`kgqa ask`: answers one question, or the question in each line of standard input."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def _read_lines(topics: tuple[str, ...]) -> Iterator[Asked]:
 
 
 def _from_line(line: str, topics: tuple[str, ...]) -> Asked:
-    """Parse a line of input, which is the text of a question or a JSON object with a question."""
+    """Parse a line of input: either the text of a question, or a JSON object with a question."""
     if not _OBJECT.match(line):
         return Asked(line, topics)
     try:

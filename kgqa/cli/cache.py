@@ -22,7 +22,7 @@ def command() -> None:
 
 
 def _open() -> Cache:
-    from kgqa.methods.ask import cache_of  # loads numpy, which would slow down `kgqa --help`
+    from kgqa.methods.ask import cache_of  # imports modules that `kgqa cache --help` does not need
 
     return cache_of(resolve())
 

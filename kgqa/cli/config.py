@@ -63,5 +63,5 @@ def _of_graph(settings: Settings) -> dict[str, Any]:
 
     place = settings["graph.path"]
     if place and is_address(place):
-        return {}  # servers store no settings
+        return {}  # a server stores no settings
     return GraphFolder(Path(place) if place else demo_folder(cache_of(settings))).meta().settings

@@ -52,7 +52,7 @@ def list_(names: tuple[str, ...], as_json: bool) -> None:
 
 
 def _describe(each: PublishedDataset, here: dict[tuple[str, str], str], *, whole: bool) -> None:
-    """Print one line about a question set, or with `whole` all details."""
+    """Print one line about a question set; with `whole`, print all details."""
     if not whole:
         parts = ", ".join(f"{file.split} {file.questions:,}{_mark(each, file, here)}" for file in each.files)
         print(f"{each.name:<17}{each.graph:<20}{parts}")

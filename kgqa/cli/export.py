@@ -32,7 +32,7 @@ def command(folder: Path, sparql: Path, as_json: bool) -> None:
       kgqa export runs/x --sparql queries/
       kgqa explain queries/00001-....rq
     """
-    # loads numpy, which would slow down `kgqa --help`
+    # imported only here, because the module imports numpy and would slow down `kgqa export --help`
     from kgqa.evaluation.runs.run_files import open_runs
     from kgqa.report.export import write_queries
 

@@ -1,4 +1,4 @@
-"""A group of commands that imports a command only to run it, so that help texts appear at once."""
+"""A group of commands that imports a command only when it is used, so that help texts appear at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kgqa`: the group of all commands, and its error messages and exit codes."""
+"""`kgqa`: the group of all commands, with error messages and exit codes."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ Exit codes:
 
 @contextmanager
 def _end_on_closed_output() -> Iterator[None]:
-    """End the program with exit code 0 when the reader of its output has ended, as in `kgqa ask ... | head -1`."""
+    """End the program with exit code 0 if the program that reads its output has ended: `kgqa ask ... | head -1`."""
     try:
         yield
     except BrokenPipeError:
-        # discard buffered output: the interpreter writes it when it ends, and would report an error
+        # discard buffered output, because the interpreter would try to write it at its end and report an error
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise click.exceptions.Exit(0) from None
 
 
 class _Commands(LazyGroup):
-    """All commands; a closed output is handled here, because click would turn it into exit code 1."""
+    """All commands; handles a closed output, because click would end with exit code 1."""
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:
         with _end_on_closed_output():
@@ -104,7 +104,7 @@ def main(arguments: list[str] | None = None) -> None:
         error.show()
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort) as error:
-        # if the exception has arguments, the command has reported it; click wraps it in an Abort
+        # an exception with arguments has already been reported by the command; click wraps it in an Abort
         if not error.args and not getattr(error.__cause__, "args", ()):
             _print_error("Stopped.")
         sys.exit(130)
@@ -114,7 +114,7 @@ def main(arguments: list[str] | None = None) -> None:
     except OSError as error:
         if error.filename is None:
             _report_defect(error, arguments)
-        # no permission, full disk ...
+        # for example, missing permission or a full disk
         _print_error(f"{error.filename}: {error.strerror}.")
         sys.exit(1)
     except Exception as error:  # noqa: BLE001  (a defect of kgqa is reported in one line)

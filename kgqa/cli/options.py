@@ -1,4 +1,4 @@
-"""Options that several commands share, and their conversion to settings."""
+"""Options that several commands share, and functions that convert options to settings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _set_verbosity(ctx: click.Context, parameter: click.Parameter, value: int | 
 
 
 def verbosity_options(function: Command) -> Command:
-    """Add -v and -q, which may be given before or after the name of a command."""
+    """Add -v and -q; both may be given before or after the name of a command."""
     flags: tuple[tuple[tuple[str, ...], dict[str, Any], str], ...] = (
         (("-q", "--quiet"), {"is_flag": True}, "no progress and no notes"),
         (("-v", "--verbose"), {"count": True}, "more messages; after an internal error, the traceback"),
@@ -120,7 +120,7 @@ def asking_options(function: Command) -> Command:
 
 
 def settings_from(options: dict[str, Any], graph_path: str | None = None) -> Settings:
-    """Resolve the settings with the options of the command line."""
+    """Resolve the settings, with the options given on the command line."""
     given = {name.replace("__", "."): value for name, value in options.items() if "__" in name}
     given["graph.path"] = graph_path
     if options.get("as_published"):
@@ -131,7 +131,7 @@ def settings_from(options: dict[str, Any], graph_path: str | None = None) -> Set
 
 
 def verbosity() -> int:
-    """Return -1 for quiet, 0 for normal, 1 or more for verbose."""
+    """Return -1 for quiet, 0 for normal, and 1 or more for verbose output."""
     context = click.get_current_context()
     return int((context.find_root().obj or {}).get("verbosity", 0))
 
@@ -148,6 +148,6 @@ def note_printer() -> Callable[[str], None]:
 
 
 def say(text: str, *, also_quiet: bool = False) -> None:
-    """Print a note on standard error, unless --quiet is given; with `also_quiet` even then."""
+    """Print a note on standard error; with --quiet, print it only if `also_quiet` is true."""
     if verbosity() >= 0 or also_quiet:
         print(safe_text(text), file=sys.stderr, flush=True)

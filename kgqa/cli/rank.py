@@ -1,4 +1,4 @@
-"""`kgqa rank`: trains a ranker, which ranks relation paths without a language model."""
+"""`kgqa rank`: trains a ranker for relation paths; ranking then needs no language model."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def command(
       kgqa report runs/x
       kgqa report runs/x runs/y --html out/ --latex table.tex
     """
-    # loads numpy, which would slow down `kgqa --help`
+    # imported only here, because the module imports numpy and would slow down `kgqa report --help`
     from kgqa.evaluation.runs.run_files import open_runs
     from kgqa.report.comparison import compare
     from kgqa.report.files import write_file

@@ -12,7 +12,7 @@ from kgqa.model import GraphId
 
 Verdict = OneOf["ok", "warning", "failed", "skipped"]
 ESSENTIAL = ("reachable", "graph", "schema", "tables", "labels", "latency")
-"""Checks without which evaluations are not reliable. An error during one of these checks makes the check fail."""
+"""Checks that must pass before evaluations are reliable. If an error occurs during one of them, the check fails."""
 CONTENT_CHECKS = (*ESSENTIAL, "relation types", "mediators", "inverse relations", "known entities")
 """Checks of a graph's content. They fail if the server does not answer in time, or sends an incomplete result."""
 LEFT_OUT = "Left out on request."

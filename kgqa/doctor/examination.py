@@ -19,10 +19,10 @@ class Examination:
     """Examines a graph, a language model and the settings. Nothing is written to the graph.
 
     Args:
-        settings: the settings to check, which also name the graph and the language model.
+        settings: the settings to check; they also specify the graph and the language model.
         model: whether to check the language model, which costs a few calls.
         watch: function called with the name of each check before the check is run.
-        say: function called with a message before slow work that is needed only once.
+        say: function called with a message before slow work that is done only once.
     """
 
     def __init__(

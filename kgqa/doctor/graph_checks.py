@@ -19,7 +19,7 @@ from kgqa.schema import BUNDLED, Schema, bundled_schema
 from kgqa.words import normalise
 
 CLOSE = 0.5
-"""A schema whose share of predicates is at least this fraction of the chosen schema's is a plausible alternative."""
+"""A schema whose share of predicates is at least this fraction of the chosen schema's share is also plausible."""
 FEW_LABELS, NO_LABELS = 0.8, 0.1
 FEW_PROBES = 0.5
 BOTH_WAYS = 20
@@ -32,7 +32,7 @@ READ_BY_SCHEMA = ("relation types", "mediators", "known entities", *OF_SAMPLE)
 
 @dataclass(frozen=True)
 class SchemaFit:
-    """How many of a schema's characteristic predicates a graph has: `hits` of `of`."""
+    """How many of a schema's characteristic predicates a graph has: `hits` out of `of`."""
 
     schema: Schema
     hits: int
@@ -76,7 +76,7 @@ def schema_fits(store: Store, view: Sequence[Entity], chosen: Schema | None = No
 
 
 def best_schema(fits: Sequence[SchemaFit]) -> Schema:
-    """Return the first schema with the largest share of its predicates in the graph, or else the fallback schema."""
+    """Return the first schema with the largest share of its predicates in the graph; if all are 0, the fallback."""
     telling = [fit for fit in fits if not fit.schema.fallback]
     best = max(telling, key=lambda fit: fit.share)
     return best.schema if best.hits else next(fit.schema for fit in fits if fit.schema.fallback)
@@ -275,7 +275,7 @@ def judge_tables(notes: Sequence[str], seconds: float) -> Check:
 
 @dataclass(frozen=True)
 class KnownEntity:
-    """A well-known entity, and its `names` in the graph; None if the entity is missing there."""
+    """A well-known entity, and its `names` in the graph; `names` is None if the graph does not contain the entity."""
 
     id: str
     expected: str

@@ -29,7 +29,7 @@ OF_GRAPH = (
     "concurrency",
 )  # fmt: skip
 FAST_COUNT = 1.0
-"""If counting the triples takes more seconds, the fingerprint, which needs about ten counts, is not computed."""
+"""If counting the triples takes more seconds, no fingerprint is computed, because it needs about ten counts."""
 NO_GRAPH = "There is no graph to check."
 GONE = "The graph is no longer reachable."
 NOT_SEEN = "The graph could not be queried."
@@ -87,7 +87,7 @@ class GraphExamination:
                 store.close()
 
     def _refuse_bad_address(self) -> None:
-        """Raise SettingsError for an invalid URL, because that is a usage error and not a result about a graph."""
+        """Raise SettingsError for an invalid URL, because this is a usage error and not a finding about a graph."""
         place = self.settings["graph.path"]
         if place and is_address(place):
             check_address(place)

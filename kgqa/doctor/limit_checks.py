@@ -23,15 +23,15 @@ from kgqa.graph.store import DEFAULT_MAX_ROWS, DEFAULT_TIMEOUT, Rows, Store
 from kgqa.model import Entity, Literal
 
 ROWS_ASKED = (10_001, 100_001, 1_048_577)
-"""Numbers of rows to request. Each is one more than a usual row cap of servers."""
+"""Numbers of rows to request. Each is one more than a common row cap."""
 ROWS_NEEDED = 100_000
-"""A lower row cap is a warning, because the names in a graph or the ends of a path are often that many."""
+"""A lower row cap causes a warning, because a graph often has that many names, or a path that many ends."""
 SLOW_SECONDS = 1.0
 MOST_SECONDS = 3 * SLOW_SECONDS
 LISTEN_SECONDS = 12.0
 """Seconds to wait for a server whose limit is SLOW_SECONDS; some servers end a query several seconds late."""
 TRIPLES_COMBINED = 12
-"""The slow query counts at least 10 ** TRIPLES_COMBINED rows, which no server can do within SLOW_SECONDS."""
+"""The slow query counts at least 10 ** TRIPLES_COMBINED rows; no server can count so many within SLOW_SECONDS."""
 MOST_FACTORS = 6
 RIGHTS = "update rights"
 BUSY = "Find out what keeps the server busy, and run kgqa doctor again."
@@ -51,7 +51,7 @@ def check_row_cap(store: ProbeStore, view: Sequence[Entity], *, triples: int | N
     """Find the server's row cap, by requesting more rows than servers usually return.
 
     Args:
-        triples: number of triples of the graph, which limits the number of rows that a query can have.
+        triples: number of triples in the graph; it limits the number of rows that a query can have.
         known_cap: the setting endpoint.row_cap.
 
     Raises:
@@ -108,14 +108,14 @@ def judge_no_cap(given: int, *, late: bool, announced: float | None) -> Check:
 def measure_cap(
     store: ProbeEndpoint, view: Sequence[Entity], asked: int, *, known_cap: int | None = None
 ) -> tuple[int | None, bool]:
-    """Request `asked` rows, from a query whose result has at least as many.
+    """Request `asked` rows, with a query whose result has at least that many rows.
 
     Returns:
         The number of rows received, or None if all rows were received; and whether kgqa detects the truncation.
 
     Raises:
-        StoreTimeout, StoreUnavailable, QueryRejected: see `Store`. PartialResult: the result is incomplete for another
-        reason.
+        StoreTimeout, StoreUnavailable, QueryRejected: see `Store`. PartialResult: the result is incomplete for a
+        different reason.
     """
     query = render("doctor_rows", view=view, limit=asked)
     try:
@@ -154,7 +154,7 @@ class QueryEnd:
 
 @dataclass(frozen=True)
 class _ShortLimitProfile(Profile):
-    """A profile that always sends SLOW_SECONDS as the time limit, so that it ends before the limit of the client."""
+    """A profile that always sends SLOW_SECONDS as the time limit, so the server's limit ends before the client's."""
 
     def time_limit(self, seconds: float) -> str:
         return super().time_limit(SLOW_SECONDS)
@@ -209,7 +209,7 @@ def judge_time_limit(
 
     Args:
         by_client: how the query ended under the client's limit.
-        by_server: how it ended under the server's limit alone; None for a folder.
+        by_server: how the query ended under the server's limit alone; None for a folder.
         everything: the correct count, None if unknown.
         limit_sent: whether requests to the server contain a time limit.
         own: the server's own limit in seconds, if it announces one.
@@ -306,7 +306,7 @@ def _count(rows: Rows) -> int | None:
 def check_update_rights(store: ProbeStore, view: Sequence[Entity]) -> Check:
     """Check whether updates are possible without a login, and with the login of the settings if there is one.
 
-    The update that is sent changes nothing, even if the server accepts the update.
+    The update changes nothing, even if the server accepts it.
     """
     if isinstance(store, ProbeFolder):
         return Check(RIGHTS, "ok", "A folder is opened for reading only; only kgqa graph load writes to it.")
@@ -322,7 +322,7 @@ def check_update_rights(store: ProbeStore, view: Sequence[Entity]) -> Check:
                 return error
         return None
 
-    # the generic profile sends updates to the public URL, which anybody can try
+    # the generic profile sends updates to the public URL, where anybody can send one
     anonymous = judge_anonymous(store.url, tried("generic", Access(patience=0.0)))
     if not store.access.user:
         return anonymous

@@ -20,9 +20,9 @@ from kgqa.settings import Settings
 NAMES = ("model", "choice mode", "model concurrency")
 PROMPT = "top/compare"
 REAL = ("A", "B")
-"""The choices that the text of the prompt names."""
+"""The choices given in the text of the prompt."""
 STRANGE = ("FIRST", "SECOND")
-"""Choices that the prompt does not name. Only a model that the server constrains to them replies with them."""
+"""Choices that are not in the prompt. A model replies with them only if the server constrains the model to them."""
 TRIES = 3
 """The largest number of calls with STRANGE: one for each constraint mode."""
 AT_ONCE = 4
@@ -146,7 +146,7 @@ def rejected_modes(model: LLM) -> set[ConstraintMode]:
 
 
 def judge_model(name: str, calls: Calls, *, others: Sequence[str]) -> Check:
-    """Judge whether the model answers; `others`: models of other stages, which were not called."""
+    """Judge whether the model answers; `others`: models of the remaining stages; they were not called."""
     also = f" Not checked: {', '.join(others)}." if others else ""
     bad = calls.failures
     if len(bad) == len(calls.completions):
@@ -191,7 +191,7 @@ def judge_mode(mode: ConstraintMode, completions: Sequence[Completion]) -> Check
 
 
 def judge_at_once(calls: Calls, cost: str) -> Check:
-    """Judge concurrent calls, which together should take little more time than a single call."""
+    """Judge concurrent calls; together they should take little more time than a single call."""
     name = "model concurrency"
     seconds = [each.seconds for each in calls.completions if not each.failure]
     found = f"{len(calls.completions)} concurrent calls took {seconds_words(calls.seconds)}"

@@ -21,9 +21,9 @@ from kgqa.settings import Settings
 
 T = TypeVar("T")
 QUERY_SECONDS = 5.0
-"""Time limit of a query, in seconds; a slower query would be too slow for questions too."""
+"""Time limit of a query, in seconds; a slower query would also be too slow for questions."""
 RETRY_FACTOR = 6
-"""A query that timed out is retried with a limit larger by this factor, because the server may have been busy."""
+"""A query that timed out is retried with its limit multiplied by this factor, because the server may have been busy."""
 ALL_SECONDS = 180.0
 """Time limit of all queries together, in seconds."""
 PATIENCE = 1.0
@@ -88,7 +88,7 @@ ProbeStore = ProbeEndpoint | ProbeFolder
 
 
 def open_probe_store(settings: Settings, cache: Cache) -> ProbeStore:
-    """Open the store that the settings name, or the demo graph. Nothing is sent to a server yet.
+    """Open the store given in the settings, or the demo graph. Nothing is sent to a server yet.
 
     Raises:
         SettingsError: the URL is invalid. StoreUnavailable, StoreIncomplete, StoreBusy: see `open_store`.

@@ -65,10 +65,10 @@ def draw_sample(graph: KnowledgeGraph) -> Sample:
 
 
 def sampled_relations(graph: KnowledgeGraph) -> list[str]:
-    """Choose relations for exploration that do not touch mediators: the most frequent, others of all frequencies."""
+    """Choose relations for exploration that do not touch mediators: the most frequent relation, and some rarer ones."""
     known = list(graph.relations) if graph.tables.counted else _relations_met(graph)
     usable = [r for r in known if not graph.is_noise(r) and not _at_mediators(graph, r)]
-    # most relations of the rarer half have only one or two edges
+    # most relations in the rarer half have only one or two edges
     usable = usable[: max(RELATIONS, len(usable) // 2)]
     apart = max(1, len(usable) // RELATIONS)
     return usable[::apart][:RELATIONS]

@@ -90,7 +90,7 @@ def choose_graphs(store: ProbeStore, wanted: Sequence[str]) -> GraphChoice:
         wanted: graph IRIs from the settings; empty for the graphs that questions use by default.
 
     Raises:
-        InvalidTerm: a wanted text is not an IRI. StoreUnavailable, QueryRejected: see `Store`.
+        InvalidTerm: a wanted graph is not an IRI. StoreUnavailable, QueryRejected: see `Store`.
     """
     profile = store.profile if isinstance(store, ProbeEndpoint) else None
     there = _named_graphs(store)
@@ -105,7 +105,7 @@ def choose_graphs(store: ProbeStore, wanted: Sequence[str]) -> GraphChoice:
 
 
 def judge_wanted(wanted: Sequence[str], empty: Sequence[str], there: Sequence[str] | None) -> GraphChoice:
-    """Judge the graphs that the settings name.
+    """Judge the named graphs given in the settings.
 
     Args:
         empty: the wanted graphs that have no triples.
@@ -122,7 +122,7 @@ def judge_wanted(wanted: Sequence[str], empty: Sequence[str], there: Sequence[st
 
 
 def judge_found(place: str, there: Sequence[str] | None, *, is_folder: bool, needs_graph: bool) -> GraphChoice:
-    """Judge the graphs found, if the settings name no graph and the default graph cannot be used."""
+    """Judge the graphs found, if the settings contain no graph IRI and the default graph cannot be used."""
     if there is None:
         return GraphChoice(Check("graph", "failed", NOT_LISTED, "Name the graph to use: --graph-iri IRI."))
     if not there:

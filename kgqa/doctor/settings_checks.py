@@ -54,7 +54,8 @@ def check_embeddings(settings: Settings, cache: Cache, *, say: Callable[[str], N
     """Check whether embeddings are available, and how long it takes to embed one text.
 
     Args:
-        say: function called with a message before slow work: a model is exported or downloaded when it is first used.
+        say: function called with a message before slow work, that is, when a model must first be exported or
+            downloaded.
 
     Raises:
         ModelUnavailable: the requested model cannot be used. SettingsError: see `open_encoder`.
@@ -102,7 +103,7 @@ def check_settings(settings: Settings, *, query_seconds: float | None, encoder: 
         encoder: whether embeddings are available.
 
     Raises:
-        SettingsError: the method that the settings name does not exist.
+        SettingsError: the method in the settings does not exist.
     """
     return judge_settings(settings, setting_issues(settings, query_seconds=query_seconds, encoder=encoder))
 

@@ -57,7 +57,7 @@ class Latency:
     late: int = 0
 
     def time(self, operation: str, run: Callable[[], T]) -> T | None:
-        """Run an operation and measure how long it takes. Return None after a timeout, or if `until` is over."""
+        """Run an operation and measure how long it takes. Return None after a timeout, or if `until` has passed."""
         if time.monotonic() > self.until:
             return None
         started = time.perf_counter()
@@ -215,7 +215,7 @@ def check_concurrency(store: ProbeStore, view: Sequence[Entity]) -> Check:
     rounds = [measured(threads) for threads in THREADS]
     configured = store.access.concurrency or store.profile.concurrency
     if configured < THREADS[0] and rounds[0].errors:
-        rounds.insert(0, measured(configured))  # handling this number is enough for the verdict ok
+        rounds.insert(0, measured(configured))  # handling this number of requests is enough for the verdict ok
     return judge_concurrency(rounds, configured=configured)
 
 

@@ -1,1 +1,1 @@
-"""The search for relation paths: linking of topics, masking of their names, and beam search."""
+"""The search for relation paths: topic linking, masking of topic names, and beam search."""

@@ -1,8 +1,8 @@
 """Beam search over relation paths (thesis, sections 2.11, 3.2 and chapter 4): expand, prefilter, tournament, repeat.
 
-The depth of a path is its number of edges, including edges to mediators, as in the thesis; with `mediator_hop="free"`,
-the edge into a mediator and the edge out of it count as one. A path that ends at a mediator is not a candidate: it is
-extended by another edge before candidates are ranked, or dropped if the depth is reached.
+The depth of a path is its number of edges, including edges to mediators, as in the thesis. With `mediator_hop="free"`,
+the edge into a mediator and the edge out of it count as one edge. A path that ends at a mediator is not a candidate. It
+is extended by one more edge before candidates are ranked, or dropped if the maximum depth is reached.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class BeamSettings:
     Attributes:
         depth: Most hops of a path.
         mediator_hop: How hops are counted at a mediator: "edge" for two hops (in and out), "free" for one.
-        wording: The words with which paths are described for ranking.
+        wording: The style of words that describe paths for ranking.
         kinds: Whether to look up the type of entity that each path leads to.
-        last_only: Whether paths are described by their last hop only, for comparison with whole paths.
+        last_only: Whether a path is described by its last hop only, for experiments that compare this with whole paths.
     """
 
     depth: int = 2
@@ -77,7 +77,7 @@ def explore(
     select: SelectEntities | None = None,
     enough: Callable[[Sequence[HopResult]], bool] = lambda hops: False,
 ) -> list[HopResult]:
-    """Search the graph hop by hop, from all topics at the same time; return the result of each hop.
+    """Search the graph hop by hop from all topics at the same time, and return the result of each hop.
 
     The pool of a hop contains the paths kept so far and their extensions. Paths of different lengths and from different
     topics therefore compete (thesis, figure 3.2).
@@ -89,7 +89,8 @@ def explore(
         prefilter: Returns the better candidates of a pool, best first.
         tournament: Returns the winners among the candidates that passed the prefilter, best first.
         trace: Records the search.
-        select: Restricts the winners to some of their end nodes before they are extended; None extends from all.
+        select: Restricts the winners to some of their end nodes before they are extended; None to extend from all
+                end nodes.
         enough: Called after every hop with all results so far; True ends the search.
 
     Raises:
@@ -108,7 +109,7 @@ def explore(
             # the results of earlier hops are valid, but better paths may be missing
             hops[-1] = _approximate(hops[-1])
             return hops
-        # a relation that leads both to mediators and to other nodes can give the same path in two hops
+        # if a relation leads both to mediators and to other nodes, the same path can be found in two hops
         found = [candidate for candidate in found if candidate.path not in keys]
         if not found:
             break
@@ -142,7 +143,7 @@ def path_cost(graph: KnowledgeGraph, path: RelationPath, settings: BeamSettings)
 
 
 def logical_hops(graph: KnowledgeGraph, path: RelationPath) -> int:
-    """Return the length of a path in hops, where the two edges at a mediator count as one hop."""
+    """Return the length of a path in hops; the two edges at a mediator count as one hop."""
     return len(grouped_steps(path, graph.leads_to_mediator))
 
 
@@ -167,7 +168,7 @@ def make_candidate(
 
 
 def _end_words(graph: KnowledgeGraph, step: Step) -> str:
-    """Return in words the type of the nodes that a step leads to, or else the relations that describe these nodes."""
+    """Return the type of a step's end nodes in words, or if it is unknown, the relations that describe these nodes."""
     if type_ := graph.target_type(step):
         return type_words(type_, graph.schema)
     return ", ".join(relation_words(r, graph.schema, graph.relation_labels) for r in graph.describing_relations(step))
@@ -237,7 +238,7 @@ def _look_up_kinds(
 
 
 def _may_pass(graph: KnowledgeGraph, path: RelationPath, settings: BeamSettings) -> bool:
-    """Return whether another edge may follow a mediator; this also limits chains of several mediators."""
+    """Return whether one more edge may follow a mediator; this also limits chains of several mediators."""
     if settings.mediator_hop == "edge":
         return len(path) < settings.depth
     return len(path) < 3 * settings.depth

@@ -11,11 +11,11 @@ from kgqa.model import Candidate, Entity, Join, RelationPath, Value
 from kgqa.trace import Trace
 
 MAX_FIRST = 40
-"""Most paths, best first, for which a join is searched."""
+"""Number of paths, from the best, for which joins are searched."""
 MAX_PARTNERS = 60
-"""Most paths of another topic, best first, that are tried as partners of a path."""
+"""Number of paths per further topic, from the best, that are tried as partners of a path."""
 MAX_ENDS = 2000
-"""Most end nodes of a path that are compared in memory; for longer lists a query tests whether paths meet."""
+"""Most end nodes of a path that are compared in memory; with more end nodes, a query tests whether paths meet."""
 
 
 def join_topics(
@@ -26,18 +26,18 @@ def join_topics(
     trace: Trace,
     alternatives: int = 1,
 ) -> list[Candidate]:
-    """Join paths with paths from other topics that meet them; paths that meet most topics come first.
+    """Join paths that start at different topics and meet; paths that meet the most topics come first.
 
-    A partner is a path of one hop from another topic. The two paths meet if they have a common end node, or if both
-    pass the same mediator, as in "who played this part in that film".
+    A partner of a path is a one-hop path from a different topic. Two paths meet if they have a common end node, or if
+    both pass the same mediator, as in "who played this part in that film".
 
     Args:
         ranked: Paths from any of the topics, best first.
-        partners: Each topic's paths of one hop, best first; a mediator does not count as a hop.
+        partners: Map from a topic to its one-hop paths, best first; a mediator does not count as a hop.
         finder: Finds the joins, and caches end nodes for this question.
         trace: Records the joins.
-        alternatives: Most partners of a path, each returned as a candidate of its own, for a chooser to decide. With 1,
-            the search ends at the first path that meets all topics.
+        alternatives: Most partners of a path. Each partner gives a separate candidate, and a chooser decides later.
+            If 1, the search ends at the first path that meets all topics.
 
     Returns:
         Candidates with joins, approximate if a query timed out; empty if no paths meet.
@@ -68,7 +68,7 @@ def _joined(
     finder: JoinFinder,
     alternatives: int,
 ) -> list[Candidate]:
-    """Join a path with partners from all topics that it meets; one candidate per partner of the first such topic."""
+    """Join a path with partners from all topics that it meets; one candidate per partner from the first such topic."""
     every: list[tuple[Join, ...]] = [()]
     for topic in others:
         near = partners[topic][:MAX_PARTNERS]
@@ -85,7 +85,7 @@ def _joined(
 
 
 _Ends = tuple[frozenset[Value], bool]
-"""End nodes of a path, and whether the path has more end nodes than these."""
+"""Some end nodes of a path, and whether the path has further end nodes."""
 
 
 def _may_meet(here: _Ends, there: _Ends) -> bool:
@@ -108,7 +108,7 @@ class JoinFinder:
     def some(
         self, candidate: Candidate, joins: Sequence[Join], partners: Sequence[Candidate], limit: int
     ) -> list[Join]:
-        """Return joins of a candidate, which already has `joins`, with at most `limit` of the partners.
+        """Return joins of a candidate with at most `limit` of the partners; the candidate already has `joins`.
 
         Joins at a mediator are tried before joins at the end of the path, because they are a closer connection.
         """

@@ -1,7 +1,7 @@
-"""Cues in a question's wording about the path to the answer: the words for its hops, in order, and how many hops.
+"""Cues in a question's wording about the path to the answer: words for the hops, in order, and the number of hops.
 
-The cues are found by rules of English grammar: a possessive, "of", a relative clause and "same" each announce a further
-hop.
+The cues are found by rules of English grammar: a possessive, "of", a relative clause and "same" each suggest one
+more hop.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _ONE_THING = re.compile(
 _RELATIVE = re.compile(r"(?<=\w\s)(?:that|which|who|whom|whose|where)(?=\s)", re.IGNORECASE)
 _SHARED = re.compile(r"\b(?:same|shares?|shared|also|together|co-\w+)\b", re.IGNORECASE)
 _ASKS = re.compile(r"\b(?:what|which|who|whom|whose|where|when)\b", re.IGNORECASE)
-# "the movies written by": a relative clause without a pronoun, unless the participle belongs to the verb before it
+# a relative clause without a pronoun, as in "the movies written by", unless the participle belongs to a verb before it
 _REDUCED = re.compile(
     r"\b(?!(?:is|are|was|were|be|been|being|has|have|had|did|does|do|who|which|that|also)\b)\w+\s+"
     r"\w+(?:ed|en|wn|ght|ade)\s+by\b",
@@ -62,7 +62,7 @@ _KIND_OF_TOPIC = re.compile(
     rf"\b(?:what|which)\s+(?:kind|sort|type)s?\s+of\s+\w+\s+(?:is|are|was|were)\s+{_MENTION}", re.IGNORECASE
 )
 _ENDS_IN_OF = re.compile(r"\bof(?:\s+(?:the|all|some))*\s*$", re.IGNORECASE)
-# in "the film Avatar" the noun is the kind of the topic, not a hop; in "the films Ann directed" the noun is a hop
+# in "the film Avatar", the noun is the kind of the topic, not a hop; in "the films Ann directed", the noun is a hop
 _APPOSITION = re.compile(rf"\bthe\s+\w*[^\W_sS]\s+{_MENTION}", re.IGNORECASE)
 _ASKED_NOUN = re.compile(
     rf"^(?:in|of|for)?\s*(?:what|which)\s+\w+\s+(?:is|are|was|were|do|does|did)\s+(?:the\s+)?{_MENTION}", re.IGNORECASE
@@ -74,10 +74,10 @@ class Cues:
     """Cues about the path to the answer.
 
     Attributes:
-        words: The question's content words, the word for the first hop first: the words after the topic's mention, then
-            the words before the mention in reverse order.
-        hops: How many hops the wording announces, at least 1.
-        asked_for: The kind of answer that is asked for, such as "person"; empty if the wording does not show it.
+        words: The question's content words, in the order of the hops: the words after the topic's mention, then the
+            words before the mention in reverse order.
+        hops: Number of hops that the wording suggests, at least 1.
+        asked_for: The kind of answer that the question asks for, such as "person"; "" if the wording does not show it.
     """
 
     words: tuple[str, ...]
@@ -99,7 +99,7 @@ def read_cues(question: str, names: Iterable[str]) -> Cues:
 def _marked(question: str, names: Iterable[str]) -> str:
     """Replace each mention of a topic in the question by the character `_MENTION`."""
     text = question
-    # names without a possessive ending, which must stay in the question, because it announces a hop
+    # the possessive ending is removed from names, so that it stays in the question; it suggests a hop
     bare = {_OWNER.sub("", name.strip()).strip() for name in names}
     for name in sorted((name for name in bare if name.replace("_", " ").strip()), key=len, reverse=True):
         pattern = r"(?<!\w)" + r"[\s_]+".join(re.escape(word) for word in name.replace("_", " ").split()) + r"(?!\w)"
@@ -125,9 +125,9 @@ def _content(text: str) -> list[str]:
 def _announced(marked: str) -> int:
     body = _OPENING.sub(" ", marked, count=1)
     links = len(_POSSESSIVE.findall(marked)) + len(_OF.findall(_ONE_THING.sub(" ", body)))
-    # in "what gender is X's father", the noun directly after the question word is a hop too
+    # in "what gender is X's father", the noun directly after the question word is also a hop
     links += bool(links and _ASKED_NOUN.search(marked))
-    # with several mentions a clause connects the answer with another topic
+    # with several mentions, a clause connects the answer with a second topic
     alone = marked.count(_MENTION) < 2
     clauses = len(_RELATIVE.findall(body)) if alone else 0
     if clauses and not _OPENING.match(marked) and not _IMPERATIVE.match(marked):
@@ -140,9 +140,9 @@ def _announced(marked: str) -> int:
 
 
 def _says_more(marked: str, clause: re.Match[str]) -> bool:
-    """Return whether the sentence around a clause announces another hop.
+    """Return whether the words around a clause suggest one more hop.
 
-    "who directed the movies written by X" announces one, "what is a film written by X" does not.
+    "who directed the movies written by X" suggests one more hop; "what is a film written by X" does not.
     """
     before = marked[: clause.start()]
     if _ENDS_IN_OF.search(before):
@@ -153,7 +153,7 @@ def _says_more(marked: str, clause: re.Match[str]) -> bool:
 
 
 def _asked_for(marked: str) -> str:
-    """Return the noun after "what" or "which"; for "who", "where" and "when", the kind of answer they ask for."""
+    """Return the noun after "what" or "which"; for "who", "where" and "when", the kind of answer."""
     if _KIND_OF_TOPIC.search(marked):
         return "type genre"  # "what kind of film is X" asks for the kind, not for a film
     words = re.findall(r"[^\W\d_]+|\0", _POSSESSIVE.sub("", marked.lower()))

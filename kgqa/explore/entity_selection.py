@@ -1,4 +1,4 @@
-"""Entity selection (thesis, sections 3.3.1 and 4.1): the search continues from only some end entities of the paths."""
+"""Entity selection (thesis, sections 3.3.1 and 4.1): the search continues only from some end entities of the paths."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def select_entities(
         chooser: Picks the entities.
         k: How many entities to select, over all paths.
         prefilter: Reduces a pool of more than `FILTER_ABOVE` entities.
-        shown: Maps an entity and its name to the text shown to the chooser, in which topics are masked.
+        shown: Maps an entity and its name to the text shown to the chooser; topics are masked in this text.
         worded: Maps a path to the text shown to the chooser; None for `Candidate.words`.
         trace: Records the selection.
     """

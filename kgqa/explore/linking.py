@@ -1,8 +1,9 @@
 """Linking: finds the topic entities of a question in the index of names and aliases.
 
-Candidates are the entities for whose name the question contains the whole name, a similar text, or a distinctive part.
-They are ranked by the share of the name that occurs in the question, the share of the question that belongs to the
-name, the entity's degree and, if there is an embedding model, how well the entity's relations fit the question.
+An entity is a candidate if the question contains its name, a similar spelling, or a distinctive part of the name.
+Candidates are ranked by four values: the share of the name that occurs in the question, the share of the question that
+belongs to the name, the entity's degree and, if there is an embedding model, how well the entity's relations fit the
+question.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from kgqa.rank.lexical import STOPWORDS, terms
 from kgqa.words import relation_words
 
 RelationFit = Callable[[str, Sequence[str]], Sequence[float]]
-"""Maps a question without the topic's name, and an entity's relations in words, to their similarities, at most 1."""
+"""Maps a question without the topic's name and relations of an entity, in words, to their similarities, at most 1."""
 
 MAX_CANDIDATES = 100
 MAX_FITTED = 8
@@ -46,7 +47,7 @@ class Mention:
 
     Attributes:
         text: The part of the question.
-        matches: The entities that may be meant, most likely first; the first one is used as topic.
+        matches: The entities that the text may mean, most likely first; the first entity is used as topic.
     """
 
     text: str
@@ -59,7 +60,7 @@ class Mention:
 
     @property
     def certain(self) -> bool:
-        """Whether the text is the exact name of one entity and of no other."""
+        """Whether the text is the exact name of only one entity."""
         return len(self.matches) == 1 and self.matches[0].exact
 
 
@@ -81,11 +82,12 @@ class Link:
 
 
 def find_mentions(graph: KnowledgeGraph, question: str, *, fit: RelationFit | None = None) -> list[Mention]:
-    """Return the mentions of topics in a question, in the question's order, without overlap.
+    """Return the mentions of topics in a question, in the order of the question; mentions do not overlap.
 
     The first mention is the best whole name, large part of a name, or part of a name in capitals.
-    Further mentions must be whole names, or large parts of names in capitals. They must not consist only of words of
-    relations ("capital" is also a film's name), and must not be in lower case if the question has capitals elsewhere.
+    Further mentions must be whole names, or large parts of names in capitals. They must not consist only of words from
+    names of relations (a film may be called "Capital"). They must not be in lower case if other words of the question
+    have capitals.
     """
     ranked = _LinkRanking(graph, question)
     if fit:
@@ -100,12 +102,12 @@ def find_mentions(graph: KnowledgeGraph, question: str, *, fit: RelationFit | No
     for item in sorted(chosen, key=lambda item: item.found.start):
         matches, alive = ranked.matches_of(item)
         mentions.append((alive, Mention(ranked.lookup.text(item.found.start, item.found.end), matches)))
-    # mentions of entities without relations count only if no other mention has an entity with relations
+    # a mention of an entity without relations counts only if no mention has an entity with relations
     return [mention for alive, mention in mentions if alive] or [mention for _, mention in mentions]
 
 
 def link(graph: KnowledgeGraph, question: str, *, fit: RelationFit | None = None, limit: int = 5) -> list[Link]:
-    """Return the entities that a question is most likely about, best first, each with its best mention in the text."""
+    """Return the most likely topics of a question, best first, each with its best mention in the question."""
     ranked = _LinkRanking(graph, question)
     if fit:
         ranked.fit(fit)
@@ -186,13 +188,13 @@ class _LinkRanking:
         return _ScoredHit(found, score, like_a_relation, lower_case, self._mixed and upper)
 
     def fit(self, fit: RelationFit) -> None:
-        """Add to the scores of the best candidates how well their relations fit the question; one query for each."""
+        """Add the fit of relations and question to the scores of the best candidates, with one query per candidate."""
         best = self.items[:MAX_FITTED]
         self._look_up(item.found.match.entity for item in best)
         texts: dict[tuple[int, int], list[str]] = {}
         for item in best:
             texts.setdefault((item.found.start, item.found.end), []).extend(self.relations_of(item.found.match.entity))
-        # one call per span: all entities of a span share the question from which the span is removed
+        # one call per span, because all entities of a span share the same question without the span
         likely = {}
         for span, words in texts.items():
             distinct = list(dict.fromkeys(words))

@@ -1,7 +1,7 @@
-"""Masking: removes the names of topics from texts, so that a model cannot answer from memory (thesis, section 3.4).
+"""Masking: removes the names of topics from text, so that a model cannot answer from memory (thesis, section 3.4).
 
-For embeddings the name is dropped, which ranks relations best. For language models a placeholder such as `[E1]`, or the
-topic's id, replaces the name.
+For embeddings, the name is dropped, because relations are then ranked best. For language models, a placeholder such as
+`[E1]` or the topic's id replaces the name.
 """
 
 from __future__ import annotations
@@ -144,15 +144,15 @@ def mask(
 ) -> MaskedQuestion:
     """Remove the names of topics from a question, or replace them.
 
-    A topic's names are first searched as written, regardless of case, accents, punctuation and plurals. If none is
-    found, misspelled, shortened and partial names are searched too. Longer names have priority; spans do not overlap. A
-    question that would have no word left is returned unchanged.
+    A topic's names are first searched as written, regardless of case, accents, punctuation and plurals. If no name is
+    found, misspelled, shortened and partial names are also searched. Longer names have priority, and spans do not
+    overlap. If masking would leave no word, the question is returned unchanged.
 
     Args:
         question: The question.
-        names: Each topic's label, aliases and other names.
+        names: Map from a topic to its label, aliases and other names.
         style: What replaces a name: nothing ("drop"), a placeholder ("placeholder"), or the topic's id ("id").
-        ids: Each topic's id, for the style "id"; a topic without an id gets a placeholder.
+        ids: Map from a topic to its id, for the style "id"; a topic without an id gets a placeholder.
     """
     spans = _spans(question, names)
     rest = _replaced(question, spans, {})
@@ -177,12 +177,12 @@ def drop_mentions(question: str, names: Iterable[str]) -> str:
 
 
 def masked_names(values: Sequence[Named], stands_for: Mapping[Entity, str]) -> list[str]:
-    """Return the text that a model may read for each value: its name, or the placeholder if the value is a topic."""
+    """Return the text that a model may see for each value: the name, or the placeholder if the value is a topic."""
     return [stands_for.get(item.value, item.name) if isinstance(item.value, Entity) else item.name for item in values]
 
 
 def leaks(texts: Sequence[str], names: Iterable[str]) -> list[tuple[str, str]]:
-    """Return the texts that still contain a name, each with the first name found in the text.
+    """Return the strings that still contain a name, each with the first name found in it.
 
     This check is independent of `mask`: only letters and digits are compared, without spaces and punctuation. A name
     must begin at the start of a word, and end at the end of a word or before a common ending. Names of up to three
@@ -205,7 +205,7 @@ def leaks(texts: Sequence[str], names: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def _letters(text: str) -> tuple[str, list[int]]:
-    """Return a text's letters and digits, in lower case and without accents, and the position of each in the text."""
+    """Return the letters and digits of a text, in lower case without accents, and the position of each in the text."""
     letters: list[str] = []
     positions: list[int] = []
     for position, char in enumerate(text):
@@ -229,7 +229,7 @@ def _carries(text: str, squeezed: str, positions: list[int], name: str, letters:
     return False
 
 
-# --- finding names
+# --- search for names
 
 _Windows = list[tuple[int, int]]
 _Finder = Callable[[Sequence[Word], Sequence[str]], _Windows]
@@ -247,7 +247,7 @@ def _formed(words: Sequence[Word], name: Sequence[str]) -> _Windows:
 
 def _spelt(words: Sequence[Word], name: Sequence[str]) -> _Windows:
     keys = _keys(words)
-    # of a name with several words, at least one must be spelled correctly
+    # if a name has several words, at least one must be spelled correctly
     spelt = [
         (start, end)
         for start, end in windows_of(keys, name, lambda word, part: same_word(word, part) or is_misspelling(word, part))
@@ -307,7 +307,7 @@ def _with_names_as_written(
 ) -> list[Span]:
     """Return the spans of characters for windows of words, including punctuation at either end of the name.
 
-    For a name of only function words (It, Her), spans written exactly like the name are preferred.
+    If a name has only function words (It, Her), spans written exactly like the name are preferred.
     """
     spans = [_with_punctuation(question, words[start], words[end - 1], name, topic) for start, end in windows]
     if {word.casefold() for word in name.split()} <= STOPWORDS:

@@ -29,7 +29,7 @@ MAX_HOLDING = 60
 MAX_FREQUENCY = 3000
 MIN_COVERAGE = 0.25
 MAX_PART = 0.95
-# quality of a match by the difference between text and name; an exact match has quality 1
+# quality of a match for each kind of difference between text and name; an exact match has quality 1
 LOOSE = {"article": 0.97, "plural": 0.93, "bracket": 0.92, "comma": 0.88, "squeezed": 0.9, "initials": 0.6}
 QUESTION_WORDS = STOPWORDS | frozenset(
     [
@@ -81,7 +81,7 @@ class NameHit:
         match: The entity and its name.
         quality: How well the words match the name, from 0 to 1; 1 for an exact match.
         how: Kind of the match: `exact`, a key of `LOOSE`, or `part`.
-        covered: Sum of the rarity of those words that belong to the name.
+        covered: Sum of the rarities of the words that belong to the name.
     """
 
     start: int
@@ -100,7 +100,7 @@ class Alignment:
         start: Index of the first word in the text.
         end: Index after the last word.
         share: Share of the name found in the text, from 0 to 1; rare words of the name count more.
-        covered: Sum of the rarity of those words of the text that belong to the name.
+        covered: Sum of the rarities of those words of the text that belong to the name.
     """
 
     start: int
@@ -131,13 +131,13 @@ class NameLookup:
         return math.log1p(max(self.names.count, 1) / (1 + self._frequencies.get(word, 0)))
 
     def weight(self, start: int, end: int) -> float:
-        """Return the sum of the rarity of the words from `start` to before `end`, without function words."""
+        """Return the sum of the rarities of the words from `start` to before `end`, without function words."""
         return sum(self.rarity(key) for key in self.keys[start:end] if key not in STOPWORDS)
 
     # --- whole names
 
     def whole(self) -> list[NameHit]:
-        """Return the entities whose name is equal or similar to some consecutive words of the question."""
+        """Return the entities with a name that is equal or similar to consecutive words of the question."""
         longest = min(MAX_MENTION_WORDS, max(self.names.longest, 1))
         variants: dict[str, list[tuple[int, int, str]]] = {}
         for start in range(len(self.words)):
@@ -182,13 +182,13 @@ class NameLookup:
         return end - start == 1 and len(word.key) > 1 and word.key not in QUESTION_WORDS
 
     def _capital(self, start: int, end: int) -> bool:
-        """Return whether one of the words has a capital letter within the sentence, as the title `It` has."""
+        """Return whether one of the words has a capital letter within the sentence, such as the title `It`."""
         return start > 0 and any(self.question[word.start].isupper() for word in self.words[start:end])
 
     # --- parts of names
 
     def in_part(self) -> list[NameHit]:
-        """Return the entities of whose name the question has distinctive words, even if inflected or misspelled."""
+        """Return the entities whose names have distinctive words in the question, even if inflected or misspelled."""
         distinctive = [key for key in dict.fromkeys(self.keys) if key not in QUESTION_WORDS and len(key) > 1]
         alike = {key: self._word_variants(key) for key in distinctive[:MAX_DISTINCTIVE_WORDS]}
         candidates: dict[tuple[Entity, str], NameMatch] = {}
@@ -227,12 +227,12 @@ class NameLookup:
         return list(dict.fromkeys(found))
 
     def align(self, name: Sequence[str]) -> Alignment | None:
-        """Return the best match of a name in the question, with words weighted by their rarity among all names."""
+        """Return the best match of a name in the question; words are weighted by their rarity among all names."""
         return align(self.keys, name, self.rarity)
 
 
 def align(keys: Sequence[str], name: Sequence[str], rarity: Callable[[str], float]) -> Alignment | None:
-    """Return the best match of a name in a text, with at most one word in between that is not part of the name."""
+    """Return the best match of a name in a text; at most one word between its words may be foreign to the name."""
 
     def weight(word: str) -> float:
         return 0.3 if word in STOPWORDS else rarity(word)
@@ -265,8 +265,8 @@ def align(keys: Sequence[str], name: Sequence[str], rarity: Callable[[str], floa
 def mention_of(question: str, names: Iterable[str], *, least: float = 0.4) -> str | None:
     """Return the part of a question that names an entity incompletely, for example only by its last name.
 
-    The part contains at least the share `least` of the words of one name. Return None if there is no such part, or if
-    one of the names occurs completely.
+    The part contains at least the fraction `least` of the words of one name. Return None if there is no such part, or
+    if one of the names occurs completely.
     """
     words = words_of(question)[:MAX_WORDS]
     keys = [word.key for word in words]
@@ -287,7 +287,7 @@ def _keep(found: dict[tuple[int, int, Entity], NameHit], new: NameHit) -> None:
 
 
 def _same_beginning(left: str, right: str) -> bool:
-    """Return whether two words have most of their letters in common at the beginning, as Hungarian and Hungary have."""
+    """Return whether two words share most of their letters, from the beginning, such as Hungarian and Hungary."""
     common = 0
     for one, other in zip(left, right):
         if one != other:

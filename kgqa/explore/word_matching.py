@@ -1,7 +1,7 @@
 """Comparison of the words of a name with the words of a text, regardless of case, accents, endings and small mistakes.
 
-Masking, which searches for the known names of topics, and linking, which searches for all names of the graph, both
-compare words with these functions.
+Both masking and linking compare words with these functions. Masking searches for the names of the question's topics;
+linking searches for all names in the graph.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kgqa.words import normalise
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _POSSESSIVE = re.compile(r"['’]s?$")
-# endings that make a name an adjective or a plural: Japanese, Egyptian, Iraqi, Australians
+# endings that turn a name into an adjective or a plural: Japanese, Egyptian, Iraqi, Australians
 ENDINGS = ("s", "es", "n", "an", "ian", "ese", "ish", "i", "ns", "ans", "ians", "nian", "nians", "ic")
 MIN_DERIVED = 4
 MIN_MISSPELT = 4
@@ -70,7 +70,7 @@ def same_word(left: str, right: str) -> bool:
 
 
 def is_derived(word: str, name: str) -> bool:
-    """Return whether a word is derived from a name by an ending, as Jamaican is from Jamaica."""
+    """Return whether a word is a name plus an ending, such as Jamaican from Jamaica."""
     if len(name) < MIN_DERIVED or word[:3] != name[:3]:
         return False
     return any(
@@ -83,7 +83,7 @@ def is_derived(word: str, name: str) -> bool:
 
 @lru_cache(maxsize=100_000)
 def spelling_similarity(left: str, right: str) -> float:
-    """Return how similar two words are, 0 to 1: twice the number of letters in common, in order, divided by all."""
+    """Return the similarity of two words, 0 to 1: twice the number of common letters, in order, per letter of both."""
     return SequenceMatcher(None, left, right, autojunk=False).ratio()
 
 
@@ -110,7 +110,7 @@ def windows_of(keys: Sequence[str], name: Sequence[str], same: Callable[[str, st
 
 
 def squeezed_windows(keys: Sequence[str], name: Sequence[str]) -> list[tuple[int, int]]:
-    """Return where a text has a name with other spaces, as (start, end) word indices: superbowl for Super Bowl."""
+    """Return where a text has a name with different spaces (superbowl for Super Bowl), as (start, end) word indices."""
     wanted = "".join(name)
     if len(wanted) < 5:
         return []
@@ -132,7 +132,7 @@ def squeezed_windows(keys: Sequence[str], name: Sequence[str]) -> list[tuple[int
 def shortened_windows(keys: Sequence[str], name: Sequence[str]) -> list[tuple[int, int]]:
     """Return where a text has a name without some of the words in the middle, as (start, end) word indices.
 
-    For the name James Knox Polk, James Polk is found.
+    For example, the text James Polk matches the name James Knox Polk.
     """
     found = []
     start = 0

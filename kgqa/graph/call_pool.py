@@ -1,4 +1,4 @@
-"""A thread pool that runs the independent queries of a question concurrently."""
+"""A thread pool that runs the independent queries of one question concurrently."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 
 
 class CallPool:
-    """Runs calls on the caller's thread and on helper threads, which all questions about a graph share. Thread-safe.
+    """Runs calls on the caller's thread and on helper threads that all questions about a graph share. Thread-safe.
 
     However many questions run at the same time, helper threads add at most `max_concurrency() - 1` concurrent calls.
 
@@ -46,9 +46,9 @@ class CallPool:
             tolerated: types of exceptions that are returned in place of a result.
 
         Raises:
-            Exception: a call raised an exception of another type; of several, the first in the order of the items.
-                Calls that have not started are dropped, and running calls are not waited for. The
-                same happens on Ctrl-C.
+            Exception: a call raised an exception that is not tolerated. If several calls did, the one whose item
+                comes first is raised. Calls that have not started are dropped, and running calls are not waited
+                for. The same happens on Ctrl-C.
         """
         calls: list[tuple[Future[Any], Item]] = [(Future(), item) for item in items]
         waiting = deque(calls)
@@ -98,7 +98,7 @@ class CallPool:
             self._helpers, self._count = None, 0
 
     def _begin(self, *, as_helper: bool = False) -> bool:
-        """Add one to the number of calling threads. Returns False if the thread is a helper that has to stop."""
+        """Add one to the number of calling threads. Returns False if the thread is a helper thread that must stop."""
         with self._lock:
             if as_helper and (self._running > self._count or not self._has_room()):
                 return False

@@ -31,10 +31,11 @@ NAMES_GRAPHS = "urn:kgqa:names:"
 
 
 def default_view(store: Store) -> tuple[str, ...]:
-    """Return the IRIs of the graphs to query if the user names no graph.
+    """Return the IRIs of the graphs to query if the user chooses no graph.
 
-    These are the default graph (returned as an empty tuple), or all named graphs if the default graph is empty. On a
-    server whose default graph includes the server's own system graphs (Virtuoso), it is the only named graph with data.
+    The result is the default graph (returned as an empty tuple), or all named graphs if the default graph is empty. On
+    a server whose default graph includes the server's own system graphs (Virtuoso), the result is the only named graph
+    with data.
 
     Raises:
         StoreUnavailable: a server with system graphs has no named graph with data, or has several, or did not list its

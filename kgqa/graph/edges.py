@@ -43,7 +43,7 @@ def find_edges(
     found: list[tuple[Step, Value]] = []
     directions: tuple[Direction, ...] = ("out", "in")
     for direction in directions:
-        # relations that the graph marks as noise are too many to list in a query: ask for more edges instead
+        # the graph may mark too many relations as noise to list them in a query: request more edges instead
         for asked in (limit * times for times in WIDENINGS):
             rows = select("neighbours", entity=entity, out=direction == "out", limit=asked, **noise)
             edges = [

@@ -20,7 +20,10 @@ from kgqa.schema import WalkRule
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """The possible next steps of a path. `approximate`: steps may be missing, because the path has too many ends."""
+    """The possible next steps of a path.
+
+    `approximate` is true if steps may be missing, because the path has too many ends.
+    """
 
     steps: tuple[Step, ...]
     approximate: bool
@@ -61,7 +64,7 @@ class ExpansionQuery:
         self._cap = cap
 
     def run(self) -> FoundSteps:
-        """Find the steps in one query, or in two if the topic has edges to itself, which do not count as steps."""
+        """Find the steps in one query, or in two if the topic has edges to itself: these do not count as steps."""
         found = _columns(self._queries.select("relations", **self._values()))
         if loops := found["loop"]:
             onward = _columns(
@@ -74,7 +77,10 @@ class ExpansionQuery:
         return FoundSteps(steps, frontier)
 
     def says_more(self, leaving: StatementExit) -> bool:
-        """Return whether some statement at the end of the path has no claim, because a newer statement replaced it."""
+        """Return whether some statement at the end of the path has no claim, because a newer statement replaced it.
+
+        Statements and claims are explained in `kgqa.graph.tables.folding`.
+        """
         pattern, out = self._pattern, leaving.step.direction == "out"
         entered_from, other = pattern.nodes[-2], Variable("other")
         keep = [pattern.end] if isinstance(entered_from, Entity) else [entered_from, pattern.end]

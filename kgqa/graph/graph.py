@@ -35,7 +35,10 @@ DEFAULT_FRONTIER_CAP = 1000
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """The distinct entities and literals at the end of a path. `approximate`: some are missing because of a limit."""
+    """The distinct entities and literals at the end of a path.
+
+    `approximate` is true if some are missing because of a limit.
+    """
 
     values: tuple[Value, ...]
     approximate: bool
@@ -145,8 +148,9 @@ class KnowledgeGraph:
     def next_steps(self, path: RelationPath, *, restricted: Restrictions = ()) -> Expansion:
         """Find the possible next steps of a path, in both directions.
 
-        Noise relations are left out. Of two steps with the same meaning only one is returned: a relation instead of its
-        inverse walked backwards, a claim instead of its statement. No step leads on from a literal.
+        Noise relations are left out. If two steps have the same meaning, only one is returned: a relation rather than
+        its inverse walked backwards, and a claim rather than the steps through its statement (see `tables.folding`). A
+        literal has no next steps.
 
         Args:
             restricted: the entities to which nodes of the path are restricted, by index (1: the node after the topic).
@@ -209,7 +213,7 @@ class KnowledgeGraph:
         """Return some walks along a path, each from the topic to an end.
 
         Args:
-            ends: ends of the walks to return, of which the first `LABEL_BATCH` are used; None for any end.
+            ends: ends of the walks to return (only the first `LABEL_BATCH` are used); None for any end.
             limit: maximum number of walks.
             timeout: maximum seconds for the query, if less than the graph's own timeout.
         """
@@ -223,7 +227,7 @@ class KnowledgeGraph:
         return [(path.topic, *row) for row in rows]
 
     def pattern(self, path: RelationPath, joins: Sequence[Join] = (), restricted: Restrictions = ()) -> PathPattern:
-        """Return the pattern of a path with its joins and restrictions, and with filters that keep mediators out.
+        """Return the pattern of a path with its joins and restrictions, and with filters that exclude mediators.
 
         Raises:
             ValueError: the path of a join has no steps, or the join is not at an inner node or the end of the path.
@@ -253,20 +257,20 @@ class KnowledgeGraph:
         """Return relations that describe the nodes a step leads to, in a graph that declares no types.
 
         An outward step is described by its own relation (`has genre` leads to a genre), an inward step by the relations
-        of the nodes it leads to. In a graph with types the result is empty.
+        of the nodes it leads to. In a graph that declares types, the result is empty.
         """
         if self.tables.types["out"] or self.tables.types["in"]:
             return ()
         return (step.relation,) if step.direction == "out" else self._subject_relations(step.relation)
 
     def _subject_relations(self, relation: str) -> tuple[str, ...]:
-        """Return the relations of some subjects of a relation, most frequent in the graph first."""
+        """Return the relations of some subjects of `relation`, beginning with the most frequent in the graph."""
         known = self.tables.subject_relations
         if relation not in known:
             try:
                 rows = self._queries.select("subject_relations", relation=Entity(relation), sample=SUBJECTS)
             except StoreTimeout:
-                rows = Rows((), [])  # remembered as empty: the relations are only a hint
+                rows = Rows((), [])  # stored as empty, because the relations are only a hint
             found = {row[0].iri for row in rows if isinstance(row[0], Entity) and not self.is_noise(row[0].iri)}
             known[relation] = tuple(name for name in self.relations if name in found)[:MAX_DESCRIBING_RELATIONS]
         return known[relation]
@@ -304,7 +308,7 @@ class KnowledgeGraph:
     # --- names
 
     def labels(self, entities: Iterable[Entity]) -> dict[Entity, str]:
-        """Return the labels of the entities that have a label, by the schema's order of predicates and languages."""
+        """Return the labels of the entities that have one, chosen by the schema's order of predicates and languages."""
         return find_labels(entities, schema=self.schema, select=self._queries.select, known=self.tables.labels)
 
     def aliases(self, entities: Iterable[Entity]) -> dict[Entity, tuple[str, ...]]:
@@ -312,7 +316,10 @@ class KnowledgeGraph:
         return find_aliases(entities, schema=self.schema, select=self._queries.select)
 
     def named(self, values: Iterable[Value]) -> list[Named]:
-        """Return each value with its name: an entity's label or else the readable end of its IRI, a literal's text."""
+        """Return each value with its name: an entity's label or a literal's text.
+
+        The name of an entity without a label is the readable end of its IRI.
+        """
         return with_labels(values, schema=self.schema, labels=self.labels)
 
     # --- tables of the whole graph, see `GraphTables`
@@ -328,7 +335,7 @@ class KnowledgeGraph:
 
     @property
     def names(self) -> Names:
-        """The index of names. Within a question, looking up names and building the index are charged to the budget."""
+        """The index of names. Within a question, looking up names and building the index are charged to its budget."""
         if self._trace is None:
             return self.tables.names
         if self._names is None:

@@ -57,7 +57,7 @@ def load_into_folder(
 def keep_schema(schema: str, folder: Path) -> str:
     """Return the name of a bundled schema, or copy a schema file into the folder and return the name of the copy.
 
-    The name of the copy contains the digest of its content: a failed load does not overwrite the schema in use.
+    The name of the copy contains the digest of its content, so that a failed load does not overwrite the schema in use.
     """
     loaded = load_schema(schema)
     if schema in BUNDLED:

@@ -1,4 +1,4 @@
-"""Opening of stores and graphs by folder, address or settings."""
+"""Opens stores and graphs by folder, address or settings."""
 
 from __future__ import annotations
 

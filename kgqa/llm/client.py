@@ -1,4 +1,4 @@
-"""The interface of a language model, which answers a batch of prompts with one completion each."""
+"""The interface of language models: it takes a batch of prompts and returns one completion per prompt."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Prompt:
         messages: The messages, in order.
         stage: The stage of the question that sends the prompt.
         sampling: The sampling parameters of the reply.
-        choices: If not empty, the reply should be one of these texts; a server that supports it enforces this.
+        choices: If not empty, the reply should be one of these strings; a server that supports choices enforces them.
     """
 
     messages: tuple[Message, ...]
@@ -71,7 +71,7 @@ class Completion:
     """The reply to one prompt.
 
     Attributes:
-        text: The reply without reasoning; not to be used if there is a `failure`.
+        text: The reply without reasoning; unusable if `failure` is not "".
         reasoning: The model's reasoning.
         failure: Why the completion cannot be used; "" if it can.
         detail: The cause of the failure, for messages to the user.
@@ -94,14 +94,14 @@ class Completion:
 
 
 OnCompletion = Callable[[int, Completion], None]
-"""Called from any thread with the index of a prompt in its batch and its completion."""
+"""Callback that gets the index of a prompt in its batch and the prompt's completion; called from any thread."""
 
 
 class LLM(Protocol):
-    """A language model. Thread-safe. A problem with one prompt sets `failure` in its completion and raises nothing.
+    """A language model. Thread-safe. If one prompt fails, its completion has a `failure`, and no error is raised.
 
     `name` identifies the model in messages, runs and replay files; it contains no API key and no password. `notes` are
-    distinct messages for the user that arose during requests, such as a parameter that the server does not support.
+    the distinct messages for the user from all requests, for example that the server does not support a parameter.
     """
 
     name: str
@@ -116,7 +116,8 @@ class LLM(Protocol):
 
         Args:
             prompts: The batch.
-            deadline: Time on the clock of `time.monotonic()` at which unfinished prompts are abandoned; None for none.
+            deadline: Time on the clock of `time.monotonic()` at which unfinished prompts are abandoned; None for no
+                deadline.
             on_completion: Called with each completion as it arrives, even if another prompt fails later; not called by
                 models that return all completions at once.
 

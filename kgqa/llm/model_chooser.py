@@ -1,4 +1,4 @@
-"""A chooser that asks a language model: every decision is a prompt, and a batch of decisions is a batch of prompts.
+"""A chooser that asks a language model: one prompt per decision, and one batch of prompts per batch of decisions.
 
 The caller supplies functions that describe a path and the entities at its end in words.
 """
@@ -24,7 +24,7 @@ from kgqa.rank.tournaments.chooser import Acceptance, EntityGroup
 
 T = TypeVar("T")
 Elements = tuple[str, ...]
-"""A path in words: the topic, then one text per hop."""
+"""A path in words: the topic, then one string per hop."""
 ReplyReader = Callable[[str], Reading[T]]
 """Extracts a value from the text of a reply."""
 Compare = Literal["choice", "mark", "reasons"]
@@ -149,7 +149,7 @@ class ModelChooser:
         return scores
 
     def accept(self, question: str, batches: Sequence[Sequence[Candidate]]) -> list[Acceptance]:
-        """Decide each batch by its first candidate, a path and the entities at its end; an empty batch gets "no"."""
+        """Decide on each batch from its first candidate and the entities at its end; an empty batch gets "no"."""
         decisions: list[Acceptance] = ["no"] * len(batches)
         asked = [index for index, batch in enumerate(batches) if batch]
         prompts = [

@@ -30,12 +30,12 @@ _MILLION = 1_000_000
 
 @dataclass(frozen=True)
 class Models:
-    """The language models of a run, which all its questions share. Thread-safe.
+    """The language models of a run, shared by all its questions. Thread-safe.
 
     Attributes:
         by_stage: The model of each stage.
         sampling: The sampling parameters of each stage.
-        prices: USD per million tokens of prompts and of replies, by a model's name.
+        prices: Map from a model's name to two prices in USD per million tokens, for prompts and for replies.
     """
 
     by_stage: Mapping[str, LLM]
@@ -57,7 +57,7 @@ class Models:
         return [name for name in dict.fromkeys(m.name for m in self._distinct()) if name not in self.prices]
 
     def require_prices(self, option: str) -> None:
-        """Raise SettingsError, which names `option` as the reason, if a model has no known price."""
+        """Raise SettingsError if a model has no known price; the message says that `option` needs the price."""
         if names := self.without_price():
             raise SettingsError(
                 f"{option} needs the price of {', '.join(names)}. Write it to a TOML file and set llm.prices to that "
@@ -90,7 +90,7 @@ class Models:
 
 
 class QuestionModels:
-    """The language models for one question, which add the stage's sampling and observe the question's budget."""
+    """The language models for one question, with the sampling of each stage and the limits of the question's budget."""
 
     def __init__(self, models: Models, trace: Trace) -> None:
         self._models = models
@@ -256,10 +256,10 @@ def _stages(tables: Mapping[str, Any]) -> dict[Stage, Mapping[str, Any]]:
 
 
 def read_prices(file: str | None) -> dict[str, tuple[float, float]]:
-    """Read the prices of language models from the packaged table; prices in `file`, if given, replace those.
+    """Read the prices of language models from the packaged table; prices in `file`, if given, replace packaged prices.
 
     Returns:
-        Map from a model's name to USD per million tokens of prompts and of replies.
+        Map from a model's name to two prices in USD per million tokens, for prompts and for replies.
 
     Raises:
         SettingsError: The file cannot be read or is not a table of prices.

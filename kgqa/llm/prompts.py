@@ -1,6 +1,6 @@
 """Prompt files and their rendering.
 
-A prompt is a template `prompts/<method>/<name>.j2` with a file `<name>.json` beside it that describes the template's
+A prompt is a template `prompts/<method>/<name>.j2`. The file `<name>.json` in the same folder describes the template's
 values and the reply. The template has a block `system`, a block `user`, or both. Text in values is reduced to one line
 without control characters. Templates run in a sandbox; a missing or unknown value is an error.
 """
@@ -24,7 +24,7 @@ from kgqa.llm.client import Message, Role
 from kgqa.words import clean
 
 MAX_VALUE_CHARS = 4000
-"""Longer values, such as a question, a path or a name, are cut to this number of characters."""
+"""Most characters of a value, such as a question, a path or a name; longer values are cut."""
 MAX_FILE_BYTES = 200_000
 _NAME = re.compile(r"[a-z0-9_-]+/[a-z0-9_-]+\Z")
 
@@ -51,7 +51,7 @@ class Template:
 
 
 class Prompts:
-    """The packaged prompts, with those replaced for which the user's folder has a file.
+    """The packaged prompts; a prompt in the user's folder replaces the packaged prompt with the same name.
 
     Args:
         folder: The user's folder with files `<method>/<name>.j2`; if the file `<name>.json` is missing there, the
@@ -154,7 +154,7 @@ def _environment() -> ImmutableSandboxedEnvironment:
 
 
 def _plain(value: Any) -> Any:
-    """Clean all text in a value, also inside lists and tables; numbers and None stay as they are."""
+    """Clean all text in a value, including text inside lists and tables; numbers and None stay as they are."""
     if isinstance(value, str):
         return _line(value)
     if isinstance(value, Mapping):

@@ -23,11 +23,11 @@ _LISTED = 20
 
 
 class Replay:
-    """A language model whose replies are recorded in a file, or only the recorded replies, without a model.
+    """A language model whose replies are recorded in a file; without a model, only recorded replies are available.
 
     Thread-safe; several processes may share the file. The same prompt to the same model with the same sampling and
-    choices always gets the first reply that was recorded, at whatever stage. A prompt that occurs twice in a batch, or
-    that two threads send at the same time, is sent once.
+    choices always gets the first recorded reply, whatever the stage. If a prompt occurs twice in a batch, or if two
+    threads have the same prompt at the same time, the prompt is sent once.
 
     Attributes:
         name: Name of the model whose replies are used.
@@ -39,9 +39,10 @@ class Replay:
 
         Args:
             path: The replay file.
-            model: The model that answers prompts without a recorded reply; `close` closes it too. None: the file is
-                only read, and a prompt without a recorded reply is an error.
-            name: Name of the model whose replies to use; None for the name of `model` or of the only model in the file.
+            model: The model that answers prompts without a recorded reply; `close` also closes this model. None: the
+                file is only read, and a prompt without a recorded reply is an error.
+            name: Name of the model whose replies are used. None: the name of `model`, or if `model` is None, the name
+                of the only model in the file.
 
         Raises:
             SettingsError: The file is not a replay file, has a newer format, or cannot be written or read.
@@ -50,7 +51,7 @@ class Replay:
         self.path = Path(path)
         self._model = model
         self._file = ReplayFile(self.path, write=model is not None)
-        self._in_flight: dict[str, threading.Event] = {}  # prompts that a thread of this process is asking now
+        self._in_flight: dict[str, threading.Event] = {}  # prompts that a thread of this process is sending now
         self._model_used = False
         self._lock = threading.Lock()
         try:
@@ -68,12 +69,12 @@ class Replay:
     ) -> list[Completion]:
         """Return one completion for each prompt, in order; see `LLM`.
 
-        Every completion is written to the file as soon as it arrives, except temporary failures.
+        Every completion except a temporary failure is written to the file as soon as it arrives.
 
         Raises:
             TimeoutError: The deadline has passed.
-            ModelUnavailable: Without a model, the file has no reply to one of the prompts; or the file is damaged or
-                closed; or the disk is full; or the model raised this error.
+            ModelUnavailable: There is no model, and the file has no reply to one of the prompts; or the file is damaged
+                or closed; or the disk is full; or the model raised this error.
         """
         keys = [reply_key(self.name, prompt) for prompt in prompts]
         missing = dict(zip(keys, prompts))
@@ -92,7 +93,7 @@ class Replay:
                 found |= self._ask(mine, done, deadline)
                 missing = {key: prompt for key, prompt in missing.items() if key not in found}
             for event in others:
-                # then the loop reads the replies of the other threads and sends the prompts still without a reply
+                # after this, the loop reads the other threads' replies and sends the prompts that still have no reply
                 if not event.wait(None if deadline is None else max(deadline - time.monotonic(), 0.0)):
                     raise TimeoutError
         found_in_order = _ordered(keys, found)

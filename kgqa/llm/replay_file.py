@@ -24,7 +24,7 @@ _APPLICATION = 0x6B677172
 _BUSY_SECONDS = 30.0
 _AT_ONCE = 500
 _QUERY_SECONDS = 60.0
-"""Time limit of a query, which normally takes milliseconds; a hostile file could make a query slow."""
+"""Time limit of a query. Queries normally take milliseconds, but a hostile file could make a query slow."""
 _STEPS = 1_000
 """Steps of SQLite's virtual machine between two checks of the time limit."""
 _LARGEST_REPLY = 32 << 20
@@ -43,16 +43,16 @@ _SCHEMA = {
     ("index", "replies_by_model", "replies", _INDEX),
 }
 _SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")
-"""Last bytes of a journal that contains another file's name; SQLite deletes that other file after a rollback."""
+"""Last bytes of a journal that contains the name of a second file; SQLite deletes that file after a rollback."""
 _FIELDS = tuple(each.name for each in fields(Completion) if each.name != "recorded")
 
 
 class ReplayFile:
     """A file of completions by key. An entry never changes. Threads and processes may share the file.
 
-    A completion that `put` returned is on disk and is kept if the process is killed. A file from somebody else is
-    untrusted: it is opened only if its tables are exactly those of a replay file, and every value read from it is
-    checked for type and range.
+    Once `put` has returned a completion, it is on disk and survives if the process is killed. Files may come from other
+    people and are not trusted: a file is opened only if its tables are exactly those of a replay file, and every value
+    read from it is checked for type and range.
     """
 
     def __init__(self, path: Path, *, write: bool) -> None:
@@ -75,7 +75,7 @@ class ReplayFile:
             raise _unusable(path, error, write) from error
 
     def get(self, keys: Sequence[str], *, deadline: float | None = None) -> dict[str, Completion]:
-        """Return the recorded completions of the keys that have one.
+        """Return a map from keys to recorded completions; keys without a completion are left out.
 
         Raises:
             TimeoutError: The deadline, on the clock of `time.monotonic()`, has passed.
@@ -252,10 +252,10 @@ class ReplayFile:
 def _refuse_companions(path: Path) -> None:
     """Refuse a replay file whose journal, WAL or shared-memory file refers to another file.
 
-    SQLite writes to these files wherever a symbolic link leads, and deletes a file whose name is in the journal.
+    When SQLite writes to these files, it follows symbolic links. SQLite also deletes a file named in the journal.
 
     Raises:
-        SettingsError: One of the three is a symbolic link, or the journal contains the name of another file.
+        SettingsError: One of these files is a symbolic link, or the journal contains the name of another file.
     """
     file = path.resolve()
     journal, *others = (file.with_name(file.name + ending) for ending in ("-journal", "-wal", "-shm"))
@@ -272,7 +272,7 @@ def _refuse_companions(path: Path) -> None:
 
 
 def _switch_to_wal(connection: sqlite3.Connection) -> None:
-    """Switch to WAL mode; this needs exclusive access, and SQLite does not always wait for that access by itself."""
+    """Switch to WAL mode; repeat while the file is locked, because SQLite does not always wait for exclusive access."""
     end = time.monotonic() + _BUSY_SECONDS
     while True:
         try:

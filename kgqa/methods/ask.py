@@ -1,4 +1,4 @@
-"""Answering of one question: links the topics, runs the method, and returns an `Answer` even after a failure."""
+"""The function `ask`: links the topics, runs the method, and returns an `Answer` even after a failure."""
 
 from __future__ import annotations
 
@@ -137,12 +137,12 @@ def ask(
         question: The question.
         graph: An open graph or a graph folder; None for the graph in the settings, or else the demo graph. Ignored if
             `resources` is given.
-        topics: Ids or IRIs of the topic entities, one or several; empty to find the topics in the question.
+        topics: Id or IRI of the topic entity, or a sequence of them; empty to find the topics in the question.
         resources: The result of `open_resources`, to answer many questions without opening the graph each time.
-        trace: Records events and observes the budget; None for a new trace with the budget in the settings.
+        trace: Records events and keeps account of the budget; None for a new trace with the budget in the settings.
 
     Returns:
-        An answer, even if the question failed: then `status` and `reason` tell why.
+        An answer, even if the question failed; `status` and `reason` then give the cause.
 
     Raises:
         StoreError: The graph cannot be opened.
@@ -175,10 +175,10 @@ def ask(
 
 
 def graph_id(graph: KnowledgeGraph) -> GraphId:
-    """Return the identity of a graph: its location, its named graphs, fingerprint, number of triples and schema.
+    """Return the identity of a graph: location, named graphs, fingerprint, number of triples and schema.
 
-    The triples of a server are counted once per store, and the time is not charged to a question's budget. If counting
-    fails, the fingerprint is "" and the number None.
+    The triples of a server are counted once per store; the time for this is not charged to a question's budget. If
+    counting fails, the fingerprint is "" and the number of triples None.
     """
     store = graph.store
     try:
@@ -200,7 +200,7 @@ def _answer(question: Question, topics: Sequence[str | Entity], resources: Resou
         return replace(chosen.answer(question, resources=resources, trace=trace, topics=(), names={}), method=name)
     graph = resources.graph.for_question(trace)
     mentions = [] if topics else find_mentions(graph, text, fit=_fit(resources.encoder))
-    # a language model can tell that no path answers the question; without one, such questions are rejected here
+    # a language model may recognise that no path answers the question; without a model, it is rejected here
     by_model = resources.models is not None and resources.settings["rank.chooser"] in ("auto", "llm")
     kind = None if by_model else _unsupported(graph, text, mentions)
     if kind:
@@ -232,7 +232,7 @@ def _answer(question: Question, topics: Sequence[str | Entity], resources: Resou
     missing = _missing_paths(trace)
     known_notes = "\n".join(found.notes)
     notes += [*found.notes, *(note for error, note in missing if error not in known_notes)]
-    # the graph's notes tell what could not be determined about a large graph, which may explain a missing answer
+    # the graph's notes say what could not be determined about a large graph; this may explain a missing answer
     notes = list(dict.fromkeys((*notes, *graph.notes)))
     return replace(found, method=name, notes=tuple(notes), approximate=found.approximate or bool(missing))
 
@@ -249,7 +249,7 @@ def _missing_paths(trace: Trace) -> list[tuple[str, str]]:
 
 
 def _unsupported(graph: KnowledgeGraph, text: str, mentions: Sequence[Mention]) -> str | None:
-    """Return the kind of question if no relation path can answer it, else None.
+    """Return the kind of the question if no relation path can answer the question, else None.
 
     Names of entities are removed first, because "last" in "The Last Samurai" is not a superlative.
     """

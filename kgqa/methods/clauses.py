@@ -1,6 +1,6 @@
-"""Splitting of a question with several topics into one clause per topic (thesis, section 6.2.1).
+"""Splits a question with several topics into one clause per topic (thesis, section 6.2.1).
 
-The paths from a topic are then compared only with the clause of that topic.
+The paths from a topic are then compared with the clause of this topic only.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Answer composition, the last step of System 1 (thesis, sections 3.3.1 and 4.1).
 
 A language model composes the answer from all retained paths, or answers from its own knowledge. The answer counts as
-grounded in the graph only if every item of it is an end node of a path.
+grounded in the graph only if every item in the answer is an end node of a path.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def compose(
             notes=(*empty.notes, "Answered from the language model's own knowledge, not from the graph."),
         )
     wanted = {item.value for item in found}
-    # the path to most of the answers first; if several, the path with the fewest other end nodes
+    # the path that leads to most of the answers comes first; among equals, the path with the fewest other end nodes
     fittest = sorted(retained, key=lambda each: (-len(wanted & {item.value for item in each.ends}), len(each.ends)))
     return answer_of_entities(graph, empty, found, (each.candidate for each in fittest), trace)
 

@@ -16,9 +16,9 @@ from kgqa.settings import Settings
 from kgqa.trace import Trace
 
 Ranked = list[tuple[Candidate, float | None]]
-"""Paths with their scores, best first; the score is None if a language model compared the paths."""
+"""Paths with their scores, best first; scores are None if a language model compared the paths."""
 ALTERNATIVES = 4
-"""Most joins of one path with paths of another topic, from which a language model chooses."""
+"""Most joins of one path with paths from other topics; a language model chooses among these joins."""
 COMPARED = 10
 """Most joined paths that a language model compares."""
 ENDS = 2000
@@ -61,7 +61,7 @@ class Decisions:
         settings = self._settings
         if settings["explore.lengths"] == "deepest":
             return False
-        # an answer that is composed from the paths of all hops needs the later hops too
+        # an answer composed from the paths of all hops also needs the later hops
         composed = settings["ask.compose"] == "composed" and self._ranking.by_model
         if settings["explore.combine"] == "intersect" and not composed and self._all_meet(self.ranked_after(hops)):
             return True
@@ -118,7 +118,7 @@ class Decisions:
         return len(self._topics) > 1 and bool(hops) and self._settings["explore.combine"] == "intersect"
 
     def _near(self, hops: Sequence[HopResult]) -> dict[Entity, list[Candidate]]:
-        """Return each topic's paths of one hop, best first; a mediator does not count as a hop."""
+        """Return the one-hop paths of each topic, best first; a mediator does not count as a hop."""
         near = self._ranking.best_first([candidate for candidate in hops[0].pool if len(candidate.hops) == 1])
         topics = [topic.value for topic in self._topics if isinstance(topic.value, Entity)]
         return {topic: [c for c, _ in near if c.path.topic == topic] for topic in topics}
@@ -126,7 +126,7 @@ class Decisions:
     def _all_meet(self, ranked: Ranked) -> bool:
         """Return whether the best path meets paths from all other topics and is accepted by the language model, if any.
 
-        The number of hops that the wording announces is not required: that costs 2 points on CWQ.
+        The path may have fewer hops than the question's wording suggests; requiring them would cost 2 points on CWQ.
         """
         if len(self._topics) < 2 or not ranked or len(ranked[0][0].joins) < len(self._topics) - 1:
             return False
@@ -138,7 +138,7 @@ class Decisions:
     def _accepted(self, ranked: Ranked) -> bool:
         """Return whether the best path so far is accepted as an answer.
 
-        Without a language model, the path must also have as many hops as the wording announces.
+        Without a language model, the path must also have at least as many hops as the question's wording suggests.
         """
         if not ranked or (not self._ranking.by_model and len(ranked[0][0].hops) < self._cues.hops):
             return False
@@ -149,7 +149,7 @@ class Decisions:
         return True
 
     def _converged(self, ranked: Ranked) -> bool:
-        """Return whether the best path has the same end nodes as the second best one, or as the best one a hop before.
+        """Return whether the best path has the same end nodes as the second best path or the previous hop's best path.
 
         See the thesis, section 6.2.3.
         """

@@ -22,7 +22,7 @@ def answer_io(
     topics: Sequence[Named] = (),
     names: Mapping[Value, Sequence[str]] = {},
 ) -> Answer:
-    """Answer from the language model's memory; arguments and errors as in `top.answer`, without use of the topics."""
+    """Answer from the language model's memory; arguments and errors as in `top.answer`, but topics are ignored."""
     return recalled(question, "io", resources, trace)
 
 

@@ -20,7 +20,7 @@ SECONDS = 5.0
 def gather_evidence(
     graph: KnowledgeGraph, candidate: Candidate, score: float | None, ends: Sequence[Value], trace: Trace
 ) -> tuple[Evidence, ...]:
-    """Find walks along a path to its first end nodes, and along each joined path to the node where the two meet.
+    """Find walks along a path to its first end nodes, and along each joined path to the node where both paths meet.
 
     If the query for walks takes too long or the server rejects it, there are no walks, and the trace records this.
 

@@ -1,4 +1,4 @@
-"""Building of answers grounded in the graph: runs the exported query twice, and classifies it by the results."""
+"""Builds answers grounded in the graph: runs the exported query twice, and classifies it by the results."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def answer_of_path(
         score: The score of the path; None if a language model chose the path.
         topics: The topics of the question.
         trace: Records the answer.
-        chosen: The end nodes to which walks are shown; empty for the first end nodes.
+        chosen: The end nodes whose walks are shown; empty for the first end nodes.
 
     Returns:
         An answer in which the caller fills in question, method and topics; None if the path has no end nodes except
@@ -79,7 +79,7 @@ def answer_of_entities(
 ) -> Answer:
     """Build an answer from entities that a language model chose among the end nodes of paths.
 
-    The answer's query is that of the first path that leads to all chosen entities; the query may return further
+    The answer gets the query of the first path that leads to all chosen entities; this query may return further
     entities.
 
     Args:

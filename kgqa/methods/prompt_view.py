@@ -1,7 +1,7 @@
-"""The texts of one question that a language model sees: the masked question, paths in words, and their end nodes.
+"""What a language model sees of one question: the masked question, paths in words, and their end nodes.
 
-All texts from the graph that enter prompts pass through this module. It masks the topics, and counts the texts that
-still contain a topic's name (thesis, section 3.4).
+All text from the graph passes through this module before it enters a prompt. The module masks the topics, and counts
+the strings that still contain a topic's name (thesis, section 3.4).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class PromptView:
 
     Attributes:
         question: The question; the topics are masked unless the setting `llm.mask` is "none".
-        texts: All texts shown to the model so far, to be searched for names of masked topics.
+        texts: All strings shown to the model so far; they are searched for names of masked topics.
     """
 
     def __init__(
@@ -74,11 +74,11 @@ class PromptView:
             return self._marks[value]
         if not self.masks:
             return name
-        # the name of another entity may contain a topic's name, as the title of a sequel does
+        # another entity's name may contain a topic's name; for example, the title of a sequel
         return mask(name, self._named, style="placeholder").text if leaks([name], self._names) else name
 
     def elements(self, candidate: Candidate) -> tuple[str, ...]:
-        """Return a path as texts: the topic, each hop, and each path of another topic that the path meets."""
+        """Return a path as strings: the topic, each hop, and each path from another topic that meets the path."""
         found = self._elements.get(candidate)
         if found is None:
             hops = self._hops(candidate.path)
@@ -105,7 +105,7 @@ class PromptView:
         )
 
     def ends(self, candidate: Candidate) -> str:
-        """Return the names of some end nodes of a path, and the number of further end nodes, as one text."""
+        """Return the names of some end nodes of a path, and the number of further end nodes, as one string."""
         text = self._ends.get(candidate)
         if text is None:
             self._ends[candidate] = text = self._ends_text(candidate)
@@ -131,5 +131,5 @@ class PromptView:
         return f"{names}; and {len(values) - MOST_ENDS} others" if len(values) > MOST_ENDS else names
 
     def leaked(self) -> int:
-        """Return how many of the texts shown so far contain the name of a masked topic."""
+        """Return how many of the strings shown so far contain the name of a masked topic."""
         return len(leaks(sorted(self.texts), self._names)) if self.masks else 0

@@ -40,7 +40,8 @@ class Ranking:
         resources: The resources of the run.
         trace: Records the tournaments.
         view: The question as a language model sees it; None if no language model decides.
-        clauses: For each topic the text to compare its paths with; empty to compare with the whole question.
+        clauses: Map from a topic to the text with which its paths are compared; if empty, paths are compared with the
+            whole question.
     """
 
     def __init__(
@@ -116,12 +117,12 @@ class Ranking:
 
     @property
     def question(self) -> str:
-        """The text of the question that the chooser compares paths with."""
+        """The text of the question with which the chooser compares paths."""
         return self._asked if self._view is None else self._view.question
 
     def _voting(self, chooser: Chooser) -> CachingChooser:
         votes = self._settings["rank.votes"]
-        # with one vote, VotingChooser only draws the order of each pair, which a model that favours a position needs
+        # with one vote, VotingChooser only shuffles each pair; this matters for a model that favours one position
         return CachingChooser(VotingChooser(chooser, votes) if votes > 1 or self._view is not None else chooser)
 
     def _chooser(self, use_trained: bool, resources: Resources) -> Chooser:
@@ -155,7 +156,7 @@ class Ranking:
     def tournament(self, pool: Sequence[Candidate]) -> list[Candidate]:
         """Return the winners of a hop, best first.
 
-        With clauses there is one tournament per topic, and the result alternates between the topics' winners.
+        With clauses, there is one tournament per topic, and the result alternates between the topics' winners.
         """
         if not self._clauses:
             return self._play(self.question, pool, self._memo)
@@ -166,7 +167,7 @@ class Ranking:
         return [each for same_rank in zip_longest(*winners) for each in same_rank if each is not None]
 
     def compare_finalists(self, pool: Sequence[Candidate]) -> list[Candidate]:
-        """Compare the remaining paths, now shown with their end nodes; return them best first."""
+        """Compare the remaining paths, shown with their end nodes, and return them best first."""
         return self._play(self.question, pool, self._last_word) if len(pool) > 1 else list(pool)
 
     def _play(self, question: str, pool: Sequence[Candidate], memo: CachingChooser) -> list[Candidate]:
@@ -192,7 +193,7 @@ class Ranking:
 
     @property
     def accepted_by(self) -> str:
-        """Who accepts paths; empty if their scores decide."""
+        """What accepts or rejects paths, in words for the user; "" if scores decide."""
         if self.by_model:
             return "the language model"
         name = self._settings["rank.chooser"]

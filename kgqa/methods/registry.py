@@ -1,4 +1,4 @@
-"""The methods by name: those of kgqa, and those of other packages with an entry point `kgqa.methods`."""
+"""The methods by name: methods of kgqa, and methods from other packages (entry points `kgqa.methods`)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _OURS: dict[str, tuple[str, str, bool, bool]] = {
 
 
 def method_names() -> list[str]:
-    """List the names of all methods; those of kgqa come first."""
+    """List the names of all methods; methods of kgqa come first."""
     return list(dict.fromkeys([*_OURS, *plugin_names("method")]))
 
 
@@ -48,8 +48,8 @@ def method_names() -> list[str]:
 def method(name: str) -> Method:
     """Return a method by name.
 
-    An entry point of another package is a `Method`, or a function, which becomes a method that needs topics and no
-    language model.
+    An entry point from another package is a `Method` or a function. A function becomes a method that needs topics and
+    no language model.
 
     Raises:
         SettingsError: There is no such method, or the package of the method cannot be imported.
@@ -65,7 +65,7 @@ def method(name: str) -> Method:
 
 
 def _contained(name: str, answer: Callable[..., Answer]) -> Callable[..., Answer]:
-    """Wrap a method of another package, so that an exception in it fails only the current question."""
+    """Wrap a method from another package; an exception in the method then fails only the current question."""
 
     def guarded(*arguments: Any, **options: Any) -> Answer:
         try:

@@ -1,4 +1,4 @@
-"""Scores of paths without a language model: similarity to the question, alignment of hops with words, and depth."""
+"""Scores of paths from similarity to the question, alignment of hops with words, and depth; no language model."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.lexical import bm25
 
 ONE_HOP = 0.3
-"""Factor on the weight of the alignment if the wording announces only one hop."""
+"""Factor on the weight of the alignment if the question's wording suggests only one hop."""
 UNKNOWN_TYPE = 0.25
-"""The usual similarity of unrelated types; it is subtracted from similarities, and unknown types count as 0."""
+"""The usual similarity of unrelated types. It is subtracted from similarities; an unknown type gets the value 0."""
 PROMISE = 0.075
 """Penalty for paths scored as the beginning of an answer. Without the penalty, short paths displace complete paths in a
-narrow beam (PathQuestion-3 with a beam of 3: 72 instead of 83)."""
+narrow beam (on PathQuestion-3 with a beam of 3, the result is 72 instead of 83)."""
 PLAIN = 0.2
 """Additional penalty per hop after the first if the question has no words for a second hop."""
 AGAINST = 0.02
-"""Penalty per step against a relation's direction, where its words mislead: `children` backwards leads to a parent."""
+"""Penalty per step against a relation's direction; its words then mislead (`children` backwards leads to parents)."""
 Scores = np.ndarray[Any, np.dtype[np.float64]]
 """float64 of shape (n,)."""
 Similarity = Callable[[str, Sequence[Candidate]], Scores]
@@ -36,8 +36,8 @@ class ScoreWeights:
 
     Attributes:
         alignment: Weight of the alignment, 0 to 1; the similarity of the whole path has the weight 1 - `alignment`.
-        deeper: Penalty for each hop more than the wording announces.
-        shallower: Penalty for each hop less than the wording announces.
+        deeper: Penalty for each hop beyond the number of hops that the question's wording suggests.
+        shallower: Penalty for each hop missing from the number of hops that the question's wording suggests.
         answer_type: Weight of the similarity between the expected type of answer and the type of the path's end nodes.
     """
 
@@ -118,7 +118,7 @@ class PathScores:
         return self._similarity(self._asked, candidates) - AGAINST * self._against(candidates)
 
     def _fitting(self, candidates: Sequence[Candidate]) -> Scores:
-        """Return the similarity of each path's type of end nodes to the expected type, minus `UNKNOWN_TYPE`."""
+        """Return the similarity between each path's type of end nodes and the expected type, minus `UNKNOWN_TYPE`."""
         found = np.zeros(len(candidates))
         if self._asked_for is None or self._encoder is None:
             return found
@@ -138,7 +138,7 @@ class PathScores:
 
 
 def similarity_of(encoder: CachedEncoder | None) -> Similarity:
-    """Return a function for the cosine between question and path; without an encoder, for BM25 scaled to 0 to 1."""
+    """Return a function that computes the cosine of question and path; without an encoder, BM25 scaled to 0 to 1."""
 
     def cosine(question: str, candidates: Sequence[Candidate]) -> Scores:
         if not candidates:

@@ -1,8 +1,8 @@
 """Think-on-Graph (Sun et al. 2024), the baseline: a beam search over entities.
 
-In each hop the language model scores the relations of each entity, then the neighbours by each relation; the product of
-both is the score of a neighbour. Of 20 or more neighbours, only a sample is scored. After each hop the model decides
-whether the triples found are enough to answer. Whole paths are never compared.
+In each hop, the language model scores the relations of each entity, then the neighbours reached by each relation. A
+neighbour's score is the product of both scores. If there are 20 or more neighbours, only a sample of them is scored.
+After each hop, the model decides whether the triples found are enough to answer. Whole paths are never compared.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _LOOSE = re.compile(
 )
 _BRACES = re.compile(r"\{([^{}]{1,2000})\}")
 _OBJECT = re.compile(r"""\s*(["'])\w[^"']*\1\s*:""")
-"""The beginning of a JSON object; other text in braces is an answer, even a number."""
+"""The beginning of a JSON object; any other text in braces is an answer, even a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class ThinkOnGraph:
         """The chains kept in all hops so far."""
 
     def hop(self, frontier: Sequence[Chain]) -> list[Chain]:
-        """Extend the chains by one hop; return the best `explore.beam` of those with a score above 0."""
+        """Extend the chains by one hop; return the `explore.beam` best new chains with a score above 0."""
         steps = self._relations([chain for chain in frontier if isinstance(chain.end, Entity)])
         found = self._neighbours(steps)
         best = sorted((chain for chain in found if chain.score > 0), key=lambda chain: -chain.score)[: self._width]
@@ -310,7 +310,7 @@ def answer(
                 trace.event("accepted", answers=list(texts)[:20])
                 break
         if not texts:
-            # as published: if triples were found, the model answers from them; else it thinks step by step
+            # as published, the model answers from the triples; if there are none, it thinks step by step
             texts = search.final_answer() if search.chains else ()
             if not search.chains:
                 recall = recalled(question, "cot", resources, trace)
@@ -325,7 +325,7 @@ def answer(
 def _best_so_far(
     search: ThinkOnGraph, empty: Answer, error: BudgetExhausted, resources: Resources, trace: Trace
 ) -> Answer:
-    """Return the end of the best chain of the last finished hop as the answer, after the budget was spent."""
+    """Return the end of the best chain in the last finished hop as the answer; called when the budget is spent."""
     spent = replace(empty, status="budget_exhausted", reason=error.reason)
     longest = max((len(chain.nodes) for chain in search.chains), default=0)
     ends = [chain.end for chain in search.chains if len(chain.nodes) == longest and chain.nodes][:1]
@@ -343,7 +343,7 @@ def _best_so_far(
 
 
 def _grounded(search: ThinkOnGraph, texts: Sequence[str], empty: Answer, resources: Resources, trace: Trace) -> Answer:
-    """Return an answer of nodes if each text names exactly one node of the chains, else an answer of texts."""
+    """Return an answer of nodes if each string names exactly one node of the chains, else an answer of strings."""
     graph = resources.graph.for_question(trace)
     nodes = list(dict.fromkeys(node for chain in search.chains for node in chain.nodes))
     by_name: dict[str, list[Named]] = {}
@@ -361,7 +361,7 @@ def _grounded(search: ThinkOnGraph, texts: Sequence[str], empty: Answer, resourc
 def _leading_to(search: ThinkOnGraph, wanted: Collection[Value]) -> Iterator[Candidate]:
     """Yield the chains that lead to wanted nodes, as paths restricted to the nodes of the chains.
 
-    First each chain is yielded separately, then all chains along the same path together.
+    Each chain is yielded separately first; then all chains along the same path are yielded together.
     """
     along: dict[RelationPath, dict[tuple[Value, ...], None]] = {}
     for chain in search.chains:

@@ -43,9 +43,9 @@ def answer(
     Args:
         question: The question.
         resources: The resources of the run.
-        trace: Records the search and observes the question's budget.
+        trace: Records the search and keeps account of the question's budget.
         topics: The topic entities with their names.
-        names: For each topic, the texts that may name it in the question: labels, aliases, mentions.
+        names: Map from a topic to the strings that may name it in the question (labels, aliases, mentions).
 
     Raises:
         StoreError: The graph failed.
@@ -200,15 +200,15 @@ def _first_answered(
 def _rejected(
     empty: Answer, candidate: Candidate, score: float | None, settings: Settings, *, by: str, first: bool
 ) -> Answer:
-    """Return the answer to a question whose best path was rejected.
+    """Return the answer for a question if its best path was rejected.
 
     Args:
         empty: An answer without results, to fill in.
         candidate: The rejected path.
         score: The score of the path.
         settings: The settings, with the minimum score.
-        by: What rejected the path, for the message; "" if the score was too low.
-        first: Whether the path is the best of all paths, not only of those with end nodes.
+        by: What rejected the path, in words for the user; "" if the score was too low.
+        first: Whether the path is the best of all paths; if False, it is the best of the paths with end nodes.
     """
     which = "No path" if first else "No other path"
     if by:
@@ -230,7 +230,7 @@ def _filled(found: Answer, empty: Answer, notes: tuple[str, ...]) -> Answer:
 def _best_so_far(
     graph: KnowledgeGraph, empty: Answer, decisions: Decisions, error: BudgetExhausted, trace: Trace
 ) -> Answer:
-    """Answer from the finished hops, after the question's budget was spent."""
+    """Answer from the finished hops; called when the question's budget is spent."""
     with trace.grace():
         for candidate, score in decisions.best_so_far():
             try:

@@ -1,1 +1,1 @@
-"""Ranking of candidates by texts and numbers: no SPARQL, no model API."""
+"""Ranking of candidates; this package uses neither SPARQL nor the API of a language model."""

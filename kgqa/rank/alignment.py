@@ -18,9 +18,9 @@ class HopAligner:
     """The content words of one question, prepared for alignment with many paths.
 
     Args:
-        words: content words of the question, the words for the first hop first; about ten at most.
-        encode_questions: encodes runs of the question's words as unit vectors, float32 of shape (n, size).
-        encode: encodes the texts of hops as unit vectors, float32 of shape (n, size).
+        words: The content words of the question, in the order of the hops; about ten at most.
+        encode_questions: Encodes runs of the question's words as unit vectors, float32 of shape (n, size).
+        encode: Encodes hops in words as unit vectors, float32 of shape (n, size).
     """
 
     def __init__(self, words: Sequence[str], *, encode_questions: Encode, encode: Encode) -> None:
@@ -33,10 +33,10 @@ class HopAligner:
         self._sums: dict[tuple[str, ...], np.ndarray] = {}
 
     def scores(self, chains: Sequence[tuple[str, ...]]) -> np.ndarray:
-        """Return each chain's mean cosine between its hops and their runs of words, for the best division of the words.
+        """Return each chain's mean cosine between hops and their runs of words, for the best division into runs.
 
-        Every word belongs to some hop. The result is float64 of shape (n,); the score of a chain with more hops than
-        words is `NOT_ALIGNED`.
+        Every word belongs to a hop. The result is float64 of shape (n,). A chain with more hops than words gets the
+        score `NOT_ALIGNED`.
         """
         self._prepare(chains)
         return np.array([self._mean(chain, self._best(chain)[-1]) for chain in chains])

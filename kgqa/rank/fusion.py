@@ -12,7 +12,7 @@ RRF_K = 60
 def average_ranks(scores: np.ndarray) -> np.ndarray:
     """Rank scores from 1 for the highest; equal scores share the average of their ranks.
 
-    BM25 gives most of a pool the score zero; without averages, those candidates would be ranked by their position.
+    BM25 gives score zero to most candidates of a pool; without averages, their positions would decide their ranks.
     """
     order = np.argsort(-scores, kind="stable")
     ranks = np.empty(len(scores))
@@ -24,10 +24,10 @@ def average_ranks(scores: np.ndarray) -> np.ndarray:
 def reciprocal_rank_fusion(
     rankings: Sequence[np.ndarray], *, weights: Sequence[float] | None = None, k: int = RRF_K
 ) -> np.ndarray:
-    """Fuse several arrays of scores, each of shape (n,), into one: the sum of weight / (k + rank) over the arrays.
+    """Fuse several arrays of scores, each of shape (n,), into one, the sum of weight / (k + rank) over the arrays.
 
     Raises:
-        ValueError: The arrays differ in length, or the number of weights is not the number of arrays.
+        ValueError: The arrays differ in length, or the numbers of weights and arrays differ.
     """
     weights = [1.0] * len(rankings) if weights is None else list(weights)
     if len(weights) != len(rankings) or len({len(scores) for scores in rankings}) > 1:

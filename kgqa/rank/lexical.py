@@ -1,8 +1,8 @@
 """BM25 over a small pool of candidates (thesis, section 2.9), with Lucene's idf, which is never negative.
 
-A pool is ranked only once, so no index is built: only the terms of the question are counted. The published ("okapi")
-idf is negative for a term in more than half of the texts and useless for two texts or fewer. The okapi idf and the
-rank-bm25 library are available for comparison with published results.
+No index is built, because each pool is ranked only once; only the terms of the question are counted. The published
+("okapi") idf is negative for a term in more than half of the texts, and useless for one or two texts. The okapi idf and
+the rank-bm25 library are available for comparison with published results.
 """
 
 from __future__ import annotations
@@ -120,12 +120,12 @@ def bm25(query: str, texts: Sequence[str], *, idf: Idf = "lucene", variant: BM25
     k1 is 1.5 and b is 0.75. A term that occurs twice in the query counts once.
 
     Args:
-        query: The text that the others are compared with.
+        query: The text to compare the pool with.
         texts: The pool of texts to score.
         idf: See `bm25_of_terms`.
         variant: "own" for the implementation of this module; "okapi" for the rank-bm25 library, as in published
-            results. The library scores pools of one or two texts wrongly (division by zero, negative scores, 0 for a
-            match), so those pools are always scored by this module.
+            results. The library gives wrong scores for pools of one or two texts (division by zero, negative scores,
+            0 for a match), so this module always scores such pools.
     """
     wanted = list(dict.fromkeys(_terms(query)))
     bags = [_terms(text) for text in texts]
@@ -144,8 +144,8 @@ def bm25_of_terms(wanted: Sequence[str], bags: Sequence[Sequence[str]], *, idf: 
         wanted: Distinct terms of the query.
         bags: The terms of each text.
         idf: Weight of a term that occurs in n of N texts. "lucene": ln(1 + (N - n + 0.5) / (n + 0.5)). "okapi":
-            ln((N - n + 0.5) / (n + 0.5)), where a negative weight is replaced by a quarter of the mean weight of the
-            pool's terms, as in rank-bm25. The mean may itself be negative.
+            ln((N - n + 0.5) / (n + 0.5)); a negative weight is replaced by a quarter of the mean weight of the pool's
+            terms, as in rank-bm25. This mean can also be negative.
     """
     term_number = {term: i for i, term in enumerate(wanted)}
     lengths = np.fromiter(map(len, bags), dtype=np.intp, count=len(bags))

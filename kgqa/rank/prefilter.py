@@ -1,4 +1,4 @@
-"""The prefilter: reduces a pool from thousands of candidates to tens, for a chooser to decide (thesis, section 3.1)."""
+"""The prefilter: reduces a pool from thousands of candidates to tens; a chooser then decides (thesis, section 3.1)."""
 
 from __future__ import annotations
 
@@ -35,11 +35,12 @@ def prefilter(
         question: The question's text without the topic's mention.
         candidates: The pool.
         keep: How many candidates to return.
-        encoder: The embedding model; without a model (None), "rrf" and "sbert" rank by BM25 alone.
+        encoder: The embedding model; if None, "rrf" and "sbert" rank by BM25 alone.
         lexical_weight: Weight of BM25 in "rrf"; SBERT has weight 1.
-        method: "rrf" fuses the ranks of BM25 and SBERT; "bm25" and "sbert" use one of the two; "trained" uses
+        method: "rrf" fuses the ranks of BM25 and SBERT; "bm25" and "sbert" each use one ranking alone; "trained" uses
             `score`; "random" draws a sample, as Think-on-Graph does; "none" keeps all candidates in their order. A
-            random sample depends on the seed, not on the order of the pool; a smaller sample is a prefix of a larger.
+            random sample depends on the seed, not on the order of the pool; a smaller sample is the beginning of a
+            larger sample.
         seed: Seed of "random".
         score: Function for "trained": maps the question and n candidates to n scores; NaN ranks last.
         lexical_variant: See the argument `variant` of `bm25`.

@@ -1,10 +1,11 @@
-"""A small trained ranker that scores paths from the embeddings of relations, so that no path has to be embedded.
+"""A small trained ranker that scores paths from embeddings of relations, without embeddings of whole paths.
 
-The score of a path of steps s1, ..., sn is cosine(Wq q, W1 x1 + W2 mean(x2, ..., xn)), plus a bias if n is 1. q is
-the vector of the question without the topic's mention; xi is the vector of the step's relation in words plus a vector
-for the step's direction. Training starts with identity matrices for Wq, W1 and W2, and changes these matrices, the two
-direction vectors and the bias; the embedding model stays fixed. A step is one edge: a path through a mediator has two
-steps. The steps after the first enter by their mean, because their sum would outweigh the first step in a long path.
+The score of a path with steps s1, ..., sn is cosine(Wq q, W1 x1 + W2 mean(x2, ..., xn)), plus a bias if n is 1. Here q
+is the vector of the question without the topic's mention, and xi is the sum of two vectors: of the step's relation in
+words, and of the step's direction. Training starts with identity matrices for Wq, W1 and W2, and changes these
+matrices, the two direction vectors and the bias; the embedding model stays fixed. A step is one edge, so a path through
+a mediator has two steps. The formula uses the mean of the steps after the first, because their sum would outweigh the
+first step in a long path.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ MAX_BYTES = 64 << 20
 MAX_SIZE = 4096
 MAX_BIAS = 1e6
 MAX_VALUE = 1e5
-"""Largest value in a ranker's arrays, a little above the 16-bit maximum; larger values could overflow in a score."""
+"""Largest allowed value in a ranker's arrays, just above the 16-bit maximum; larger values could overflow in scores."""
 _ROWS = 512  # path vectors per block; a block of this size fits into the processor's cache
 _ARRAYS = ("question_map", "first_map", "further_map", "directions")
 # exceptions of zipfile, zlib, json and numpy for damaged files
@@ -79,7 +80,7 @@ class PathTable:
 
 @dataclass(frozen=True, eq=False)
 class TrainedRanker:
-    """A trained ranker over vectors of length d; see the module for the formula.
+    """A trained ranker for vectors of length d; the formula is in the module's docstring.
 
     The file stores 16 bits per value, and scoring uses these rounded values.
 
@@ -89,7 +90,7 @@ class TrainedRanker:
         further_map: W2, float32 of shape (d, d).
         directions: Vectors for the directions "out" and "in", float32 of shape (2, d).
         one_step_bias: Added to the score of a path of one step.
-        embeddings: Name of the embedding model whose vectors the ranker was trained on.
+        embeddings: Name of the embedding model on whose vectors the ranker was trained.
     """
 
     question_map: np.ndarray
@@ -139,7 +140,7 @@ class TrainedRanker:
     def score_rows(
         self, question_vector: np.ndarray, vectors: np.ndarray, directions: np.ndarray, rows: np.ndarray
     ) -> np.ndarray:
-        """Score the paths of a `PathTable`, with the vectors of its steps already looked up; otherwise like `score`.
+        """Score the paths of a `PathTable` like `score`, from the vectors of its steps.
 
         Args:
             question_vector: Vector of the question without the topic's mention, shape (d,).
@@ -177,7 +178,7 @@ class TrainedRanker:
     # --- files
 
     def save(self, path: Path) -> None:
-        """Write the ranker as a .npz file, completely or not at all.
+        """Write the ranker to a .npz file, completely or not at all.
 
         Raises:
             SettingsError: The file cannot be written.
@@ -196,7 +197,7 @@ class TrainedRanker:
             with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
                 temporary = file.name
                 np.savez(file, header=np.array(json.dumps(header)), **arrays)
-            # a temporary file is readable for its owner only; give it the permissions of an ordinary new file
+            # only the owner can read a temporary file; give the file the permissions of an ordinary new file
             mask = os.umask(0)
             os.umask(mask)
             os.chmod(temporary, 0o666 & ~mask)
@@ -212,11 +213,11 @@ class TrainedRanker:
 
         Args:
             path: The .npz file.
-            embeddings: Name of the embedding model in use, to be compared with the ranker's; None to skip the check.
+            embeddings: Name of the embedding model in use, which must be the ranker's model; None to skip this check.
 
         Raises:
             SettingsError: The file is missing, damaged or not a ranker.
-            ModelUnavailable: The ranker was trained on the vectors of another embedding model.
+            ModelUnavailable: The ranker was trained on the vectors of a different embedding model.
         """
         header, arrays = _read(Path(path))
         size = header["size"]
@@ -238,7 +239,7 @@ class TrainedRanker:
         return ranker
 
     def check_embeddings(self, name: str, where: str = "This ranker") -> None:
-        """Raise ModelUnavailable unless `name` is the embedding model that the ranker was trained on."""
+        """Raise ModelUnavailable if the ranker was trained with an embedding model other than `name`."""
         if name != self.embeddings:
             raise ModelUnavailable(
                 f"{where} was trained with the embedding model {self.embeddings}, but the current one is {name}. "
@@ -249,15 +250,15 @@ class TrainedRanker:
 def ranker_scorer(
     ranker: TrainedRanker, encoder: CachedEncoder, relation_text: Callable[[str], str]
 ) -> Callable[[str, Sequence[Candidate]], np.ndarray]:
-    """Return a function that scores candidates for a question whose topic mentions were removed.
+    """Return a function that scores candidates for a question without its topic mentions.
 
     Args:
         ranker: The ranker.
-        encoder: The embedding model that the ranker was trained on.
+        encoder: The embedding model with which the ranker was trained.
         relation_text: Maps a relation's IRI to words, see `words.relation_words`.
 
     Raises:
-        ModelUnavailable: The ranker was trained on the vectors of another embedding model.
+        ModelUnavailable: The ranker was trained on the vectors of a different embedding model.
     """
     ranker.check_embeddings(encoder.name)
     texts: dict[str, str] = {}
@@ -277,7 +278,7 @@ def ranker_scorer(
 
 
 def _used(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return a column's distinct numbers and each row's index among them; -1 gets the index after the last."""
+    """Return the distinct numbers in a column, and the index of each row's number; -1 gets the index after the last."""
     used, indices = np.unique(column, return_inverse=True)
     if used.size and used[0] < 0:
         return used[1:], np.where(indices == 0, len(used) - 1, indices - 1)
@@ -285,7 +286,7 @@ def _used(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _stored(name: str, array: np.ndarray) -> np.ndarray:
-    """Return an array as 16-bit values for the file; a matrix minus the identity, for smaller rounding errors."""
+    """Return an array as 16-bit values for the file; the identity is subtracted from matrices for better precision."""
     if name.endswith("_map"):
         array = array - np.eye(len(array), dtype=np.float32)
     return array.astype("<f2")

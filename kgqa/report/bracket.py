@@ -17,7 +17,7 @@ MAX_LISTED = 200
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A candidate in a comparison, given by its words. `score`: set if the chooser scores candidates."""
+    """A candidate in a comparison, described by its words. `score`: None unless the chooser scores candidates."""
 
     words: str
     picked: bool
@@ -40,7 +40,7 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One comparison of candidates, some of which won. `tie`: the chooser preferred none, so the first one won.
+    """One comparison of candidates, one or more of which won. `tie`: the chooser preferred none, so the first one won.
 
     `left_out`: number of contenders that are not listed.
     """
@@ -54,8 +54,8 @@ class Match:
 class Stage:
     """The tournament of a hop, or the final comparison (`hop` is None).
 
-    Lists hold at most `MAX_LISTED` items; counts include all items. `rounds`: the comparisons, grouped by those that do
-    not depend on each other. `left_out`: number of comparisons that are not listed.
+    Lists hold at most `MAX_LISTED` items; counts include all items. `rounds`: the comparisons, in groups; comparisons
+    in the same group do not depend on each other. `left_out`: number of comparisons that are not listed.
     """
 
     hop: int | None

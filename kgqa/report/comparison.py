@@ -63,7 +63,7 @@ LABELS = {
     "seconds a question (p95)": "seconds per question (p95)",
     "On the questions that all have": "On the questions of all runs",
 }
-"""Labels for people, by the name in JSON and CSV. The names must not change, because scripts rely on them."""
+"""Labels for people, by the name in JSON and CSV. These names must not change, because scripts rely on them."""
 MAIN = "hit@1"
 """The metric that represents a run's accuracy in plots and groups."""
 COMPARED = ("hit@1", "f1", "em")
@@ -130,7 +130,7 @@ def compare(runs: Sequence[ReportedRun]) -> Comparison:
         scores = [_compared(run) for run in runs]
         shared = set(scores[0]).intersection(*scores[1:])
         if shared and any(len(each) > len(shared) for each in scores):
-            # a fictional graph has fewer questions, so scores are comparable only on the shared ones
+            # a fictional graph has fewer questions, so scores are comparable only on shared questions
             groups.append(("On the questions that all have", _on_shared(scores, shared)))
         groups.append((f"Difference from {labels[0]}", _differences(scores, [0] * len(runs))))
         if (twins := _twins(runs)) != [0] * len(runs):
@@ -187,7 +187,7 @@ def _rows(columns: Sequence[Mapping[str, Figure]], label: Any) -> tuple[MetricRo
 
 
 def _facts(runs: Sequence[ReportedRun]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Collect the properties that must match if runs are to be compared. Rows without any value are omitted."""
+    """Collect the properties that must match before runs can be compared. Rows without any value are omitted."""
     rows = {
         "data set": [text_of(object_of(run.manifest.get("dataset")).get("source")) for run in runs],
         "topics": [text_of(run.manifest.get("topics")) for run in runs],
@@ -200,7 +200,7 @@ def _facts(runs: Sequence[ReportedRun]) -> tuple[tuple[str, tuple[str, ...]], ..
 
 
 def _model(described: Any) -> str:
-    """Collect the names of language models from the output of `Models.described`: a text, or an object by stage."""
+    """Collect the names of language models from the output of `Models.described`: a string, or an object per stage."""
     if isinstance(described, Mapping):
         found = [
             _model(each) for key, each in described.items() if isinstance(each, Mapping) or key in ("name", "model")
@@ -236,7 +236,7 @@ def _on_shared(scores: Sequence[Scores], shared: Collection[str]) -> tuple[Metri
 
 
 def _twins(runs: Sequence[ReportedRun]) -> list[int]:
-    """Return for each run the index of the first run of the same method on another graph, else the run's own index.
+    """Return for each run the index of the first run of the same method on a different graph, or else its own index.
 
     For a run on a fictional graph this is the run on the real graph.
     """
@@ -264,7 +264,7 @@ def _differences(scores: Sequence[Scores], bases: Sequence[int]) -> tuple[Metric
     return _rows(columns, label=label_of)
 
 
-# ---- reading metrics.json, whose shape is defined by kgqa.evaluation.analysis.aggregate.summary_of ----
+# ---- reading metrics.json (kgqa.evaluation.analysis.aggregate.summary_of defines its shape) ----
 
 
 def figures_of(metrics: Mapping[str, Any]) -> dict[str, Figure]:

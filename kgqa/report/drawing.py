@@ -1,6 +1,6 @@
 """Lays out the drawings of a report: a path with its walks, and points with error bars on two axes.
 
-The functions return only coordinates and texts, which the templates draw and escape.
+The functions return only coordinates and strings; the templates draw and escape them.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Drawing:
 
 
 def relation_name(iri: str) -> str:
-    """Name a relation whose schema is unknown: the last two parts of a dotted name, otherwise the end of the IRI."""
+    """Name a relation without a known schema: the last two parts of a dotted name, or else the end of the IRI."""
     parts = [part for part in local_name(iri).split(".") if part]
     return " · ".join(split_words(part) for part in parts[-2:]) or clean(iri)
 
@@ -125,7 +125,7 @@ def _key(node: Mapping[str, Any]) -> str:
 
 
 def _edge(one: tuple[int, int], other: tuple[int, int]) -> Arrow:
-    """Lay out an arrow between two circles that starts and ends at their edges."""
+    """Lay out an arrow between two circles; the arrow starts and ends at the edges of the circles."""
     length = math.dist(one, other) or 1.0
     dx, dy = (other[0] - one[0]) / length * 14, (other[1] - one[1]) / length * 14
     return Arrow(round(one[0] + dx), round(one[1] + dy), round(other[0] - dx), round(other[1] - dy))
@@ -160,7 +160,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A plot of accuracy (0 to 100%) against cost; the cost axis is logarithmic above a factor of 20 between costs."""
+    """A plot of accuracy (0 to 100%) against cost; the cost axis is logarithmic if costs differ by a factor over 20."""
 
     width: int
     height: int

@@ -37,8 +37,8 @@ def write_queries(runs: Sequence[ReportedRun], folder: str | Path) -> list[Expor
     """Write a .rq file for every question with a query, and index.csv with a line for every question.
 
     Args:
-        folder: folder for the files; with several runs, each run gets a subfolder. It is created if it does not exist;
-            otherwise it must be empty or contain an older export.
+        folder: folder for the files; if there are several runs, each run gets a subfolder. The folder is created if it
+            does not exist; otherwise it must be empty or contain an older export.
 
     Raises:
         ReportError: the folder contains other files, or cannot be written.
@@ -59,7 +59,7 @@ def write_queries(runs: Sequence[ReportedRun], folder: str | Path) -> list[Expor
 def query_file(record: Record) -> str:
     r"""Return the text of a .rq file: question and answers as comments, then the query; empty if there is no query.
 
-    Comments contain no line break and no `\u` escape, because an engine could read such an escape as a line break.
+    Comments contain no line break and no `\u` escape, because an engine could treat such an escape as a line break.
     """
     query = text_of(record.answer.get("sparql"))
     if not query.strip():
@@ -118,7 +118,7 @@ def _other_files(folder: Path) -> ReportError:
 
 
 def _subfolders(labels: Sequence[str]) -> list[str]:
-    """Return a name of a subfolder for each run: the run's label without characters that are unsafe in file names."""
+    """Return the name of a subfolder for each run: the run's label without characters that are unsafe in file names."""
     found: list[str] = []
     for number, label in enumerate(labels, 1):
         name = _SAFE.sub("-", label).strip("-")[:60] or f"run-{number}"

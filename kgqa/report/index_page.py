@@ -17,7 +17,7 @@ from kgqa.report.tables import figure_text, questions_text
 
 @dataclass(frozen=True, slots=True)
 class StageCounts:
-    """The questions that ended at one stage: for each run their number, and their share of the scored questions."""
+    """The questions that ended at one stage: their number and their share of the scored questions, by run."""
 
     words: str
     right: bool
@@ -51,7 +51,7 @@ def index_page(comparison: Comparison, lines: Sequence[Sequence[IndexRow]]) -> I
 
 
 def losses_of(lines: Sequence[Sequence[IndexRow]]) -> list[StageCounts]:
-    """Count the questions per stage, in the order in which a question passes the stages."""
+    """Count the questions per stage; the stages have the order in which a question passes them."""
     counted = [Counter(line.stage for line in each if line.stage != UNSCORED) for each in lines]
     return [
         StageCounts(
@@ -85,11 +85,11 @@ def plot_of(comparison: Comparison, lines: Sequence[Sequence[IndexRow]]) -> Plot
 
 
 def index_data(columns: Sequence[str], lines: Sequence[Sequence[IndexRow]]) -> dict[str, Any]:
-    """Return the data of the table of questions, which the page's script displays.
+    """Return the data for the table of questions; the page's script displays this table.
 
     A row has the question's id, text, data set, type and hops, and for each run the question's page, its stage, and its
-    Hit@1 in percent; 0 replaces these three if the run does not contain the question. `unscored`: index of the stage of
-    questions without gold answers.
+    Hit@1 in percent; if the run does not contain the question, 0 replaces these three values. `unscored`: index of the
+    stage of questions without gold answers.
     """
     stages = list(STAGES)
     place = {stage: number for number, stage in enumerate(stages)}

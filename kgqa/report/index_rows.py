@@ -65,6 +65,6 @@ def index_rows(run: ReportedRun, number: int) -> Iterator[IndexRow]:
 
 
 def page_name(number: int, record: Record) -> str:
-    """Return the name of a question's file: its number in the run and a hash of its id, which may be unsafe."""
+    """Return the name of a question's file: its number in the run and a hash of its id (ids may be unsafe)."""
     key = f"{record.dataset}\0{record.id}".encode("utf-8", "surrogatepass")
     return f"{number:05d}-{hashlib.blake2b(key, digest_size=6).hexdigest()}.html"

@@ -1,4 +1,4 @@
-"""Determines how a question ended, for a report: the stage that lost the right answer, and which answers are right."""
+"""How a question ended, for a report: the stage at which the right answer was lost, and which answers are right."""
 
 from __future__ import annotations
 

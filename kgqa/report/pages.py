@@ -1,7 +1,7 @@
 """Renders the pages of a report from templates/*.j2, in Jinja's sandbox, with all values escaped.
 
 Each page contains its style sheet and its script. The page's Content-Security-Policy allows only these two, by their
-hashes, so a browser runs and fetches nothing else, even if a value were not escaped correctly.
+hashes. Therefore a browser runs and fetches nothing else, even if a value is not escaped correctly.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def question_page(record: Record, place: PageContext) -> Iterator[str]:
 def _seen(trace: list[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the question with its topics masked, or an empty text if nothing was masked.
 
-    The event `shown` holds the text in prompts; `masked` holds the text that was compared by similarity.
+    The event `shown` contains the text in prompts; `masked` contains the text that was compared by similarity.
     """
     events = {text_of(each.get("kind")): each for each in trace}
     event = events.get("shown") or events.get("masked")

@@ -1,6 +1,6 @@
 """Writes the static site of a report: index.html and one page per question.
 
-The records of the runs are read one by one, and twice: first for the rows of the index page, then for the pages of the
+The records of the runs are read twice, one by one: first for the rows of the index page, then for the pages of the
 questions. Only the rows are kept in memory.
 """
 
@@ -17,7 +17,7 @@ from kgqa.report.index_rows import index_rows
 from kgqa.report.question_page import PageContext, question_page
 
 MARK = ".kgqa-report"
-"""The file that marks a folder as a report, which a later report may overwrite."""
+"""The file that marks a folder as a report. A later report may overwrite a folder with this file."""
 MAX_RUNS = 24
 _PAGE = re.compile(r"\d{5,}-[0-9a-f]{12}\.html\Z")
 _FOLDER = re.compile(r"run-\d+\Z")
@@ -30,7 +30,7 @@ def write_site(
     comparison: Comparison | None = None,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Path:
-    """Write the site of a report and return the path of index.html, which is written last.
+    """Write the site of a report, with index.html last, and return the path of index.html.
 
     Args:
         folder: created if it does not exist; otherwise it must be empty or contain an older report.

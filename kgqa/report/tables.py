@@ -131,7 +131,7 @@ def as_object(comparison: Comparison) -> dict[str, Any]:
 
 
 def csv_cell(value: Any) -> Any:
-    """Return the text of a CSV cell. A text that a spreadsheet would read as a formula gets a quote in front."""
+    """Return the text of a CSV cell. If a spreadsheet would treat the text as a formula, a quote is put before it."""
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -151,13 +151,13 @@ def latex_text(text: str) -> str:
 
 
 def _latex_row(cells: Sequence[str]) -> str:
-    # the preceding `\\` or rule would read a bracket or an asterisk as its argument
+    # the preceding `\\` or rule would take a bracket or an asterisk as its argument
     start = "{}" if cells[0].startswith(("[", "*")) else ""
     return start + " & ".join(cells) + r" \\"
 
 
 def _tables(comparison: Comparison) -> list[list[list[str]]]:
-    """Return each table as a list of rows of texts; the first row is the header."""
+    """Return each table as a list of rows; a row is a list of strings, and the first row is the header."""
     columns = list(comparison.columns)
     facts = [[name, *values, ""] for name, values in comparison.facts]
     tables = [[["", *columns, "n"], *facts, *map(_cells, comparison.rows)]]

@@ -1,4 +1,4 @@
-"""Makes a scripted reply fit the choices in a request, as a server does that constrains its language model."""
+"""Makes a scripted reply fit the choices in a request, like a server that constrains its language model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FIELDS = {"structured_outputs": "structured_outputs", "json_schema": "response_f
 
 
 def constrain_reply(reply: ModelReply, body: dict[str, Any], constrains: str) -> ModelReply:
-    """Return the reply as changed by a server with this constraint mode; refusals and empty texts stay the same."""
+    """Return the reply as a server with this constraint mode changes it; refusals and empty texts stay the same."""
     if not reply.text.strip() or reply.refusal is not None:
         return reply
     if constrains == "structured_outputs":
@@ -32,7 +32,10 @@ def constrain_reply(reply: ModelReply, body: dict[str, Any], constrains: str) ->
 
 
 def nearest(text: str, choices: Sequence[str]) -> str:
-    """Return the text if it is a choice, else the first choice that occurs in it as a word, else the first choice."""
+    """Return the choice that equals the text or, if there is none, the first choice that occurs in it as a word.
+
+    If no choice occurs in the text, return the first choice.
+    """
     if text in choices:
         return text
     places = ((re.search(rf"(?<!\w){re.escape(choice)}(?!\w)", text), choice) for choice in choices)

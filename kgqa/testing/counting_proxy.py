@@ -1,4 +1,4 @@
-"""A proxy for a SPARQL server and a language model server that counts the requests of a program per question."""
+"""A proxy for a SPARQL server and a language model server; it counts a program's requests per question."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ SECONDS = 600.0
 class Counts:
     """Counts of the requests for one question.
 
-    Bytes are the sizes of replies as sent, before decompression. Tokens are those that the language model server
-    reports. Milliseconds are summed over requests. `failed` counts replies with an error status.
+    Bytes are the sizes of replies before decompression. Token counts are those that the language model server reports.
+    Milliseconds are summed over requests. `failed` counts replies with an error status.
     """
 
     queries: int = 0
@@ -50,11 +50,11 @@ class Counts:
 
 
 class CountingProxy:
-    """A proxy on a free port of the loopback interface, which runs from its creation. Thread-safe.
+    """A proxy on a free port of the loopback interface. It runs as soon as it is created. Thread-safe.
 
     The proxy forwards `/sparql` to the SPARQL server and `/v1/...` to the language model server. A request to
-    `/question/ID` starts a question, and `/question/` ends it. If a program sends no such requests, each question
-    starts with its first prompt. Requests before the first question are counted for a question with the id "".
+    `/question/ID` starts a question, and a request to `/question/` ends it. If a program sends no such requests, each
+    question starts with its first prompt. Requests before the first question are counted for a question with the id "".
 
     Args:
         sparql: URL of the SPARQL server.
@@ -62,7 +62,7 @@ class CountingProxy:
         default_graph: graph IRI that is added as `default-graph-uri` to queries without a graph.
         round_trip: seconds added before each reply of the SPARQL server.
         latency: seconds added before each reply of the language model.
-        question_of: returns the id of the question that a prompt belongs to, or None for the current question.
+        question_of: returns the id of the question to which a prompt belongs, or None for the current question.
         on_question: called with each id when its question starts.
     """
 
@@ -100,11 +100,11 @@ class CountingProxy:
 
     @property
     def question_url(self) -> str:
-        """The URL that starts a question if its id is appended."""
+        """The URL to which a question's id is appended to start the question."""
         return f"{self.url}/question/"
 
     def reset(self) -> None:
-        """Set all counts to zero, before the next program runs."""
+        """Set all counts to zero before the next program runs."""
         with self._lock:
             self.counts = {}
             self._current, self._marked = "", False
@@ -217,7 +217,7 @@ def _names_graph(query: str) -> bool:
 
 
 def _prompt(content: bytes) -> str:
-    """Return the messages of a chat request as one text."""
+    """Return the messages of a chat request as one string."""
     try:
         messages = json.loads(content)["messages"]
         return "\n".join(str(message.get("content") or "") for message in messages)

@@ -16,7 +16,7 @@ from kgqa.testing.loopback import Response
 class ModelReply:
     """A reply of the language model. Token counts default to about a quarter of the number of characters.
 
-    `reasoning` is sent in the message's field `reasoning_field`, as servers do that separate reasoning from the text.
+    `reasoning` is sent in the message's field `reasoning_field`, because some servers separate reasoning from the text.
     `logprobs` is sent unchanged.
     """
 
@@ -55,7 +55,7 @@ def rate_limited(retry_after: float | str | datetime | None = None) -> Fault:
 
 
 def out_of_quota() -> Fault:
-    """Return a 429 for an exhausted quota, after which waiting does not help."""
+    """Return a 429 for an exhausted quota; a client that waits and tries again gets the same error."""
     message = "You exceeded your current quota, please check your plan and billing details."
     return failing(429, message, kind="insufficient_quota", code="insufficient_quota")
 
@@ -66,7 +66,7 @@ def server_error(status: int = 500) -> Fault:
 
 
 def hangs(seconds: float) -> Fault:
-    """Return a fault that sends nothing for some seconds, then closes the connection."""
+    """Return a fault that sends nothing for `seconds` seconds and then closes the connection."""
     return Fault(seconds=seconds, dropped=True)
 
 
@@ -76,12 +76,12 @@ def dropped() -> Fault:
 
 
 def half_json() -> Fault:
-    """Return a 200 with incomplete JSON whose length is correct."""
+    """Return a 200 with incomplete JSON and the correct Content-Length."""
     return Fault(body=b'{"id": "chatcmpl-1", "choices": [{"index": 0, "message": {"role": "assi')
 
 
 def cut_off() -> Fault:
-    """Return a 200 whose connection is closed before the body is complete."""
+    """Return a 200 that closes the connection before the body is complete."""
     return Fault(body=half_json().body, missing=100)
 
 
@@ -137,7 +137,7 @@ def unsupported(parameter: str) -> Fault:
 
 
 def too_long() -> Fault:
-    """Return vLLM's 400 for a prompt that is too long, whose message wrongly blames `max_tokens`."""
+    """Return vLLM's 400 for a prompt that is too long; the message wrongly blames `max_tokens`."""
     message = (
         "'max_tokens' or 'max_completion_tokens' is too large: 64. This model's maximum context length is 2048 tokens "
         "and your request has 4000 input tokens."

@@ -23,11 +23,11 @@ MANY_WALKS = 5000
 def gold_for(question: GoldQuestion, resources: Resources, *, known: dict[Hashable, Reach] | None = None) -> Gold:
     """Find the solutions of a question with at most as many hops as the settings allow.
 
-    A solution is a path, or joined paths, whose ends are exactly the gold answers. Without a solution, paths in this
-    graph cannot answer the question.
+    A solution is a path, or several joined paths, that ends at exactly the gold answers. Without a solution, paths in
+    this graph cannot answer the question.
 
     Args:
-        known: cache of solutions, to which new solutions are added; solutions do not depend on the wording of paths.
+        known: cache of solutions; new solutions are added. Solutions do not depend on the wording of paths.
     """
     known = {} if known is None else known
     graph, settings = resources.graph, resources.settings
@@ -61,12 +61,13 @@ def gold_for(question: GoldQuestion, resources: Resources, *, known: dict[Hashab
 
 
 def gold_along(question: GoldQuestion, resources: Resources, paths: Sequence[RelationPath]) -> Gold:
-    """Return the gold of a question with known gold paths, one path per topic entity, from its gold query or chain.
+    """Return the gold of a question whose gold paths are known.
 
     No other path counts as right, even if that path leads to the same answers.
 
     Args:
-        paths: see `kgqa.training.gold_paths`; if empty, `gold_for` searches the graph.
+        paths: one path per topic entity, from the question's gold query or chain (see `kgqa.training.gold_paths`). If
+            empty, `gold_for` searches the graph.
     """
     if not paths:
         return gold_for(question, resources)
@@ -98,7 +99,7 @@ def gold_along(question: GoldQuestion, resources: Resources, paths: Sequence[Rel
 
 
 def _as_explored(graph: KnowledgeGraph, path: RelationPath) -> RelationPath:
-    """Rewrite a path in the steps that exploration offers, which has only one of a relation and its inverse."""
+    """Rewrite a path with the steps that exploration offers; it offers only one of a relation and its inverse."""
     found = RelationPath(path.topic)
     for step in path.steps:
         twin = graph.inverse(step.relation)
@@ -109,7 +110,7 @@ def _as_explored(graph: KnowledgeGraph, path: RelationPath) -> RelationPath:
 
 
 def _meeting(graph: KnowledgeGraph, paths: Sequence[RelationPath]) -> list[tuple[RelationPath, ...]]:
-    """Join the paths of several topic entities at their ends, or at the mediator after which their steps are equal."""
+    """Join the paths of several topic entities at their ends, or at a mediator if all steps after it are equal."""
     if len(paths) != 2:
         return [tuple(paths)]
     first, second = paths
@@ -123,7 +124,7 @@ def _meeting(graph: KnowledgeGraph, paths: Sequence[RelationPath]) -> list[tuple
 
 
 def question_names(question: GoldQuestion) -> tuple[str, ...]:
-    """Return the names of a question's gold answers; the id of an answer without a name."""
+    """Return the names of a question's gold answers; for an answer without a name, return its id."""
     return tuple(answer.name or answer.id for answer in question.answers if answer.name or answer.id)
 
 

@@ -1,4 +1,4 @@
-"""An HTTP server on the loopback interface that gets its responses, also broken ones, from a Python function."""
+"""An HTTP server on the loopback interface; a Python function returns its responses, which may be broken."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Response:
         body: the bytes of the body, sent unchanged.
         headers: additional headers, in order.
         dropped: close the connection without sending anything.
-        missing: number of bytes that Content-Length counts but that are never sent; the connection is closed instead.
-        raw: bytes sent instead of status, headers and body, to break HTTP; the connection is closed afterwards.
+        missing: number of bytes that Content-Length counts but that are not sent; the connection is closed instead.
+        raw: bytes that violate HTTP, sent instead of status, headers and body; the connection is closed afterwards.
     """
 
     status: int = 200
@@ -37,11 +37,11 @@ class Response:
 
 
 Answer = Callable[[str, str, dict[str, str], bytes], Response]
-"""A function that returns the response to a request: method, path with query, headers with lower-case names, body."""
+"""A function that returns a response, given method, path with query, headers with lower-case names, and body."""
 
 
 class LoopbackServer:
-    """An HTTP/1.1 server on a free port, which runs from its creation, with one thread per connection."""
+    """An HTTP/1.1 server on a free port, with one thread per connection. It runs as soon as it is created."""
 
     def __init__(self, answer: Answer) -> None:
         self._closing = threading.Event()
@@ -91,7 +91,7 @@ class _Http(ThreadingHTTPServer):
                 connection.shutdown(socket.SHUT_RDWR)  # wakes up the thread of the connection, which closes it
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Print nothing: clients may disconnect, and clients see all other errors."""
+        """Print nothing, because clients may disconnect and see all other errors themselves."""
 
 
 def _handler(answer: Answer, closing: threading.Event) -> type[BaseHTTPRequestHandler]:

@@ -1,8 +1,8 @@
 """A simulated language model that answers from its memory of the real world whenever a prompt asks for answers.
 
-The model compares, selects and accepts paths by the gold of the graph, like `ModelOracle`. A method that adopts the
-model's answers is right on the real graph and wrong on a fictional graph. A method that reads the answers from the ends
-of accepted paths is right on both graphs.
+The model compares, selects and accepts paths according to the gold paths of the graph, like `ModelOracle`. A method
+that adopts the model's answers is right on the real graph and wrong on a fictional graph. A method that takes the
+answers from the ends of accepted paths is right on both graphs.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ class MemoryOracle(ModelOracle):
     """Replies for `ScriptedServer`.
 
     Args:
-        memory: map from each question, worded as in the prompt, to the names of its real answers. Other questions, such
-            as masked questions, are answered as by `ModelOracle`.
+        memory: map from each question, worded as in the prompt, to the names of its real answers. Questions that are
+            not in this map, such as masked questions, get the replies of `ModelOracle`.
     """
 
     memory: Mapping[str, Sequence[str]] = field(default_factory=dict)

@@ -1,8 +1,8 @@
 """A simulated language model that knows the right paths and errs with a known probability.
 
-The model reads only the text of the prompt, and looks up the question in a table of gold paths in words. As the
-function of a scripted server, it tests a run end to end: prompts, HTTP, replies, parsing, tournaments. Equal prompts
-get equal replies.
+The model reads only the text of the prompt, and looks up the question in a table of gold paths in words. With a
+scripted server that calls the model, a test covers a whole run: prompts, HTTP, replies, parsing and tournaments. Equal
+prompts get equal replies.
 """
 
 from __future__ import annotations
@@ -22,11 +22,14 @@ _LISTED = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Gold:
-    """The gold of one question.
+    """The right paths (gold paths) and answers of one question.
 
-    `solutions`: sets of paths, worded as in the prompts (`[E1] -> location country -> country capital`); the paths of a
-    set together lead to exactly the answers. `nodes`: names of entities on gold paths. `answers`: names of the entities
-    at the ends of gold paths. `relations`: ids of the relations of gold paths, for prompts that show ids.
+    Attributes:
+        solutions: sets of paths, worded as in the prompts (`[E1] -> location country -> country capital`). The paths in
+            a set together lead to exactly the answers.
+        nodes: names of the entities on gold paths.
+        answers: names of the entities at the ends of gold paths.
+        relations: ids of the relations on gold paths, for prompts that show ids.
     """
 
     solutions: tuple[frozenset[str], ...] = ()
@@ -35,7 +38,7 @@ class Gold:
     relations: frozenset[str] = frozenset()
 
     def rank(self, text: str) -> int:
-        """Return how many hops and joins a path lacks to be a solution; `WORST` if it is part of no solution."""
+        """Return how many hops and joins are missing until a path is a solution; `WORST` if no solution contains it."""
         joins = frozenset(_MEETS.findall(text))
         main = _MEETS.sub("", text)
         best = WORST
@@ -133,7 +136,7 @@ class ModelOracle:
             if line.startswith("Path: "):
                 path = line.removeprefix("Path: ")
             elif item := _LISTED.match(line):
-                if path:  # the lines below a path list entities at its end
+                if path:  # the lines below a path list the entities at its end
                     on_the_way = gold.rank(path) < WORST
                     ranks[int(item[1])] = 0 if on_the_way and item[2] in gold.nodes else 1 if on_the_way else 2
                 else:
@@ -141,7 +144,7 @@ class ModelOracle:
         return json.dumps(self._picked(ranks, wanted, chance))
 
     def _picked(self, ranks: dict[int, int], wanted: int, chance: random.Random) -> list[int]:
-        """Draw numbers of a list one by one; of two numbers, the better is drawn first with probability p."""
+        """Draw numbers from a list one by one; the better of two numbers is drawn first with probability `p`."""
         picked: list[int] = []
         while ranks and len(picked) < wanted:
             places = {rank: place for place, rank in enumerate(sorted(set(ranks.values())))}

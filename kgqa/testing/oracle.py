@@ -16,25 +16,26 @@ from kgqa.rank.tournaments.chooser import Acceptance, EntityGroup
 class NoisyOracle:
     """Prefers the better candidate with probability `p`, independently in each call.
 
-    Like a language model, the oracle may answer the same question differently. Its answers depend on the seed and on
-    the order of calls. Not thread-safe.
+    Like a language model, the oracle may answer the same question differently in different calls. Its answers depend on
+    the seed and on the order of calls. Not thread-safe.
 
-    Pairs: the better candidate is preferred with probability `p`. Chunks: candidates are drawn one by one
-    (Plackett-Luce), and each candidate is `p / (1 - p)` times as likely as the next worse one; a chunk of two behaves
-    like a pair. Scores: Gumbel noise is added, so that two neighbours in `truth` keep their order with probability `p`.
-    Evidence: it is sufficient if it contains the best candidate, and the verdict is right with probability `p`.
+    - Pairs: the better candidate is preferred with probability `p`.
+    - Chunks: candidates are drawn one by one (Plackett-Luce). Each candidate is `p / (1 - p)` times as likely as the
+      next worse one, so a chunk of two behaves like a pair.
+    - Scores: Gumbel noise is added, so that two neighbours in `truth` keep their order with probability `p`.
+    - Evidence: it is sufficient if it contains the best candidate. The verdict is right with probability `p`.
 
     Args:
         truth: the right order, best first, of candidates, or of `(prefix, entity)` for grouped entities. Candidates
-            that are not in `truth` are worse than all others, and equal to each other.
+            that are not in `truth` are worse than all in `truth`, and equal to each other.
         p: probability of a right preference, 0.5 to 1.
-        others: "order": `p` applies to every pair. "coin": `p` applies to pairs with the best candidate, and all other
-            candidates are equal.
+        others: with "order", `p` applies to every pair; with "coin", `p` applies to pairs with the best candidate, and
+            all remaining candidates are equal.
         bias: probability that the first candidate of a pair is preferred regardless of `truth`.
         silent: probability that a reply is unusable.
 
     Attributes:
-        calls: number of pairs, chunks, and batches of evidence or of scored candidates.
+        calls: number of pairs, chunks, batches of evidence, and batches of scored candidates.
         rounds: number of batches of calls.
 
     Raises:
@@ -117,7 +118,7 @@ class NoisyOracle:
         picked: list[int] = []
         while left and len(picked) < k:
             ranks = sorted({self._rank(chunk[i]) for i in left})
-            # each rank is less likely than the next better rank, always by the same factor
+            # each rank is less likely than the next better one, always by the same factor
             weight = {rank: (1 / self._p - 1) ** place for place, rank in enumerate(ranks)}
             drawn = self._random.choices(left, [weight[self._rank(chunk[i])] for i in left])[0]
             left.remove(drawn)

@@ -1,7 +1,7 @@
 """A simulated language model for comparing kgqa with Think-on-Graph and Plan-on-Graph.
 
-Each decision (relations, entities, sufficiency) is right with the same probability for all programs. By default the
-model has no memory of answers, so that right answers come from the graph.
+Each decision (relations, entities, sufficiency) is right with the same probability for all programs. By default, the
+model remembers no answers, so that right answers come from the graph.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kgqa.testing.model_oracle import Gold, ModelOracle
 from kgqa.testing.peer_prompts import PeerPrompt, read_peer_prompt
 
 MOST_RELATIONS = 3
-"""Maximum number of relations that the model selects, the width that the programs ask for."""
+"""Maximum number of relations that the model selects; the programs' prompts ask for the same number."""
 UNKNOWN = "nobody"
 LISTED = re.compile(r"^\[\d+\] (.*)$", re.MULTILINE)
 
@@ -26,8 +26,8 @@ LISTED = re.compile(r"^\[\d+\] (.*)$", re.MULTILINE)
 class PeerOracle(ModelOracle):
     """Replies for `ScriptedServer`, in the format of each program.
 
-    Unlike in `ModelOracle`, `p` is the probability that a whole reply is right, even if the reply is a list. Otherwise
-    kgqa, which asks for longer lists, would get more wrong replies than the other programs.
+    Unlike in `ModelOracle`, `p` is the probability that a whole reply is right, even if the reply is a list. Otherwise,
+    kgqa would get more wrong replies than the other programs, because it asks for longer lists.
 
     Args:
         memory: probability that the model knows the answers if the prompt contains no evidence.
@@ -79,7 +79,7 @@ class PeerOracle(ModelOracle):
         return right
 
     def _answers_found(self, gold: Gold, prompt: PeerPrompt, chance: random.Random) -> list[str]:
-        """Return the gold answers that the prompt contains; none if the model errs."""
+        """Return the gold answers that the prompt contains; if the model errs, return none."""
         if not prompt.evidence.strip():
             return list(gold.answers) if chance.random() < self.memory else []
         found = [name for name in gold.answers if stands_in(name, prompt.evidence)]
@@ -124,7 +124,7 @@ class PeerOracle(ModelOracle):
     # ---- prompts of kgqa ----
 
     def _picked(self, ranks: dict[int, int], wanted: int, chance: random.Random) -> list[int]:
-        """Pick numbers from a list in one decision, whatever the length of the list."""
+        """Pick numbers from a list of any length in one decision."""
         numbers = chance.sample(list(ranks), len(ranks))
         if self._right(chance):
             numbers.sort(key=ranks.__getitem__)
@@ -141,6 +141,6 @@ class PeerOracle(ModelOracle):
 
 
 def stands_in(name: str, text: str) -> bool:
-    """Tell whether a name is a whole part of a text: a term of a triple, an item of a list, or a line."""
+    """Tell whether a text contains a name as a whole term of a triple, item of a list, or line."""
     whole = rf"(?:^|[,;:\[({{'\"|])\s*{re.escape(name)}\s*(?=$|[,;.\])}}'\"|])"
     return re.search(whole, text, re.MULTILINE) is not None

@@ -1,8 +1,8 @@
 """Parses prompts of Think-on-Graph (Sun et al. 2024) and Plan-on-Graph.
 
-Both programs send one message: instructions, examples, then the question after `Q:` and its fields, each after a label
-at the start of a line (`Topic Entity:`, `Relations:`, `Knowledge Triplets:`). Labels and the requested reply format
-tell the kind of a prompt.
+Both programs send one message: instructions, examples, then the question after `Q:` and its fields. Each field follows
+a label at the start of a line (`Topic Entity:`, `Relations:`, `Knowledge Triplets:`). The labels and the requested
+reply format show which kind of prompt it is.
 """
 
 from __future__ import annotations
@@ -56,16 +56,21 @@ class PeerPrompt:
 
     @property
     def evidence(self) -> str:
-        """The parts of the prompt from which the question can be answered."""
+        """The parts of the prompt that can contain the answer."""
         return "\n".join(self.fields.get(name, "") for name in ("knowledge", "memory"))
 
 
 def read_peer_prompt(text: str, questions: Iterable[str] = ()) -> PeerPrompt | None:
-    """Parse a prompt; return None for a prompt of another format, which has no `Q:`.
+    """Parse a prompt; return None for a prompt without `Q:`, because such a prompt has a different format.
+
+    The question of the prompt is found in this order:
+
+    1. the last data set question that follows a `Q:`
+    2. if there is none, the last data set question anywhere in the prompt
+    3. if there is none, the text after the last `Q:`
 
     Args:
-        questions: the questions of the data set. The question of the prompt is the last of them that follows a `Q:`;
-            if none does, the last of them anywhere in the prompt; if there is none, the text after the last `Q:`.
+        questions: the questions of the data set.
     """
     marks = list(_QUESTION.finditer(text))
     if not marks:
@@ -79,7 +84,7 @@ def read_peer_prompt(text: str, questions: Iterable[str] = ()) -> PeerPrompt | N
 
 
 def listed(text: str) -> list[str]:
-    """Split a list: a Python or JSON list, or items separated by semicolons or, without semicolons, by commas."""
+    """Split a Python or JSON list, or a list with semicolons (or, if it has none, commas) between its items."""
     text = text.strip().removesuffix(".")
     if text.startswith("["):
         try:

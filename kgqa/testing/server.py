@@ -26,7 +26,10 @@ Constrains = Literal["none", "structured_outputs", "json_schema"]
 
 @dataclass(frozen=True)
 class ChatRequest:
-    """A chat request. `arrived`: value of `time.monotonic()`. `headers`: with lower-case names, without the API key."""
+    """A chat request.
+
+    `arrived` is a value of `time.monotonic()`. `headers` have lower-case names and do not contain the API key.
+    """
 
     body: dict[str, Any]
     arrived: float
@@ -42,15 +45,15 @@ class ChatRequest:
 class ScriptedServer:
     """Serves POST /v1/chat/completions and GET /v1/models; other requests get a 404. Thread-safe.
 
-    The server runs from its creation.
+    The server runs as soon as it is created.
 
     Args:
         reply: a function from messages to a reply, or a sequence of replies, used in the order of the requests.
-        constrains: the request field that constrains replies to choices: `structured_outputs.choice` (vLLM) or the
-            schema of `response_format`. A text that is not a choice is replaced by the first choice that occurs in it,
-            or else by the first choice.
-        ignores_silently: whether the other of the two fields has no effect, as in vLLM; if False, requests with that
-            field get a 400.
+        constrains: the request field that constrains replies to choices, either `structured_outputs.choice` (vLLM) or
+            the schema of `response_format`. A text that is not a choice is replaced by the first choice that occurs in
+            it; if none occurs in it, by the first choice.
+        ignores_silently: whether the server ignores the remaining one of the two fields, like vLLM; if False, requests
+            with that field get a 400.
         rejects: request fields that get a 400.
         key: required API key; "" for none.
         models: the models that GET /v1/models lists. A chat request may name any model.
@@ -61,8 +64,8 @@ class ScriptedServer:
         requests: the chat requests, in order of arrival.
         listings: number of GET /v1/models requests.
         most_at_once: maximum number of concurrent chat requests.
-        errors: exceptions raised by the function `reply`. A request gets a 400 if the function raises an exception for
-            it, or if all replies have been used.
+        errors: exceptions raised by the function `reply`. A request gets a 400 if the function raises an exception, or
+            if all replies have been used.
     """
 
     def __init__(
@@ -98,7 +101,7 @@ class ScriptedServer:
         self.url = f"http://127.0.0.1:{self._server.port}/v1"
 
     def enqueue(self, *replies: Answered) -> None:
-        """Add replies, which are all used before the function is called again."""
+        """Add replies; all of them are used before the function is called again."""
         with self._lock:
             self._queue.extend(replies)
 

@@ -1,7 +1,7 @@
-"""Faulty replies of SPARQL servers, as `SparqlReply` for the scripted server.
+"""Faulty replies of SPARQL servers, as `SparqlReply` objects for the scripted server.
 
-The replies of Virtuoso were recorded from version 7.2.5.1. The replies of QLever and Blazegraph follow their source
-code and issue trackers.
+The replies of Virtuoso were recorded from version 7.2.5.1. The replies of QLever and Blazegraph are based on their
+source code and issue trackers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def virtuoso_timeout(body: bytes) -> SparqlReply:
 
 
 def virtuoso_timeout_while_sending(body: bytes) -> SparqlReply:
-    """Return a 500 with the beginning of a result, then an error."""
+    """Return a 500 with the beginning of a result, followed by an error."""
     error = b"\n\nVirtuoso S1TAT Error Returning incomplete results, query interrupted by result timeout.\n"
     return SparqlReply(500, body[: len(body) * 2 // 3] + error, PLAIN)
 
@@ -35,7 +35,7 @@ def virtuoso_row_cap(body: bytes, cap: int) -> SparqlReply:
 
 
 def virtuoso_error(state: str, message: str, *, status: int = 500) -> Callable[[SparqlRequest], SparqlReply]:
-    """Return a Virtuoso error, which repeats the query after the message."""
+    """Return a Virtuoso error, with the query repeated after the message."""
     return lambda request: SparqlReply(
         status, f"Virtuoso {state} Error {message}\n\nSPARQL query:\n{request.query}".encode(), PLAIN
     )
@@ -125,7 +125,7 @@ def endless_value() -> SparqlReply:
 
 
 def zipped(body: bytes, *, missing: int = 0) -> SparqlReply:
-    """Return a reply with a gzip body without its last `missing` bytes, which the Content-Length does not count."""
+    """Return a gzip reply that lacks the last `missing` bytes of its body; Content-Length does not count them."""
     packed = gzip.compress(body)
     return SparqlReply(body=packed[: len(packed) - missing], headers=(("Content-Encoding", "gzip"),))
 

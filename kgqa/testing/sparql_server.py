@@ -1,4 +1,4 @@
-"""A scripted SPARQL server on the loopback interface: real HTTP, with any reply and any fault.
+"""A scripted SPARQL server on the loopback interface; it speaks real HTTP and can send any reply and any fault.
 
 busy = SparqlReply(503, headers=(("Retry-After", "1"),))
 with SparqlServer([table(["x"], [[Entity("http://e/1")]]), busy]) as server:
@@ -39,9 +39,9 @@ class SparqlReply:
         status: HTTP status; 0 closes the connection without a reply.
         body: bytes, or a function that yields pieces of the body; a float among the pieces is a pause in seconds.
         headers: additional headers, in order.
-        framing: how the end of the body is marked: by its length, by chunks, or by closing the connection.
-        missing: with framing `length`, number of bytes that Content-Length counts but that are not sent; with `chunked`
-            a value other than 0 omits the last chunk.
+        framing: how the end of the body is marked (by its length, by chunks, or by closing the connection).
+        missing: with framing `length`, number of bytes that Content-Length counts but that are not sent; with
+            `chunked`, a value other than 0 omits the last chunk.
         seconds: delay before the reply is sent.
         head_pause: delay in seconds after every byte of the status line and headers.
     """
@@ -73,22 +73,22 @@ class SparqlRequest:
 
     @property
     def query(self) -> str:
-        """The SPARQL query; empty if there is none."""
+        """The SPARQL query; empty if the request has none."""
         return self.fields.get("query", "")
 
     @property
     def update(self) -> str:
-        """The SPARQL update; empty if there is none."""
+        """The SPARQL update; empty if the request has none."""
         return self.fields.get("update", "")
 
 
 def table(variables: Sequence[str], rows: Iterable[Sequence[Value | None]], **options: Any) -> SparqlReply:
-    """Return a reply to a SELECT. `options` are those of `SparqlReply`."""
+    """Return a reply to a SELECT query. `options` are those of `SparqlReply`."""
     return SparqlReply(body=table_bytes(variables, rows), **options)
 
 
 def truth(value: bool, **options: Any) -> SparqlReply:
-    """Return a reply to an ASK. `options` are those of `SparqlReply`."""
+    """Return a reply to an ASK query. `options` are those of `SparqlReply`."""
     return SparqlReply(body=json.dumps({"head": {}, "boolean": value}).encode(), **options)
 
 
@@ -117,18 +117,18 @@ Scripted = SparqlReply | Callable[[SparqlRequest], SparqlReply]
 
 
 class SparqlServer:
-    """A server on a free port of 127.0.0.1, which runs from its creation, with one thread per connection.
+    """A server on 127.0.0.1 with one thread per connection. It runs as soon as it is created.
 
     Args:
-        script: a reply to all requests, a function from request to reply, or a sequence of replies, used one by one;
-            requests after the last of these replies get the status 599.
+        script: a reply to all requests, a function from request to reply, or a sequence of replies that are used one
+            by one. When all replies are used, further requests get the status 599.
         port: port number; 0 for a free port.
         server: value of the Server header.
         certificate: files with a certificate and its key, for TLS.
 
     Attributes:
-        url: ends in /sparql, but requests to any path are answered.
-        requests: in order of arrival.
+        url: the server's URL; it ends in /sparql, but requests to any path are answered.
+        requests: the requests, in order of arrival.
         connections: number of connections opened.
         cut: number of connections that the client closed before the end of a reply.
         most_at_once: maximum number of concurrent requests.
@@ -160,7 +160,7 @@ class SparqlServer:
         return [request.query for request in self.requests if request.query]
 
     def enqueue(self, *script: Scripted) -> None:
-        """Add replies, which are used before the others."""
+        """Add replies that are used before the remaining replies of the script."""
         with self._lock:
             self._queue.extend(script)
 
@@ -271,7 +271,7 @@ def _handler(scripted: SparqlServer, name: str) -> type[BaseHTTPRequestHandler]:
             with scripted.counted():
                 sent = scripted.reply_to(request)
                 scripted.closing.wait(sent.seconds)
-            # count the request as handled before the reply is sent: the client may already send the next request
+            # a request stops counting before its reply is sent, because the client may then send the next request
             if sent.status == 0 or scripted.closing.is_set():
                 self.close_connection = True
                 return

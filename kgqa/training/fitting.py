@@ -1,8 +1,8 @@
 """Fitting of a `TrainedRanker`, with softmax cross-entropy between the gold path and other paths of its pool.
 
-Relations and questions are embedded once, before the fit. A term of the loss keeps the three learned matrices close to
-the identity, their initial value, because far from it the embeddings of relations not seen in training would lose their
-meaning. Torch is imported only when the fit starts.
+Relations and questions are embedded once, before the fit. The three learned matrices start as the identity, and a term
+of the loss keeps them close to it. Far from the identity, the embeddings of relations not seen in training would lose
+their meaning. Torch is imported only when the fit starts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SCALE = 20.0  # factor from cosines to logits
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A training example: a question, its gold path, and the other paths that its topic has.
+    """A training example: a question, its gold path, and the remaining paths of its topic.
 
     Attributes:
         question: The question without the topic's mention.
@@ -42,7 +42,7 @@ class TrainingSettings:
 
     Attributes:
         epochs: How often each example is used.
-        negatives: Number of wrong paths sampled for each example; every epoch samples other paths.
+        negatives: Number of wrong paths sampled for each example; each epoch samples new paths.
         batch: Number of examples per batch.
         rate: Learning rate.
         pull: Weight of the loss term that keeps the matrices close to the identity.
@@ -93,8 +93,8 @@ def hit_rates(
 ) -> list[float]:
     """Return for each k the share of examples, 0 to 1, whose gold path is among the best k paths of the pool.
 
-    A path with the same score as the gold path counts as better, because otherwise a ranker that gives all paths the
-    same score would seem perfect.
+    A path with the same score as the gold path counts as better; otherwise, a ranker that gives all paths the same
+    score would seem perfect.
     """
     ranks = np.array([rank_of_gold(ranker, example, vectors) for example in examples])
     return [float((ranks <= k).mean()) if len(ranks) else 0.0 for k in ks]
@@ -203,7 +203,7 @@ _Sampled = tuple[Example, np.ndarray]
 
 
 def _batches(examples: Sequence[Example], settings: TrainingSettings) -> Iterator[list[_Sampled]]:
-    """Yield batches of examples, in another order and with other sampled paths in every epoch."""
+    """Yield batches of examples, in a new order and with newly sampled paths in every epoch."""
     random = np.random.default_rng(settings.seed)
     for _ in range(settings.epochs):
         order = random.permutation(len(examples))

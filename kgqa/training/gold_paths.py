@@ -46,7 +46,7 @@ def gold_paths(
 
 
 def query_paths(sparql: str, topics: Sequence[str] = ()) -> list[RelationPath]:
-    """Return for each topic the shortest path, through variables of a query, to the variable that is asked for.
+    """Return for each topic the shortest path through variables of a query to the variable that the query asks for.
 
     Args:
         sparql: The gold query.
@@ -77,7 +77,7 @@ class QueryPattern:
     Attributes:
         edges: Triples of terms; a term is `?name` or N-Triples text.
         different: Pairs of terms that must not be equal.
-        answer: The variable that is asked for.
+        answer: The variable that the query asks for.
     """
 
     edges: tuple[TermTriple, ...]
@@ -171,7 +171,7 @@ def _after(items: Sequence[Token], at: int, opening: str, closing: str) -> int:
 
 
 def _chain(edges: Sequence[TermTriple], start: str, goal: str) -> tuple[Step, ...]:
-    """Return the shortest path from an entity to a variable through variables; if several, the first in the query."""
+    """Return the shortest path through variables from an entity to a variable; of several, the first in the query."""
     reached: dict[str, tuple[Step, ...]] = {start: ()}
     frontier = [start]
     while frontier and goal not in reached:
@@ -193,7 +193,7 @@ def _name(token: Token) -> str:
 
 
 def _chains(row: Mapping[str, Any]) -> Iterator[list[list[str]]]:
-    """Yield the gold chains of a line as written, each time a list with one chain of relations per topic."""
+    """Yield the gold chains of a line as written, each as a list with one chain of relations per topic."""
     path = row.get("gold_path")
     if isinstance(path, list) and path and all(isinstance(item, str) for item in path):
         yield [path]

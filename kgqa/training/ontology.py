@@ -1,9 +1,9 @@
-"""An ontology: the types that relations lead from and to, and so the paths that an entity of a type could have.
+"""An ontology: the types that relations lead from and to; they determine the paths that an entity of a type could have.
 
-An ontology gives pools to topics that are in no available graph. The files have the format of GrailQA's Freebase: a
-file with lines of `domain relation range`, and in the same folder, if present, the files `fb_types` (lines of a type, a
-word and a type that includes the first), `reverse_properties` (lines of two relations) and `cvt_types` (lines of one
-type). All may be gzipped.
+An ontology provides pools for topics that are in no available graph. The files have the format of GrailQA's Freebase.
+The main file has lines of `domain relation range`. The same folder may contain the files `fb_types` (lines of a type, a
+word and a type that includes the first type), `reverse_properties` (lines of two relations) and `cvt_types` (lines of
+one type). All may be gzipped.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Ontology:
         ends: Map from a relation to its domain and range.
         inverses: Map from a relation to its inverse, if it has an inverse.
         mediators: Types of mediators.
-        wider: Map from a type to the types that include it (the type country to the type location).
+        wider: Map from a type to the types that include it (the type location includes the type country).
     """
 
     leaving: Mapping[str, tuple[str, ...]]
@@ -52,7 +52,7 @@ class Ontology:
         return self.start(step.reversed())
 
     def steps_from(self, type_: str | None, *, widened: bool = False) -> tuple[Step, ...]:
-        """Return the steps that start from nodes of a type; of a relation and its inverse, only one is returned.
+        """Return the steps that start from nodes of a type, with only one relation of each pair of inverses.
 
         Types that are not the domain of any relation, such as dates and numbers, have no steps.
 
@@ -73,7 +73,7 @@ class Ontology:
         return self.end(step) in self.mediators
 
     def folded(self, step: Step) -> Step:
-        """Return the step as `steps_from` returns it: a backward step becomes a forward step of the inverse."""
+        """Return the step in the form of `steps_from`: a backward step becomes a forward step of the inverse."""
         twin = self.inverses.get(step.relation) if step.direction == "in" else None
         return Step(twin) if twin is not None and twin in self.ends else step
 

@@ -1,7 +1,7 @@
-"""Pools for training: the paths of a question's topic, among which the ranker learns to find the gold path.
+"""Pools for training: the paths of a question's topic; the ranker learns to find the gold path among them.
 
 If the topic is in a graph, the pool contains its paths of up to two edges in that graph, except paths that end at
-mediators. For other topics the pool is simulated with an ontology: it contains the paths that an entity of the topic's
+mediators. For other topics, the pool is simulated with an ontology: it contains the paths that an entity of the topic's
 type could have.
 """
 
@@ -142,7 +142,7 @@ def _paths_in(graph: KnowledgeGraph, topic: Entity) -> list[tuple[Step, ...]]:
 def _as_explored(
     graph: KnowledgeGraph, steps: tuple[Step, ...], pool: np.ndarray, numbers: Mapping[Step, int]
 ) -> tuple[Step, ...]:
-    """Return the gold path, with a relation replaced by its inverse where the pool contains only the inverse."""
+    """Return the gold path, with each relation replaced by its inverse if the pool contains only the inverse."""
     here = set(np.unique(pool).tolist())
 
     def either(step: Step) -> Step:
@@ -179,6 +179,6 @@ def _ontology_onward(ontology: Ontology, step: Step) -> list[Step]:
 def _continuations(
     steps: tuple[Step, ...], onward: Callable[[tuple[Step, ...]], Sequence[Step]]
 ) -> list[tuple[Step, ...]]:
-    """Return the paths that share a beginning of at least `MAX_EDGES` edges with a gold path and have one edge more."""
+    """Return the paths that consist of at least the first `MAX_EDGES` edges of a gold path and one further edge."""
     starts = [steps[:length] for length in range(MAX_EDGES, len(steps))]
     return [(*start, step) for start in starts for step in onward(start)]

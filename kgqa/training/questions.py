@@ -23,7 +23,7 @@ _WEB_QUESTIONS = re.compile(r"WebQ(?:Trn|Test)-\d+")
 
 
 def read_training_questions(file: Path) -> list[dict[str, Any]]:
-    """Read the questions of a file, plain or gzipped, with one JSON object with a text `question` per line.
+    """Read the questions of a file, plain or gzipped, with one JSON object per line that has a string `question`.
 
     Raises:
         QuestionError: The file cannot be read, or a line is not such an object; the message names the line.
@@ -84,7 +84,7 @@ def training_questions(
     Args:
         rows: Lines of question files.
         paths_of: Reads the gold paths of a line.
-        names: Maps topics to their names, which are removed from the questions.
+        names: Maps topics to their names; these names are removed from the questions.
     """
     found = [(row, paths) for row in rows if (paths := paths_of(row))]
     known = names(list(dict.fromkeys(path.topic for _, paths in found for path in paths)))
@@ -100,8 +100,8 @@ def training_questions(
 class LeakGuard:
     """Excludes the questions of an evaluation from training.
 
-    Two questions count as the same question if one of these is equal: their normalised texts; a topic and the relations
-    of its gold path, whatever their direction; the WebQuestions numbers in their ids.
+    Two questions count as the same if they agree in one of these: the normalised text; a topic and the relations of its
+    gold path, whatever their direction; the WebQuestions number in the id.
     """
 
     def __init__(self, paths_of: PathsOf, inverses: Mapping[str, str] | None = None) -> None:
@@ -144,7 +144,7 @@ def labels_in(graphs: Sequence[KnowledgeGraph]) -> NamesOf:
 
 
 def relations_by_local_name(graphs: Sequence[KnowledgeGraph]) -> dict[str, str]:
-    """Map the last part of each relation's IRI to the relation; parts that several relations share are left out."""
+    """Map the last part of each relation's IRI to the relation; if several relations share a part, it is left out."""
     found: dict[str, set[str]] = {}
     for graph in graphs:
         for relation in graph.relations:

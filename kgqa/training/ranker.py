@@ -74,7 +74,7 @@ def train_ranker(
         encoder: The embedding model.
         schema: Schema of the ontology, and of questions whose topics are in no graph.
         graphs: Graphs that contain topics of the questions.
-        ontology: Gives pools to topics that are in no graph.
+        ontology: Provides pools for topics that are in no graph.
         evaluated: Questions of a later evaluation; these questions are excluded from training.
         settings: Settings of the fit; None for the defaults.
         progress: Called with the stage (`pools` or `training`), the number of finished items and of all items.
@@ -132,7 +132,7 @@ def train_ranker(
 
 
 def relation_texts(graphs: Sequence[KnowledgeGraph], schema: Schema) -> Callable[[str], str]:
-    """Return a function that gives a relation's words, from the graph with the relation or else from `schema`."""
+    """Return a function that gives a relation's words, from a graph with this relation or else from `schema`."""
 
     def text(relation: str) -> str:
         for graph in graphs:

@@ -23,7 +23,7 @@ EXIT_INTERRUPTED = 130
 
 
 def exit_code(results: Sequence[RunResult]) -> int:
-    """Return the exit code of the command, which depends on the last run."""
+    """Return the exit code of the command; it depends only on the last run."""
     last = results[-1]
     if last.interrupted:
         return EXIT_INTERRUPTED
@@ -34,7 +34,7 @@ class ConsoleObserver(RunObserver):
     """Prints the messages and the progress of runs to stderr; Ctrl-C stops the runs.
 
     Args:
-        estimate: print the estimate of the time even if the price of the language model is unknown.
+        estimate: whether to print an estimate of the time even if the language model's price is unknown.
     """
 
     def __init__(self, *, estimate: bool = False) -> None:
@@ -83,9 +83,9 @@ class ConsoleObserver(RunObserver):
 
 
 class ProgressBar:
-    """A progress bar with questions done, rate, time left, scores so far, cost, and failures by class.
+    """A progress bar with finished questions, rate, remaining time, scores so far, cost, and failures by class.
 
-    Without a terminal, a line is printed after each tenth of the questions instead.
+    If stderr is not a terminal, a line is printed after each tenth of the questions instead.
     """
 
     def __init__(self, progress: RunProgress, label: str = "") -> None:
@@ -147,7 +147,7 @@ def _duration(seconds: float) -> str:
 
 @contextmanager
 def _interruptible(stop: StopSignal) -> Iterator[None]:
-    """On Ctrl-C start no further question; on a second Ctrl-C stop at once."""
+    """On Ctrl-C, start no further question; on a second Ctrl-C, stop at once."""
 
     def interrupt(*_: object) -> None:
         if stop.request():

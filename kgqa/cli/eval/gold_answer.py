@@ -1,4 +1,4 @@
-"""Gold answers and scores for `kgqa ask` with a question of a data set."""
+"""Gold answers and scores for `kgqa ask` with a question from a data set."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ METRICS = ("hit@1", "f1", "em")
 
 
 def gold_question(source: str, ident: str) -> GoldQuestion:
-    """Find the question with this id in a data set; raise UsageError if there is none."""
+    """Find the question with this id in a data set; raise UsageError if the data set has no such question."""
     from kgqa.evaluation.datasets.registry import dataset_questions
     from kgqa.evaluation.runs.plan import distinct
 
@@ -33,7 +33,7 @@ def gold_question(source: str, ident: str) -> GoldQuestion:
 
 
 def gold_object(answer: Answer, question: GoldQuestion) -> dict[str, Any]:
-    """Return the keys with gold answers and scores that are added to the JSON object of an answer."""
+    """Return the entries for gold answers and scores in the JSON object of an answer."""
     from kgqa.evaluation.metrics.scores import score_record
 
     readings = question.parses or (question.answers,)

@@ -1,4 +1,4 @@
-"""`kgqa eval`: runs over the questions of a data set."""
+"""`kgqa eval`: the group of commands for runs over the questions in a data set."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ SHOWN_METRICS = ("hit@1", "f1", "em")
 
 
 def print_results(runs: Sequence[Run], as_json: bool) -> None:
-    """Print the scores of all runs as one table, or with `as_json` as one JSON object per line."""
+    """Print the scores of all runs as one table; with `as_json`, print one JSON object per line."""
     if as_json:
         for run in runs:
             print(json_text({"run": str(run.folder), "method": run.name, **run.metrics()}))

@@ -1,4 +1,4 @@
-"""`kgqa eval run`: ask the questions of a data set with one or several methods."""
+"""`kgqa eval run`: ask the questions in a data set with one or several methods."""
 
 from __future__ import annotations
 

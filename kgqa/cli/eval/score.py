@@ -1,4 +1,4 @@
-"""`kgqa score`: scores published predictions by kgqa's metrics and by those of the system that made them."""
+"""`kgqa score`: scores published predictions with kgqa's metrics and with those of the system that made them."""
 
 from __future__ import annotations
 

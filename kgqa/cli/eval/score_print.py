@@ -1,4 +1,4 @@
-"""Output of `kgqa score`, as text or JSON."""
+"""Formats the output of `kgqa score` as text or JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def as_data(found: Any) -> dict[str, Any]:
 
 
 def as_lines(found: Any, *, aliases: bool) -> list[str]:
-    """Format the scores of a file, and the reasons why the metrics differ."""
+    """Format the scores of a file and the reasons for differences between the metrics."""
     lines = []
     for count, text in (
         (found.unmatched, "predictions left out: question not in the data set"),
@@ -53,7 +53,7 @@ def as_lines(found: Any, *, aliases: bool) -> list[str]:
 
 
 def judged_lines(judged: Mapping[str, Any]) -> list[str]:
-    """Format the mean of each judge over its readable verdicts, and the share of unreadable verdicts."""
+    """Format each judge's mean over its readable verdicts, and the share of its verdicts that are unreadable."""
     lines = []
     for name, part in judged.items():
         lines += ["", f"judge: {name}, {part['n']:,} judged, {_percent(part['unparsed'])} of the verdicts unreadable"]

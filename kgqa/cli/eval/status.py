@@ -1,4 +1,4 @@
-"""`kgqa eval status`: progress of a run."""
+"""`kgqa eval status`: show the progress of a run."""
 
 from __future__ import annotations
 

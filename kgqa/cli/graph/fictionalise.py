@@ -1,4 +1,4 @@
-"""`kgqa graph fictionalise`: makes a graph whose facts contradict the real world, with questions about that graph."""
+"""`kgqa graph fictionalise`: makes a graph with facts that contradict the real world, and questions about it."""
 
 from __future__ import annotations
 

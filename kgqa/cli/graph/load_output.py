@@ -1,4 +1,4 @@
-"""Progress bars and report of `kgqa graph load`."""
+"""The progress bars and the report of `kgqa graph load`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def print_report(report: LoadReport, target: str, schema: str, facts: dict[str, 
         report: counts of lines and triples.
         target: the graph folder, or the graph on a server.
         schema: the title of the graph's schema.
-        facts: additional entries of the JSON object.
+        facts: additional entries for the JSON object.
         as_json: whether to print JSON.
     """
     if as_json:

@@ -24,7 +24,7 @@ class StageBar:
         self._close()
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        """Show that `done` of `total` items of a stage are done; a total of 0 is unknown."""
+        """Show that `done` of `total` items in a stage are done; a total of 0 means that the total is unknown."""
         if verbosity() < 0:
             return
         if stage != self._stage:

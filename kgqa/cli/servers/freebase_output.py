@@ -1,4 +1,4 @@
-"""Progress bar and counts of `kgqa freebase`."""
+"""The progress bar and the counts that `kgqa freebase` shows."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class DumpBar:
         if verbosity() < 0:
             return
         if self._bar is None:
-            # bytes read before a resumed load was interrupted do not count for the rate
+            # the rate leaves out bytes that were read before an interruption of the load
             self._bar = tqdm(
                 total=self._total, initial=bytes_read, unit="B", unit_scale=True, disable=None, file=sys.stderr
             )

@@ -18,7 +18,7 @@ FOLDER = click.option(
 
 
 def say_clean(text: str) -> None:
-    """Print a note on standard error, without the control characters that text of other programs may contain."""
+    """Print a note on standard error, without the control characters that text from other programs may contain."""
     say(clean(text))
 
 

@@ -75,7 +75,7 @@ def index(folder: Path | None, graph_iri: str, schema: str | None) -> None:
       kgqa virtuoso index --graph-iri http://freebase.com
     """
     server = Server.at(folder)
-    # ask by SQL, whose errors name the next step, and which cannot reach another server at the same URL
+    # ask with SQL: its errors say what to do next, and it cannot reach a different server at the same URL
     if not server.holds(graph_iri):
         raise StoreError(
             f"There is no graph <{clean(graph_iri)}> on the server. Correct --graph-iri, or load the graph: "

@@ -36,7 +36,7 @@ class McNemar:
 class Difference:
     """The mean difference (second run - first run) over n questions, with its 95% interval and two-sided bootstrap p.
 
-    For n = 0 all values are nan; for n = 1 interval and p are nan.
+    For n = 0, all values are nan; for n = 1, interval and p are nan.
     """
 
     value: float
@@ -68,7 +68,7 @@ def mcnemar(first: Mapping[str, float], second: Mapping[str, float]) -> McNemar:
 def difference(first: Mapping[str, float], second: Mapping[str, float], *, seed: int = 0) -> Difference:
     """Apply the paired bootstrap to the difference between two runs, on their shared questions.
 
-    See Efron and Tibshirani 1993, chapters 13 and 16. With few questions the bootstrap understates the uncertainty.
+    See Efron and Tibshirani 1993, chapters 13 and 16. With few questions, the bootstrap understates the uncertainty.
     Therefore p is at least 2 / 2**n, the smallest p of a sign-flip test on the n questions whose scores differ.
 
     Args:

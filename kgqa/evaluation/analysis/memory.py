@@ -1,6 +1,6 @@
 """Compares runs on a true and on a fictional graph, to measure how much of a score comes from a model's memory.
 
-On a fictional graph (see `kgqa.evaluation.fictional`) true answers count as wrong. Therefore the points that a method
+On a fictional graph (see `kgqa.evaluation.fictional`), true answers count as wrong. Therefore the points that a method
 loses there came from the model's memory and not from the graph (Tournament on Path, section 6.2.2).
 """
 

@@ -82,7 +82,7 @@ class GoldQuestion:
         return tuple(f"{p['title']}: {p['text']}" for p in chosen if {"title", "text"} <= p.keys())
 
     def answerable(self, support: Collection[str] = ANSWERABLE) -> bool:
-        """Whether there are gold answers, and the gold query is known to return exactly these in the graph."""
+        """Whether there are gold answers, and the gold query is known to return exactly these answers in the graph."""
         if not self.answers:
             return False
         return all(not mark or mark in support for mark in (self.support, self.path_check))

@@ -33,7 +33,7 @@ def questions_in(
 
     Args:
         read: converts a record and its position in the file (from 0) to a question; may raise ValueError.
-        within: keys under which the array of records may be, for files that contain one JSON object.
+        within: possible keys of the array of records, for files that contain one JSON object.
 
     Raises:
         QuestionFileError: the file cannot be read, or a record is not a question.

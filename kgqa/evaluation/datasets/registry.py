@@ -61,7 +61,7 @@ def dataset_questions(source: str) -> list[GoldQuestion]:
     """Read the questions of a source such as `cwq:FILE`; the module docstring lists all forms.
 
     Raises:
-        QuestionFileError: a file is missing, cannot be read, or has another format.
+        QuestionFileError: a file is missing, cannot be read, or has a different format.
         SettingsError: there is no data set with this name.
     """
     return list(iter_dataset(source))

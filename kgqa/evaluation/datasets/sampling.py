@@ -1,7 +1,7 @@
 """Draws samples and shards of question sets, the same on every machine and in every version of Python.
 
-A sample consists of the questions with the smallest SHA-256 of seed and id. Therefore a sample of 100 is part of the
-sample of 200, and the order of the file does not matter.
+A sample consists of the questions with the smallest SHA-256 hashes, computed from seed and id. Therefore a sample of
+100 is part of the sample of 200, and the order of the file does not matter.
 """
 
 from __future__ import annotations

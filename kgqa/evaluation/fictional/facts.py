@@ -1,4 +1,4 @@
-"""All triples of a graph as arrays of numbers; reading from a graph and writing as N-Triples."""
+"""All triples of a graph as arrays of numbers, and functions that read them from a graph and write N-Triples."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECONDS = 600.0
 _LINES = 10_000
 
 StageProgress = Callable[[str, int, int], None]
-"""Function of the name of a stage, the number of steps done, and the number of all steps (0 if unknown)."""
+"""Function that receives the name of a stage, the number of finished steps, and the total number (0 if unknown)."""
 
 
 class FictionError(KgqaError):
@@ -31,9 +31,9 @@ class FictionError(KgqaError):
 class Facts:
     """Triples grouped by relation, with numbers for nodes and relations.
 
-    `terms`: every subject and object as N-Triples text, sorted; the index of a node is its number, the same on any
-    machine. `relations`: IRIs, sorted; the index of a relation is its number. `subjects`, `objects`: for each relation
-    an int64 array with the node numbers of its distinct triples, sorted.
+    `terms`: every subject and object as N-Triples text, sorted; the index of a node is its number, which is the same on
+    every machine. `relations`: IRIs, sorted; the index of a relation is its number. `subjects`, `objects`: for each
+    relation, an int64 array with the node numbers of its distinct triples, sorted.
     """
 
     terms: list[str]

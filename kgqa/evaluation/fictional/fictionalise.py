@@ -1,8 +1,8 @@
 """Rewires a graph so that its facts contradict the real world, and runs the gold queries on the new graph.
 
-Rewiring keeps schema, types, names, the degree of every node under every relation, inverse pairs, and all but one edge
-of each mediator. The new graph shows whether a method reads the graph or answers from a language model's memory
-(Tournament on Path, section 6.2.2).
+Rewiring keeps the schema, types, names, inverse pairs, the number of edges that each node has in each relation, and all
+edges of a mediator except one. The new graph shows whether a method reads the graph or answers from a language model's
+memory (Tournament on Path, section 6.2.2).
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ class FictionReport:
     `triples`: number of triples in the graph; `facts`: number of triples that rewiring may change (schema, types, names
     and some edges of mediators are fixed); `rewired`: number of triples that were changed; `questions`: number of given
     questions; `shapes`: for paths and for conjunctions, the number of questions with answers in the true graph
-    (`asked`) and of questions in the new file (`kept`): each has answers in the new graph, and no answer is true or has
-    the name of a true answer; `left_out`: number of questions that are not in the new file, by reason; `fingerprint`:
-    fingerprint of the new graph.
+    (`asked`) and the number of questions in the new file (`kept`); a kept question has answers in the new graph, none
+    of which is true or has the name of a true answer; `left_out`: number of questions that are not in the new file, by
+    reason; `fingerprint`: fingerprint of the new graph.
     """
 
     seed: int
@@ -142,7 +142,7 @@ def rewire(
     seed: int = 0,
     progress: StageProgress = lambda *_: None,
 ) -> Rewiring:
-    """Rewire facts at random, then repair the result for the questions that have answers in the true graph."""
+    """Rewire facts at random, then repair the new graph for the questions that have answers in the true graph."""
     patterns: list[tuple[Pattern, frozenset[int], int]] = []
     for each in asked:
         pattern = pattern_of(each.sparql, facts) if each.true else None
@@ -160,7 +160,7 @@ def rewire(
 
 
 def _exits(patterns: Sequence[tuple[Pattern, frozenset[int], int]]) -> dict[int, float]:
-    """Weigh relations for `split_into_units`: relations of the answer variable most, then those at a topic."""
+    """Weigh relations for `split_into_units`: those at the answer variable most, then those at a topic."""
     found: Counter[int] = Counter()
     for pattern, *_ in patterns:
         for subject, relation, object_ in pattern.edges:
@@ -204,7 +204,7 @@ def _ask_anew(
 
 
 def _judge(each: GoldQuery, graph: KnowledgeGraph, fiction: KnowledgeGraph) -> tuple[str, dict[str, Any]]:
-    """Return the reason to leave out a question (else an empty text), and its line in the new question file."""
+    """Return why a question must be left out (empty if it is kept), and its line in the new question file."""
     try:
         values = run_query(each.sparql, fiction)
     except KgqaError as error:
@@ -252,9 +252,9 @@ def make_fiction(
         graph: folder or address of a graph; None for the demo graph.
         rdf_files: RDF files to use instead of `graph`.
         invented: use an invented world and its questions instead of `graph` and `questions`.
-        questions: source of questions as for `dataset_questions`; None for the questions of the demo graph or of the
-            invented world, and for no questions about any other graph.
-        schema, walks: as for `open_graph`.
+        questions: source of questions as for `dataset_questions`. None means the questions of the demo graph or of the
+            invented world; for any other graph, None means no questions.
+        schema, walks: see `open_graph`.
         cache: cache for tables and invented worlds; None for the user's cache.
 
     Raises:

@@ -23,7 +23,7 @@ MAX_ANSWERS = 100_000
 class GoldQuery:
     """A question with its gold query and its answers on the true graph (`true`).
 
-    `problem`: why there are no answers, else empty.
+    `problem`: why there are no answers; empty if there are answers.
     """
 
     question: GoldQuestion
@@ -44,7 +44,7 @@ def gold_queries_of(
 ) -> list[GoldQuery]:
     """Run the gold query of each question on the true graph.
 
-    If a question has only gold paths, its query is built from them with the graph's rule for walks.
+    If a question has gold paths but no gold query, the query is built from these paths with the graph's rule for walks.
     """
     names: dict[str, str] = {}
     for relation in graph.relations:
@@ -113,7 +113,7 @@ def true_keys(asked: GoldQuery, graph: KnowledgeGraph) -> set[Key]:
 def true_names_among(row: Mapping[str, Any], question: GoldQuestion) -> list[str]:
     """List the answers of a fictional question that have the name of a true answer.
 
-    A language model that answers from memory would be right by such a name.
+    If such a name were kept, a language model that answers from memory could be counted as right.
 
     Args:
         row: the fictional question, from `fictional_row`.

@@ -1,6 +1,6 @@
-"""Generates an invented world with questions: some hundred entities with made-up names, in the schema of Freebase.
+"""Generates an invented world with questions: a few hundred entities with made-up names, in the schema of Freebase.
 
-With an invented world, fictional graphs can be tried without any data. No language model knows its names.
+An invented world lets users try fictional graphs without any data. No language model knows its names.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ EACH_PATH, EACH_MEETING = 8, 8
 
 
 def invent(seed: int = 0) -> tuple[list[str], list[dict[str, Any]]]:
-    """Generate a world as N-Triples lines, with questions as objects of a question file, without answers.
+    """Generate a world as N-Triples lines, and its questions as objects of a question file, without answers.
 
     The same seed gives the same world.
     """

@@ -139,7 +139,7 @@ def answers(pattern: Pattern, world: Rewiring, reads: set[Port] | None = None) -
 
 
 def _is_simple(step: _Step) -> bool:
-    """Whether at most one variable has a value before and after the step; then a set of nodes is enough."""
+    """Whether at most one variable has a value before and after the step; if so, a set of nodes is enough."""
     subject, _, object_ = step.edge
     return (
         len(step.live) <= 1
@@ -214,10 +214,10 @@ def _matches(
 def solutions(
     pattern: Pattern, world: Rewiring, chance: random.Random, *, bound: Binding, missing: int = 0, steps: int = 400
 ) -> Iterator[tuple[Binding, list[Missing]]]:
-    """Yield matches of a pattern in random order, in which at most `missing` edges are not in the graph.
+    """Yield, in random order, matches of a pattern with at most `missing` edges that are not in the graph.
 
-    A missing edge is proposed only between nodes that have other edges of the relation, because then an exchange can
-    create the edge.
+    A missing edge is proposed only between two nodes that have edges of the same relation, because only then can an
+    exchange create the edge.
 
     Args:
         bound: variables with known values.

@@ -1,7 +1,7 @@
 """Repairs a rewired graph until each question has answers and no answer is true.
 
 After random exchanges some questions have no answer, and others have true answers. For each such question, exchanges
-are proposed; an exchange is made if the cost of all questions together falls.
+are proposed; an exchange is made if it lowers the total cost of all questions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kgqa.evaluation.fictional.rewiring import Port, Rewiring
 ROUNDS = 3
 TRIES = 40
 TRIES_FOR_EACH = 6
-"""Number of additional tries for each answer that is still true."""
+"""Number of extra tries for each answer that is still true."""
 MAX_TRIES = 400
 PARTNERS = 3
 LEAST = 1e-9
@@ -42,7 +42,7 @@ class WatchedPattern:
 
     @property
     def cost(self) -> float:
-        """0 if there are answers and no answer is true; 1 to 2 by the share of true answers; 2 without answers."""
+        """2 if there are no answers; 0 if there are answers but none is true; else 1 + the share of true answers."""
         if not self.found:
             return 2.0
         wrong = len(self.found & self.true)
@@ -152,7 +152,7 @@ class Repairer:
         return None
 
     def _attempt(self, moves: list[Move]) -> bool:
-        """Make the exchanges if the cost of all patterns together falls; return whether they were made."""
+        """Make the exchanges if they lower the total cost of all patterns; return whether they were made."""
         world, made, ports = self.world, [], set()
         for number, first, second in moves:
             if world.may_exchange(world.units.groups[number], first, second, restoring=True):

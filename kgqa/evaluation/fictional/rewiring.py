@@ -1,8 +1,7 @@
 """Rewires a graph by random exchanges of nodes between two facts of the same kind, with a seed.
 
-An exchange turns (a, r, x) and (b, r, y) into (b, r, x) and (a, r, y). Every node keeps its degree under every
-relation. An exchange never creates a triple of the true graph, a triple that exists already, or an edge from a node to
-itself.
+An exchange turns (a, r, x) and (b, r, y) into (b, r, x) and (a, r, y). Every node keeps its degree in every relation.
+An exchange never creates a triple of the true graph, a triple that exists already, or an edge from a node to itself.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from kgqa.evaluation.fictional.units import UnitGroup, Units
 from kgqa.schema import Schema
 
 TRIES = (6, 4, 4, 6)
-"""Number of partners to try at each level: units with both nodes similar, with a similar hole, with a similar other
-node, and any unit."""
+"""Number of partners to try at each level: units in which both nodes are similar, in which the hole is
+similar, in which the other node is similar, and all units."""
 PASSES = 2
 Port = tuple[int, bool, int]
 """All edges of a relation at a node: the relation, True for outgoing edges, and the node."""

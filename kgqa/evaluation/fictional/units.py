@@ -1,8 +1,8 @@
-"""Units of rewiring: a bundle of triples that express one fact, and the node (the hole) that an exchange replaces.
+"""Units of rewiring; a unit is a bundle of triples for one fact, and the node (the hole) that an exchange replaces.
 
 A bundle is a triple with its inverse, an edge between an entity and a mediator with its inverse, or, in Wikidata, a
-claim with the edges to its statements. All other edges of a mediator are fixed: an exchange gives the whole mediator to
-another owner.
+claim (wdt:) with the edges to its statements (p:). The remaining edges of a mediator are fixed, so an exchange gives
+the whole mediator to a different owner.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kgqa.graph.graph import KnowledgeGraph
 
 MIRRORED = 0.5
 """Two relations are inverses if this share of the edges of the smaller relation occurs reversed in the other."""
-_OWNER_WEIGHT = 1e6  # exchanges may only replace the owner of a statement, or claim and statement would be separated
+_OWNER_WEIGHT = 1e6  # only owners of statements may be exchanged; otherwise claim and statement would be separated
 
 Part = tuple[int, bool, str]
 """A triple of a bundle: its relation, whether the hole is the subject, and `Facts.literal_kind` of the other node."""
@@ -78,13 +78,13 @@ class Units:
 
 
 def split_into_units(facts: Facts, graph: KnowledgeGraph, *, prefer: Mapping[int, float] = {}) -> Units:
-    """Split a graph into units that may be rewired and fixed triples.
+    """Split a graph into fixed triples and units that may be rewired.
 
-    Triples of the schema, types, names and other noise relations are fixed. Inverse relations are those that the graph
-    declares, and those that its edges show.
+    Triples of the schema, of types, of names and of other noise relations are fixed. Inverse relations are those that
+    the graph declares and those whose edges mirror each other.
 
     Args:
-        prefer: weights of relations; of the edges of a mediator, the edge with the highest weight is rewired.
+        prefer: weights of relations; each mediator's edge with the highest weight is rewired.
     """
     mobile = [not graph.is_noise(name) and not _is_schema_relation(name, graph) for name in facts.relations]
     pairs = inverse_pairs(facts, graph.inverses, mobile)
@@ -157,7 +157,7 @@ def inverse_pairs(facts: Facts, declared: Mapping[str, str], mobile: list[bool])
 
 
 def _mirrors(facts: Facts, relations: list[int]) -> Iterator[tuple[float, int, int]]:
-    """Yield (-mirrored share of edges, relation, inverse) for pairs with a share of `MIRRORED` or more."""
+    """Yield (-share, relation, inverse) for each pair whose share of mirrored edges is `MIRRORED` or more."""
     if not relations:
         return
     count = len(facts.terms)

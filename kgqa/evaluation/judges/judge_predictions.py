@@ -39,7 +39,7 @@ def judge_published(
 
     Returns:
         For each judge `{n, unparsed, stopped, ...}`: number of judged predictions, share of unreadable replies, why
-        the judging ended early (else empty), and means with intervals.
+        the judging ended early (empty if it did not), and means with intervals.
 
     Raises:
         ModelUnavailable: the model cannot be reached.

@@ -1,7 +1,8 @@
 """Pairwise comparison of responses by a language model, in both orders, and Elo ratings.
 
-As in Think-on-Graph 3.0, appendices E and F.3: win rates in comprehensiveness, diversity, empowerment and overall. A
-formula converts win rates against a reference to Elo ratings, which therefore need no K factor and no order of games.
+Follows Think-on-Graph 3.0, appendices E and F.3. The dimensions are comprehensiveness, diversity, empowerment and
+overall. A formula converts win rates against a reference to Elo ratings, so the ratings need no K factor and no order
+of games.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Pair:
 class PairVerdict:
     """The winner of a pair with the responses shown in the original order and in swapped order.
 
-    `straight`, `swapped`: the winner by the original numbering of the pair, None if the reply was unreadable.
+    `straight`, `swapped`: the winner in the original numbering of the pair, None if the reply was unreadable.
     """
 
     straight: Winner | None
@@ -58,7 +59,8 @@ class WinRate:
 
     `rate`: (wins + ties / 2) / n; `unparsed`: share of pairs left out because a reply was unreadable;
     `contradictory`: share of judged pairs whose winner changed with the order; `reads_first`: among the replies that
-    name a winner, the share won by the response shown first (0.5 for an unbiased judge). Without pairs a share is None.
+    name a winner, the share won by the response shown first (0.5 for an unbiased judge). Without pairs, all shares are
+    None.
     """
 
     n: int

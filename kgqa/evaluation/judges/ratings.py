@@ -47,8 +47,9 @@ Ratings = Mapping[str, int | None]
 class RatingSummary:
     """Mean ratings from 0 to 10 over n rated responses.
 
-    `dimensions`: mean rating of each dimension over its readable replies; `score`: mean over all dimensions, of the
-    responses with a readable reply in every dimension; `unparsed`: share of unreadable replies, None without replies.
+    `dimensions`: mean rating of each dimension over its readable replies; `score`: mean over all dimensions, from the
+    responses that have a readable reply in every dimension; `unparsed`: share of unreadable replies, None without
+    replies.
     """
 
     n: int
@@ -63,8 +64,8 @@ def rate_responses(
     """Rate responses in every dimension of a kind, one call per dimension.
 
     Args:
-        kind: `answer` and `generation` show the judge the gold answers, `evidence` the evidence. Responses without
-            gold answers, or without evidence, are not rated.
+        kind: `answer` and `generation` show the judge the gold answers; `evidence` shows the evidence. Responses
+            without gold answers, or without evidence, are not rated.
         models: the language model of the stage `judge` is asked; its calls are added to the trace.
         reask: how many times an unreadable reply is requested again.
 

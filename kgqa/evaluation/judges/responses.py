@@ -16,7 +16,7 @@ NO_RESPONSE = "(nothing)"
 
 @dataclass(frozen=True)
 class JudgedResponse:
-    """A response to a question, with gold answers and evidence where known."""
+    """A response to a question, with gold answers and evidence if known."""
 
     question: str
     response: str

@@ -76,7 +76,7 @@ def alias_keys(gold: Iterable[GoldAnswer]) -> dict[Key, Key]:
     """Map the key of each alias to the key of its gold answer, for gold answers without an id.
 
     An alias that is the name of another gold answer is left out. An alias that two gold answers share is mapped to the
-    first.
+    first of them.
     """
     known = list(gold)
     own = gold_keys(known)
@@ -93,8 +93,13 @@ def answer_keys(
 ) -> frozenset[Key]:
     """Return the keys of answers, for comparison with `gold`.
 
-    The key of an entity is its id or IRI if `gold` contains that id; else its name if `gold` contains that name; else
-    its IRI, which matches nothing. Therefore two entities with the same name may get the same key.
+    The key of an entity is the first of these that applies:
+
+    1. its id or IRI, if `gold` contains it
+    2. its name, if `gold` contains it
+    3. its IRI, which matches nothing
+
+    Therefore two entities with the same name may get the same key.
 
     Args:
         gold: result of `gold_keys`.
@@ -127,7 +132,7 @@ def _answer_key(answer: Named, gold: frozenset[Key], aliases: Mapping[Key, Key])
 
 
 def literal_key(literal: Literal) -> Key:
-    """Return the key of a literal: a number for numeric datatypes and years, else as `text_key` does."""
+    """Return the key of a literal: a number for numeric datatypes and years, or else the key from `text_key`."""
     text = literal.value.strip()
     if literal.datatype in _NUMERIC:
         year = _YEAR.fullmatch(text) if literal.datatype == _XSD + "gYear" else None
@@ -205,7 +210,7 @@ def _kept(match: re.Match[str]) -> str:
 def _is_accent(char: str) -> bool:
     """Whether a combining mark may be left out of a name.
 
-    By their combining class, accents, Hebrew and Arabic points, and variants are optional; vowel signs and voicing
+    The combining class decides: accents, Hebrew and Arabic points, and variants are optional; vowel signs and voicing
     marks are not.
     """
     place = unicodedata.combining(char)

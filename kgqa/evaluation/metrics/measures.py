@@ -1,7 +1,7 @@
 """Hit@1, precision, recall, F1 and exact match on sets of answers, and their means with intervals.
 
 The answers to a question are the ends of one path and have no order. Therefore Hit@1 is the probability that an answer
-drawn at random is right: the share of right answers.
+drawn at random is right, that is, the share of right answers.
 """
 
 from __future__ import annotations
@@ -79,16 +79,18 @@ def score(answers: AbstractSet[Any], gold: AbstractSet[Any]) -> Score:
 def score_answer(answer: Answer, gold: Collection[GoldAnswer]) -> Score:
     """Score an Answer against gold answers by id, value or name (see `keys`).
 
-    Answers from a language model's memory have no ids. Such answers are compared by name, which accepts more answers.
+    Answers from a language model's memory have no ids. Such answers are compared by name; therefore more of them count
+    as right.
     """
     wanted: frozenset[Key] = gold_keys(gold_seen(gold, answer.grounding))
     return score(answer_keys(answer.answers, wanted), wanted)
 
 
 def gold_seen(gold: Iterable[GoldAnswer], grounding: str, *, aliases: bool = False) -> list[GoldAnswer]:
-    """Prepare gold answers for comparison with answers of a grounding.
+    """Prepare gold answers for comparison with answers that have this grounding.
 
-    For answers from a language model's memory the ids are removed, because such answers have only names.
+    For answers from a language model's memory, the ids of gold answers are removed, because such answers have only
+    names.
 
     Args:
         grounding: `grounding` of the answer object.
@@ -107,7 +109,7 @@ def _by_name(gold: GoldAnswer, aliases: bool) -> GoldAnswer:
 class Mean:
     """The mean of n values with its 95% interval (`low`, `high`).
 
-    For n = 0 all values are nan; for n = 1 the interval is nan.
+    For n = 0, all values are nan; for n = 1, the interval is nan.
     """
 
     value: float
@@ -178,9 +180,9 @@ METRICS: Mapping[str, Callable[[Outcome], float]] = {
 class Summary:
     """Means and counts over n outcomes.
 
-    `means`: each metric of `METRICS`; `reproduced`: share of answered questions whose query, run a second time, returns
-    exactly the answers (nan if no question was answered); `statuses`, `losses`: number of outcomes with each value;
-    `seconds`: mean wall time per question.
+    `means`: each metric of `METRICS`; `reproduced`: share of answered questions for which a second run of the query
+    returns exactly the same answers (nan if no question was answered); `statuses`, `losses`: number of outcomes with
+    each value; `seconds`: mean wall time per question.
     """
 
     n: int
@@ -191,7 +193,7 @@ class Summary:
     seconds: float
 
     def as_json(self) -> dict[str, Any]:
-        """Convert to plain JSON data: `n`, the mean of each metric, `intervals` by metric, and the other fields."""
+        """Convert to plain JSON data: `n`, the mean of each metric, `intervals` by metric, and the remaining fields."""
         found: dict[str, Any] = {"n": self.n, **{name: m.value for name, m in self.means.items()}}
         found["intervals"] = {name: [m.low, m.high] for name, m in self.means.items()}
         found |= {"reproduced": self.reproduced, "statuses": dict(self.statuses), "seconds": self.seconds}

@@ -1,7 +1,7 @@
 """All metrics of one answer.
 
-Set metrics compare whole answers: by id, or by name where there is no id. Text metrics, which other projects use,
-compare characters or words (`tog_em`, `substring_em`, ...).
+Set metrics compare whole answers: by id, or by name if there is no id. Text metrics, which other projects use, compare
+characters or words (`tog_em`, `substring_em`, ...).
 """
 
 from __future__ import annotations

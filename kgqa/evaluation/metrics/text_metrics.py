@@ -35,7 +35,8 @@ def tog_clean(text: str) -> str:
 def tog_match(prediction: str, gold: Iterable[str]) -> bool:
     """Whether the prediction contains a gold answer or the reverse: Think-on-Graph's "exact match".
 
-    This metric accepts wrong predictions: every gold answer contains the empty text, and three of four contain "e".
+    This metric accepts wrong predictions: every gold answer contains the empty string, and three of four gold answers
+    contain "e".
     """
     text = tog_clean(prediction)
     return any(text in answer or answer in text for answer in map(tog_clean, gold))
@@ -76,7 +77,7 @@ def sub_em(prediction: str, gold: Iterable[str]) -> bool:
 
 
 def token_f1(prediction: str, gold: Iterable[str]) -> float:
-    """Compute the F1 of the words of the prediction and the words of a gold text, and return the best.
+    """Compute the F1 between the words of the prediction and of each gold text, and return the best.
 
     Repeated words count several times; articles are ignored (SQuAD, HippoRAG).
     """

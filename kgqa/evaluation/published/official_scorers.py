@@ -38,7 +38,7 @@ class WebqspScores:
 def webqsp_scores(questions: Iterable[tuple[Answers, Sequence[Answers]]]) -> WebqspScores:
     """Compute the official metrics of WebQSP (Yih et al. 2016, the scorer in its archive).
 
-    For each question the parse with the best F1 counts. If nothing was answered, precision is 1, and recall is 1 for a
+    For each question, the parse with the best F1 counts. If nothing was answered, precision is 1, and recall is 1 for a
     parse without gold answers, else 0. If something was answered and the parse has no gold answers, precision is 0 and
     recall is 1. Questions without a parse are left out.
 

@@ -1,4 +1,4 @@
-"""Reads published predictions in the formats of other systems, and predictions.jsonl of kgqa.
+"""Reads published predictions in the formats of other systems and in the format of kgqa (predictions.jsonl).
 
 tog      {question, results}: the reply as text, with the answer in braces (Think-on-Graph)
 pog      {question, results}: a JSON text with the answer under A, Answer (Plan-on-Graph)

@@ -1,4 +1,4 @@
-"""Scores published predictions by our metrics and by the project's own, and explains the differences.
+"""Scores published predictions by our metrics and by those of the project that published them; explains differences.
 
 The projects' own metrics are reimplemented from their definitions.
 
@@ -49,7 +49,7 @@ def _lines_f1(raw: str, gold: Sequence[str]) -> float:
     lines = raw.split("\n")
     found = _found(" ".join(lines), gold)
     precision, recall = found / len(lines), found / len(gold)
-    # a line with two gold answers counts twice, therefore this may exceed 1
+    # a line with two gold answers counts twice, so this may exceed 1
     return 2 * precision * recall / (precision + recall) if found else 0.0
 
 
@@ -69,15 +69,14 @@ OWN_SCORERS: Mapping[str, Mapping[str, OwnScorer]] = {
     "kgqa": {},
 }
 COUNTERPARTS = {"EM": "hit@any", "Hit": "hit@any", "Hit@1": "hit@1", "Accuracy": "recall", "F1": "f1"}
-"""For each metric of a project, which compares substrings, the metric of kgqa that compares whole answers."""
+"""Map from a project's metric, which compares substrings, to kgqa's metric, which compares whole answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
     """A reason why two metrics differ.
 
-    `questions`: number of questions with this reason; `points`: part of the difference that these
-    questions cause, in hundredths.
+    `questions`: number of questions with this reason; `points`: difference that these questions cause, in hundredths.
     """
 
     theirs: str
@@ -89,12 +88,12 @@ class Reason:
 
 @dataclass(frozen=True)
 class Rescoring:
-    """The scores of a file by our metrics (`ours`) and by the project's own (`theirs`).
+    """The scores of a file by our metrics (`ours`) and by the project's own metrics (`theirs`).
 
     Counts: `unmatched`: predictions whose question is not in the data set; `unanswered`: questions of the data set
     without a prediction; `repeated`: predictions replaced by a later prediction with the same id; `without_gold`:
     predictions without gold answers; `lists`: predictions in prose that score better when read as a list.
-    `constants`: tog_em of a system that gives the same answer to every question, by that answer.
+    `constants`: map from an answer to the tog_em of a system that gives this answer to every question.
     """
 
     n: int
@@ -127,13 +126,13 @@ def rescore(
     aliases: bool = False,
     count_missing: bool = False,
 ) -> Rescoring:
-    """Score predictions against the gold answers of a data set, or against those in the file of predictions.
+    """Score predictions against the gold answers of a data set, or against the gold answers in the file of predictions.
 
     Like the original scorers, the projects' own metrics accept aliases, and use the gold answers in the file if there
     are any.
 
     Args:
-        questions: the data set; predictions are matched by id, or by text where there is no id.
+        questions: the data set; predictions are matched by id, or by text if there is no id.
         aliases: accept aliases of gold answers in our metrics.
         count_missing: count a question without a prediction as wrong; by default it is left out, as the projects do.
     """
@@ -183,7 +182,7 @@ def match(
 ) -> tuple[list[tuple[Prediction, Readings]], Matching]:
     """Pair each prediction with the gold answers of its question in the data set.
 
-    Without a data set (None) the gold answers in the file of predictions are used. Question text and evidence also
+    Without a data set (None), the gold answers in the file of predictions are used. Question text and evidence also
     come from the data set, because some files of predictions contain a whole prompt as the question.
     """
     kept, repeated = _last_of_each(predictions)
@@ -200,7 +199,7 @@ def _readings(question: GoldQuestion) -> Readings:
 
 
 class _QuestionIndex:
-    """Finds questions of a data set by id or by text, and records which were found."""
+    """Finds questions of a data set by id or by text, and records which of them were found."""
 
     def __init__(self, questions: Sequence[GoldQuestion]) -> None:
         self._all = questions
@@ -219,7 +218,7 @@ class _QuestionIndex:
 
 
 def _last_of_each(predictions: Iterable[Prediction]) -> tuple[list[Prediction], int]:
-    """Keep the last prediction of each id, and all predictions without an id; also count the dropped predictions."""
+    """Keep the last prediction of each id and all predictions without an id; also count the dropped ones."""
     found: dict[Any, Prediction] = {}
     count = 0
     for count, each in enumerate(predictions, 1):
@@ -270,7 +269,7 @@ def _constant(text: str, rows: Sequence[_Row]) -> float:
 def _reasons(rows: Sequence[_Row], format: str) -> list[Reason]:
     """Explain why each metric of the project differs from ours, and why hit@any differs from em.
 
-    For each pair of metrics, the points of all reasons add up to the difference.
+    For each pair of metrics, the points of all reasons add up to the difference between the two metrics.
     """
     found: list[Reason] = []
     for theirs, ours in COUNTERPARTS.items():

@@ -32,8 +32,9 @@ class FilledTable:
 class TableOptions:
     """Options of the runs that fill a table.
 
-    `datasets`: source of questions by column; the questions of other columns are found in the folder KGQA_DATASETS;
-    `settings`: settings of all runs, by key; `sample`: questions per data set, None for the number in the thesis.
+    `datasets`: source of questions by column; for the remaining columns, questions are found in the folder
+    KGQA_DATASETS; `settings`: settings of all runs, by key; `sample`: questions per data set, None for the number in
+    the thesis.
     """
 
     datasets: Mapping[str, str]
@@ -53,7 +54,7 @@ def fill_table(
     Raises:
         QuestionFileError: a data set given in `options` cannot be read.
         SettingsError: a setting is wrong.
-        RunError: a folder in `out` contains a run with other settings.
+        RunError: a folder in `out` contains a run with different settings.
     """
     questions = _selections(table, options, observer)
     cells: list[list[TableCell]] = []
@@ -84,7 +85,7 @@ def fill_table(
                 continue
             if result.interrupted or result.complete:
                 line[-1] = cell_of(printed, result.run.metrics())
-            else:  # the model or the graph does not reply; other rows may use another model
+            else:  # the model or the graph does not reply; the remaining rows may use a different model
                 failed = True
             interrupted = result.interrupted
         cells.append(line)

@@ -1,6 +1,6 @@
 """The tables of the thesis (Xiang & Wu 2026, tables 5.2 to 5.5): the runs that fill them, and the printed figures.
 
-The thesis does not define its exact match (EM). Therefore a cell shows our figure by three definitions: ToG's
+The thesis does not define its exact match (EM). Therefore each cell shows our figure in three definitions: ToG's
 (`tog_em`), Hit@1 and set EM.
 """
 
@@ -78,7 +78,7 @@ def read_models(file: Path) -> dict[str, ModelPlace]:
     """Read the file with the addresses of the language models, such as models.toml.
 
     Raises:
-        SettingsError: the file cannot be read, or names a model that is in no table.
+        SettingsError: the file cannot be read, or contains a model that is in no table.
     """
     try:
         data = read_toml(file)
@@ -116,7 +116,7 @@ class TableCell:
 
 
 def cell_of(printed: float, metrics: Mapping[str, Any]) -> TableCell:
-    """Build a cell from the content of metrics.json; without questions it counts as not run."""
+    """Build a cell from the content of metrics.json; if no question was asked, it counts as not run."""
     number = int(metrics.get("n", 0) or 0)
     if not number:
         return TableCell(printed, None)

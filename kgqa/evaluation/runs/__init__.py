@@ -1,1 +1,1 @@
-"""Runs: asking the questions of a data set, with every answer saved in a folder; resuming and merging of runs."""
+"""Runs: asks the questions of a data set and saves every answer in a folder; resumes and merges runs."""

@@ -29,7 +29,8 @@ def ask_all(
     Args:
         topics: `gold` uses the topic entities of the data set, if there are any; `linked` finds topic entities in the
             text of the question.
-        losses: also find the step at which a right answer was lost. This walks all paths up to the depth.
+        losses: also find the step at which a right answer was lost. This requires following all paths up to the depth
+            in the settings.
     """
     for question in questions:
         started = time.perf_counter()
@@ -71,7 +72,7 @@ def loss_of(answer: Answer, question: GoldQuestion, resources: Resources, *, rig
 
 
 def hops_of(question: GoldQuestion, graph: KnowledgeGraph) -> int | None:
-    """Return the hops given by the data set, else the length of the longest path in the gold query.
+    """Return the number of hops given by the data set, or else the length of the longest path in the gold query.
 
     A mediator and the edges on both sides count as one hop.
     """

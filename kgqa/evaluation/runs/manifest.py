@@ -114,7 +114,7 @@ def settings_of(run: Run, given: Mapping[str, Any]) -> Settings:
     Only `SECRET_SETTINGS` and `MACHINE_SETTINGS` are taken from the user's current settings.
 
     Args:
-        given: settings by key, which take precedence over all others.
+        given: settings by key; they take precedence over all others.
 
     Raises:
         RunError: a setting of `SECRET_SETTINGS` has changed.
@@ -142,11 +142,11 @@ def settings_of(run: Run, given: Mapping[str, Any]) -> Settings:
 
 
 def _located(run: Run, value: Any, *, kinds: Sequence[str] = ("replay", "vllm")) -> Any:
-    """Make relative paths in a setting relative to the working folder in which the run was created.
+    """Resolve relative paths in a setting against the working folder in which the run was created.
 
     Args:
         value: the value of the setting.
-        kinds: prefixes that stand before a path, in values of the form KIND:PATH.
+        kinds: kinds that are followed by a path, in values of the form KIND:PATH.
     """
     base = run.manifest.get("working_folder")
     if not isinstance(value, str) or not isinstance(base, str) or "://" in value or base == os.getcwd():
@@ -161,9 +161,9 @@ def _located(run: Run, value: Any, *, kinds: Sequence[str] = ("replay", "vllm"))
 
 
 def differences(run: Run, plan: RunPlan, settings: Settings) -> list[str]:
-    """List the settings and parts of the plan that differ between an existing run and a request to start a run.
+    """List the settings and parts of the plan in which an existing run differs from a run that is to be started.
 
-    Settings with default values in both are ignored. `check_unchanged` compares questions and graph.
+    Settings that have their default value in both runs are ignored. `check_unchanged` compares questions and graph.
     """
     data = run.manifest
     found = [] if (data.get("dataset") or {}).get("source") == plan.dataset else ["dataset"]
@@ -182,7 +182,7 @@ def differences(run: Run, plan: RunPlan, settings: Settings) -> list[str]:
 
 
 def without_address(key: str, value: Any) -> Any:
-    """Return the value of a setting; for `llm.model` without the address, which may change between runs."""
+    """Return the value of a setting; for `llm.model` without the address, because it may change."""
     return str(value).rpartition("#")[2] if key == "llm.model" and value and "#" in str(value) else value
 
 
@@ -243,7 +243,7 @@ def resumed_manifest(run: Run, resources: Resources, given: Mapping[str, Any], *
 
 
 def record_ownership(manifest: Mapping[str, Any], settings: Settings) -> bool:
-    """Record in the user's cache that this user created the run; then `resume` trusts the settings of the run.
+    """Record in the user's cache that this user created the run; later, `resume` trusts the settings of the run.
 
     Returns:
         False if the cache cannot be written.
@@ -254,7 +254,7 @@ def record_ownership(manifest: Mapping[str, Any], settings: Settings) -> bool:
         return False
     with suppress(
         OSError
-    ):  # synced before run.json is written: a run without this record cannot be resumed without --trust
+    ):  # synced before run.json is written, because resuming a run without this record requires --trust
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -266,7 +266,7 @@ def record_ownership(manifest: Mapping[str, Any], settings: Settings) -> bool:
 def is_own_run(manifest: Mapping[str, Any], settings: Settings) -> bool:
     """Whether this user created the run.
 
-    Resuming the run of another user could send this user's API key to a server named in that run.json.
+    Resuming another user's run could send this user's API key to a server given in its run.json.
     """
     return _ownership_file(cache_of(settings), manifest).is_file()
 

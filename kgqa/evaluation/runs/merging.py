@@ -26,7 +26,7 @@ def merge_runs(folders: Sequence[Path], out: Path) -> Run:
     """Merge all shards of a run into one run.
 
     Raises:
-        RunError: a shard is missing, unfinished or of another run, or two shards contain the same question.
+        RunError: a shard is missing, unfinished or from a different run, or two shards contain the same question.
     """
     runs = [open_run(folder) for folder in folders]
     first = runs[0]

@@ -1,4 +1,4 @@
-"""Builds the index of entity names before a run, because the time limit of a question may be too short for it."""
+"""Builds the index of entity names before a run, because this may take longer than the time limit of a question."""
 
 from __future__ import annotations
 

@@ -10,13 +10,13 @@ from typing import Any
 from kgqa.evaluation.runs.records import Record
 
 OLD_CLASSES = {"NoPlace": "QueueTimeout", "BrokenOff": "ConnectionLost"}
-"""Map from names of failure classes in run folders of kgqa 0.1 to the names of today."""
+"""Map from the names of failure classes in kgqa 0.1, still found in run folders, to the current names."""
 QUEUE_TIMEOUTS = frozenset({"QueueTimeout", "NoPlace"})
-"""Failure class of a query that was not sent, today and in kgqa 0.1."""
+"""Failure class of a query that was not sent: the current name and the name in kgqa 0.1."""
 OUTAGE_CLASSES = frozenset(
     {"QueueTimeout", "StoreUnavailable", "LoginRefused", "ConnectionLost", "ModelUnavailable", *OLD_CLASSES}
 )
-"""Failure classes of which a server is the cause, not the question."""
+"""Failure classes that are caused by a server and not by the question."""
 REFUSED = "ModelRefused"
 """Failure class of a request that the language model refuses. If every question has it, a setting is wrong."""
 TOLERATED = 0.02
@@ -25,7 +25,7 @@ MAX_IN_A_ROW = 25
 """A run stops if this many questions in a row are lost to servers."""
 FEW_IN_A_ROW = 5
 OUTAGE_SECONDS = 45.0
-"""A run stops if a server does not reply for this many seconds, in which a server can be restarted."""
+"""A run stops if a server does not reply for this many seconds; a server can be restarted in this time."""
 QUIET_SECONDS = 15.0
 """The servers are probed if no question succeeds for this many seconds."""
 PROBE_SECONDS = 10.0
@@ -34,13 +34,13 @@ DOUBTFUL_SECONDS = 120.0
 """Failures up to this many seconds before an outage is noticed may be caused by the outage."""
 
 Probe = Callable[[float], Sequence[str]]
-"""Function of a time limit in seconds that returns the servers that did not reply within this time."""
+"""Function that takes a time limit in seconds and returns the servers that did not reply within this time."""
 
 
 def outage_class(record: Record) -> str:
-    """Return the failure class of a question that is lost to a server, else an empty text.
+    """Return the failure class of a question that is lost to a server, and an empty string for any other question.
 
-    An answered question is lost, too, if one of its queries was not sent, because paths may be missing.
+    An answered question is also lost if one of its queries was not sent, because paths may be missing.
     """
     if record.failure in OUTAGE_CLASSES:
         return record.failure
@@ -86,7 +86,7 @@ class OutageWatch:
                 self._alive = now
 
     def reason(self) -> str:
-        """Return why the run must stop, or an empty text. Call this method often, because it also starts the probes."""
+        """Return why the run must stop, or ''. Call this method often, because it also starts the probes."""
         now = time.monotonic()
         with self._lock:
             quiet, down_since, down = now - self._alive, self._down_since, self._down
@@ -103,7 +103,7 @@ class OutageWatch:
         return ""
 
     def final_reason(self, asked: int) -> str:
-        """Return the same as `reason`, after the last question; if the last questions failed, probe the servers again.
+        """Return the same as `reason`, but after the last question; if the last questions failed, probe again.
 
         Args:
             asked: number of questions asked.
@@ -126,7 +126,7 @@ class OutageWatch:
         started = time.monotonic()
         try:
             down = self._probe(PROBE_SECONDS)
-        except Exception:  # noqa: BLE001 - a store or model of another package may raise any exception
+        except Exception:  # noqa: BLE001 - a store or model from a plugin may raise any exception
             down = None
         with self._lock:
             self._probing = False

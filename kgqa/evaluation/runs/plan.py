@@ -25,10 +25,10 @@ class RunPlan:
     """The options of a run, apart from its settings.
 
     `dataset`: source of questions, as for --dataset; `topics`: `gold` uses the topic entities of the data set, `linked`
-    finds topic entities in the text of the question; `sample`: number of questions to draw with `seed`; `shard`: such
-    as `1/4` for the first of four parts; `concurrency`: number of questions in flight, 8 by default; `losses`: also
-    find the step at which right answers were lost; `budget`: maximum cost in USD of all runs started together;
-    `keep_going`: continue if the graph or the language model stops replying.
+    finds topic entities in the text of the question; `sample`: number of questions to draw with `seed`; `shard`: part
+    of the questions, such as `1/4` for the first of four parts; `concurrency`: number of questions in flight, 8 by
+    default; `losses`: also find the step at which right answers were lost; `budget`: maximum cost in USD of all runs
+    started together; `keep_going`: continue if the graph or the language model stops replying.
 
     Raises:
         SettingsError: an option has a value that is not allowed.

@@ -37,7 +37,7 @@ class StopSignal:
         return first
 
     def end(self, reason: str) -> None:
-        """Let the run start no further question, and record the reason."""
+        """Keep the run from starting further questions, and record the reason."""
         if not self.soon.is_set():
             self.reason = reason
             self.soon.set()
@@ -45,7 +45,7 @@ class StopSignal:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The estimated time and cost of the `remaining` questions, from the first `asked` questions.
+    """The estimated time and cost of the `remaining` questions, based on the first `asked` questions.
 
     `seconds`: wall time; `cost`: in USD, None if the price of the language model is unknown.
     """
@@ -62,8 +62,8 @@ class RunProgress:
 
     `done`: number of questions with a prediction; `scored`: number of these with gold answers; `scores`: sum of each
     metric over the scored questions; `asked`, `seconds`: number of questions that this process asked, and time since
-    its start; `cost`: in USD; `lost`: questions lost to servers, and `failures`: all failed questions, by failure
-    class; `statuses`: number of questions with each status.
+    its start; `cost`: in USD; `lost`, `failures`: number of questions lost to servers, and of all failed questions, by
+    failure class; `statuses`: number of questions with each status.
     """
 
     total: int

@@ -110,7 +110,7 @@ def in_turn(
     """Start one run after the other until one stops early.
 
     Args:
-        estimate: continue with the next run although the run before stopped after its first questions.
+        estimate: continue with the next run even if the run before it stopped after its first questions.
         group: the folder that contains all runs, if there are several.
     """
     results: list[RunResult] = []

@@ -165,7 +165,7 @@ def create_pending(group: Path, *, trust: bool = False) -> None:
 
 
 def failure_classes(record: Record) -> set[str]:
-    """Return the values of `retry` that select a record; failure classes of kgqa 0.1 get the names of today."""
+    """Return the values of `retry` that select a record; failure classes of kgqa 0.1 get their current names."""
     failed: set[str] = set()
     if record.status == "failed":
         failed = {"failed", OLD_CLASSES.get(record.failure, record.failure)} - {""}

@@ -148,7 +148,7 @@ def _checked(manifest: Any, path: Path) -> dict[str, Any]:
     """Check the content of a run.json, and return it.
 
     Raises:
-        RunError: the content is not valid, or has another format version.
+        RunError: the content is not valid, or has a different format version.
     """
     if not isinstance(manifest, dict):
         raise RunError(f"{path} was not written by kgqa: the file is not a JSON object. Start a new run: kgqa eval run")

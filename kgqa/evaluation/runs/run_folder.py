@@ -1,7 +1,7 @@
 """Writes to the folder of a run in such a way that no answer is lost if the process is killed.
 
-A prediction is one line, which is synced to the disk before the question counts as done. Resuming removes an incomplete
-line at the end. A lock keeps other processes from writing to the same run.
+A prediction is one line; this line is synced to the disk before the question counts as done. Resuming removes an
+incomplete line at the end. A lock keeps other processes from writing to the same run.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kgqa.lock_files import only_one
 
 
 class RunFolder:
-    """A run that this process has locked and writes to, from `create_run` or `resume_run`. Not thread-safe."""
+    """A locked run to which this process writes; returned by `create_run` and `resume_run`. Not thread-safe."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -225,7 +225,7 @@ def _replace(path: Path, parts: Iterable[bytes]) -> None:
     """Replace a file atomically, synced to the disk."""
     beside = path.with_name(f".{path.name}.new")
     try:
-        beside.unlink(missing_ok=True)  # a leftover of a killed process, or a link placed by another user
+        beside.unlink(missing_ok=True)  # left behind by a killed process, or a link placed by another user
         with open(beside, "xb") as file:
             file.writelines(parts)
             file.flush()

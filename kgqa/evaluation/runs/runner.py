@@ -89,9 +89,9 @@ def run_questions(
         on_progress: called in this thread each time predictions have been written.
 
     Returns:
-        The StopSignal. If questions are left, `soon` is set, and `reason` is the cause unless a stop was requested. If
-        an outage ended the run or affected more than a few questions, the predictions lost to the outage are removed,
-        and `resume` asks these questions again.
+        The StopSignal. If questions remain, `soon` is set; if no stop was requested, `reason` gives the cause. If an
+        outage ended the run or affected more than a few questions, the predictions lost to the outage are removed, and
+        `resume` asks these questions again.
 
     Raises:
         RunError: a prediction cannot be written.
@@ -162,7 +162,7 @@ def run_questions(
     finally:
         if running:
             stop.soon.set()
-            with found.not_full:  # nothing reads the queue any more; threads that wait for it can end
+            with found.not_full:  # nothing reads the queue any more; this lets threads that wait for space in it end
                 found.maxsize = sys.maxsize
                 found.not_full.notify_all()
     return stop

@@ -20,7 +20,7 @@ from kgqa.methods.resources import Resources
 from kgqa.settings import Settings, resolve
 
 SettingsLike = Settings | Mapping[str, Any] | None
-"""Settings, or values by key, which are completed from the user's settings files and environment variables."""
+"""Settings; or values by key, with all other values from the user's settings files and environment variables."""
 
 
 def run(
@@ -37,7 +37,7 @@ def run(
     Args:
         settings: for example `{"ask.method": "top-1", "llm.model": "openai:gpt-4.1-mini"}`.
         resume_existing: if `out` contains a run with the same plan and settings, resume that run.
-        estimate: ask only a few questions; `resume` asks the others.
+        estimate: ask only a few questions; `resume` asks the remaining questions.
 
     Raises:
         RunError: `out` already contains a run, or cannot be written.
@@ -89,7 +89,7 @@ def has_run(out: Path, plan: RunPlan, settings: Settings) -> bool:
     """Whether a folder contains a run with this plan and these settings.
 
     Raises:
-        RunError: the run in the folder has another plan or other settings.
+        RunError: the run in the folder has a different plan or different settings.
     """
     if not (out / MANIFEST).exists():
         return False

@@ -1,4 +1,4 @@
-"""Writes the small files of a graph folder atomically, never through a link, and words the errors."""
+"""Writes the small files of a graph folder atomically, never through a symbolic link, and creates error messages."""
 
 from __future__ import annotations
 

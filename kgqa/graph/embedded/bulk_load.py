@@ -1,7 +1,7 @@
 """Bulk loading of RDF files into a new generation of a graph folder. Runs in a worker process.
 
 A load is one transaction over all its files, recorded in a journal. The engine loads the lines in segments. After each
-segment, the journal records the position in the file, where an interrupted load is resumed.
+segment, the journal records the position in the file; an interrupted load is resumed there.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def run_load(
     journal: Journal,
     report: Callable[[dict[str, Any]], None],
 ) -> dict[str, Any]:
-    """Run the load that the journal describes, which results in a complete but unpublished generation with its hashes.
+    """Run the load that the journal describes: create a complete generation with its hashes, but do not publish it.
 
     Args:
         report: called regularly with the fields of `store.Progress`.

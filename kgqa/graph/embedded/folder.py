@@ -1,12 +1,12 @@
-"""The graph folder: numbered generations of the data, and a file that names the current generation.
+"""The graph folder: numbered generations of the data, and a file with the number of the current generation.
 
     mygraph/
-      graph.json        the current generation, its fingerprint, schema and settings; replaced atomically
+      graph.json        number of the current generation; fingerprint, schema, settings; replaced atomically
       schema-*.toml     only if the user gave a schema file
       loading.json      the journal of a running or interrupted load
       write.lock        held by the one process that loads or updates
       gen-3/store/      the engine's files
-      gen-3/triples.u64 sorted hashes of all triples, for duplicates, counts and the fingerprint
+      gen-3/triples.u64 sorted hashes of all triples, used for duplicates, counts and the fingerprint
       gen-3/read.lock   held (shared) by all readers of this generation
 
 A load builds the next generation from hard links to the files of the current generation. Readers are not disturbed, and
@@ -43,7 +43,8 @@ class GraphMeta:
     """The content of graph.json.
 
     `settings` are the graph's own settings, such as its walk rule. `files` lists the path and SHA-256 of each loaded
-    file. `stale`: the graph was updated, but its fingerprint and its number of triples have not been computed since.
+    file. `stale` is true if the graph was updated and its fingerprint and number of triples have not been computed
+    since then.
     """
 
     generation: int
@@ -173,7 +174,7 @@ class GraphFolder:
             return None
 
     def is_journal_published(self) -> bool:
-        """Return whether the load in the journal has been published already, so only its journal has to be removed."""
+        """Return whether the load in the journal has been published; if so, only the journal is left to remove."""
         try:
             loaded: int = read_journal_record(self.journal_file)["generation"]
             return loaded == self.current_generation()
@@ -191,7 +192,7 @@ class GraphFolder:
         return False
 
     def interruption_notice(self) -> str:
-        """Return a warning if a later load was interrupted, else an empty text."""
+        """Return a warning if a later load was interrupted, else an empty string."""
         if not self.journal_file.exists() or self.is_being_written() or self.is_journal_published():
             return ""
         return (
@@ -273,11 +274,11 @@ class GraphFolder:
                             raise link_error(os.path.join(folder, name))
 
     def read_lock(self, generation: int, *, exclusive: bool = False) -> Lock | None:
-        """Take the lock for reading a generation. Returns None if locking is not possible, as on a read-only disk.
+        """Take the lock for reading a generation. Returns None if locking is not possible, e.g. on a read-only disk.
 
         Raises:
-            StoreBusy: another process is updating the generation, or, with `exclusive`, reading it.
-            StoreUnavailable: `exclusive`, and the folder is not writable.
+            StoreBusy: another process is updating the generation, or is reading it while `exclusive` is true.
+            StoreUnavailable: `exclusive` is true, and the folder is not writable.
         """
         try:
             return Lock(self.path / f"gen-{generation}" / "read.lock", exclusive=exclusive)
@@ -336,7 +337,7 @@ class GraphFolder:
 
 
 def fingerprint(sorted_hashes: Hashes) -> str:
-    """Return a 16-digit hexadecimal hash of a set of triples, from the count, sum and XOR of their hashes."""
+    """Return a 16-digit hexadecimal hash of a set of triples, computed from the count, sum and XOR of their hashes."""
     count = int(sorted_hashes.size)
     low = int((sorted_hashes & np.uint64(0xFFFFFFFF)).sum(dtype=np.uint64)) if count else 0
     high = int((sorted_hashes >> np.uint64(32)).sum(dtype=np.uint64)) if count else 0

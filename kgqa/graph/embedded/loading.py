@@ -96,21 +96,21 @@ def load_graph(
     settings: dict[str, Any] | None = None,
     memory: int | None = None,
 ) -> LoadReport:
-    """Load RDF files into a graph folder, created if needed, as one transaction: all files or none.
+    """Load RDF files into a graph folder as one transaction (all files or none); create the folder if needed.
 
     Args:
         path: the graph folder.
-        files: the RDF files; ignored with `resume`, which reads the files of the interrupted load.
+        files: the RDF files; ignored if `resume` is true, because the files of the interrupted load are then read.
         on_error: what to do at a malformed line: `fail`, or `skip` the line.
         progress: called regularly with the progress of the load.
-        format: the format of all files, as a file name extension such as `nt`; None to use each file's own.
+        format: the format of all files, as a file name extension such as `nt`; None to use the extension of each file.
         resume: whether to continue an interrupted load.
         restart: whether to discard an interrupted load first. If both `resume` and `restart` are False, an interrupted
             load is an error.
         schema: name of a bundled schema, or of a .toml file in the folder; None keeps the folder's present schema.
         settings: settings to store with the graph, in addition to its present settings.
-        memory: memory limit of the loading process, in bytes; None for a limit computed from the size of the files,
-            which is far above what ordinary files need.
+        memory: memory limit of the loading process, in bytes; None computes a limit from the size of the files, far
+            above the memory that ordinary files need.
 
     Raises:
         LoadError: a file is missing, malformed or cut short; the graph is unchanged.
@@ -205,7 +205,7 @@ def discard_interrupted(path: Path) -> bool:
 
 
 def _finish_published(folder: GraphFolder, base: GraphMeta | None) -> Journal | None:
-    """Remove the journal of a load that was killed after its publication. Returns this journal, or None."""
+    """Remove the journal of a load that was killed after its publication. Returns None without such a load."""
     if base is None or not folder.is_journal_published():
         return None
     journal = Journal.read(folder)
@@ -214,7 +214,7 @@ def _finish_published(folder: GraphFolder, base: GraphMeta | None) -> Journal | 
 
 
 def _report_published(done: Journal, now: GraphMeta, started: float) -> LoadReport:
-    """Return the report on a load that was published before `--resume` was called."""
+    """Return the report on a load that was published before `--resume` was used."""
     return LoadReport(
         files=len(done.files),
         lines=sum(job.lines_done for job in done.files),

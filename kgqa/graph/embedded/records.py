@@ -1,4 +1,4 @@
-"""Reading of the untrusted files graph.json and loading.json, with checks of size, types and ranges."""
+"""Reads the untrusted files graph.json and loading.json, and checks their sizes, types and ranges."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def read_graph_record(file: Path) -> dict[str, Any]:
     """Read and check graph.json. If its `format` is not FORMAT, only the format is returned.
 
     Raises:
-        ValueError: the file is damaged; the message names the wrong value.
+        ValueError: the file is damaged; the message says which value is wrong.
         OSError: the file cannot be read.
     """
     record = _read_object(file)

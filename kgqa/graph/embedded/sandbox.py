@@ -1,4 +1,4 @@
-"""A sandbox without network for worker processes.
+"""A sandbox that denies worker processes access to the network.
 
 Queries with SERVICE or LOAD are refused before they reach a worker (`query.tokens`). In addition, on Linux the worker
 process gives up the system calls that create sockets (seccomp in filter mode, see seccomp(2)).
@@ -35,7 +35,7 @@ class _Program(ctypes.Structure):
 
 
 def deny_network() -> bool:
-    """Give up the right to create sockets, for this thread and everything it starts. This cannot be undone.
+    """Give up the right to create sockets, for this thread and its future threads and processes. This cannot be undone.
 
     Returns:
         True if sockets are denied now; False on systems other than Linux, on unknown machine types, and on kernels
@@ -47,7 +47,7 @@ def deny_network() -> bool:
     machine, socket_call, ring_call = known
     steps = [
         (_LOAD, 0, 0, _OFFSET_MACHINE),
-        (_JUMP_EQUAL, 0, 4, machine),  # refused: another ABI has other call numbers
+        (_JUMP_EQUAL, 0, 4, machine),  # refused: a different ABI has different call numbers
         (_LOAD, 0, 0, _OFFSET_NUMBER),
         (_JUMP_AT_LEAST, 2, 0, _X32_BIT),
         (_JUMP_EQUAL, 1, 0, socket_call),

@@ -37,8 +37,8 @@ MAX_QUERY_CHARS = 4 << 20
 class EmbeddedStore:
     """A graph folder opened for reading or, with `writable`, for reading and updates.
 
-    A store opened for reading uses up to `workers` processes, each of which runs one query at a time. With `writable` a
-    single process runs all queries and updates, and other processes cannot open the folder.
+    A store opened for reading uses up to `workers` processes, each of which runs one query at a time. With `writable`,
+    a single worker process runs all queries and updates, and no other process can open the folder.
 
     Args:
         path: the graph folder.
@@ -90,7 +90,7 @@ class EmbeddedStore:
 
     @property
     def identity(self) -> str:
-        """A hash of this folder and generation, for cache keys: two folders can have the same fingerprint."""
+        """A hash of this folder and generation for cache keys, because two folders can have the same fingerprint."""
         created = (
             f"{self.folder.path.resolve()}\0{self._meta.generation}\0{self.folder.created_ns(self._meta.generation)}"
         )
@@ -159,7 +159,7 @@ class EmbeddedStore:
         try:
             if self.writable and self._meta.stale and not self._closed:
                 self._rehash()
-        finally:  # if hashing fails, as on a full disk, the graph stays marked as stale
+        finally:  # if hashing fails, e.g. on a full disk, the graph stays marked as stale
             self._closed = True
             self._finalizer()
 
@@ -265,7 +265,7 @@ class EmbeddedStore:
             return self._call_once(request, deadline)
         except WorkerKilled:
             if request["op"] == "update":
-                raise  # not tried again: the update may have been applied in part
+                raise  # the update is not repeated, because it may have been applied in part
         return self._call_once(request, deadline)
 
     def _call_once(self, request: dict[str, Any], deadline: float) -> bytes:

@@ -1,4 +1,4 @@
-"""Hashes of all triples in an engine's store, computed after updates."""
+"""Hashes of all triples in the engine's store, computed after updates."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _HashingWriter(io.RawIOBase):
 
 
 def stored_hashes(store: ox.Store) -> bytes:
-    """Return the sorted hashes of all quads, little-endian uint64, as `GraphFolder.save_hashes` stores them."""
+    """Return the sorted hashes of all quads as little-endian uint64, the format of `save_hashes`."""
     writer = _HashingWriter()
     store.dump(cast(IO[bytes], writer), format=ox.RdfFormat.N_QUADS)
     return np.unique(np.frombuffer(b"".join(writer.parts), dtype="<u8")).tobytes()

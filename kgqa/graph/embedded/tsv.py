@@ -1,4 +1,4 @@
-"""Decoding of SPARQL results in TSV (SPARQL 1.1 Query Results CSV and TSV Formats, section 4) to typed terms."""
+"""Decodes SPARQL results in TSV (SPARQL 1.1 Query Results CSV and TSV Formats, section 4) to typed terms."""
 
 from __future__ import annotations
 

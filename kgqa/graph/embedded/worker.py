@@ -3,9 +3,9 @@
 The worker reads requests from stdin and writes responses to stdout. pyoxigraph can neither time out nor cancel a query,
 and some queries abort the whole process. To stop a query, the parent process kills the worker and starts another.
 
-The worker ignores Ctrl-C, which the parent handles. A thread waits until stdin is closed and then ends the process,
-even in the middle of a query, so that no worker outlives its parent. The thread that reads a request also runs the
-request: passing requests between threads would take as long as a small query.
+The worker ignores Ctrl-C; the parent process handles it. A thread waits until stdin is closed and then ends the
+process, even in the middle of a query, so that no worker outlives its parent. The thread that reads a request also runs
+the request, because passing requests between threads would take as long as a small query.
 
 Format of the messages: a request is a 4-byte big-endian length and JSON; a response is one letter (`R` result,
 `E` error, `P` progress), a 4-byte big-endian length, and the payload.
@@ -34,7 +34,7 @@ PROGRESS_SECONDS = 0.1
 
 
 class _CappedWriter(io.RawIOBase):
-    """A file-like object that collects a TSV result and raises PartialResult at the first row or byte over a cap."""
+    """A file-like object that collects a TSV result and raises PartialResult at the first row or byte beyond a cap."""
 
     def __init__(self, max_rows: int, max_bytes: int) -> None:
         super().__init__()
@@ -102,7 +102,7 @@ class RequestHandler:
         try:
             result.serialize(cast(IO[bytes], writer), format=ox.QueryResultsFormat.TSV)
         except Exception:
-            if writer.error:  # the engine may wrap what a writer raises
+            if writer.error:  # the engine may wrap the writer's exception
                 raise writer.error from None
             raise
         return b"".join(writer.parts)
@@ -119,7 +119,7 @@ class RequestHandler:
         return b""
 
     def do_hash(self, request: dict[str, Any]) -> bytes:
-        """Return the hashes of all triples in the store, which updates have changed."""
+        """Return the hashes of all triples in the store after updates."""
         from kgqa.graph.embedded.stored_hashes import stored_hashes
 
         return stored_hashes(self.store)
@@ -153,7 +153,7 @@ def send(kind: bytes, payload: bytes) -> None:
 
 
 def error_payload(error: BaseException) -> bytes:
-    """Return an exception's class name and message as JSON, with a kgqa class for exceptions of the engine."""
+    """Return an exception's class name and message as JSON; the engine's exceptions get a kgqa class."""
     if isinstance(error, KgqaError):
         kind, message = type(error).__name__, str(error)
     elif isinstance(error, SyntaxError):
@@ -169,7 +169,7 @@ def error_payload(error: BaseException) -> bytes:
 
 def _end_with_parent() -> None:
     closed = select.poll()
-    closed.register(0, 0)  # no event but the closing of the other end is reported
+    closed.register(0, 0)  # only the closing of the other end is reported
     closed.poll()
     os._exit(0)
 
@@ -195,8 +195,8 @@ def main() -> None:
     """Serve requests until the parent ends."""
     global _OUT  # noqa: PLW0603 - send() is called from everywhere
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    deny_network()  # before other threads start, which inherit the restriction
-    # frames go to the original stdout, accidental prints to stderr
+    deny_network()  # before other threads start, so that they inherit the restriction
+    # responses go to the original stdout, accidental prints to stderr
     _OUT = os.dup(1)
     os.dup2(2, 1)
     threading.Thread(target=_end_with_parent, daemon=True).start()

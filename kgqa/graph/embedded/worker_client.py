@@ -21,7 +21,7 @@ from kgqa.errors import StoreCrashed, StoreError, StoreTimeout
 OUT_OF_MEMORY = re.compile(r"memory allocation of \d+ bytes failed|bad_alloc|MemoryError")
 """Matches the message of a process that failed to allocate memory."""
 TOO_FEW_FILES = "file descriptors"
-"""Part of the engine's message when the limit of open files is too low."""
+"""Part of the engine's message when the limit on open files is too low."""
 PIPE_BYTES = 1 << 16
 MAX_READ_BYTES = 1 << 20
 
@@ -34,8 +34,8 @@ class Worker:
     """One worker process with an open store. Not thread-safe: only one caller may use a worker at a time.
 
     Args:
-        open_request: fields of the `open` request, which is sent at once; its response is read by the first `call`.
-            None for a worker that opens no store.
+        open_request: fields of the `open` request; None for a worker that opens no store. The request is sent at once,
+            and the first `call` reads its response.
         keep_open: file descriptors of locks. The process inherits the descriptors and holds the locks until it ends.
     """
 
@@ -82,8 +82,8 @@ class Worker:
     ) -> bytes:
         """Send a request and wait for its response.
 
-        The process is kept after an error in the query or update itself. After other errors and after Ctrl-C the
-        process is killed, since a late response would be taken for the response to the next request.
+        The process is kept after an error in the query or update itself. After other errors and after Ctrl-C, the
+        process is killed, because a late response would be mistaken for the response to the next request.
 
         Args:
             request: the fields of the request; `op` is the operation.
@@ -178,7 +178,7 @@ class Worker:
         return StoreCrashed(f"The engine crashed on this query (exit code {code}). The query is not retried.{why}")
 
     def end(self) -> None:
-        """Kill the process, from another thread than the one that waits for a response."""
+        """Kill the process, from a thread other than the one that waits for a response."""
         self._process.kill()
 
     def kill(self) -> None:

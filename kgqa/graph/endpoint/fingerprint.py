@@ -1,9 +1,9 @@
-"""Fingerprints of graphs on servers, computed from the counts of all triples and of those with some predicates.
+"""Fingerprints of graphs on servers, computed from the number of all triples and of triples with some predicates.
 
-The same data has the same fingerprint on all servers of the same kind. A change is not noticed if all counts stay
-equal. A change to a large graph may not be noticed for up to a day, because counts that took long are used for a day.
-If it takes too long to count all triples (billions), the fingerprint is computed only from the counts of
-triples with some predicates.
+The same data has the same fingerprint on all servers of the same kind. A change is missed if all counts stay equal. A
+change to a large graph may be missed for up to a day, because counts that took long are saved and used for a day. If it
+takes too long to count all triples (billions), the fingerprint is computed only from the counts of triples with some
+predicates.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class EndpointFingerprint:
         return self.text_within(None)
 
     def text_within(self, seconds: float | None) -> str:
-        """Return `text`, but an empty text if another thread still counts after `seconds`; None means no limit."""
+        """Return `text`, or an empty string if another thread is still counting after `seconds` (None: no limit)."""
         counts = self._counted(seconds)
         if counts is None or not any(counts.values()):
             return ""
@@ -112,7 +112,7 @@ class EndpointFingerprint:
         return sum(count or 0 for count in counts.values()) > LARGE_TRIPLES
 
     def _has_many_triples(self) -> bool:
-        """Return whether a query that counts up to twice LARGE_TRIPLES reaches that number. It is sent only once."""
+        """Return whether a count that stops at twice LARGE_TRIPLES reaches that number. The query is sent only once."""
         with self._lock:
             if self._has_many is None:
                 limit, view = 2 * LARGE_TRIPLES, tuple(Entity(iri) for iri in self._store.graphs)

@@ -37,8 +37,8 @@ class EndpointOptions:
         """Read the options from settings, and the password from the environment.
 
         Raises:
-            SettingsError: a login is set, but the server is named only in the settings file of the working folder,
-                which somebody else may have written.
+            SettingsError: a login is set, but only the settings file of the working folder contains the server's
+                address. Somebody else may have written that file.
         """
         user, password = settings["endpoint.user"] or "", os.environ.get(PASSWORD_VARIABLE, "")
         location = settings["graph.path"] or ""
@@ -74,7 +74,7 @@ class EndpointOptions:
         """
         results = None
         if self.caches and min(cache.limit_bytes, self.cache_bytes, self.cache_days) > 0:
-            # a separate folder, because SQLite creates further files beside this one
+            # a separate folder, because SQLite creates further files next to its database
             file = cache.entry("results", "endpoints") / "results.sqlite"
             results = ResultCache(file, days=self.cache_days, limit_bytes=self.cache_bytes)
         return EndpointStore(

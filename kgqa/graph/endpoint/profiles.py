@@ -1,4 +1,4 @@
-"""Profiles that describe the kinds of SPARQL servers, read from endpoints.toml, one table per kind of server."""
+"""Profiles of the kinds of SPARQL servers, read from endpoints.toml, which has one table per kind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from kgqa.errors import SettingsError
 
 FIXED_ORDER_MARK = "# from the first line to the last\n"
-"""First line of a template in queries/ whose patterns are written in the best join order, beginning at few nodes."""
+"""First line of a template in queries/ that lists its patterns in the best join order, starting from few nodes."""
 
 
 @dataclass(frozen=True)
@@ -24,23 +24,23 @@ class Profile:
 
     Attributes:
         server: regular expression for the Server header of its replies. hosts: hosts known to be of this kind.
-        needs_graph: whether every query must name its graph.
+        needs_graph: whether every query must specify its graph.
         allows_scans: whether kgqa may send queries that read all triples.
         system_graphs: named graphs that belong to the server.
         timeout_parameter, timeout_header: URL parameter or header in which a query's time limit is sent.
         timeout_unit: unit of the time limit. min_timeout: the shortest time limit that is sent, in seconds.
-        truncates_on_timeout: whether the server silently sends an incomplete result at the time limit. Such a server is
-            sent a time limit only if the server's own limit is known to be no shorter.
+        truncates_on_timeout: whether the server silently sends an incomplete result at the time limit. kgqa sends a
+            time limit to such a server only if the server's own limit is known to be no shorter.
         limits_query: name of a template in queries/ that asks for the server's own limits.
-        limit_error: regular expression for the error that refuses a time limit as too long; the group `seconds` is the
+        limit_error: regular expression for the error message that a time limit is too long; its group `seconds` is the
             longest limit that the server allows.
         timeout_headers, timeout_texts: headers and parts of error messages that mean that the server ran out of time.
         truncation_headers, row_caps: headers and numbers of rows that mean that the result was truncated.
-        denied_texts: parts of error messages that mean that the user lacks a right.
+        denied_texts: parts of error messages that mean that the user lacks a permission.
         retry_texts: parts of error messages after which the same query may succeed.
         full_text: kind of full-text search: `bif` for Virtuoso's, empty for none.
-        fixed_order: text put before queries that begin with FIXED_ORDER_MARK; the server then joins patterns in the
-            written order.
+        fixed_order: text put before queries that begin with FIXED_ORDER_MARK, so that the server joins patterns in the
+            order in which they are written.
         update_path: URL path for updates; empty if updates have the same path as queries.
         concurrency: default number of concurrent requests.
         rate: default number of requests per second, 0 for no limit.
@@ -86,7 +86,7 @@ class Profile:
 class ReplySigns:
     """Headers and texts that mark a reply as an error or as an incomplete result.
 
-    They come from all profiles, because a proxy can hide which kind of server answers.
+    The headers and texts of all profiles are used, because a proxy can hide the kind of server.
     """
 
     timeout_headers: frozenset[str]
@@ -98,7 +98,7 @@ class ReplySigns:
 
 @lru_cache(maxsize=16)
 def reply_signs(profile: Profile) -> ReplySigns:
-    """Collect the headers and texts of this profile and of all others; the texts in lower case."""
+    """Collect the headers of all profiles, this one included, and their texts in lower case."""
     known = (profile, *profiles().values())
     return ReplySigns(
         frozenset(header for profile in known for header in profile.timeout_headers),

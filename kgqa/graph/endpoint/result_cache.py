@@ -1,7 +1,7 @@
-"""A cache on disk of complete query results. The key is made of endpoint, graph fingerprint and query.
+"""A disk cache of complete query results. The key consists of the endpoint, the graph's fingerprint and the query.
 
-A graph that changes gets another fingerprint, so its old results are no longer found. They are removed when they expire
-or when the cache is full.
+A graph that changes gets a new fingerprint, so its old results are no longer found. Old results are removed when they
+expire or when the cache is full.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DAY_SECONDS = 86_400.0
 FLUSH_RESULTS, FLUSH_BYTES, FLUSH_SECONDS = 64, 4 << 20, 2.0
 MAX_PENDING_BYTES = 64 << 20
 BUSY_SECONDS = 0.25
-"""Seconds to wait while another process writes to the file; then results stay in memory until the next write."""
+"""Seconds to wait while another process writes to the file; after that, results stay in memory until the next write."""
 _SCHEMA = """
 PRAGMA auto_vacuum=INCREMENTAL;
 PRAGMA journal_mode=WAL;
@@ -160,7 +160,7 @@ class ResultCache:
         execute("DELETE FROM results WHERE at <= ?", (time.time() - self._days * DAY_SECONDS,))
         total = execute("SELECT COALESCE(SUM(size), 0) FROM results").fetchone()[0]
         if total > self._limit:
-            # down to nine tenths, so that not every new result removes another
+            # down to nine tenths, so that not every new result causes a removal
             oldest = execute(
                 "SELECT MIN(at) FROM (SELECT at, SUM(size) OVER (ORDER BY at DESC, rowid) AS upto FROM results)"
                 " WHERE upto <= ?",

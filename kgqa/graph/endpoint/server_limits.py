@@ -3,8 +3,8 @@
 kgqa needs these limits because of Virtuoso. If a query is sent with a time limit, Virtuoso stops at the limit and sends
 the rows found so far, with status 200 and, unless the query aggregates, without any sign that rows are missing
 (measured: 8 rows of many thousand). Virtuoso stops at its own limit if that is shorter than the limit sent. Therefore a
-reply that arrives before the limit that kgqa sent is certain to be complete only if the server's own limit is known to
-be no shorter. A query sent without a limit ends with an error at the server's own limit.
+reply that arrives before the limit sent by kgqa is certain to be complete only if the server's own limit is known to be
+at least as long. A query sent without a limit ends with an error at the server's own limit.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ UNKNOWN = ServerLimits()
 
 
 def read_limits(chunks: Iterable[bytes]) -> ServerLimits:
-    """Read the reply to a profile's `limits_query`: one row of seconds and rows, where unbound or 0 means no limit.
+    """Read the reply to a profile's `limits_query`: one row of seconds and rows; unbound or 0 means no limit.
 
     Returns:
         The limits; UNKNOWN if the reply has any other form.

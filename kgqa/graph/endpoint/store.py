@@ -44,8 +44,8 @@ class EndpointStore:
 
     Args:
         url: the address, such as http://127.0.0.1:8890/sparql.
-        graphs: IRIs of the graphs in view, from which the fingerprint is computed; queries name their graphs
-            themselves.
+        graphs: IRIs of the graphs in view. The fingerprint is computed from these graphs; each query specifies its own
+            graphs.
         writable: IRI of the only graph that `update` and `load` may write to; None to forbid writing.
         access: login and limits of requests.
         profile: name of a profile in endpoints.toml; `auto` to detect the profile by host or Server header.
@@ -107,12 +107,12 @@ class EndpointStore:
 
     @property
     def version(self) -> str:
-        """A text that changes with every update through this object."""
+        """A string that changes with every update through this object."""
         return str(self._version)
 
     @property
     def concurrency(self) -> int:
-        """The largest number of concurrent requests: `endpoint.concurrency`, else the value of the profile."""
+        """The largest number of concurrent requests: setting `endpoint.concurrency`, or the profile's value."""
         return self._transport.concurrency
 
     @property
@@ -260,7 +260,7 @@ class EndpointStore:
             )
         query = prepare_for_server(query, reads="ASK" if is_ask else "SELECT")
         limit = min(self.timeout if timeout is None else timeout, MAX_SECONDS)
-        # the time to compute the fingerprint, once, does not count towards the limit of the query
+        # the time to compute the fingerprint (only once) does not count towards the limit of the query
         cached, version = None if fresh else self._cached_results(limit), self._version
         if cached and (body := cached.get(query)) is not None:
             return read([body], {})

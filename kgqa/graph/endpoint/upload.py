@@ -1,4 +1,4 @@
-"""Uploads RDF files by SPARQL updates, which works with every server, but is slow.
+"""Uploads RDF files by SPARQL updates. This works with every server, but is slow.
 
 All files are checked before the first triple is sent. If the connection is lost, the triples sent so far stay in the
 graph. Loading the same files again then adds only the missing triples.
@@ -30,7 +30,7 @@ BATCH_BYTES = 200_000
 """Limits of one update. Virtuoso's compiler runs out of memory between 2,000 triples (270 kB) and 5,000 (680 kB)."""
 UPDATE_SECONDS = 120.0
 MAX_REJECTED = 100
-"""The upload stops if the server rejects more lines, because then the cause is probably not in single lines."""
+"""The upload stops if the server rejects more lines than this: the lines themselves are then probably not the cause."""
 COUNT_SECONDS = 600.0
 MAX_GRAPHS = 10_000
 DEFAULT_GRAPH = "urn:kgqa:graph"
@@ -60,7 +60,7 @@ class UpdatableStore(Store, Protocol):
 
 
 def choose_target_graph(store: UpdatableStore) -> str:
-    """Choose the graph to load into if the user names none: the server's only user graph, or else DEFAULT_GRAPH.
+    """Choose the graph to load into by default: the server's only user graph, or DEFAULT_GRAPH if it has none.
 
     Raises:
         LoadError: the server has several user graphs. StoreError: see `Store.select`.
@@ -83,7 +83,8 @@ def target_graph(store: UpdatableStore) -> str:
     """Return the graph that the store may write to.
 
     Raises:
-        LoadError: the store has no writable graph, its name is not an IRI, or it is a system graph of the server.
+        LoadError: the store has no writable graph, the graph's name is not an IRI, or the graph is a system graph of
+            the server.
     """
     graph = store.writable
     if not graph:
@@ -128,8 +129,8 @@ def count_triples(store: UpdatableStore, graph: str) -> int | None:
 def _count_before(store: UpdatableStore, graph: str) -> int | None:
     """Count the triples of a graph before the upload; if the graph does not exist, do not query it.
 
-    After a query to a missing graph, Virtuoso's query planner assumes even after the upload that the graph is empty,
-    and counting a million triples takes minutes.
+    If a missing graph is queried, Virtuoso's query planner still assumes after the upload that the graph is empty.
+    Counting a million triples then takes minutes.
     """
     try:
         rows = store.select(render("named_graphs", limit=MAX_GRAPHS), fresh=True)

@@ -12,7 +12,9 @@ from kgqa.model import Entity
 MAX_SEARCH_CHARS = 1000
 MAX_SEARCH_WORDS = 32
 MAX_NAMESAKES = 200
-"""The most entities returned for one text. In Freebase hundreds of thousands of entities share some initials."""
+"""The largest number of entities returned for one text.
+
+In Freebase, some initials are shared by hundreds of thousands of entities."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +23,7 @@ class NameMatch:
 
     Attributes:
         kind: `label` or `alias`.
-        exact: whether the text searched for equals the whole name.
+        exact: whether the searched text equals the whole name.
     """
 
     entity: Entity
@@ -34,7 +36,7 @@ class NameMatch:
 class LooseMatch:
     """A name that nearly equals a text, and how the two differ.
 
-    `how` names the difference: `article` (the text Bible finds The Bible), `bracket` (Alien finds Alien (film)),
+    `how` is the kind of difference: `article` (the text Bible finds The Bible), `bracket` (Alien finds Alien (film)),
     `comma` (Stockholm finds Stockholm, Sweden), `squeezed` (superbowl finds Super Bowl) or `initials` (uk finds United
     Kingdom).
     """
@@ -63,7 +65,7 @@ class Names(Protocol):
     def longest(self) -> int: ...
 
     def exact(self, texts: Sequence[str]) -> dict[str, list[NameMatch]]:
-        """Find, for each normalised text, the entities with a label or alias that equals the text when normalised.
+        """Find, for each normalised text, the entities with a label or alias whose normalised form equals the text.
 
         At most MAX_NAMESAKES entities are returned per text.
         """

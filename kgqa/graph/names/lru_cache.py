@@ -57,7 +57,8 @@ class LRUCache(Generic[K, V]):
         """Return the values of all keys.
 
         Args:
-            find: function that receives the keys that are not cached, and returns their values, which are then cached.
+            find: function that receives the keys that are not cached, and returns their values. These values are then
+                cached.
         """
         wanted = list(dict.fromkeys(keys))
         found = self.get_many(wanted)

@@ -1,4 +1,4 @@
-"""Reads all names of a graph; if the graph is on a server, page by page."""
+"""Reads all names of a graph, page by page if the graph is on a server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kgqa.schema import Schema
 from kgqa.words import local_words
 
 Name = tuple[str, str, str]
-"""The IRI of an entity, a name of it, and the kind of name: `label`, `alias`, or `iri` for words of the IRI itself."""
+"""The IRI of an entity, one of its names, and the kind of name: `label`, `alias`, or `iri` for words from the IRI."""
 PAGE_ROWS = 200_000
 MIN_PAGE_ROWS = 500
 DEFAULT_SECONDS = 600.0
@@ -79,7 +79,7 @@ def read_names(
 
 
 def name_predicates(schema: Schema) -> list[tuple[str, str]]:
-    """Return all predicates that lead from an entity to its names, each as its kind of name and its IRI."""
+    """Return all predicates that lead from an entity to its names, each as a pair of kind of name and IRI."""
     return [("label", predicate) for predicate in schema.label] + [("alias", predicate) for predicate in schema.alias]
 
 
@@ -107,7 +107,7 @@ def _pages(store: Store, view: Sequence[Entity], predicate: Entity, limit: Limit
     """Read all pairs in pages, unsorted, because servers cannot sort so many rows.
 
     A server may order the rows differently for each page. The pages are therefore complete only if all of them together
-    have as many distinct rows as the graph.
+    have as many distinct rows as the server counts.
     """
     total = _count(store, view, predicate, limit)
     size, offset = PAGE_ROWS, 0

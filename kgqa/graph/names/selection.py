@@ -16,7 +16,7 @@ from kgqa.graph.query.templates import render
 from kgqa.model import Entity
 
 MAX_LOCAL_NAMES = 3_000_000
-"""The most names that are read from a server into a local index: they take some minutes and about a gigabyte."""
+"""The largest number of names read from a server into a local index. So many take some minutes and about a gigabyte."""
 COUNT_MAX_AGE = 86_400.0
 CHECK_SECONDS = 20.0
 CHECK_SHARE = 0.25
@@ -111,7 +111,7 @@ def _count(store: EndpointStore, graph: IndexedGraph, limit: Limit, *, optional:
         optional: whether the caller can use a graph of names without knowing the count.
 
     Raises:
-        StoreError: the server sent no complete result of the count.
+        StoreError: the server sent no complete result for the count.
     """
     fingerprint = store.fingerprint
     if fingerprint and (known := _load_number(store, "names", COUNT_MAX_AGE)) and known[0] == fingerprint:
@@ -125,7 +125,7 @@ def _count(store: EndpointStore, graph: IndexedGraph, limit: Limit, *, optional:
         if optional and fingerprint:
             store.save_fact("names too slow", json.dumps([fingerprint, 0]))
         return None
-    except PartialResult as error:  # the message does not tell that names were counted
+    except PartialResult as error:  # the message does not say that names were counted
         raise PartialResult(f"The names of {store.location} could not be counted. {error}") from error
     if fingerprint:
         store.save_fact("names", json.dumps([fingerprint, count]))
@@ -138,4 +138,4 @@ def _load_number(store: EndpointStore, name: str, max_age: float) -> tuple[str, 
         fingerprint, number = json.loads(store.load_fact(name, max_age=max_age) or "null")
         return str(fingerprint), int(number)
     except (TypeError, ValueError):
-        return None  # nothing is saved, or another version of kgqa saved it in another format
+        return None  # nothing is saved, or a different version of kgqa saved it in a different format

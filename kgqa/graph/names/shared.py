@@ -17,7 +17,9 @@ from kgqa.graph.tables.versioned_values import VersionedValues
 
 LONGEST_WAIT = 600.0
 UNCOUNTED_SECONDS = 600.0
-"""Seconds after a failed count of names in which only a question with MIN_RETRY_FACTOR of its time repeats it."""
+"""Seconds after a failed count of names during which the count is repeated only for questions with more time.
+
+Such a question must have at least MIN_RETRY_FACTOR times as many seconds left as the question of the failed count."""
 
 
 class SharedNames:

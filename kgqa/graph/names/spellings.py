@@ -36,7 +36,7 @@ def spellings(name: str) -> dict[str, str]:
 def initials_of(norm: str) -> str:
     """Return the initials of a normalised name, leaving out small words such as `of`.
 
-    The result is empty if there is only one other word, or more than MAX_INITIALS.
+    The result is empty if only one word remains, or more than MAX_INITIALS words.
     """
     words = [word for word in norm.split() if word not in _SMALL_WORDS]
     return "".join(word[0] for word in words) if 2 <= len(words) <= MAX_INITIALS else ""

@@ -1,8 +1,8 @@
 """An index of names in SQLite, with its full-text search (FTS5).
 
 The index is built from the triples with the schema's label and alias predicates, and cached under the fingerprint of
-the graph. The index of a graph on a server may be on that server instead, see `server_names`; both kinds of index
-return the same matches in the same order.
+the graph. A graph on a server may have its index on that server instead, see `server_names`. Both kinds of index return
+the same matches in the same order.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ATTEMPTS = 2
 BATCH = 500
 LAST_CHARACTER = "\U0010ffff"
 CHECK_STEPS = 1_000
-"""The time limit is checked whenever SQLite has run this many instructions, which take some dozens of microseconds."""
+"""The time limit is checked each time SQLite has run this many instructions (some dozens of microseconds)."""
 
 
 class SqliteNames:

@@ -21,7 +21,7 @@ class _BatchedRequest:
     future: Future[list[Completion]] = field(default_factory=Future)
 
     def settle(self, result: list[Completion] | None, error: BaseException | None = None) -> None:
-        """Deliver the result or the error; do nothing if the request has ended already, by `close` or an interrupt."""
+        """Deliver the result or the error; do nothing if `close` or an interrupt has ended the request."""
         with suppress(InvalidStateError):
             if error is not None:
                 self.future.set_exception(error)
@@ -33,7 +33,7 @@ class RequestBatcher:
     """A thread that merges requests into calls, one call at a time. Thread-safe.
 
     Intended for a model in this process, which answers many prompts almost as fast as one prompt. Requests that arrive
-    during a call are sent in the next call, which starts without another wait.
+    during a call are sent in the next call, which starts without a further wait.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class RequestBatcher:
 
         Args:
             complete: Returns one completion for each prompt, in order; called only in the batcher's thread.
-            wait: Seconds that the first request of a call waits for further requests, at most.
+            wait: Most seconds that the first request of a call waits for further requests.
             max_batch: Most prompts in a call. A request is never split: a larger request gets a call of its own.
         """
         if wait < 0 or max_batch < 1:
@@ -84,7 +84,7 @@ class RequestBatcher:
         try:
             return request.future.result(None if deadline is None else max(deadline - time.monotonic(), 0.0))
         except BaseException:
-            request.future.cancel()  # after an interrupt nobody waits for the reply; no effect if the call failed
+            request.future.cancel()  # after an interrupt, nobody waits for the reply; has no effect if the call failed
             raise
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Reading of chat responses: separates reasoning from the reply, and detects replies that cannot be used."""
+"""Functions that read chat responses, separate reasoning from the reply, and detect replies that cannot be used."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kgqa.llm.client import MAX_TOKEN_COUNT, Completion, Failure
 
 _TAG = re.compile(r"(</?think>)", re.IGNORECASE)
 _ABORTED = ("error", "abort", "insufficient_system_resource")
-"""Finish reasons with which OpenRouter, vLLM and DeepSeek mark an aborted reply; the prompt is then sent again."""
+"""Finish reasons of an aborted reply (OpenRouter, vLLM, DeepSeek); after such a reply, the prompt is sent again."""
 
 _MESSAGES = ("message", "detail", "error")
 _DEEPEST_ERROR = 10
@@ -30,8 +30,8 @@ def read_reply(
 ) -> Completion:
     """Build a completion from a reply.
 
-    `reasoning` is the reasoning that the server sent apart from the text. If the reply cannot be used, `failure` is set
-    in the completion; text and token counts are kept.
+    `reasoning` is the reasoning that the server sent separately from the text. If the reply cannot be used, `failure`
+    is set in the completion; text and token counts are kept.
     """
     answer, thought = part_reasoning(text or "")
     reasoning = "\n\n".join(part for part in (reasoning.strip(), thought) if part)
@@ -57,9 +57,9 @@ def read_reply(
 def part_reasoning(text: str) -> tuple[str, str]:
     """Return a reply's text and its reasoning, both stripped.
 
-    Reasoning is everything between `<think>` and `</think>`. It is also everything before a `</think>` without an
-    opening tag, which some chat templates put into the prompt, and everything after a `<think>` at the beginning
-    without a closing tag, as in a reply that was cut off.
+    Reasoning is everything between `<think>` and `</think>`. If the opening tag is missing, because the chat template
+    puts it into the prompt, everything before `</think>` is reasoning. If the reply begins with `<think>` and has no
+    closing tag, because it was cut off, everything after `<think>` is reasoning.
     """
     answer: list[str] = []
     thought: list[str] = []
@@ -117,7 +117,7 @@ def read_body(body: Any) -> Completion:
 
 
 def message_of(error: Any) -> str:
-    """Return an error's message, which servers put into `message`, `detail` or `error`, also in nested objects."""
+    """Return the message of an error, which may be in `message`, `detail` or `error`, also in a nested object."""
     for _ in range(_DEEPEST_ERROR):
         name = next((name for name in _MESSAGES if error.get(name)), "") if isinstance(error, dict) else ""
         if not name:
@@ -130,7 +130,7 @@ def message_of(error: Any) -> str:
 
 
 def _content(content: Any) -> tuple[str, str]:
-    """Return the text and the reasoning in a message's content, which Mistral's reasoning models send as a list."""
+    """Return the text and the reasoning in a content field; Mistral's reasoning models send this field as a list."""
     if not isinstance(content, list):
         return _text(content), ""
     parts = [part for part in content if isinstance(part, dict)]

@@ -1,8 +1,8 @@
-"""Constraining a language model to choices, by the best mode that its server supports.
+"""Constraint modes: they limit a language model to choices, by the best method that its server supports.
 
-The mode "structured_outputs", a field known only to vLLM, constrains the text to one of the choices. The mode
-"json_schema" sends a schema in the field `response_format`, which other servers support too, and the reply is a JSON
-object. The mode "free" constrains nothing. If a server rejects or ignores a field, the next mode is used.
+The mode "structured_outputs" sends a field that only vLLM knows; the text of the reply is then one of the choices. The
+mode "json_schema" sends a schema in the field `response_format`; other servers support this field too, and the reply is
+then a JSON object. The mode "free" constrains nothing. If a server rejects or ignores a field, the next mode is used.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def chosen_option(mode: ConstraintMode, text: str, choices: Sequence[str]) -> st
             return None
         return next((choice for choice in choices if choice == value["choice"]), None)
     if mode == "structured_outputs":
-        # replies are stripped
+        # compared without spaces at the ends, because replies are stripped
         return next((choice for choice in choices if choice.strip() == text), None)
     return None
 

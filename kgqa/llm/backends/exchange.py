@@ -16,7 +16,7 @@ from kgqa.servers import ReplyTooLarge, redirect_target
 FIRST_PAUSE = 0.5  # seconds
 LONGEST_PAUSE = 30.0  # seconds
 LONGEST_REQUESTED = 120.0
-"""Most seconds that a server may ask to wait; after a longer request there is no retry."""
+"""Longest wait, in seconds, that a server may ask for; if it asks for more, the request is not repeated."""
 _TEMPORARY = (408, 409, 425, 429)
 _FATAL = (401, 402, 403, 404, 405, 410)
 
@@ -29,7 +29,7 @@ class RequestFailure:
 
     Attributes:
         kind: "temporary" if a retry may succeed, "refused" if this request cannot succeed, "fatal" if no request can.
-        cause: The cause for a message to the user, in which the API key must still be masked.
+        cause: The cause in words; the API key in it must be masked before it is shown to the user.
         status: The HTTP status; 0 if there was no response.
         error: The error in the response's body, without an outer `error` object.
         wait: Seconds that the server asks to wait; None if it asks for none.
@@ -43,11 +43,11 @@ class RequestFailure:
 
 
 def exchange(send: Callable[[], Any], read: Callable[[Any], T]) -> T | RequestFailure:
-    """Send a request and return the result that `read` makes of the JSON response, or the failure.
+    """Send a request, and return the JSON response as converted by `read`, or the failure.
 
     Args:
-        send: A call of the openai library with `with_raw_response`, with which the library checks only the HTTP status
-            and leaves the JSON to this function.
+        send: A call of the openai library with `with_raw_response`, so that the library checks only the HTTP status and
+            leaves the JSON to this function.
         read: Turns the JSON into a result, or raises UnreadableBody.
     """
     from openai import APIConnectionError, APIStatusError, APITimeoutError

@@ -75,7 +75,7 @@ class OpenAIChat:
             sleep: Waits the given number of seconds between attempts.
 
         Raises:
-            SettingsError: The URL or the API key cannot be used, or OpenAI itself is used without naming a model.
+            SettingsError: The URL or the API key cannot be used, or both the URL and the model are missing.
             ModelUnavailable: The client library is missing, OpenAI has no API key, or the server cannot list its
                 models.
         """
@@ -206,13 +206,13 @@ class OpenAIChat:
             return completion
         choice = chosen_option(mode, completion.text, choices)
         if choice is not None:
-            # the reply is a choice only by chance if another thread has found that the server ignores constraints
+            # if another thread has found that the server ignores constraints, the reply is a choice only by chance
             return replace(completion, text=choice, constrained=self._constraints.mode == mode)
         self._fall_back(mode, "the server's reply was none of the choices")
         return completion
 
     def _adapt(self, failure: RequestFailure, mode: ConstraintMode, fields: dict[str, Any]) -> bool:
-        """Drop the parameter or the constraint mode that the server refused; return whether there was one."""
+        """Drop the parameter or the constraint mode that the server refused; return False if it refused neither."""
         if failure.status not in (400, 422):
             return False
         message = message_of(failure.error)
@@ -277,7 +277,7 @@ class OpenAIChat:
         self._notes.append(self._shown(text))
 
     def _shown(self, text: str) -> str:
-        """Return a text as one line of limited length without the key."""
+        """Return a text as one line of limited length, with the API key masked."""
         return clean(text.replace(self._key, "***") if self._key else text)[:_SHOWN]
 
 

@@ -27,7 +27,7 @@ _ADVISED = ("top_k", "min_p", "repetition_penalty", "presence_penalty", "frequen
 """Sampling parameters that kgqa does not set; their values come from the model's authors."""
 _ABORTED = ("error", "abort")
 _SHOWN = 300
-"""Most characters of a message of vLLM that are shown to the user."""
+"""Most characters of a vLLM message that are shown to the user."""
 _ENVIRONMENT = {
     "VLLM_NO_USAGE_STATS": "1",  # no telemetry
     "VLLM_LOGGING_STREAM": "ext://sys.stderr",  # standard output is for answers
@@ -39,10 +39,10 @@ _ENVIRONMENT = {
 class VLLMChat:
     """A language model in this process. Thread-safe: prompts that arrive at about the same time form one batch.
 
-    The model is loaded on the first request, which takes minutes and most of the GPU's memory; a run whose replies are
-    all recorded never loads the model. If vLLM rejects a prompt (too long for the model, refused by the chat template),
-    only that prompt fails, not the batch. Choices constrain the reply from the first token on. A constrained model
-    therefore does not reason before it answers, unless vLLM is told how to recognise reasoning
+    The first request loads the model, which takes minutes and most of the GPU's memory. If all replies of a run are
+    recorded, the model is never loaded. If vLLM rejects a prompt (too long for the model, refused by the chat
+    template), only that prompt fails, not the batch. Choices constrain the reply from the first token on. A constrained
+    model therefore does not reason before it answers, unless vLLM is told how to recognise reasoning
     (`structured_outputs_config={"reasoning_parser": "qwen3"}`).
 
     Attributes:
@@ -54,7 +54,7 @@ class VLLMChat:
 
         Args:
             model: Name of a model on the Hugging Face Hub, or a folder.
-            batch_wait: Seconds that a prompt waits for further prompts, at most.
+            batch_wait: Most seconds that a prompt waits for further prompts.
             seed: Seed for prompts whose sampling has no seed.
             engine: Further options of `vllm.LLM`, such as `max_model_len` or `gpu_memory_utilization`.
 
@@ -136,7 +136,7 @@ class VLLMChat:
     def _chat(self, engine: Any, prompts: Sequence[Prompt], kwargs: dict[str, Any]) -> list[Completion]:
         """Return one completion for each prompt, in order.
 
-        vLLM rejects a whole batch because of one prompt; the two halves of a rejected batch are then sent separately.
+        If vLLM rejects one prompt, it rejects the whole batch. The two halves of a rejected batch are sent separately.
         """
         try:
             outputs = engine.chat(
@@ -234,7 +234,7 @@ def _completion(output: Any, prompt: Prompt) -> Completion:
 
 
 def _rejects_prompt(error: Exception) -> bool:
-    """Return whether an error was caused by the prompt, so that another prompt may succeed.
+    """Return whether an error was caused by one prompt, so that other prompts may succeed.
 
     Older versions of vLLM raise ValueError for such a prompt.
     """
@@ -249,5 +249,5 @@ def _message(error: Exception) -> str:
 
 
 def _encodable(text: str) -> str:
-    """Replace unpaired surrogates, which occur in damaged data and which tokenizers reject, by question marks."""
+    """Replace unpaired surrogates by question marks; damaged data contains them, and tokenizers reject them."""
     return text.encode(errors="replace").decode()

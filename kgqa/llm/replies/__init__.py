@@ -1,4 +1,4 @@
 """Readers that extract a value from the reply of a language model.
 
-Readers accept any text and never raise. If a reply is ambiguous, there is no value: an unparsed reply is never "yes".
+Readers accept any text and never raise. An ambiguous reply has no value, so an unreadable reply never counts as "yes".
 """

@@ -1,4 +1,4 @@
-"""Reader of the answers in a reply: texts, or numbers of entities listed in the prompt."""
+"""Reader of the answers in a reply; an answer is a string, or the number of an entity listed in the prompt."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NO_ANSWER = ("", "none", "null", "n/a", "unknown", "no answer", "[]")
 
 
 def read_answers(text: str) -> Reading[tuple[str, ...]]:
-    """Read the answers in a reply as texts; a number is returned as text.
+    """Read the answers in a reply as strings; a number is also returned as a string.
 
     Answers are searched for in JSON, then after the last "Answer:", then in braces (`{a}`, as in Think-on-Graph).
 
@@ -48,16 +48,16 @@ def read_numbered_answers(text: str, *, size: int = 0) -> Reading[tuple[int | st
     """Read the answers in a reply to a prompt with a numbered list of `size` entities.
 
     An unquoted number always refers to the entity with this number: `[1]`, `{"answer": 1}`, "Answer: 1". A number in
-    quotes is a text, because it may answer "how many?"; a date is a text too.
+    quotes is read as a string, because it may answer "how many?"; a date is read as a string too.
 
     Args:
         text: A reply, of any length and content.
         size: How many entities the prompt numbers, starting with 1; 0 if it lists none.
 
     Returns:
-        Distinct indices from 0 to size - 1, and texts as in `read_answers`; empty if the reply states that there is no
-        answer. In a list of numbers, those that belong to no entity are ignored; in any other reply they make it
-        unusable. No value if the reply is unusable or has no answers. Never raises, whatever the text.
+        Distinct indices from 0 to size - 1, and strings as in `read_answers`; empty if the reply states that there is
+        no answer. In a list of numbers, a number without an entity is ignored; in any other reply, such a number makes
+        the reply unusable. No value if the reply is unusable or has no answers. Never raises, whatever the text.
     """
     items, repaired = _items(text)
     if items is None:
@@ -125,12 +125,12 @@ def _items(text: str) -> tuple[list[_Item] | None, bool]:
 
 
 def _in_braces(line: str) -> list[str]:
-    """Return the texts in braces, except "yes" and "no", which are a verdict and not an answer."""
+    """Return the strings in braces, except "yes" and "no": these are verdicts, not answers."""
     return [each for each in re.findall(r"\{([^{}]{1,600})\}", line) if each.strip().casefold() not in ("yes", "no")]
 
 
 def _in_json(value: Any, source: str | None) -> Iterator[_Item]:
-    """Yield the answers in a JSON value; `source` is the value's original text if that was not valid JSON."""
+    """Yield the answers in a JSON value; `source` is the original text if it was invalid JSON, else None."""
     for each in value if isinstance(value, list) else [value]:
         inner = each if isinstance(each, list) else [find_key(each, _NAME_KEYS)[1] if isinstance(each, dict) else each]
         for item in inner:
@@ -161,7 +161,7 @@ _THOUSANDS = re.compile(r"(?<![\d,])\d{1,3}(?:,\d{3})+(?![\d,])")
 
 
 def _indices_in(item: _Item) -> list[int | None] | None:
-    """Return the numbers in an answer of only numbers, with None for each that cannot be an index; None for a text."""
+    """Return the indices in an answer of only numbers (None for a number that is no index); None for other answers."""
     if item.is_number:  # "[2]", or "[2] a name", which is ambiguous
         number = re.fullmatch(r"\W*(\d{1,5})\W*", item.text, re.ASCII)
         return [int(number[1]) if number else None]

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 LINE = 300
-"""Characters that are read after a label such as "Answer:"; a longer text is not an option."""
+"""Number of characters read after a label such as "Answer:"; a longer text is not an option."""
 _NOUN = r"(?:(?:relation )?path|option|choice|candidate|answer)"
 _OPEN, _CLOSE = r"""[\[({<"'`*_ ]{0,12}""", r"""[\])}>"'`*_ ]{0,12}"""
 _CHOOSING = (
@@ -51,7 +51,7 @@ SENTENCE = re.compile(r"(?<=[.!?;]) |\n")
 
 
 class Options:
-    """The patterns of a few options. An option inside another option or inside a word does not match."""
+    """The patterns of a few options. An option does not match inside a longer option or inside a word."""
 
     def __init__(self, options: Sequence[str]) -> None:
         self._named = {_name(option): option for option in options if _name(option)}
@@ -72,7 +72,7 @@ class Options:
         return self._negated.sub(lambda found: found.group() if self.get(found.group()) else "not ~", text)
 
     def get(self, text: Any) -> str | None:
-        """Return the option that the whole text names; None if the text is no option."""
+        """Return the option that the whole text names; None if the text is not an option."""
         return self._named.get(_name(text)) if isinstance(text, str) and len(text) <= LINE else None
 
 

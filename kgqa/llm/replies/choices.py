@@ -1,8 +1,9 @@
-"""Reader of a choice: which of a few options a reply decides for. An ambiguous reply decides for none.
+"""Reader of a choice: it finds the option that a reply selects. An ambiguous reply selects none.
 
-The last decision in one of these forms counts: JSON, a label ("Answer: B"), an option alone on a line, or clear words
-("I choose [B]", "[B] is better"). Without any of them, an option in brackets in a sentence counts, and without that an
-option that begins the reply ("Yes, ...").
+1. The last decision in one of these forms counts: JSON, a label ("Answer: B"), an option alone on a line, or clear
+   words ("I choose [B]", "[B] is better").
+2. If there is none, an option in brackets in a sentence counts.
+3. If there is none either, an option at the beginning of the reply counts ("Yes, ...").
 """
 
 from __future__ import annotations
@@ -64,16 +65,16 @@ class _Decision:
 
 
 def read_choice(text: str, *, options: Sequence[str]) -> Reading[str]:
-    """Read which of the options a reply decides for; the result is spelled as in `options`.
+    """Read which option a reply selects; the result is spelled as in `options`.
 
     Args:
         text: A reply, of any length and content.
-        options: The options, such as ("A", "B") or ("RELEVANT", "NOT RELEVANT"). Upper and lower case are equal, and so
-            are spaces, hyphens and underscores between words.
+        options: The options, such as ("A", "B") or ("RELEVANT", "NOT RELEVANT"). Upper and lower case are the
+            same, and so are spaces, hyphens and underscores between words.
 
     Returns:
         The option; `repaired` is False if the option was in brackets, in valid JSON, or the whole reply. No value if
-        the reply decides for no option or for several. Never raises, whatever the text.
+        the reply selects no option or several. Never raises, whatever the text.
     """
     reading = _choice(text, known_options(tuple(options)), keys=_KEYS, labels=_LABELS)
     if reading is not None and reading.value is not None:
@@ -85,8 +86,8 @@ def read_choice(text: str, *, options: Sequence[str]) -> Reading[str]:
 def read_verdict(text: str) -> Literal["yes", "no", "unparsed"]:
     """Read whether a reply means yes or no, by the rules of `read_choice`. Never raises, whatever the text.
 
-    A statement about sufficiency (`{"sufficient": true}`, "Answerable: no") has priority over a label "Answer:", which
-    in such replies often gives the answer to the question itself.
+    A statement about sufficiency (`{"sufficient": true}`, "Answerable: no") has priority over a label "Answer:". In
+    such replies, this label often gives the answer to the question.
     """
     known = known_options(("YES", "NO"))
     stated = _choice(text, known, keys=_SUFFICIENCY, labels="|".join(_SUFFICIENCY), only_stated=True)
@@ -217,7 +218,7 @@ def _in_clear_words(text: str, known: Options) -> Iterator[_Decision]:
 
 
 def _statement(rest: str, known: Options, position: int) -> _Decision | None:
-    """Read the decision of a text that begins with an option; None for any other text and for a question."""
+    """Read the decision in a text that begins with an option; return None for a question or any other text."""
     first = known.first.match(rest)
     if first is None:
         return None
@@ -245,7 +246,7 @@ def _statement(rest: str, known: Options, position: int) -> _Decision | None:
 
 
 def _marked(text: str, known: Options) -> Reading[str] | None:
-    """Read the decision of the last sentence with a marker, which is an option in brackets.
+    """Read the decision in the last sentence that contains a marker (an option in brackets).
 
     The reading has no value if that sentence does not decide. Return None if the text has no markers.
     """
@@ -257,7 +258,7 @@ def _marked(text: str, known: Options) -> Reading[str] | None:
 
 
 def _decided(sentence: str, known: Options, *, only: bool) -> str | None:
-    """Return the option that a sentence decides for by its markers; `only`: whether the reply marks just one option."""
+    """Return the option that the markers in a sentence select; `only`: whether the reply marks just one option."""
     markers = list(known.marker.finditer(sentence))
     options = {known.get(each.group(1)) for each in markers}
     if len(options) != 1 or UNSURE.search(sentence):
@@ -273,7 +274,7 @@ def _decided(sentence: str, known: Options, *, only: bool) -> str | None:
 
 
 def _opening(text: str, known: Options) -> Reading[str] | None:
-    """Read the option that begins a reply, as in "Yes, ...", unless the reply later names another or is unsure."""
+    """Read the option that begins a reply ("Yes, ..."), unless the reply later names another option or is unsure."""
     decision = _statement(text[:LINE], known, 0)
     if decision is None or decision.option is None or BUT.search(text) or UNSURE.search(text):
         return None

@@ -78,7 +78,7 @@ def read_indices(text: str, *, size: int, k: int) -> Reading[tuple[int, ...]]:
 
 
 def _list_of(text: str, k: int) -> tuple[list[int | None] | None, bool]:
-    """Return the numbers of the list that counts, with None for each that is not whole, and whether it was repaired."""
+    """Return the numbers in the list that counts (None for a number that is not whole) and whether it was repaired."""
     text, objects = without_objects(text)
     strong: list[tuple[int, list[int | None], bool]] = []
     medium: list[tuple[int, list[int | None], bool]] = []
@@ -123,7 +123,7 @@ def _from_json(value: Any) -> list[int | None] | None:
 
 
 def _numbers(content: str) -> list[int | None] | None:
-    """Return the numbers in a text of only numbers, with None for each that is not whole; None for any other text."""
+    """Return the numbers in a text of only numbers, None for a number that is not whole; None for any other text."""
     content = re.sub(r"\([^()\d]{0,200}[^()]{0,200}\)", " ", content) if re.search(r"\d ?\(", content) else content
     if not content.strip() or _PLURAL.match(content):
         return None
@@ -141,7 +141,7 @@ def _numbers(content: str) -> list[int | None] | None:
 
 
 def _chains(text: str) -> Iterator[tuple[int, list[int | None], bool]]:
-    """Yield the lists in brackets, adjacent lists merged, each with whether the list is alone or after a label."""
+    """Yield the lists in brackets, each with whether it is alone or after a label; adjacent lists are merged."""
     chain: list[re.Match[str]] = []
     for bracket in [*_BRACKETS.finditer(text), None]:
         if bracket and (not bracket[1].strip() or _NONE.fullmatch(bracket[1]) or _numbers(bracket[1])):
@@ -201,9 +201,9 @@ def _lines(text: str) -> Iterator[tuple[int, list[int | None]]]:
 def _listed(text: str, k: int) -> list[int | None] | None:
     """Return the items named in the lines of a list at the end of a text, or the only number in brackets.
 
-    "1. [3] ..." and "- path 3" select item 3. "3. some text" selects item 3 too, unless the lines are numbered 1, 2, 3
-    and so on: then the numbers only count the lines. A list that names the items 1, 2, 3 and so on, more than `k`, is
-    not a selection.
+    "1. [3] ..." and "- path 3" select item 3. "3. some text" also selects item 3, unless the lines are numbered 1, 2, 3
+    and so on; such numbers only count the lines. If a list names the items 1, 2, 3 and so on, and is longer than `k`,
+    it selects nothing.
     """
     named: list[int | None] = []
     numbered: list[int | None] = []

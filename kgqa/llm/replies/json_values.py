@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 
 MAX_READ_CHARS = 20_000
-"""Only this many characters at the end of a reply are read, to limit the time; models decide at the end."""
+"""Number of characters read at the end of a reply. The limit saves time; models give their decision at the end."""
 
 OBJECT = "\x01"
 """Character that replaces a JSON object in the text of a reply."""
@@ -21,7 +21,7 @@ _MAX_REPAIRED_DEPTH = 20
 _MAX_REPAIRS = 40
 _MAX_NODES = 1_000
 
-_WIDE: dict[int, int | str] = {0xFF01 + i: 0x21 + i for i in range(94)}  # full-width forms, written by Chinese models
+_WIDE: dict[int, int | str] = {0xFF01 + i: 0x21 + i for i in range(94)}  # full-width forms, which Chinese models write
 _WIDE |= {0x3010: "[", 0x3011: "]", 0x3001: ",", 0x3002: ". ", 0x2192: ">", 0x2212: "-"}
 _WIDE |= dict.fromkeys((0x201C, 0x201D, 0x201E), '"') | dict.fromkeys((0x2018, 0x2019), "'")
 
@@ -32,7 +32,7 @@ _BRACKET = re.compile(r'[\[\]{}]|\\.|"', re.DOTALL)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Build an object; a key that occurs more than once with different values gets the list of these values."""
+    """Build an object; if a key occurs with several different values, it gets the list of these values."""
     values: dict[str, list[Any]] = {}
     for key, value in pairs:
         known = values.setdefault(key, [])
@@ -51,7 +51,8 @@ class Reading(Generic[T]):
     Attributes:
         value: The value; None if the reply is unusable or ambiguous.
         repaired: Whether a part of the reply was repaired or ignored.
-        problem: If there is no value, a sentence for the repeated prompt: what is wrong and what is expected; else "".
+        problem: If there is no value, a sentence for the repeated prompt that says what is wrong and what is expected;
+            else "".
     """
 
     value: T | None
@@ -71,7 +72,7 @@ class JsonValue:
 
 
 def last_part(text: str) -> str:
-    """Return the last `MAX_READ_CHARS` characters of a reply without its reasoning; "" if the reasoning never ends.
+    """Return the last `MAX_READ_CHARS` characters of a reply after its reasoning; "" if the reasoning never ends.
 
     A value that is not a string counts as an empty reply.
     """
@@ -91,7 +92,7 @@ def plain_text(text: str) -> str:
 
 
 def read_json(text: str) -> tuple[Any | None, bool]:
-    """Read the last JSON object or array in a reply, also in a code block; nearly valid JSON is repaired.
+    """Read the last JSON object or array in a reply or in its code blocks; nearly valid JSON is repaired.
 
     Returns:
         The value, or None if the reply has no JSON, and whether it was repaired. Never raises, whatever the text.
@@ -145,7 +146,7 @@ def _with_unclosed(text: str, found: list[JsonValue], unclosed: list[int]) -> li
 
 
 def _closing(text: str, start: int) -> int | None:
-    """Return the position after the bracket that closes the one at `start`; None if there is none.
+    """Return the position after the bracket that closes the bracket at `start`; None if it is never closed.
 
     Brackets inside strings are ignored, unless a quotation mark is missing.
     """
@@ -170,7 +171,7 @@ def _repair(piece: str) -> Any | None:
 
     try:
         value = repair_json(piece, return_objects=True, skip_json_loads=True)
-    except Exception:  # noqa: BLE001  # a parser that guesses can fail in any way; the reply then has no value
+    except Exception:  # noqa: BLE001  # json-repair guesses and can fail in any way; the reply then has no value
         return None
     return value if value and isinstance(value, dict if piece[0] == "{" else list) else None
 
@@ -213,7 +214,8 @@ def key_name(key: Any) -> str:
 def find_key(value: Any, names: tuple[str, ...]) -> tuple[bool, Any]:
     """Return whether one of the keys `names` occurs at any depth, and its value.
 
-    If several occur, the earlier name is taken, and of equal names the one in the outer object.
+    If several of the keys occur, the one that comes first in `names` is taken; if this key occurs in several objects,
+    the outermost object is taken.
     """
     objects = list(_objects(value))
     for name in names:

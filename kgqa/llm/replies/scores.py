@@ -59,7 +59,7 @@ def read_scores(text: str, *, size: int) -> Reading[tuple[float | None, ...]]:
         return Reading(None, problem=f"The reply needs exactly {size} scores, one for each candidate in their order.")
     if not given:
         given, repaired = _scores_in_lines(text, size), True
-    if 0 in given:  # the reply numbers items from 0, so the numbers cannot be assigned safely
+    if 0 in given:  # the reply numbers the items from 0, so scores cannot be assigned to items safely
         given = {}
     known = {index: score for index, score in given.items() if 1 <= index <= size}
     bare = [score for score, fixed in known.values() if not fixed and math.isfinite(score)]

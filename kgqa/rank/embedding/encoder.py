@@ -1,7 +1,7 @@
-"""Encoders that turn texts into sentence embeddings (SBERT; thesis, section 2.6), with a cache of the vectors.
+"""Encoders that turn strings into sentence embeddings (SBERT; thesis, section 2.6), with a cache of the vectors.
 
-The default model is all-MiniLM-L6-v2, which a Python package contains (`pip install kgqa[minilm]`). Any other model is
-given by name, by path, or by the URL of a server.
+The default model is all-MiniLM-L6-v2, from a Python package (`pip install kgqa[minilm]`). Any other model is selected
+by its name, its folder, or the URL of a server.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MAX_CACHED = 200_000
 
 
 class Encoder(Protocol):
-    """A model that turns texts into unit vectors, float32 of shape (len(texts), size). Thread-safe."""
+    """A model that turns strings into unit vectors, float32 of shape (len(texts), size). Thread-safe."""
 
     name: str
 
@@ -43,7 +43,8 @@ class CachedEncoder:
     The vectors of questions stay in memory only, because the same question is rarely asked twice.
 
     Attributes:
-        name: A different name for every model, server, precision and query prompt, since all of them change vectors.
+        name: The encoder's name, different for each model, server, precision and query prompt, because these change the
+            vectors.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class CachedEncoder:
         return responds is None or responds(seconds)
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
-        """Return the vectors of texts that occur repeatedly, such as relations and paths."""
+        """Return the vectors of strings that occur repeatedly, such as relations and paths."""
         memory = self._memory  # other threads may be reading this dictionary, so no entry is ever removed from it
         missing = [text for text in dict.fromkeys(texts) if text not in memory]
         if missing and self._disk is not None:
@@ -82,7 +83,7 @@ class CachedEncoder:
     def encode_questions(self, texts: Sequence[str]) -> np.ndarray:
         """Return the vectors of questions or parts of questions; these vectors are not written to disk.
 
-        The model's query prompt is put before each text.
+        The model's query prompt is put before each string.
         """
         memory = self._questions
         missing = [text for text in dict.fromkeys(texts) if text not in memory]
@@ -107,13 +108,13 @@ def open_encoder(
 
     Args:
         cache: The cache for vectors and exported models.
-        model: The folder of a sentence-transformers model, the model's name on the Hugging Face Hub, or, with `url`,
-            the model's name on that server; None for the packaged MiniLM.
+        model: The folder of a sentence-transformers model, or the model's name on the Hugging Face Hub. With `url`, the
+            model's name on the server. None for the packaged MiniLM.
         url: Base URL of an OpenAI-compatible server. The server's API key is read from the environment variable
             KGQA_EMBEDDINGS_KEY.
         query_prompt: Text put before questions, never before paths; None for the prompt defined by the model, "" for
             no prompt.
-        precision: "fp32", or "int8", which is faster and gives slightly different vectors.
+        precision: "fp32" or "int8"; "int8" is faster and gives slightly different vectors.
         say: Called with a message for the user before an export or a download, and when there is no model. Each
             message is sent once.
 
@@ -136,7 +137,7 @@ def open_encoder(
         return _OPEN_ENCODERS[key]
 
 
-# each model is opened once per process and shared by all graphs, because a model takes 0.3 seconds and 100 MB
+# each model is opened once per process and shared by all graphs, because opening takes 0.3 seconds and 100 MB
 _OPEN_ENCODERS: dict[tuple[Path, str | None, str | None, str | None, str], CachedEncoder] = {}
 _OPEN_LOCK = threading.Lock()
 _MESSAGES_SHOWN: set[str] = set()

@@ -1,4 +1,4 @@
-"""Small embedding models exported to ONNX, which run without torch; importing torch alone takes seconds.
+"""Small embedding models exported to ONNX. They run without torch; the import of torch alone takes seconds.
 
 Only models of one structure are exported: a BERT-like transformer whose token vectors are averaged and scaled to
 length one. The vectors of the export are compared with those of sentence-transformers; if they differ, the model runs
@@ -30,7 +30,7 @@ _CHECKED = (
     "which city is the capital?", "sports team mascot", "people born here, place of birth", "é ü 東京", "a", "",
     "PARASITE", "a text of too many words, " * 150,
 )  # fmt: skip
-# values for the packaged MiniLM, whose export has no encoder.json
+# values for the packaged MiniLM; its export has no encoder.json
 _DEFAULTS = {"max_tokens": 256, "pad_id": 0, "pad_token": "[PAD]", "size": 384, "query_prompt": "", "batch": BATCH_SIZE}
 
 
@@ -68,7 +68,7 @@ class OnnxEncoder:
         """Return unit vectors, float32 of shape (len(texts), size)."""
         if not texts:
             return np.empty((0, 0), dtype=np.float32)
-        # texts of similar length share a batch, which saves padding
+        # strings of similar length share a batch; this saves padding
         order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
         vectors: list[np.ndarray | None] = [None] * len(texts)
         for start in range(0, len(order), self._batch_size):
@@ -100,7 +100,7 @@ def open_local_encoder(
         say: Called with a message for the user before the model is exported.
 
     Raises:
-        ModelUnavailable: The model cannot be loaded, or its export is damaged and torch is missing to export it again.
+        ModelUnavailable: The model cannot be loaded; or its export is damaged, and torch is missing for a new export.
     """
     runtime = _installed("onnxruntime", "tokenizers")
     torch = _installed("sentence_transformers")
@@ -133,9 +133,9 @@ def open_local_encoder(
 
 
 def open_int8_encoder(cache: Cache, files: ModelFiles, say: Callable[[str], None]) -> OnnxEncoder:
-    """Open a model with 8-bit weights, which runs about three times as fast as one with 32-bit weights.
+    """Open a model with 8-bit weights, about three times as fast as with 32-bit weights.
 
-    Texts are encoded one by one, because with 8-bit weights a vector depends on the other texts of its batch.
+    Strings are encoded one by one, because with 8-bit weights a vector depends on the other strings in the batch.
 
     Raises:
         ModelUnavailable: The model cannot be exported or quantised on this machine.

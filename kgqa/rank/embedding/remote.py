@@ -23,7 +23,7 @@ BATCH_SIZE = 64
 SECONDS = 120.0
 RETRIES = 2
 _REFUSED_TEXTS = (400, 413, 422)
-"""HTTP statuses that report a problem of the texts sent, not of the server."""
+"""HTTP statuses that report a problem with the strings sent, not with the server."""
 LARGEST_REPLY = 32 << 20
 """Most bytes of a decompressed reply: 64 vectors of 16,000 numbers, 30 characters per number."""
 
@@ -73,7 +73,7 @@ class RemoteEncoder:
     def _batch(self, texts: Sequence[str]) -> np.ndarray:
         from openai import APIStatusError, OpenAIError
 
-        # servers refuse an empty text
+        # servers refuse an empty string
         sent = [text if text.strip() else "." for text in texts]
         create = self._client.embeddings.with_raw_response.create
         # errors are not chained, because a server's message may contain the key

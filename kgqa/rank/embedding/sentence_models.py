@@ -1,4 +1,4 @@
-"""Models of the sentence-transformers library: finding a model, naming it in the cache, and running it on torch."""
+"""Models of the sentence-transformers library: how to find, name in the cache, and run them on torch."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ModelFiles:
     """An embedding model and the name under which the cache keeps its vectors.
 
     Attributes:
-        source: The model's folder, or the model's name if it must be downloaded first.
+        source: The model's folder, or the model's name if the model must be downloaded first.
         key: Name in the cache; a model with different files has a different key.
         is_local: Whether the model is already on this machine.
     """
@@ -40,11 +40,11 @@ class ModelFiles:
     key: str
     is_local: bool = True
     device: str | None = None
-    """The device to run on; with None, the library takes a GPU if there is one."""
+    """The device on which the model runs; if None, the library uses a GPU if there is one."""
 
 
 class TorchEncoder:
-    """Any model of the sentence-transformers library, run on torch. Code inside a model's folder is never run."""
+    """Any sentence-transformers model, run on torch. Code inside a model's folder is never run."""
 
     def __init__(self, files: ModelFiles) -> None:
         """Load the model.
@@ -74,7 +74,7 @@ class TorchEncoder:
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Return unit vectors, float32 of shape (len(texts), size)."""
         with self._lock:
-            # without prompt="", the library would put the model's default prompt before every text
+            # without prompt="", the library would put the model's default prompt before every string
             vectors = self.model.encode(
                 list(texts), batch_size=BATCH_SIZE, normalize_embeddings=True, show_progress_bar=False, prompt=""
             )
@@ -99,7 +99,7 @@ def packaged_minilm() -> ModelFiles | None:
 def find_model(name: str, *, say: Callable[[str], None] = lambda text: None) -> ModelFiles:
     """Find a model by the path of its folder or by its name on the Hugging Face Hub.
 
-    If huggingface_hub has the model in its own cache, that copy is used. Otherwise the model is downloaded when it is
+    If the cache of huggingface_hub has the model, that copy is used. Otherwise the model is downloaded when it is
     opened, unless HF_HUB_OFFLINE is set.
 
     Args:
@@ -142,7 +142,7 @@ def _on_disk(name: str) -> Path | None:
 
 
 def _revision(name: str) -> str:
-    """Ask the Hub for a model's revision; for an unknown name this fails in 10 seconds, a download only in 90."""
+    """Ask the Hub for a model's revision; an unknown name fails after 10 seconds, but a download only after 90."""
     from huggingface_hub import HfApi
 
     try:
@@ -166,7 +166,7 @@ def _files(folder: Path) -> list[Path]:
 def _digest(folder: Path) -> str:
     """Return a hash of a folder's content, 12 hexadecimal digits, independent of the folder's path.
 
-    Of files over 4 MiB only samples are read.
+    Files over 4 MiB are read only in samples.
     """
     digest = hashlib.sha256()
     try:

@@ -1,1 +1,1 @@
-"""Tournaments that select the best candidates, and choosers, which decide the matches."""
+"""Tournaments that select the best candidates, and choosers that decide the matches."""

@@ -1,4 +1,4 @@
-"""A chooser that caches and counts the decisions of another chooser within one question."""
+"""A chooser that caches and counts the decisions of an inner chooser within one question."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ T = TypeVar("T")
 
 
 class CachingChooser:
-    """A chooser that never asks another chooser for the same decision twice; made for one question and one thread.
+    """A chooser that never asks its inner chooser for the same decision twice; for use by one question in one thread.
 
-    For pairs, chunks and evidence the order of the candidates is ignored: the reversed pair is the same decision. For
-    scores and grouped entities another order is another decision. A pair of equal candidates and a chunk of one
-    candidate leave no choice and are not sent to the other chooser. Unusable replies are cached too.
+    For pairs, chunks and evidence, the order of the candidates is ignored: a reversed pair is the same decision. For
+    scores and grouped entities, a different order is a different decision. A pair of equal candidates and a chunk of
+    one candidate leave no choice and are not sent to the inner chooser. Unusable replies are also cached.
 
     Attributes:
-        calls: Number of decisions sent to the other chooser: pairs, chunks, batches of evidence or of scored
-            candidates.
-        rounds: Number of batches in which decisions were sent; the caller waited this many times.
+        calls: Number of decisions sent to the inner chooser (pairs, chunks, batches of evidence or of scored
+            candidates).
+        rounds: Number of batches in which decisions were sent; the caller waited for each of them.
         cached: Number of decisions answered from the cache.
     """
 
@@ -99,7 +99,7 @@ class CachingChooser:
     def _decide(
         self, keys: Sequence[Hashable | None], items: Sequence[T], ask: Callable[[Sequence[T]], Sequence[Any]]
     ) -> list[Any]:
-        """Return each key's decision, None for the key None; ask for all missing decisions in one batch."""
+        """Return the decision for each key (None for the key None); ask for all missing decisions in one batch."""
         missing = {key: item for key, item in zip(keys, items) if key is not None and key not in self._decisions}
         if missing:
             self.calls += len(missing)

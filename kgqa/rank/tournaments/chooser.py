@@ -17,9 +17,9 @@ from kgqa.rank.lexical import bm25
 
 Acceptance = Literal["yes", "no", "unparsed"]
 Scorer = Callable[[str, Sequence[Candidate]], np.ndarray]
-"""Maps a question and n candidates to n scores, float64; higher is better, NaN means that there is no score."""
+"""Maps a question and n candidates to n scores, float64; higher is better, NaN means no score."""
 TextScorer = Callable[[str, Sequence[str]], np.ndarray]
-"""Maps a question and n texts to n scores, float64; higher is better."""
+"""Maps a question and n strings to n scores, float64; higher is better."""
 
 ACCEPT_AT = 1e-6
 _UNIT_53 = 2**-53
@@ -30,7 +30,7 @@ class EntityGroup:
     """Entities that one path reaches, for entity pruning (thesis, section 3.3.1).
 
     Attributes:
-        prefix: The path in words, as a language model reads it.
+        prefix: The path in words, as shown to a language model.
         entities: The entities' names.
     """
 
@@ -41,13 +41,13 @@ class EntityGroup:
 class Chooser(Protocol):
     """Decides between candidates for a question; each call is a batch of independent decisions.
 
-    Decisions may be wrong, contradict each other, or be missing. `name` names the chooser in messages.
+    Decisions may be wrong, missing or contradictory. `name` is the chooser's name in messages.
     """
 
     name: str
 
     def prefer(self, question: str, pairs: Sequence[tuple[Candidate, Candidate]]) -> list[int]:
-        """Return for each pair 1 if the first is better, -1 if the second is, and 0 for a tie or an unusable reply."""
+        """Return one number per pair: 1 if the first is better, -1 if the second is, 0 for a tie or unusable reply."""
         ...
 
     def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int]]:
@@ -57,19 +57,19 @@ class Chooser(Protocol):
     def pick_grouped(self, question: str, chunks: Sequence[Sequence[EntityGroup]], k: int) -> list[list[int]]:
         """Return each chunk's best entities, at most `k` indices, best first; [] for an unusable reply.
 
-        Entities are numbered from 0 through all groups of a chunk, in order.
+        Indices start at 0 and run through all groups of a chunk, in order.
         """
         ...
 
     def score(self, question: str, candidates: Sequence[Candidate], *, batch_size: int | None = None) -> np.ndarray:
         """Score candidates, float64 of shape (len(candidates),); higher is better, NaN means an unusable reply.
 
-        `batch_size` is the number of candidates in one prompt; with None, the chooser decides.
+        `batch_size` is the number of candidates per prompt; if None, the chooser decides.
         """
         ...
 
     def accept(self, question: str, batches: Sequence[Sequence[Candidate]]) -> list[Acceptance]:
-        """Decide for each batch of evidence whether the evidence is enough to answer the question."""
+        """Decide whether each batch of evidence is enough to answer the question."""
         ...
 
 
@@ -94,13 +94,13 @@ def cosine_similarity(encoder: CachedEncoder) -> TextScorer:
 
 
 class ScoringChooser:
-    """A chooser that makes every decision by one score per candidate: higher is better, equal scores are ties.
+    """A chooser that bases every decision on one score per candidate; higher is better, equal scores are ties.
 
     Args:
         scorer: Scores candidates. A batch is scored in one call, so a score may depend on the other candidates.
         name: Name of the chooser in messages.
-        texts: Scores the texts of grouped entities, which are not candidates.
-        accept_at: Evidence is accepted if its best candidate has this score or a higher one.
+        texts: Scores grouped entities in words; these entities are not candidates.
+        accept_at: Evidence is accepted if the score of its best candidate is not below this value.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class OfflineChooser(ScoringChooser):
     """A chooser that needs no language model: it scores by the cosine of embeddings, or by BM25 without embeddings.
 
     Questions are passed without the topic's name, because a name changes the question's embedding too much. BM25 scores
-    are relative to the batch: the best text scores 1, a text that shares no word with the question scores 0.
+    are relative to the batch: the best string scores 1, a string that shares no word with the question scores 0.
     """
 
     def __init__(self, encoder: CachedEncoder | None, *, accept_at: float = ACCEPT_AT) -> None:
@@ -158,7 +158,7 @@ class OfflineChooser(ScoringChooser):
 
 
 class RandomChooser(ScoringChooser):
-    """A baseline that scores at random: the seed, the question and the candidate determine the score, from 0 to 1.
+    """A baseline with random scores from 0 to 1; seed, question and candidate determine a score.
 
     By default all evidence is accepted; with `accept_at`, a candidate is accepted with probability 1 - accept_at.
     """
@@ -177,7 +177,7 @@ class RandomChooser(ScoringChooser):
 
 
 def usable_indices(indices: Sequence[Any] | None, size: int, k: int) -> list[int]:
-    """Return the usable part of a reply: the first `k` distinct whole numbers from 0 to size - 1."""
+    """Return the usable indices in a reply: the first `k` distinct whole numbers from 0 to size - 1."""
     given = () if indices is None else indices
     whole = (int(i) for i in given if isinstance(i, Integral) and not isinstance(i, bool))
     return [i for i in dict.fromkeys(whole) if 0 <= i < size][:k]

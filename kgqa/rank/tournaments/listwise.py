@@ -1,6 +1,6 @@
 """Listwise tournaments: a chooser picks the best of several candidates at once (thesis, section 3.3.1).
 
-A round sends all its decisions to the chooser in one batch.
+Each round sends all its decisions to the chooser in one batch.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ def chunked(
 ) -> list[Candidate]:
     """Play the chunked tournament (section 3.3.1): each round keeps the better half of every chunk.
 
-    The candidates kept are divided into new chunks, until one chunk holds them all; its best `k` candidates win.
+    The candidates kept are divided into new chunks until they all fit into one chunk; its best `k` candidates win.
 
     Args:
         question: The question's text.
-        candidates: The pool in prefilter order. That order breaks ties and replaces unusable replies.
+        candidates: The pool in prefilter order. This order decides ties, and matches with an unusable reply.
         chooser: Picks the best of each chunk.
         k: How many winners to return.
-        chunk_size: Candidates compared at once; raised to 2 k - 2 if smaller, to keep at least `k` candidates.
+        chunk_size: Number of candidates compared at once; at least 2 k - 2 is used, to keep at least `k` candidates.
         record: Called with "match" and the decision, once per chunk.
 
     Returns:
@@ -54,7 +54,7 @@ def chunked(
         survivors = [
             chosen[:half] for chosen, half in zip(_round(question, chunks, chooser, max(halves), record), halves)
         ]
-        # the winners of all chunks come first, then all seconds, and so on
+        # the first places of all chunks come first, then all second places, and so on
         pool = [chunk[rank] for rank in range(max(halves)) for chunk in survivors if rank < len(chunk)]
     return _round(question, [pool], chooser, k, record)[0] if pool else []
 
@@ -69,7 +69,7 @@ def single(
 
 
 def _dealt(pool: Sequence[Any], size: int) -> list[list[Any]]:
-    """Deal the pool into chunks like cards, which puts the best candidates of the prefilter into different chunks."""
+    """Deal the pool into chunks like cards; this puts the best candidates of the prefilter into different chunks."""
     count = -(-len(pool) // size)
     return [list(pool[start::count]) for start in range(count)]
 

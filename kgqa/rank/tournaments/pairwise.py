@@ -1,6 +1,6 @@
 """Tournaments of pairs: merge sort that stops at k (thesis, section 3.3.2), and knockout with a repechage for losers.
 
-No pair is compared twice, and matches that do not depend on each other are sent to the chooser in one batch. A chooser
+No pair is compared twice. Matches that do not depend on each other are sent to the chooser in one batch. A chooser
 may contradict itself: with a > b > c > a, a tournament still returns k different candidates.
 """
 
@@ -14,7 +14,7 @@ from kgqa.rank.tournaments.chooser import Chooser
 
 Recorder = Callable[..., None]
 Pairing = tuple[int, int]
-# yields batches of matches, receives for each match whether the first candidate won, returns candidates, best first
+# yields batches of matches, receives one value per match (whether the first candidate won), returns the best first
 Play = Generator[list[Pairing], list[bool], list[int]]
 
 
@@ -31,7 +31,7 @@ def pairwise(
 
     Args:
         question: The question's text.
-        candidates: The pool in prefilter order. That order decides a match if the chooser reports a tie.
+        candidates: The pool in prefilter order. This order decides a match if the chooser reports a tie.
         chooser: Decides the matches.
         k: How many winners to return.
         record: Called with "match" and the decision, once per match.
@@ -48,7 +48,7 @@ def pairwise(
 def knockout(
     question: str, candidates: Sequence[Candidate], chooser: Chooser, *, k: int, record: Recorder = record_nothing
 ) -> list[Candidate]:
-    """Find the best candidate by single elimination; each next rank is played out among those who lost to the winner.
+    """Find the best candidate by single elimination; for each next rank, those who lost to the last winner play again.
 
     The best candidates of the prefilter meet each other as late as possible. 30 candidates with k = 3 take at most 38
     matches in 11 rounds. Arguments, result and errors as in `pairwise`.
@@ -82,7 +82,7 @@ def _round(question: str, pairs: list[tuple[Candidate, Candidate]], chooser: Cho
     replies += [0] * (len(pairs) - len(replies))
     won = []
     for (first, second), reply in zip(pairs, replies):
-        won.append(reply != -1)  # a tie goes to the first candidate, which is the earlier in prefilter order
+        won.append(reply != -1)  # the first candidate wins a tie, because it comes first in prefilter order
         detail = {"candidates": [first.words, second.words], "picked": [(first if won[-1] else second).words]}
         record("match", **detail, **({} if reply in (1, -1) else {"tie": True}))
     return won

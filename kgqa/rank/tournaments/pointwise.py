@@ -1,4 +1,4 @@
-"""Pointwise ranking, an alternative to tournaments: each candidate gets a score, and no two are compared."""
+"""Pointwise ranking, an alternative to tournaments: each candidate gets a score, and candidates are not compared."""
 
 from __future__ import annotations
 

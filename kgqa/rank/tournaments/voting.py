@@ -1,7 +1,7 @@
-"""A chooser that asks another chooser several times, with the candidates in different orders, and takes the majority.
+"""A chooser that asks an inner chooser several times, with the candidates in different orders; the majority decides.
 
 A language model favours some positions in a prompt, for example the first candidate. With several orders, each
-candidate stands in a favoured position about equally often.
+candidate is in a favoured position about equally often.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ VOTES = (1, 3)
 
 
 class VotingChooser:
-    """A chooser that lets another chooser decide `votes` times; all votes of a round are sent in one batch.
+    """A chooser that lets an inner chooser decide `votes` times; all votes of a round are sent in one batch.
 
     Pairs: the majority of usable replies. The order is reversed from vote to vote; the first order is random for each
     pair, because with a single vote a fixed order would favour the candidates that the prefilter ranked higher.
 
-    Chunks and grouped entities: Borda counts, where the first of k picks is worth k points and the last one point. The
-    chunk is shown in order, in reverse order, and with its halves exchanged. The number of winners is the median length
-    of the usable replies.
+    Chunks and grouped entities: candidates get points by Borda count; the first of k picks gets k points, the last pick
+    one point. A chunk is shown in its order, in reverse order, and with its halves exchanged. The number of winners is
+    the median length of the usable replies.
 
-    Evidence: "yes" or "no" needs more than half of all votes; the orders are those of chunks.
+    Evidence: "yes" or "no" needs more than half of all votes. Evidence is shown in the same three orders as a chunk.
 
     With a single vote, chunks and evidence keep their order. Scores are passed on without a vote.
 
@@ -100,7 +100,7 @@ def _orders(size: int, votes: int) -> list[list[int]]:
 
 
 def _reordered(groups: Sequence[EntityGroup], vote: int) -> tuple[list[EntityGroup], list[int]]:
-    """Return groups and entities in the order of a vote, and each entity's index in the original order."""
+    """Return groups and entities in the order of a vote, and the original index of each entity."""
     starts = [0, *accumulate(len(group.entities) for group in groups)]
     reordered, order = [], []
     for number in _orders(len(groups), 3)[vote]:
@@ -117,7 +117,7 @@ def _each(
 
 
 def _counted(replies: Sequence[Sequence[int]], orders: list[list[list[int]]], k: int) -> list[list[int]]:
-    """Return one list of indices per chunk, from the replies to all orders of the chunk by Borda count."""
+    """Return one list of indices per chunk, by a Borda count of the replies to all orders of the chunk."""
     rest = iter(replies)
     result = []
     for several in orders:

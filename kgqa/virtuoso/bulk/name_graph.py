@@ -67,7 +67,7 @@ def index_graph(
         progress: called with the number of names read so far.
 
     Returns:
-        The number of names; 0 for a graph without names, for which no graph of names is created.
+        The number of names. If it is 0, no graph of names is created.
 
     Raises:
         ServerError: the server failed.

@@ -22,7 +22,7 @@ from kgqa.words import clean, sentence
 
 
 class NotResumable(LoadError):
-    """`resume` or `discard` was requested for a load by SPARQL updates, which supports neither."""
+    """`resume` or `discard` was requested for a load by SPARQL updates; such a load supports neither."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class UrlLoad:
         graph_iri: the graph to which the triples were added.
         schema: the schema detected in the graph.
         bulk: whether the files were loaded in bulk.
-        names: number of indexed names; None after a load by SPARQL updates, which creates no index of names.
+        names: number of indexed names; None after a load by SPARQL updates, because such a load indexes no names.
     """
 
     report: LoadReport
@@ -81,7 +81,7 @@ def load_into_url(
         LoadError: a file is missing or malformed, or several graphs could be meant; nothing was loaded.
         StoreError: the server cannot be reached or refuses updates.
         ServerError: the server that kgqa runs failed.
-        KeyboardInterrupt: Ctrl-C was pressed; the exception's argument says what is loaded and how to resume.
+        KeyboardInterrupt: Ctrl-C was pressed; the exception's argument tells the user what is loaded and how to resume.
     """
     settings, notify = settings or resolve(), notify or (lambda text: None)
     server = own_server(url) if resume else Server.for_url(url)

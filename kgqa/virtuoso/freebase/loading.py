@@ -114,7 +114,8 @@ def load_dump(
         LoadError: the dump cannot be read or is damaged, or the disk is full; there is no load that `resume` could
             continue, or there is an interrupted load but neither `resume` nor `restart` is given.
         ServerError: the server does not run, crashed, or rejects too many lines. Recorded groups stay loaded.
-        KeyboardInterrupt: Ctrl-C was pressed and the current group is loaded; the argument says how to resume.
+        KeyboardInterrupt: Ctrl-C was pressed and the current group is loaded; the exception's argument tells the user
+            how to resume.
     """
     if server.status().state not in ("running", "loading"):
         raise ServerError(
@@ -131,7 +132,7 @@ def load_dump(
             raise KeyboardInterrupt(_progress_text(journal, server)) from None
         except KgqaError as error:
             if load.nothing_loaded and not (resume and journal.groups_done == 0):
-                # nothing was loaded, so another attempt should need neither --resume nor --restart
+                # nothing was loaded, so the next attempt should need neither --resume nor --restart
                 forget(server.folder)
                 raise
             raise type(error)(f"{sentence(error)} {_progress_text(journal, server)}") from error

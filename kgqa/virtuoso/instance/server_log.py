@@ -1,4 +1,4 @@
-"""Finds known problems in the server's log, with the meaning of each and what the user can do."""
+"""Finds known problems in the server's log, and explains what each problem means and what the user can do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adopts a database file, for example one with Freebase: the server uses the file where it lies."""
+"""Adopts a database file, for example one with Freebase: the server uses the file without moving it."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def check_database(database: Path) -> None:
     """Check that the first bytes of a file are those of a Virtuoso database, and that no other server has it open.
 
     Raises:
-        ServerError: the file cannot be read, is no Virtuoso database, is truncated, or is open in another server.
+        ServerError: the file cannot be read, is not a Virtuoso database, is truncated, or is open in another server.
     """
     try:
         with open(database, "rb") as file:

@@ -56,7 +56,7 @@ def run_load_list(
     """Load files from the import folder; see `Server.load`.
 
     Args:
-        min_free_bytes: if less disk space is free, loading stops and keeps the triples already loaded.
+        min_free_bytes: free disk space below which loading stops; triples already loaded are kept.
     """
     session, paths = Session(folder), [_checked(folder, file) for file in files]
     if not paths:

@@ -101,7 +101,7 @@ class Server:
             notify: called with a short line about each step that takes long.
 
         Raises:
-            ServerError: the server cannot start; the message says why and what to do.
+            ServerError: the server cannot start; the message gives the reason and what to do.
         """
         given = {
             "http_port": http_port,
@@ -135,8 +135,8 @@ class Server:
             notify: called with a short line about each step that takes long.
 
         Raises:
-            ServerError: the file is not a database, is damaged or open in another server, or the password is wrong;
-                nothing has changed.
+            ServerError: the file is not a database, is damaged, or is open in another server, or the password is
+                wrong. Nothing has changed.
         """
         return adopt(self.folder, database, password=password, notify=notify or (lambda text: None))
 
@@ -221,7 +221,7 @@ class Server:
         loaded.
 
         Args:
-            files: files in `import_folder`, as N-Triples, Turtle or another format that Virtuoso reads; .gz is allowed.
+            files: files in `import_folder`, in N-Triples, Turtle or any format that Virtuoso reads; .gz is allowed.
             graph_iri: the graph; created if needed.
             loaders: number of files that are read at the same time.
             progress: called about every half second.

@@ -41,6 +41,6 @@ _CANONICAL: dict[str, Callable[[str], str]] = {
 
 
 def canonical_text(text: str, datatype: str) -> str:
-    """Rewrite the text of a literal to the form that the embedded engine uses, if its datatype needs that."""
+    """Rewrite the text of a literal to the form that the embedded engine uses, if its datatype requires this."""
     canonical = _CANONICAL.get(datatype)
     return canonical(text) if canonical else text

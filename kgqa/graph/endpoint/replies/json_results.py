@@ -19,7 +19,7 @@ AT_ONCE_BYTES = 1 << 20
 class TermReader:
     """Converts JSON objects to terms. Equal entities share one object.
 
-    Queries can contain Virtuoso's blank nodes (`nodeID://b1`), so these are converted to IRIs.
+    Virtuoso's blank nodes (`nodeID://b1`) are converted to IRIs, because queries can contain them.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class TermReader:
     def __call__(self, term: dict[str, str]) -> Value:
         kind, value = term["type"], term["value"]
         if not value.isascii():
-            value.encode("utf-8")  # raises an error for half of a surrogate pair, which JSON can contain as an escape
+            value.encode("utf-8")  # raises an error for a lone surrogate, which JSON can contain as an escape
         if kind == "uri":
             entity = self._seen.get(value)
             if entity is None:
@@ -38,7 +38,7 @@ class TermReader:
             return Entity(value if value.startswith("nodeID://") else "_:" + value.removeprefix("_:"))
         if kind not in ("literal", "typed-literal"):
             raise ValueError(f"unknown type of term {kind[:40]!r}")
-        language = term.get("xml:lang", "").lower()  # language tags ignore case
+        language = term.get("xml:lang", "").lower()  # language tags are case-insensitive
         datatype = term.get("datatype") or XSD_STRING
         if not isinstance(datatype, str):
             raise ValueError("a datatype is not a string")

@@ -1,8 +1,8 @@
 """Classifies the replies of a SPARQL server: a complete result, or the error to raise.
 
-Servers may send an incomplete result with status 200. Some announce this in a header (Virtuoso, after its row cap or
-its "anytime" timeout, which makes counts wrong too), some after the rows that they have already sent (QLever,
-Blazegraph), and some not at all.
+Servers may send an incomplete result with status 200. Some report this in a header (Virtuoso, at its row cap and at its
+"anytime" timeout; this timeout also makes counts wrong). Some report it after the rows that they have already sent
+(QLever, Blazegraph). Some do not report it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def reply_error(
     Args:
         headers: the values of the headers by lower-case name.
         body: the beginning of the body, if the status is not 200.
-        query: the query that was sent. Servers repeat the query in error messages, where its words mean nothing.
+        query: the query that was sent. Its words are ignored in error messages, because servers repeat the query there.
     """
     if reply_signs(profile).timeout_headers & headers.keys():
         return StoreTimeout(
@@ -83,7 +83,7 @@ def update_error(
 
 
 def body_error(error: StoreError, tail: bytes, profile: Profile) -> StoreError:
-    """Return the error for an incomplete body: a timeout if the last bytes announce a timeout, else `error`."""
+    """Return the error for an incomplete body: a timeout if the last bytes report a timeout, else `error`."""
     text = tail.decode("utf-8", "replace").lower()
     if any(sign in text for sign in reply_signs(profile).timeout_texts):
         return StoreTimeout("The server ran out of time while sending the result, which is not used. Narrow the query.")
@@ -161,9 +161,9 @@ def check_complete(
         headers: the headers of the reply.
 
     Raises:
-        RowCapMet: the number of rows is a known row cap, or a header announces a cap; and the query's LIMIT is another
-            number.
-        StoreTimeout: there is no row, although an aggregate without GROUP BY always has one.
+        RowCapMet: the number of rows equals a known row cap, or a header reports a cap. Not raised if the query's LIMIT
+            equals the number of rows.
+        StoreTimeout: there is no row, although an aggregate without GROUP BY always gives one row.
     """
     count = len(rows)
     announced = (

@@ -23,7 +23,7 @@ class JsonStream:
 
     Raises:
         DamagedResult: the text is truncated or not JSON. PartialResult: a value is too long.
-        ValueError: the next value has another type than the requested one.
+        ValueError: the next value is not of the requested type.
     """
 
     def __init__(self, data: bytes, chunks: Iterator[bytes]) -> None:
@@ -33,7 +33,7 @@ class JsonStream:
         self._text = self._decode(data, final=False)
 
     def members(self) -> Iterator[str]:
-        """Yield the names of an object's members. Read the value of a member before the next name."""
+        """Yield the names of an object's members. The caller must read each member's value before the next name."""
         if self._next_character() != "{":
             raise ValueError("an object was expected")
         self._at += 1
@@ -83,7 +83,7 @@ class JsonStream:
                 )
             if not more:
                 raise DamagedResult(TRUNCATED.format("the last value is incomplete"))
-            # decode again only when the text is twice as long; else a long value would be decoded once per packet
+            # decode again only when the text is twice as long; otherwise a long value would be decoded once per packet
             more = self._fill(min(2 * length, MAX_VALUE_CHARS))
 
     def _may_continue(self, end: int) -> bool:

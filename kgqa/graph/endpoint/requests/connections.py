@@ -1,4 +1,4 @@
-"""Connection pools of urllib3 for an endpoint, through a proxy if one is set; deadlines cut the connections."""
+"""urllib3 connection pools for an endpoint, with a proxy if one is set. Connections are cut at deadlines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def open_pool(url: str, *, local: bool) -> tuple[Any, bool]:
         local: whether the server is on this machine; then no proxy is used.
 
     Returns:
-        The pool, and whether it uses a proxy. Such a pool is a `ProxyManager`, which needs the full URL of a request.
+        The pool, and whether it uses a proxy. A pool with a proxy is a `ProxyManager`, which needs the full URL of a
+        request.
     """
     from urllib.request import getproxies, proxy_bypass
 
@@ -63,7 +64,7 @@ def _proxy_login(proxy: str) -> dict[str, str]:
 
 @lru_cache(maxsize=1)
 def _pool_classes() -> dict[str, Any]:
-    """Create the pool classes by URL scheme. Each connection is attached to the deadline of its current request."""
+    """Create one pool class per URL scheme. Each connection is attached to the deadline of its current request."""
     from urllib3.connection import HTTPConnection, HTTPSConnection
     from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 

@@ -55,7 +55,7 @@ class RequestDeadline:
     def _cut(self) -> None:
         if self._socket is not None:
             with contextlib.suppress(OSError):  # already closed
-                # the method of a TLS socket would remove the encryption while another thread reads
+                # `shutdown` of a TLS socket would remove the encryption while another thread reads
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
 

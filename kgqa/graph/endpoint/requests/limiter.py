@@ -110,7 +110,7 @@ class RequestLimiter:
                     f"Too many requests are queued at {self._url}. Send fewer requests at the same time, or raise "
                     "endpoint.rate if the server can handle more."
                 )
-            closed.wait(start - now)  # then look again: the pause may have become longer
+            closed.wait(start - now)  # then check again: the pause may have become longer
 
     @property
     def is_paused(self) -> bool:

@@ -12,7 +12,7 @@ from kgqa.version import __version__
 from kgqa.words import clean
 
 MAX_GET_CHARS = 1_500
-"""The longest query sent by GET, in characters. Escaping may triple the length, and servers refuse URLs of some
+"""The longest query sent by GET, in characters. Escaping may triple the length, and servers refuse URLs of a few
 thousand characters with misleading errors."""
 
 
@@ -42,13 +42,13 @@ class RequestBuilder:
         self._local = threading.local()  # one SPARQLWrapper per thread, because the object holds the query
 
     def query(self, text: str, *, is_ask: bool, profile: Profile, limit: float | None) -> Request:
-        """Build the request for a SELECT or ASK query: a GET request if short, else a POST request with a form.
+        """Build the request for a SELECT or ASK query: a GET request if it is short, else a POST request with a form.
 
         Virtuoso hangs if the body of a POST request is the query itself.
 
         Args:
             is_ask: whether the query is an ASK query.
-            limit: the time limit to send, in seconds; None to send none.
+            limit: the time limit to send, in seconds; None to send no limit.
         """
         wrapper = self._wrapper()
         text = profile.prepared(text)
@@ -93,7 +93,7 @@ def _wrapper_class() -> type:
     from SPARQLWrapper import SPARQLWrapper
 
     class Wrapper(SPARQLWrapper):
-        """SPARQLWrapper without its search for the kind of query in the text, which takes most of the time."""
+        """SPARQLWrapper without its detection of the kind of query, because this detection takes most of the time."""
 
         def request(self) -> Any:
             return self._createRequest()

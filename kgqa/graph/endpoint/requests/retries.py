@@ -14,7 +14,7 @@ UPDATE_BUSY_STATUSES = (429, 503)
 GATEWAY_STATUSES = (502, 503, 504)
 """Statuses that a proxy sends when it cannot reach the server."""
 MAX_FAILURES = 2
-"""A query is not sent again after this many broken connections or damaged replies, as it may crash the server."""
+"""A query is not sent again after this many broken connections or damaged replies: it may crash the server."""
 FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.2, 2.0
 FIRST_CONTACT_SECONDS = 2.0
 """Seconds to repeat requests to a server that has never answered, because its address is probably wrong."""

@@ -37,7 +37,7 @@ from kgqa.graph.query.templates import render
 
 LOOPBACK = ("localhost", "::1")
 FOREIGN_STATUSES = (401, 403, 404, 429)
-"""Statuses that may come from a proxy in front of the server, in addition to statuses of 500 and more."""
+"""Statuses that may come from a proxy in front of the server, in addition to statuses of 500 and above."""
 
 
 @dataclass
@@ -52,7 +52,7 @@ class Reply:
 class ConnectionLost(StoreUnavailable):
     """The connection ended in the middle of a reply.
 
-    This is not a `PartialResult`, because the cause is neither the query nor the graph: another attempt may succeed.
+    This is not a `PartialResult`, because the cause is neither the query nor the graph: a further attempt may succeed.
     """
 
 
@@ -60,7 +60,7 @@ class Transport:
     """Sends queries and updates to one endpoint. Thread-safe.
 
     Args:
-        profile: the kind of server. detects: whether the first reply decides the kind of server instead.
+        profile: the kind of server. detects: whether to detect the kind of server from the first reply instead.
 
     Attributes:
         profile: the kind of server, as far as known. limits: the server's own limits, as far as known.
@@ -185,7 +185,7 @@ class Transport:
                 response.close()  # otherwise the unread part would precede the next reply on this connection
 
     def update(self, text: str, *, seconds: float) -> None:
-        """Send an update. After a lost connection it is not sent again, because the server may have carried it out.
+        """Send an update. It is not sent again after a lost connection, because the server may have carried it out.
 
         Raises:
             StoreTimeout, StoreUnavailable, QueryRejected.
@@ -215,7 +215,7 @@ class Transport:
         from urllib3.exceptions import HTTPError
 
         if self._limiter.is_paused or (self.concurrency == 1 and not self.has_free_slot):
-            return True  # the server asked for a pause, or the request in the only slot will show whether it responds
+            return True  # the server asked for a pause, or the request in the only slot will show if it responds
         started = time.monotonic()
         if self._last_reply > started - seconds:
             return True
@@ -236,7 +236,8 @@ class Transport:
         """Send a request, and repeat it until the server answers or `Access.patience` is over.
 
         Returns:
-            The response, and the beginning of its body, which is empty if the body is a result that the caller reads.
+            The response and the beginning of its body. This beginning is empty if the body is a result, which the
+            caller then reads.
         """
         from http.client import HTTPException
 

@@ -1,7 +1,7 @@
-"""BM25 with the formula of SQLite's FTS5: the indexes in SQLite and on a server rank names in the same order.
+"""BM25 with the formula of SQLite's FTS5, so that indexes in SQLite and on a server rank names in the same order.
 
-Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond (2009). The constants are those of FTS5,
-and so is the smallest weight, which is given to words that occur in more than half of all names.
+Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond (2009). The constants are those of FTS5.
+Words that occur in more than half of all names get the smallest weight, also that of FTS5.
 """
 
 from __future__ import annotations

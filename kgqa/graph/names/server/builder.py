@@ -67,15 +67,16 @@ def build_names_graph(
         folder: a folder whose files the server can read; files are written there, loaded and removed.
         clear: function that empties the graph with the given IRI.
         load: function that loads an N-Triples file into the graph with the given IRI, or raises an error.
-        index: function that adds to the full-text index the objects of the given predicates in the graph with the
-            given IRI.
+        index: function that receives the IRI of a graph and predicates, and adds the objects of these predicates in
+            this graph to the full-text index.
         names: all names; None to read them from the store.
         progress: function called after every PROGRESS_EVERY names with the number of names read.
         lines_per_file: the largest number of lines in a file.
 
     Raises:
         StoreUnavailable: the graph has no names.
-        StoreError: the names could not be read, see `read_names`. Errors of the functions above are passed on.
+        StoreError: the names could not be read, see `read_names`. Errors raised by `clear`, `load` and `index` are
+            passed on.
     """
     graph = names_graph_iri(schema, view)
     triples = count_names(store, schema, view)

@@ -59,11 +59,11 @@ class EntityNameReader:
 
     @property
     def labelled(self) -> int:
-        """The number of entities with a label, counted by the server. Raises as `Store.select` does."""
+        """The number of entities with a label, counted by the server. Raises the same errors as `Store.select`."""
         return single_count(self.select("labelled", view=self._view, predicates=self._labels))
 
     def of(self, iris: Sequence[str]) -> dict[str, tuple[EntityName, ...]]:
-        """Return the names of each entity that contain letters or digits, labels first, then alphabetically."""
+        """Return, for each entity, its names with letters or digits, sorted: labels first, then alphabetically."""
         return self._known.get_or_find(iris, self._find)
 
     def names_of(self, entities: Sequence[Entity]) -> dict[Entity, list[str]]:

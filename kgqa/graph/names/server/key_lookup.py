@@ -1,4 +1,4 @@
-"""Finds entities by their whole name or another spelling in a graph of names."""
+"""Finds entities in a graph of names by their whole name or by another spelling of the name."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class KeyLookup:
         return {text: found.get(text, TextEntities()) for text in texts}
 
     def _without_unknown_words(self, texts: list[str]) -> list[str]:
-        """Leave out texts of several words of which one is in no name: no name or spelling equals such a text."""
+        """Leave out texts of several words if one of the words is in no name: no name or spelling equals the text."""
         # a text with extra spaces equals no normalised name, although it would have the tokens of a name
         normalised = {text: words for text in texts if (words := text.split()) and text == " ".join(words)}
         counts = self._vocabulary.frequencies(word for words in normalised.values() if len(words) > 1 for word in words)
@@ -90,8 +90,8 @@ class KeyLookup:
         """Look up texts in the graph of names.
 
         Returns:
-            For each text two lists: the kind and IRI of each entity with the text as a name, and the IRI of each entity
-            with the text as another spelling of a name.
+            For each text, two lists: the kind and IRI of each entity with the text as a name, and the IRI of each
+            entity with the text as another spelling of a name.
         """
         names = {self._tokens.text(text): text for text in texts}
         keys = {str(key_number(text)): text for text in texts}

@@ -14,7 +14,7 @@ from kgqa.graph.store import Row, single_count
 from kgqa.model import Entity, Literal
 
 MAX_HITS = 5_000
-"""The most names that one search returns. If more names match, only the shortest are used: BM25 ranks them first."""
+"""The largest number of names found by a search. If more match, only the shortest are used: BM25 ranks these first."""
 ENOUGH_HITS = 1_000
 MAX_CACHED_HITS = 200_000
 WORD_BATCH = 40
@@ -55,7 +55,7 @@ class NameHits:
         self._cache.clear()
 
     def matching(self, *groups: Sequence[str], at_least: int = 0) -> list[Hit]:
-        """Find the names that have at least one token of each group. The result is not sorted.
+        """Find the names that have at least one token from each group. The result is not sorted.
 
         Args:
             at_least: a known lower bound on the number of these names.

@@ -4,7 +4,7 @@ A token contains only a-z and 0-9, so the server's rules for splitting words, ac
 effect on it. A normalised name is indexed as a line of tokens: one token per word, one for the initials of the name,
 and one for its number of words. Every token begins with the mark of one graph of names, because a server has a single
 full-text index for all graphs, and searches this index first only if the query does not name a graph. Other spellings
-of a name are only compared as whole texts, so the index stores a 60-bit hash of each spelling, which needs less space.
+of a name are only compared as whole texts, so the index stores only a 60-bit hash of each spelling, to save space.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kgqa.model import Literal
 PLAIN = frozenset("abcdefghijklmnoprstuvwxyz0123456789")
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 MAX_CODE_LENGTH = 55
-"""The code of a word is shortened if longer: Virtuoso neither indexes nor finds words of more than 65 letters."""
+"""A word's code is shortened if it is longer: Virtuoso neither indexes nor finds words of more than 65 letters."""
 SHORTENED_LENGTH = 39
 MAX_LENGTH = 9
 """Names with this many words or more have the same length token."""
@@ -47,7 +47,7 @@ class NameTokens:
         return f"{self.mark}w{_shortened(encode(word))}"
 
     def word_prefix(self, prefix: str) -> str:
-        """Return the wildcard for words with this prefix, whose code is cut to SHORTENED_LENGTH letters."""
+        """Return the wildcard for words with this prefix. The prefix's code is cut to SHORTENED_LENGTH letters."""
         return f"{self.mark}w{encode(prefix)[:SHORTENED_LENGTH]}*"
 
     def initials(self, initials: str) -> str:
@@ -59,7 +59,7 @@ class NameTokens:
         return f"{self.mark}i{length}{encode(prefix)}*"
 
     def initials_length(self, text: str) -> int:
-        """Return the number of initials in a text that the method `text` returned; 0 if it has no initials."""
+        """Return the number of initials in a string that the method `text` returned; 0 if it has no initials."""
         start = f"{self.mark}i"
         return next((int(token[len(start)]) for token in text.split() if token.startswith(start)), 0)
 
@@ -68,7 +68,7 @@ class NameTokens:
         return f"{self.mark}l{min(words, MAX_LENGTH)}"
 
     def text(self, norm: str) -> str:
-        """Return the tokens of a normalised name, separated by spaces; different names have different texts."""
+        """Return the tokens of a normalised name, separated by spaces; different names give different strings."""
         words = norm.split()
         tokens = [self.word(word) for word in words]
         if initials := initials_of(norm):
@@ -76,12 +76,12 @@ class NameTokens:
         return " ".join([*tokens, self.length(len(words))])
 
     def words_of(self, text: str) -> list[str]:
-        """Return those tokens that stand for words, from a text that the method `text` returned."""
+        """Return the tokens that stand for words from a string that the method `text` returned."""
         return [token for token in text.split() if token.startswith(f"{self.mark}w")]
 
 
 def encode(text: str) -> str:
-    """Encode a text in a-z and 0-9, letter by letter: the code of a prefix is a prefix of the code."""
+    """Encode a text letter by letter in a-z and 0-9, so that the code of a prefix is a prefix of the text's code."""
     return "".join(char if char in PLAIN else _code(char) for char in text)
 
 
@@ -113,7 +113,7 @@ def key_number(key: str) -> int:
 
 
 def pattern(*groups: Sequence[str]) -> Literal:
-    """Build a search pattern for texts with at least one token of each group.
+    """Build a search pattern for texts with at least one token from each group.
 
     Raises:
         InvalidTerm: a token is malformed, a group is empty, or there are more than MAX_TOKENS.

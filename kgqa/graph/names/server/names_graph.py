@@ -6,10 +6,9 @@
     <...begins:hit>  #words    "hitler 2 hinton 1"   frequent words with a prefix, each with its number of names
     <the graph>  #facts        "{...}"          counts, as JSON; written last, so a graph without them is incomplete
 
-No triple has an entity of the data as its subject or object. Otherwise a client that names no graph, and so gets
-results from all graphs of the server, would mistake the predicates above for relations of the entity. Instead,
-`name_node` makes an IRI that stands for the entity. The texts of the names are read from the graph of the data, by
-entity.
+No triple has an entity of the data as its subject or object. Otherwise, a client that queries all graphs of the server,
+because it specifies none, would mistake the predicates above for relations of the entity. Instead, `name_node` makes an
+IRI that stands for the entity. The texts of the names are read from the graph of the data, by entity.
 """
 
 from __future__ import annotations

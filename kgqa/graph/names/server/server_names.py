@@ -50,7 +50,7 @@ class _Term:
 class ServerNames:
     """An index of names (see `Names`) in a graph of names on a server. Thread-safe.
 
-    Of the words with a prefix, only the most frequent are known, see LISTED_WORDS.
+    For each prefix, only the most frequent words are known, see LISTED_WORDS.
 
     Args:
         graph: the IRI of the graph of names.
@@ -169,7 +169,7 @@ class ServerNames:
     # --- inside
 
     def _select(self, template: str, **values: object) -> list[Row]:
-        # cached results are found by the fingerprint of the data, which tells nothing about an outdated index
+        # the fingerprint of the data is the key of cached results, and does not show that an index is outdated
         return self._reader.select(template, fresh=not self._current, **values)
 
     def _with_names(self, texts: Sequence[str]) -> tuple[dict[str, TextEntities], dict[str, tuple[EntityName, ...]]]:
@@ -186,7 +186,7 @@ class ServerNames:
         return self._ranked({hit for hits in found.values() for hit in hits}, terms)
 
     def _all_of(self, words: Sequence[str], whole: str) -> dict[Hit, Rank]:
-        """Find names that contain all words but the last, and a word that begins with the last.
+        """Find names that contain all words except the last, and a word that begins with the last word.
 
         Args:
             whole: the tokens of the whole text, see `NameTokens.text`.
@@ -197,7 +197,7 @@ class ServerNames:
             return {}
         tokens = [self._tokens.word(word) for word in full]
         hits, last_tokens = self._with_all(tokens, last)
-        if len(hits) >= ENOUGH_HITS:  # some hits may be missing: make sure that those equal to the whole text are there
+        if len(hits) >= ENOUGH_HITS:  # some hits may be missing: make sure to include those equal to the whole text
             hits = {*hits, *self._equal(" ".join(words), whole)}
         terms = [_Term(self._bm25.weight(frequencies[word]), token) for word, token in zip(full, tokens, strict=True)]
         # with a single word, the weight does not change the order
@@ -248,7 +248,7 @@ class ServerNames:
         return ranked
 
     def _matches(self, ranked: Mapping[Hit, Rank], whole: str = "") -> Iterator[NameMatch]:
-        """Yield the names of ranked hits, best first, in their spelling in the graph.
+        """Yield the names of ranked hits, best first, spelled as in the graph.
 
         Hits of equal rank have the same kind and entity; they are ordered by name.
         """

@@ -50,14 +50,17 @@ class Vocabulary:
         return {word: names for word, names in self._list_of(prefix).items() if word.startswith(prefix)}
 
     def prefix_tokens(self, prefix: str, tokens: NameTokens) -> list[str]:
-        """Return tokens and wildcards that match all words with this prefix, or only the most frequent of very many."""
+        """Return tokens and wildcards for the words with this prefix.
+
+        They match all these words or, if there are very many, only the most frequent.
+        """
         words = list(self.words_with_prefix(prefix))
         start = prefix[:MAX_PREFIX_LENGTH]
         complete = len(self._list_of(prefix)) < LISTED_WORDS[len(start)]
         if complete and len(words) <= MAX_PREFIX_TOKENS:
             return [tokens.word(word) for word in words]
         if not complete:
-            # one wildcard is enough for a prefix longer than those of the lists, because few words have it
+            # one wildcard is enough for a prefix longer than those in the lists, because few words begin with it
             longer = len(prefix) > MAX_PREFIX_LENGTH
             return [tokens.word_prefix(prefix)] if longer else [tokens.word(word) for word in words[:MAX_PREFIX_TOKENS]]
         return _wildcards(prefix, words, tokens)[:MAX_PREFIX_TOKENS]
@@ -74,7 +77,7 @@ class Vocabulary:
         return found
 
     def prefetch(self, words: Iterable[str]) -> None:
-        """Fetch in one query the lists of similar words, which callers need after they have counted these words."""
+        """Fetch the lists of similar words in one query. Callers need these lists after they have counted the words."""
         self._lists_of([word[: 4 if len(word) > 5 else 3] for word in words if len(word) > 3])
 
     def _list_of(self, prefix: str) -> dict[str, int]:

@@ -27,7 +27,7 @@ class WordCounts:
         self._files: list[Path] = []
 
     def add(self, words: Iterable[str]) -> None:
-        """Count the words of one name, each of which is given once."""
+        """Count the words of one name. Each word must occur only once in `words`."""
         self._counts.update(words)
         if len(self._counts) > self._max_words:
             self._write()

@@ -115,7 +115,7 @@ def _cut(data: bytes, lines: int, number: int, lines_per_part: int, read: int, p
 
 
 def identity(file: Path) -> dict[str, int | str]:
-    """Return the length of a dump and a hash of its first and last megabyte, which together identify the dump.
+    """Return the length of a dump and a hash of its first and last megabyte; together they identify the dump.
 
     Raises:
         LoadError: the dump cannot be read.

@@ -70,7 +70,7 @@ def _wrong_code_points(text: bytes) -> str | None:
             code = int(escape[1][1:], 16)
             if 0xD800 <= code <= 0xDFFF or code > 0x10FFFF:
                 return BAD_ESCAPE
-            # these characters would break query results in XML, which cannot represent them
+            # XML cannot represent these characters, so query results in XML would be malformed
             control = control or (code < 0x20 and code not in (0x09, 0x0A, 0x0D)) or code == 0x7F
     return CONTROL if control or _control(text) else None
 
