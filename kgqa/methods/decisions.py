@@ -126,7 +126,7 @@ class Decisions:
     def _all_meet(self, ranked: Ranked) -> bool:
         """Return whether the best path meets paths from all other topics and is accepted by the language model, if any.
 
-        The path may have fewer hops than the question's wording suggests; requiring them would cost 2 points on CWQ.
+        The path may have fewer hops than the question's wording suggests; a stricter rule would cost 2 points on CWQ.
         """
         if len(self._topics) < 2 or not ranked or len(ranked[0][0].joins) < len(self._topics) - 1:
             return False

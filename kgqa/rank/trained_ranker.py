@@ -1,8 +1,8 @@
 """A small trained ranker that scores paths from embeddings of relations, without embeddings of whole paths.
 
 The score of a path with steps s1, ..., sn is cosine(Wq q, W1 x1 + W2 mean(x2, ..., xn)), plus a bias if n is 1. Here q
-is the vector of the question without the topic's mention, and xi is the sum of two vectors: of the step's relation in
-words, and of the step's direction. Training starts with identity matrices for Wq, W1 and W2, and changes these
+is the vector of the question without the topic's mention, and xi is the sum of two vectors: one for the step's relation
+in words, one for the step's direction. Training starts with identity matrices for Wq, W1 and W2, and changes these
 matrices, the two direction vectors and the bias; the embedding model stays fixed. A step is one edge, so a path through
 a mediator has two steps. The formula uses the mean of the steps after the first, because their sum would outweigh the
 first step in a long path.

@@ -2,8 +2,8 @@
 
 1. The last decision in one of these forms counts: JSON, a label ("Answer: B"), an option alone on a line, or clear
    words ("I choose [B]", "[B] is better").
-2. If there is none, an option in brackets in a sentence counts.
-3. If there is none either, an option at the beginning of the reply counts ("Yes, ...").
+2. If there is no such decision, an option in brackets in a sentence counts.
+3. If there is no such option, an option at the beginning of the reply counts ("Yes, ...").
 """
 
 from __future__ import annotations

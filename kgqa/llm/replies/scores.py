@@ -43,7 +43,7 @@ def read_scores(text: str, *, size: int) -> Reading[tuple[float | None, ...]]:
     """Read the scores that a reply gives to `size` items.
 
     Args:
-        text: A reply, of any length and content, which gives scores by item number or for all items in order.
+        text: A reply, of any length and content. It gives scores by item number, or for all items in order.
         size: How many items the prompt numbers, starting with 1.
 
     Returns:
