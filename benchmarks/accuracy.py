@@ -1,11 +1,11 @@
-"""Accuracy of `kgqa ask` on a question file, by data set and hops with 95% intervals, and the causes of losses.
+"""Measures the accuracy of `kgqa ask` by data set and hops, with 95% intervals, and the causes of losses.
 
     accuracy.py --kg FILE... --questions FILE [--method ...] [--losses] [--json]
     accuracy.py --table | --ablation [--set NAME ...] [--column NAME ...]
 
-Hit@1 is the share of right entities among the entities of an answer, which have no order; a question without an answer
-scores 0. Options that are not given have the defaults of kgqa. Each graph is loaded once, into a folder below --work
-that is named by a hash of the graph's files.
+The entities of an answer have no order, so Hit@1 is the share of right entities among them; a question without an
+answer scores 0. Options that are not given have kgqa's defaults. Each graph is loaded once, into a folder below --work
+whose name is a hash of the graph's files.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ KEYS = {
     "combine": "explore.combine",
     "mediator_hop": "explore.mediator_hop",
 }
-"""Names of this script's options, by the setting of kgqa that each option sets."""
+"""Map from each option of this script to the kgqa setting that it sets."""
 
 
 def settings_of(options: dict[str, Any]) -> Settings:
@@ -117,7 +117,7 @@ def measure(
 
 
 def chosen(file: Path | str, options: dict[str, Any]) -> list[GoldQuestion]:
-    """Return the questions of a file that the graph can answer, limited to one half and to a maximum number."""
+    """Return the questions in one half of a file that the graph can answer, at most a given number."""
     questions = [q for q in questions_of(str(file)) if q.answerable(options["support"])]
     found = spread(half_of(questions, options["half"]), options["limit"])
     if not found:
@@ -138,7 +138,7 @@ def percent(summary: Summary, metric: str) -> str:
 
 
 def print_report(outcomes: Sequence[Outcome]) -> None:
-    """Print a line per data set and number of hops, a line for all questions, then statuses and losses."""
+    """Print a line per data set and number of hops, then a line for all questions, the statuses and the losses."""
     groups = by_group(outcomes, dataset_and_hop)
     rows = []
     for name, part in [*groups.items(), ("all", list(outcomes))]:
@@ -251,7 +251,7 @@ def main() -> None:
 
 @contextmanager
 def oracle_of(options: dict[str, Any]) -> Iterator[RunningOracle | None]:
-    """Start the server of an oracle if the chooser is an oracle."""
+    """Start a server with an oracle if the chooser is an oracle."""
     chooser, _, chance = (options["chooser"] or "").partition(":")
     if chooser != "oracle":
         yield None

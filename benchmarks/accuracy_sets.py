@@ -1,4 +1,4 @@
-"""Question sets (files in KGQA_DATA) and columns (options) of the table of accuracy.py."""
+"""Defines the question sets (files in KGQA_DATA) and the columns (options) of the table that accuracy.py prints."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from common import data_file
 
-# Without kg_gold_dev, which was built from the gold queries; questions that need it are not counted.
+# kg_gold_dev is left out because it was built from the gold queries; questions that need it are not counted.
 FREEBASE = tuple(
     f"freebase/{name}.nt.gz"
     for name in [
@@ -31,7 +31,7 @@ METAQA = ("metaqa/kg.nt.gz", "metaqa/names.nt.gz")
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
-    """The files of a graph, a question file, and options of accuracy.py for them.
+    """The files of a graph, a question file, and the options with which accuracy.py uses them.
 
     The depth is the same for all sets of a family, so it does not reveal the number of hops.
     """

@@ -1,7 +1,7 @@
-"""Time of `kgqa ask` from the shell on the demo graph, including embeddings, at most 2 s.
+"""Measures the time of `kgqa ask` from the shell on the demo graph, including embeddings; the bound is 2 s.
 
-It is compared with a Python process that only imports the engine and the runtime of the embedding model. Whole
-processes, alternating; medians.
+`kgqa ask` is compared with a Python process that only imports the engine and the runtime of the embedding model. The
+two processes run alternately and are timed as a whole; the medians are compared.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LIMIT_SECONDS = 2.0
 
 
 def seconds(command: list[str]) -> float:
-    """Return the wall time of one run in seconds; it must succeed."""
+    """Return the wall time of one run in seconds; raise CalledProcessError if the run fails."""
     started = time.perf_counter()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return time.perf_counter() - started
@@ -32,7 +32,7 @@ def main() -> None:
     options = parser.parse_args()
     ask = [str(Path(sys.executable).with_name("kgqa")), "ask", QUESTION]
     bare = [sys.executable, "-c", "import pyoxigraph, onnxruntime, tokenizers, numpy, click, jinja2"]
-    seconds(ask), seconds(bare)  # Loads the demo graph and prepares the model.
+    seconds(ask), seconds(bare)  # Not measured: loads the demo graph and prepares the model.
     times = [(seconds(ask), seconds(bare)) for _ in range(options.rounds)]
     ours, theirs = (statistics.median(column) for column in zip(*times, strict=True))
     found = {

@@ -26,13 +26,13 @@ def data_file(*parts: str) -> Path:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Return the smallest value that at least `share` (0 to 1) of the values do not exceed; nan if there are none."""
+    """Return the smallest value v so that at least `share` (0 to 1) of the values are at most v; nan without values."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else math.nan
 
 
 def machine() -> dict[str, Any]:
-    """Describe the processors, the memory and the system of this machine."""
+    """Describe this machine's processors, memory and operating system."""
     import pyoxigraph
 
     return {

@@ -1,17 +1,17 @@
-"""Speed of cleaning a Freebase dump, compared with decompressing it.
+"""Measures the speed of cleaning a Freebase dump, compared with decompressing it.
 
-Measured in seconds of wall time, on a synthetic dump of 5 million lines (dump_sample.py) with 2% malformed lines, on two
-cores:
+Both programs run on two cores, on a synthetic dump (dump_sample.py) of 5 million lines, 2% of them malformed. The wall
+time is measured in seconds:
 
 - zcat: `zcat dump > /dev/null`.
-- kgqa: `kgqa freebase clean dump --out FOLDER` reads and decompresses the dump, checks and counts every line, and writes
-  chunk files. The time includes the start of kgqa's processes, but not the start of the calling interpreter.
+- kgqa: `kgqa freebase clean dump --out FOLDER` reads and decompresses the dump, checks and counts every line, and
+  writes chunk files. The time includes the start of kgqa's processes, but not the start of the calling interpreter.
 
-zcat and kgqa run alternately, in an order that changes from round to round, so that other work on the machine slows down
-both. One round before the measurement reads the files into the disk cache. Bound: the throughput of kgqa is at least 0.3
-times that of zcat, by the medians. A dump of 1 million lines with
-20% malformed lines shows the cost of these lines; it has no bound. Lines kept and dropped must add up to the lines of the
-dump.
+zcat and kgqa run alternately, and their order changes from round to round, so that other work on the machine slows down
+both. One round before the measurement reads the files into the disk cache. By the medians, the throughput of kgqa must
+be at least 0.3 times that of zcat. A second dump, of 1 million lines with 20% malformed lines, shows what malformed
+lines cost; it has no bound. The kept and the dropped lines must add up to the lines of the dump.
+
 
     python benchmarks/dump.py [--rounds 5] [--lines 5000000] [--work FOLDER] [--json]
 
@@ -42,7 +42,7 @@ SIDES = ("zcat", "kgqa")
 
 
 def unpack(dump: Path) -> dict[str, float]:
-    """Return the seconds of zcat."""
+    """Return the seconds that zcat takes."""
     started = time.perf_counter()
     with open(os.devnull, "wb") as nowhere:
         subprocess.run(["zcat", dump], stdout=nowhere, check=True)
@@ -50,7 +50,7 @@ def unpack(dump: Path) -> dict[str, float]:
 
 
 def clean(dump: Path, work: Path) -> dict[str, float]:
-    """Return the seconds of cleaning, and its counts."""
+    """Return the seconds that cleaning takes, and its counts."""
     from kgqa.virtuoso.freebase.cleaning import clean_dump
     from kgqa.virtuoso.freebase.journal import LoadOptions
 
@@ -76,7 +76,7 @@ def clean(dump: Path, work: Path) -> dict[str, float]:
 
 
 def sample(work: Path, lines: int, broken: float) -> Path:
-    """Return the synthetic dump, which is written once to `work`."""
+    """Return the path of the synthetic dump in `work`; write the dump if it does not exist."""
     dump = work / f"dump-{lines}-{broken:g}.gz"
     if not dump.is_file():
         print(f"making {dump} ...", file=sys.stderr)
@@ -90,13 +90,13 @@ def measure(dump: Path, work: Path, rounds: int) -> dict[str, list[dict[str, flo
     for number in range(rounds + 1):
         for side in SIDES if number % 2 else reversed(SIDES):
             run = unpack(dump) if side == "zcat" else clean(dump, work)
-            if number:  # The first round only warms the disk.
+            if number:  # The first round only fills the disk cache.
                 runs[side].append(run)
     return runs
 
 
 def summary(runs: dict[str, list[dict[str, float]]], unpacked: int) -> dict[str, Any]:
-    """Return the medians, their ratio, and whether it is within the bound.
+    """Return the medians, their ratio, and whether the ratio is within the bound.
 
     Args:
         unpacked: size of the decompressed dump in bytes.

@@ -1,9 +1,14 @@
-r"""Writes a synthetic Freebase dump: lines `<s>\t<p>\t<o>\t.` in several gzip members, with malformed lines of every kind.
+r"""Writes a synthetic Freebase dump: lines `<s>\t<p>\t<o>\t.` in gzip members, with malformed lines of every kind.
 
-It resembles the real dump: lines sorted by subject; types and names twice (`type.object.*` and their RDF Schema copies); the
-inverse of every type; keys, web pages and editorial data, which are more than half of it; names in many languages; numbers
-without quotes; times of day as `dateTime`; about 130 bytes per line, compressed to a thirteenth. The seed determines the
-dump.
+It resembles the real dump:
+
+- Lines are sorted by subject and have about 130 bytes; compression reduces them to a thirteenth.
+- Types and names occur twice: as `type.object.*` and as RDF Schema copies. Every type has its inverse.
+- More than half of the dump consists of keys, web pages and editorial data.
+- Names are in many languages, numbers have no quotes, and times of day have the type `dateTime`.
+
+The same seed gives the same dump.
+
 """
 
 from __future__ import annotations
@@ -91,7 +96,7 @@ BREAKAGE: dict[str, tuple[str, bytes]] = {
     "overlong UTF-8": ("not UTF-8", _with_object('"a')[:-2] + b'\xc0\xaf"\t.'),
     "a very long line": ("longer than 1 MiB", _with_object('"' + "a" * (1 << 20) + '"')),
 }
-"""Malformed lines: the reason they are counted under, and the line without its end."""
+"""Malformed lines: the reason under which a line is counted, and the line without its line end."""
 
 REPAIRED: dict[str, bytes] = {
     "a decimal without quotes": _with_object("4.5"),
@@ -101,7 +106,7 @@ REPAIRED: dict[str, bytes] = {
     "a time of day": _typed("T12:30", "dateTime"),
     "a language in capitals": _with_object('"Big Apple"@EN'),
 }
-"""Malformed lines with a clear meaning, which are repaired."""
+"""Malformed lines that are repaired because their meaning is clear."""
 
 UNUSUAL: dict[str, bytes] = {
     "blanks": f'{_S} {_P} "blanks" .'.encode(),
@@ -119,7 +124,7 @@ _EXPENSIVE = "a very long line"
 
 
 def _mid(number: int) -> str:
-    digits, number = "", number * 2_654_435_761 % 2**35  # Ids of neighbours differ.
+    digits, number = "", number * 2_654_435_761 % 2**35  # Consecutive numbers get very different ids.
     while number:
         digits = _DIGITS[number & 31] + digits
         number >>= 5
@@ -131,7 +136,10 @@ def _name(chance: random.Random) -> str:
 
 
 def _topic(chance: random.Random, number: int, most: int, instances: dict[str, list[int]]) -> Iterator[str]:
-    """Yield the 40 to 60 lines of one topic without ` .`, and record its types in `instances`; there are at most `most` topics."""
+    """Yield the 40 to 60 lines of one topic, without ` .`, and record its types in `instances`.
+
+    `most` is the maximum number of topics.
+    """
     own = f"<{NS}{_mid(number)}>\t"
 
     def other() -> str:
@@ -190,14 +198,14 @@ def dump_lines(lines: int, *, seed: int = 7, broken: float = 0.02) -> Iterator[b
     """Yield the lines of a dump, with newlines.
 
     Args:
-        lines: how many.
-        broken: share of lines (0 to 1) from BREAKAGE; half as many come from REPAIRED and UNUSUAL.
+        lines: number of lines.
+        broken: share of lines (0 to 1) taken from BREAKAGE; half as many lines are taken from REPAIRED and UNUSUAL.
     """
     chance = random.Random(seed)
     number, written = 32**3, 0
     kinds = [line for name, (_, line) in BREAKAGE.items() if name != _EXPENSIVE]
     odd = [*REPAIRED.values(), *UNUSUAL.values()]
-    # One per dump: a large share would be most of its bytes.
+    # Only one per dump, because these lines are so long that more of them would make up most of its bytes.
     expensive = {lines // 2: BREAKAGE[_EXPENSIVE][1]} if broken else {}
     instances: dict[str, list[int]] = {}
     while True:
@@ -222,7 +230,7 @@ def dump_lines(lines: int, *, seed: int = 7, broken: float = 0.02) -> Iterator[b
 
 
 def write_dump(path: Path, lines: int, *, seed: int = 7, broken: float = 0.02) -> None:
-    """Write a dump as gzip with a member per LINES_PER_MEMBER lines; the file appears when it is complete."""
+    """Write a dump with gzip, one member per LINES_PER_MEMBER lines; `path` exists only when the dump is complete."""
     part = path.with_name(path.name + ".part")
     source = dump_lines(lines, seed=seed, broken=broken)
     with part.open("wb") as raw:

@@ -1,15 +1,17 @@
-"""Time of the endpoint store per query, compared with new connections for each query and with plain requests.
+"""Measures the time of EndpointStore per query, compared with SPARQLWrapper and with plain urllib3 requests.
 
-Three clients send the same small queries to a Virtuoso server, alternating in one run:
+Three clients take turns in sending the same small queries to a Virtuoso server:
+
 
     kgqa           EndpointStore.select: requests by SPARQLWrapper, pooled connections, typed terms
-    SPARQLWrapper  unmodified: a connection per request, JSON as Python objects
-    urllib3        a kept connection, JSON as Python objects, without checks
+    SPARQLWrapper  unmodified: one connection per request, JSON as Python objects
+    urllib3        one connection for all requests, JSON as Python objects, without checks
 
-both on the loopback interface and through TLS with 50 ms of latency each way. The result cache is off.
+All are measured on the loopback interface, and through TLS with 50 ms of latency each way. The result cache is off.
 
-Bounds: through TLS the p50 of kgqa is at most 0.6 of SPARQLWrapper's; on the loopback it is at most 0.15 ms above that of
-urllib3. Exits with 1 if one is missed.
+Bounds: through TLS, kgqa's p50 is at most 0.6 times that of SPARQLWrapper. On the loopback interface, kgqa's p50 is at
+most 0.15 ms above that of urllib3. Exits with 1 if a bound is missed.
+
 
     python benchmarks/endpoint.py                      # starts a server with the demo graph
     python benchmarks/endpoint.py --graph http://127.0.0.1:8890/sparql --graph-iri http://freebase.com
@@ -63,13 +65,13 @@ def own_server() -> Iterator[str]:
 
 
 def small_queries(graph: str) -> list[str]:
-    """Return queries that count one relation each: one row."""
+    """Return queries that each count the triples with one predicate; each result has one row."""
     predicates = dict.fromkeys(p for name in ("freebase", "wikidata", "rdfs") for p in bundled_schema(name).detect)
     return [render("count_predicate", view=(Entity(graph),), predicate=Entity(p)) for p in predicates]
 
 
 def asking(url: str, graph: str, opened: contextlib.ExitStack) -> dict[str, Callable[[str], Any]]:
-    """Return the three clients."""
+    """Return, for each of the three clients, a function that sends one query."""
     import urllib3
     from SPARQLWrapper import JSON, SPARQLWrapper
 
@@ -90,7 +92,7 @@ def asking(url: str, graph: str, opened: contextlib.ExitStack) -> dict[str, Call
 
 
 def measure(ways: dict[str, Callable[[str], Any]], queries: Sequence[str], rounds: int) -> dict[str, list[float]]:
-    """Return the milliseconds of each query, in changing order, without one-time work of a first request."""
+    """Return the milliseconds of each query by client; the clients take turns. First requests are not measured."""
     for ask in ways.values():
         ask(queries[0])
     times: dict[str, list[float]] = {name: [] for name in ways}

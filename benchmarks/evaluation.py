@@ -1,12 +1,13 @@
-"""Cost of a batch beside its calls: questions per second of the runner of `kgqa eval`, compared with a bare loop.
+"""Measures the overhead of `kgqa eval`: questions per second of its runner, compared with a bare loop.
 
-The bare loop sends the same prompts and SPARQL queries from as many threads and does nothing else. The model is a scripted
-server in a separate process that takes 50 ms per reply. The questions are the 1,574 CWQ questions of the data folder on
-the slice with 1.32 M triples, repeated under new ids, with gold topics.
+The bare loop only sends the same prompts and SPARQL queries from as many threads. The language model is a scripted
+server in a separate process; it takes 50 ms per reply. The questions are the 1,574 CWQ questions of the data folder,
+repeated under new ids, with gold topics. They are asked on the slice with 1.32 M triples.
 
-Bounds: at least 60% of the throughput of the bare loop; at most 15 ms more CPU per question; constant memory (RSS after 500
-questions and at the end). The calls are recorded in a first pass of each distinct question without a result cache, so both
-find the caches equally warm.
+Bounds: at least 60% of the throughput of the bare loop; at most 15 ms more CPU time per question; constant memory
+(resident memory after 500 questions and at the end). Requests are recorded in a first pass over the distinct questions,
+without a result cache, so that the caches are equally warm for both.
+
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ GROWTH_LIMIT = 1.1
 
 
 def serve(pipe: Any) -> None:
-    """A scripted language model that replies B to every prompt after 50 ms."""
+    """Serve a scripted language model that replies B to every prompt after 50 ms."""
     from kgqa.testing.server import ScriptedServer
 
     with ScriptedServer(lambda messages: "B", constrains="structured_outputs", latency=LATENCY) as server:
@@ -70,7 +71,7 @@ def model():
 
 
 class Recorder:
-    """Records what a thread requests, in order: ("query", text) or ("calls", prompts)."""
+    """Records the requests of a thread, in order: ("query", text) or ("calls", prompts)."""
 
     def __init__(self, resources: Resources) -> None:
         self._local = threading.local()
@@ -145,7 +146,7 @@ def resident() -> float:
 
 
 def cwq_questions(count: int) -> list[GoldQuestion]:
-    """Yield the CWQ questions of the data folder repeatedly, under new ids."""
+    """Return `count` CWQ questions of the data folder; questions that repeat get new ids."""
     some = read_questions(data_file("freebase", "questions_cwq_test.dev.jsonl.gz"))
     return [replace(some[n % len(some)], id=f"{some[n % len(some)].id}-{n}", number=n) for n in range(count)]
 

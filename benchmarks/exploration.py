@@ -1,29 +1,34 @@
-"""Time of next steps and ends of paths with kgqa, compared with the same queries on the bare engine.
+"""Measures the time of next steps and ends of paths with kgqa, compared with the same queries on the bare engine.
 
-On the Freebase slice with 1.32 M triples, for ordinary topics (degree 15 to 60) and hubs (2,000 and more), along random
-paths with a fixed seed. `next_steps` at hop h extends a path of h - 1 steps; `ends` at hop h reads a path of h steps. Each
-call is measured three ways:
+The graph is the Freebase slice with 1.32 M triples. The paths are random, with a fixed seed. They start from ordinary
+topics (degree 15 to 60) and from hubs (degree 2,000 and more). `next_steps` at hop h extends a path of h - 1 steps;
+`ends` at hop h follows a path of h steps. Each call is measured in three ways:
 
-- kgqa: `KnowledgeGraph.next_steps(path)` or `.ends(path)`: the query is rendered, sent to a worker process, executed,
-  returned, decoded, and folded into steps.
-- store: only `graph.store.select(text)` with the texts of that call; `kgqa` minus `store` is the time before and after.
-- bare: pyoxigraph in this process, read-only on the same files, with the same texts; each row becomes a tuple of the same
-  `Entity` and `Literal`. It has no timeouts and cannot be stopped, which is what the worker process is for.
-  `--bare-by tsv` writes TSV, read by kgqa's decoder, which is slightly faster above some hundred rows; `--bare-by json`
-  writes JSON, decoded to plain objects, the least work of any client.
+- kgqa: `KnowledgeGraph.next_steps(path)` or `.ends(path)`. The query is rendered, sent to a worker process and
+  executed; the result is returned, decoded, and folded into steps.
+- store: only `graph.store.select(text)` with the queries of that call. `kgqa` minus `store` is the time that kgqa takes
+  before and after the queries.
+- bare: the same queries on pyoxigraph in this process, which opens the same files for reading. Each row becomes a tuple
+  of the same `Entity` and `Literal` objects. In contrast to kgqa's worker process, this way has no timeouts and cannot
+  be stopped. `--bare-by tsv` writes TSV and reads it with kgqa's decoder, which is slightly faster for more than some
+  hundred rows. `--bare-by json` writes JSON and decodes it to plain objects, the least work that a client can do.
 
-They alternate (kgqa, bare, store, bare, then backwards), so that the worker and the bare engine run equally often; a second run in a row
-finds its data in the processor's caches, which made a difference of 20%. There are `--repeat` rounds, fewer (at least 3) for
-calls that have used 4 seconds; medians count. An unmeasured first pass records the texts, warms both engines and compares
-their rows. A call that exceeds `--timeout` seconds in it is left out and counted.
+The three alternate (kgqa, bare, store, bare, then in reverse order), so that the worker and the bare engine run equally
+often. The second of two runs in a row finds its data in the processor's caches; this made a difference of 20%. Each
+call is measured in `--repeat` rounds, or in fewer (at least 3) once it has taken 4 seconds; the medians are compared.
+An unmeasured first pass records the queries, warms both engines and compares their rows. If a call takes longer than
+`--timeout` seconds in the first pass, the call is left out and counted.
 
-Bounds for the p50 of the overhead per query (time and rows of next_steps are halved, because it is two queries): queries over 2
-ms on the bare engine at most 30% with up to 100 rows and 60% with more; shorter ones at most 1 ms. On a busy machine
-single overheads vary: use the p50, not the p95.
+Bounds for the p50 of the overhead per query (time and rows of `next_steps` are halved, because it sends two queries):
+
+- queries that take more than 2 ms on the bare engine: at most 30% with up to 100 rows, and 60% with more rows;
+- shorter queries: at most 1 ms.
+
+On a busy machine the overhead of single queries varies, so use the p50, not the p95.
 
     python benchmarks/exploration.py [--topics 30] [--hubs 10] [--walks 5] [--json]
 
-With --graph URL a server is measured instead, see remote_exploration.py. Exits with 1 if a bound is missed.
+With --graph URL the benchmark measures a server instead, see remote_exploration.py. Exits with 1 if a bound is missed.
 """
 
 from __future__ import annotations
@@ -77,12 +82,12 @@ class Call:
 
 
 def run_bare(store: ox.Store, query: str) -> list[Row]:
-    """Return the rows of a query in the types of kgqa."""
+    """Return the rows of a query as kgqa's types."""
     return [tuple(_term(term) for term in solution) for solution in store.query(query)]  # type: ignore[union-attr]
 
 
 def run_bare_tsv(store: ox.Store, query: str) -> list[Row]:
-    """Return the rows of a query through the engine's TSV writer and kgqa's decoder."""
+    """Return the rows of a query, written as TSV by the engine and read by kgqa's decoder."""
     table = store.query(query).serialize(format=ox.QueryResultsFormat.TSV)  # type: ignore[union-attr]
     return decode_tsv(table or b"").rows
 
@@ -93,7 +98,7 @@ def run_bare_json(store: ox.Store, query: str) -> Any:
 
 
 def round_trip_ms(graph: KnowledgeGraph, times: int = 500) -> float:
-    """Return the median time of an empty query: the minimum cost of worker and pipe."""
+    """Return the median ms of an empty query, the minimum cost of the worker process and its pipe."""
     taken = []
     for _ in range(times):
         started = time.perf_counter()
@@ -111,7 +116,7 @@ def _term(term: Any) -> Value | None:
 
 
 class Recorder:
-    """Record the queries that `graph.store.select` receives."""
+    """Records the queries that `graph.store.select` receives."""
 
     def __init__(self, graph: KnowledgeGraph) -> None:
         self._store = graph.store
@@ -132,14 +137,14 @@ class Recorder:
 
 
 def record(graph: KnowledgeGraph, bare: ox.Store, method: str, path: RelationPath, kind: Kind) -> Call | None:
-    """Make a call once and record its queries; None after a timeout. Exit if the results differ."""
+    """Make a call once and record its queries; return None after a timeout. Exit if the bare engine's rows differ."""
     with Recorder(graph) as recorder:
         try:
             getattr(graph, method)(path)
         except StoreTimeout:
             return None
     for query, rows in recorder.seen:
-        # Frontiers cut by LIMIT are equal too: the engine is deterministic.
+        # Results cut by LIMIT are equal too, because the engine is deterministic.
         if set(run_bare(bare, query)) != set(rows):
             sys.exit(f"The bare engine returned other rows for:\n{query}")
     hop = len(path) + (method == "next_steps")
@@ -147,7 +152,7 @@ def record(graph: KnowledgeGraph, bare: ox.Store, method: str, path: RelationPat
 
 
 def measure(graph: KnowledgeGraph, bare: ox.Store, call: Call, repeat: int, by: Bare) -> Timing:
-    """Return the median times of a call with kgqa, with the store and on the bare engine."""
+    """Return the median times of a call in each of the three ways: kgqa, store and bare."""
 
     def by_store() -> None:
         for query in call.queries:

@@ -1,8 +1,12 @@
 """Generates a graph of any size with the structure of Freebase, to measure exploration and loading.
 
-It has types whose sizes follow a power law, a few hundred relations between types with their inverses, relations of half of all
-entities to few objects (hubs of tens of thousands of edges), mediators with six edges, literals, names in two languages,
-aliases, and schema triples.
+The graph contains:
+
+- types whose sizes follow a power law, and schema triples;
+- a few hundred relations between types, with their inverses;
+- relations from half of all entities to few objects; these objects are hubs with tens of thousands of edges;
+- mediators with six edges;
+- literals, names in two languages, and aliases.
 
     python benchmarks/freebase_like.py 5000000 big.nt [--seed 1]
 """
@@ -23,7 +27,7 @@ INVERSE = "http://www.w3.org/2002/07/owl#inverseOf"
 TYPES, RELATIONS, MEDIATORS, TEXTS = 120, 260, 30, 60
 TRIPLES_AN_ENTITY = 25
 HUBS = (("people.person.gender", 2), ("people.person.nationality", 150), ("people.person.profession", 400))
-"""Relations of most entities to few objects, with the number of objects."""
+"""Relations from half of all entities to few objects, with the number of objects."""
 SYLLABLES = [
     "ba",
     "co",
@@ -81,13 +85,13 @@ class Writer:
 
 
 def falling(count: int, power: float) -> np.ndarray:
-    """Return the shares of `count` ranks proportional to rank ** -power, shape (count,)."""
+    """Return a share for each of `count` ranks, proportional to rank ** -power; shape (count,)."""
     weights = np.arange(1, count + 1) ** -power
     return weights / weights.sum()
 
 
 def name_of(number: int) -> str:
-    """Return a deterministic name of two words."""
+    """Return a name of two words; the same number always gives the same name."""
     words = []
     for part in (number, number // 7 + 3):
         a, rest = divmod(part * 2654435761 % 2**32, len(SYLLABLES))
@@ -146,7 +150,7 @@ def _distinct(subjects: np.ndarray, objects: np.ndarray) -> tuple[np.ndarray, np
 
 
 def _draw(random: np.random.Generator, pool: np.ndarray, count: int, power: float) -> np.ndarray:
-    """Draw members of a pool, the first ones far more often; shape (count,)."""
+    """Draw `count` members of a pool; the first members are drawn far more often. Shape (count,)."""
     ranks = (random.random(count) ** (1.0 / (1.0 - power)) * len(pool)).astype(int)
     return pool[np.minimum(ranks, len(pool) - 1)]
 
@@ -212,7 +216,7 @@ def _value(kind: int, number: int) -> str:
 
 
 def ready_file(place: Path, triples: int, *, seed: int = 1) -> Path:
-    """Return the file at `place`; generate the file if it does not exist."""
+    """Return the path `place`; generate the file if it does not exist."""
     file = place / f"freebase-like-{triples}-{seed}.nt"
     if not file.is_file():
         place.mkdir(parents=True, exist_ok=True)

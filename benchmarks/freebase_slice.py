@@ -37,7 +37,7 @@ class Topic:
 
 
 def ready_graph(place: Path, *, timeout: float) -> KnowledgeGraph:
-    """Open the slice in the folder `place`/graph, with the cache `place`/cache; load the slice if necessary."""
+    """Open the slice in `place`/graph, with its cache in `place`/cache; load the slice if the folder does not exist."""
     manifest = data_file("freebase", "MANIFEST.json")
     files = [data_file("freebase", name) for name in json.loads(manifest.read_text())["triples"]]
     folder = GraphFolder(place / "graph")
@@ -51,13 +51,13 @@ def ready_graph(place: Path, *, timeout: float) -> KnowledgeGraph:
 
 
 def bare_store(graph: KnowledgeGraph) -> ox.Store:
-    """Open the same files with the engine in this process."""
+    """Open the graph's files with the engine in this process."""
     store = graph.store
     return ox.Store.read_only(str(store.folder.store_dir(store.meta.generation)))  # type: ignore[attr-defined]
 
 
 def topics(bare: ox.Store, place: Path, fingerprint: str, ordinary: int, hubs: int, seed: int) -> list[Topic]:
-    """Return randomly chosen ordinary topics, and the hubs, which are the topics with the highest degrees."""
+    """Return random ordinary topics, and the topics with the highest degrees as hubs."""
     file = place / f"degrees-{fingerprint}.json"
     if not file.is_file():
         print("Counting degrees (once) ...", file=sys.stderr)
@@ -72,7 +72,7 @@ def topics(bare: ox.Store, place: Path, fingerprint: str, ordinary: int, hubs: i
 
 
 def _degrees(bare: ox.Store) -> dict[str, int]:
-    """Return the degrees, in both directions, of all Freebase topics (`m.` ids) of either kind."""
+    """Return the degree, in both directions together, of each Freebase topic (`m.` id) that is ordinary or a hub."""
     degrees: Counter[str] = Counter()
     for pattern in ("?node ?relation ?other", "?other ?relation ?node"):
         query = f"SELECT ?node (COUNT(*) AS ?edges) WHERE {{ {pattern} . FILTER(isIRI(?node)) }} GROUP BY ?node"
@@ -85,7 +85,7 @@ def _degrees(bare: ox.Store) -> dict[str, int]:
 def random_paths(graph: KnowledgeGraph, topic: Entity, walks: int, generator: random.Random) -> Iterator[RelationPath]:
     """Return distinct random paths of 0 to MAX_HOPS steps from a topic.
 
-    A walk stops if there is no next step or its query times out.
+    A path is not extended further if it has no next step or if the query for its next steps times out.
     """
     seen: set[RelationPath] = set()
     for _ in range(walks):

@@ -1,14 +1,20 @@
-"""Accuracy of topic linking and masking on every question set with gold topics.
+"""Measures the accuracy of topic linking and masking on every question set with gold topics.
 
-Linking sees only the question. `recall@1` and `recall@5` are the shares of gold topics among the first and the first five
-entities of `link`; with two topics recall@1 is at most 50, so `recall@gold` uses as many entities as the question has
-topics. `precision` and `same` evaluate the topics that `kgqa ask` uses without --topic: the share that is gold, and the
-share of questions with exactly the gold topics. `known` is the share of gold topics with a name of which any word
-occurs in the question.
+Linking sees only the question:
 
-Masking sees the question and the names of its gold topics, but not their positions. `unmasked` counts topics without a
-masked span, `leaks` questions that still contain a name according to another matcher. For MetaQA, which marks the mention,
-`covered` is the share of marked spans that were masked, and `exact` the share of questions in which nothing else was.
+- `known`: share of gold topics that have a name with at least one word that occurs in the question.
+- `recall@1`, `recall@5`: share of gold topics that are the first entity of `link`, or among the first five. With two
+  topics, recall@1 is at most 50.
+- `recall@gold`: as `recall@5`, but among as many entities as the question has topics.
+- `precision`, `same`: results for the topics that `kgqa ask` uses without --topic. `precision` is the share of these
+  topics that are gold; `same` is the share of questions with exactly the gold topics.
+
+Masking sees the question and the names of its gold topics, but not their positions:
+
+- `unmasked`: number of topics without a masked span.
+- `leaks`: number of questions that still contain a name according to a second matcher.
+- `covered`, `exact`: only for MetaQA, which marks the mention. `covered` is the share of questions in which the marked
+  span was masked; `exact` is the share in which nothing else was masked.
 
 The rules were developed on the first half of each set (even positions); use the results on the second half.
 
@@ -16,10 +22,10 @@ The rules were developed on the first half of each set (even positions); use the
 
 Exits with 1 if recall@5 of freebase_fast, WC2014 or MetaQA is below 90%.
 
-With --server URL --graph-iri IRI linking and search of the first set are compared between a server and a folder. The server
-must contain the graph with indexed names (kgqa virtuoso index). `same` is the share of texts with equal results, `ms` are
-p50 and p95 per text on either, `requests` the requests to the server per text. Results are not cached. Exits with 1 unless
-all are the same.
+With --server URL --graph-iri IRI, linking and search of the first set are compared between a graph folder and a server.
+The server must contain the graph and the index of its names (kgqa virtuoso index). Results are not cached. `same` is
+the share of texts with equal results; `ms` are the p50 and p95 per text in the folder and on the server; `requests` is
+the number of requests to the server per text. Exits with 1 if any result differs.
 """
 
 from __future__ import annotations
@@ -106,7 +112,7 @@ def ready_graph(name: str, work: Path) -> KnowledgeGraph:
 
 
 def questions_of(file: str, limit: int) -> list[dict[str, Any]]:
-    """Return questions that the graph can answer and that have a topic."""
+    """Return the questions that have a topic and that the graph can answer."""
     with gzip.open(data_file(*file.split("/")), "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
     usable = [
@@ -187,7 +193,7 @@ def halves(rows: list[dict[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any
 
 
 def similarity(work: Path) -> RelationFit | None:
-    """Return the embedding model that compares topics with the question; None if no embedding model is installed."""
+    """Return the object that compares topics with the question; None if no embedding model is installed."""
     encoder = open_encoder(Cache(work / "cache"), say=lambda text: print(text, file=sys.stderr))
     if encoder is None:
         return None
@@ -209,7 +215,7 @@ def measure(names: list[str], work: Path, limit: int, fit: RelationFit | None) -
 
 
 class CountingStore(EndpointStore):
-    """A store that counts its requests."""
+    """An endpoint store that counts its requests."""
 
     requests = 0
 
@@ -219,7 +225,7 @@ class CountingStore(EndpointStore):
 
 
 def against_server(name: str, work: Path, limit: int, url: str, iri: str) -> list[dict[str, Any]]:
-    """Compare linking and search of one set between a folder and a server."""
+    """Compare linking and search between a graph folder and a server on the questions of one set."""
     questions = [row["question"] for file in SETS[name][1] for row in questions_of(file, limit)]
     with (
         ready_graph(name, work) as local,
@@ -235,7 +241,7 @@ def against_server(name: str, work: Path, limit: int, url: str, iri: str) -> lis
 
 
 def searched(graph: KnowledgeGraph, limit: int) -> list[str]:
-    """Return search texts: names, words of names, and prefixes of both; deterministic."""
+    """Return search texts: names, words from names, and prefixes of both; they are the same in every run."""
     rng = random.Random(5)
     names = sorted({name for _, name, _ in read_names(graph.store, graph.schema, graph.view)})
     chosen = rng.sample(names, min(limit, 100, len(names)))

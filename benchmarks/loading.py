@@ -1,15 +1,17 @@
-"""Time to load a graph with kgqa, compared with the bare engine.
+"""Measures the time to load a graph with kgqa, compared with the bare engine.
 
-Measured in seconds of wall time, on freebase_fast/kg.nt.gz (214,593 triples, gzip):
+The wall time in seconds is measured on freebase_fast/kg.nt.gz (214,593 triples, gzip):
 
 - kgqa: `load_graph` into a new folder (decompress, check and hash every line, load, publish), then
-  `open_graph(...).names` with an empty cache, which builds the index of names: after that, questions can be asked.
+  `open_graph(...).names` with an empty cache, which builds the index of names. After that, questions can be asked.
 - bare: `pyoxigraph.Store(new folder).bulk_load(gzip.open(...))` and `flush()`.
 
-Each run is a separate process with an empty folder on the same disk. The start of the interpreter and imports are not included;
-the worker processes of kgqa are. Runs alternate, so that background load affects both, and the order changes from round to round.
-One unmeasured run of each warms the disk. Bound: the median of kgqa is at most 3 times that of the bare engine, which
-builds no index of names and detects neither duplicates nor malformed lines; `load only` excludes the index.
+Every run is a separate process with an empty folder on the same disk. The measured time includes kgqa's worker
+processes, but not the start of the interpreter or imports. kgqa and the bare engine run alternately, so that background
+load affects both, and their order changes from round to round. One unmeasured run of each fills the disk cache.
+
+The bound is that kgqa's median is at most 3 times the median of the bare engine. The bare engine builds no index of
+names and detects neither duplicates nor malformed lines; `load only` is kgqa's time without the index.
 
     python benchmarks/loading.py [--rounds 5] [--file kg.nt.gz] [--json]
 
@@ -87,13 +89,13 @@ def measure(file: Path, rounds: int, scratch: Path | None) -> dict[str, list[dic
     for number in range(rounds + 1):
         for side in SIDES if number % 2 else reversed(SIDES):
             run = in_fresh_process(side, file, scratch)
-            if number:  # The first round only warms the disk.
+            if number:  # The first round only fills the disk cache.
                 runs[side].append(run)
     return runs
 
 
 def summary(runs: dict[str, list[dict[str, float]]]) -> dict[str, Any]:
-    """Return the medians, their ratio, and whether it is within the bound."""
+    """Return the medians, their ratio, and whether the ratio is within the bound."""
     phases = ("total", "load", "names")
     medians = {side: {phase: median(run[phase] for run in runs[side]) for phase in phases} for side in SIDES}
     bare = medians["bare"]["total"]

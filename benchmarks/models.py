@@ -1,12 +1,12 @@
-"""Language model calls of the methods, and the time per question that kgqa itself takes.
+"""Measures the language model calls of the methods, and the time per question that kgqa itself takes.
 
     models.py noise       hit@1, calls, rounds, tokens of each tournament at p = .7, .8, .9
     models.py published   System 1 and 2 as published, `economy` and Think-on-Graph at p = .9, on CWQ
     models.py wall        wall time at 200 ms latency, compared with rounds x 200 ms plus the engine's time
-    models.py cpu         our own CPU time per question, with recorded replies
+    models.py cpu         kgqa's own CPU time per question, with recorded replies
 
-The model is an oracle that errs with a given probability; for `wall` it is an HTTP server in a separate process. The graph is
-freebase_fast of the data folder.
+The language model is an oracle that is right with probability p. For `wall` the oracle is an HTTP server in a separate
+process. The graph is freebase_fast from the data folder.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TOURNAMENTS = ("chunked", "pairwise", "knockout", "pointwise")
 def asked(
     graph: Path, questions: Sequence[GoldQuestion], p: float, settings: dict[str, Any], *, latency: float = 0.0
 ) -> dict[str, Any]:
-    """Ask all questions with an oracle; return its report with hit@1 over all."""
+    """Ask all questions with an oracle; return the oracle's report, with hit@1 over all questions."""
     with running_oracle(p, latency=latency) as oracle:
         given = {"llm.model": oracle.url, "budget.seconds": 3600.0} | settings
         with closing(open_resources(graph, settings=resolve(given))) as resources:
@@ -53,7 +53,7 @@ def asked(
 
 
 def noise(graph: Path, questions: Sequence[GoldQuestion]) -> list[dict[str, Any]]:
-    """Run System 2 with each tournament; `pairwise` is System 2 itself."""
+    """Run System 2 with each tournament; unchanged System 2 uses `pairwise`."""
     lines = []
     for p in (0.7, 0.8, 0.9):
         for tournament in TOURNAMENTS:
@@ -81,7 +81,7 @@ def _short(found: dict[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def timed_engine(resources: Resources) -> Iterator[list[float]]:
-    """Collect the seconds of each query to the store."""
+    """Yield a list that collects the seconds of each query to the store."""
     store = resources.graph.store
     spent: list[float] = []
     select = store.select
@@ -125,7 +125,7 @@ def wall(graph: Path, questions: Sequence[GoldQuestion]) -> list[dict[str, Any]]
 
 
 def cpu(graph: Path, questions: Sequence[GoldQuestion]) -> list[dict[str, Any]]:
-    """Measure CPU seconds of this process per question with recorded replies; the engine runs in other processes."""
+    """Measure this process's CPU time per question with recorded replies; the engine runs in other processes."""
     lines = []
     for method in ("top-1", "top-2"):
         with TemporaryDirectory() as folder:

@@ -1,15 +1,17 @@
-"""Mutation testing: the share of small faults (mutants) that the tests of a room notice.
+"""Mutation testing: measures the share of small faults (mutants) that the tests of a room notice.
 
-A mutant is one change at one place of one module: another comparison, `and` for `or`, a number one larger or smaller,
-a removed statement and the like; strings, docstrings, annotations and log calls are left alone. Mutants are drawn with
-a seed, written one at a time into a copy of the checkout, and the tests of the room run there until one fails.
+A room is a subpackage of kgqa. A mutant is one change at one place in one module, such as a different comparison, `or`
+in place of `and`, a number that is one larger or smaller, or a removed statement. Strings, docstrings, annotations and
+log calls are not changed. The mutants are drawn at random with a seed. Each mutant is written into a copy of the
+checkout; then the tests of the room run there until one fails.
 
     python benchmarks/mutants.py --out before.jsonl                                      draw and run
     python benchmarks/mutants.py --again before.jsonl --before OLD --out after.jsonl     run the same mutants here
 
-A stopped run continues: mutants with a result in --out are not run again. With --again, the mutants of an older
-checkout OLD are found in this one by the most similar function and the position among the mutants of that function,
-so modules, functions and variables may have other names.
+After an interruption the same command continues: mutants with a result in --out are not run again. With --again, the
+mutants that were drawn from an older checkout OLD are run in this checkout. Each mutant is found by the most similar
+function, and by its position among the mutants of that function, so modules, functions and variables may have been
+renamed.
 """
 
 from __future__ import annotations
@@ -39,10 +41,10 @@ from common import print_table
 
 ROOT = Path(__file__).resolve().parent.parent
 LIMIT = 60.0
-"""Seconds for the tests of one mutant, where the unchanged code takes less than a third of that."""
+"""Time limit in seconds for the tests of one mutant; it is higher if they take over a third of it on unchanged code."""
 
 SLOW = "test_derived test_graph_tables test_embedded test_store test_both_stores test_rescoring test_memory"
-"""Test files that take long and rarely see a mutant that the others do not."""
+"""Test files that take long and rarely notice a mutant that no other test notices."""
 LOGGING = {"log", "logger", "logging", "warnings"}
 PAIRS: list[tuple[type, type]] = [
     *((ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq), (ast.Is, ast.IsNot), (ast.In, ast.NotIn)),
@@ -54,7 +56,7 @@ OPPOSITES = {ast.Div: ast.Mult, **dict(PAIRS), **{second: first for first, secon
 
 @dataclass(frozen=True)
 class Group:
-    """Modules of one room, in any of its folders, and test files that use them indirectly: today's and earlier names."""
+    """Names of modules in one room and of test files that use them indirectly, both current and earlier names."""
 
     room: str
     modules: str
@@ -79,7 +81,7 @@ GROUPS = {
 
 @dataclass(frozen=True)
 class Point:
-    """A mutation: the bytes from `start` to `end`, which are `before`, become `text`."""
+    """A mutation: replaces the bytes from `start` to `end`, whose content is `before`, by `text`."""
 
     function: str
     kind: str
@@ -93,7 +95,7 @@ class Point:
 
 
 def shape(node: ast.AST) -> str:
-    """Return the syntax below a node without names and strings."""
+    """Return a node's syntax tree as text, without names and strings."""
     value = repr(node.value) if isinstance(node, ast.Constant) and not isinstance(node.value, str) else ""
     return f"({type(node).__name__}{value}{''.join(map(shape, ast.iter_child_nodes(node)))})"
 
@@ -141,7 +143,7 @@ def is_logging(node: ast.AST) -> bool:
 
 
 def children(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the children that may hold mutants: no annotations, decorators, f-strings and imports for types."""
+    """Yield the children that may contain mutants: no annotations, decorators, f-strings or imports for types."""
     if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
         return
     for name, value in ast.iter_fields(node):
@@ -152,7 +154,7 @@ def children(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def points(source: bytes) -> list[Point]:
-    """Return all mutation points of a module, in the order of the text."""
+    """Return all mutation points of a module, in source order."""
     starts = [0]
     for text in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(text))
@@ -188,7 +190,7 @@ def points(source: bytes) -> list[Point]:
 
 @cache
 def functions(path: Path) -> dict[str, list[str]]:
-    """Return the words of every function and class of a module, and of the module itself (""), for comparison."""
+    """Return the words of every function and class in a module, and of the module itself (key ""), for comparison."""
     found: dict[str, list[str]] = defaultdict(list)
 
     def visit(node: ast.AST, function: str) -> None:
@@ -205,7 +207,7 @@ def functions(path: Path) -> dict[str, list[str]]:
 
 
 def find_function(old: Path, name: str, new: Path) -> tuple[Path, str] | None:
-    """Find the function of the old checkout's module `old` that is most like it below `new`, a package."""
+    """Find the function in the package `new` that is most similar to the function `name` in the old module `old`."""
     words = functions(old)[name]
     best: tuple[float, Path, str] = (0.6, old, "")
     for path in sorted(new.rglob("*.py")):
@@ -219,7 +221,7 @@ def find_function(old: Path, name: str, new: Path) -> tuple[Path, str] | None:
 
 
 def find_point(mutant: dict[str, Any], old: Path, new: Path) -> tuple[Path, Point] | None:
-    """Find a mutant of the package `old` in the package `new`: in the most similar function, in the same place."""
+    """Find a mutant from package `old` in package `new`: at the same position in the most similar function."""
     source = old / mutant["module"]
     place = find_function(source, mutant["function"], new)
     if place is None:
@@ -236,12 +238,12 @@ def find_point(mutant: dict[str, Any], old: Path, new: Path) -> tuple[Path, Poin
 
 
 def module_files(package: Path, group: Group) -> list[Path]:
-    """Return the modules of a group, in the order of its names."""
+    """Return the module files of a group, in the order of the names in `group.modules`."""
     return [path for name in group.modules.split() for path in sorted((package / group.room).rglob(f"{name}.py"))]
 
 
 def draw(package: Path, seed: int, count: int) -> list[dict[str, Any]]:
-    """Draw `count` mutants of a package: as many in every group, and of every kind while there are some."""
+    """Draw `count` mutants of a package, spread evenly over the groups and, as far as possible, over the kinds."""
     drawn = []
     for index, (name, group) in enumerate(GROUPS.items()):
         pool = [(path, point) for path in module_files(package, group) for point in points(path.read_bytes())]
@@ -260,7 +262,7 @@ def draw(package: Path, seed: int, count: int) -> list[dict[str, Any]]:
 
 
 def copy_checkout(checkout: Path, into: Path) -> Path:
-    """Copy a checkout and its environment; return the Python that imports the copy and the installed requirements."""
+    """Copy a checkout and its environment; return a Python that imports the copy and the installed requirements."""
     left_out = shutil.ignore_patterns(".git", ".venv", ".hypothesis", "__pycache__", ".*_cache")
     shutil.copytree(checkout, into, ignore=left_out, symlinks=True)
     subprocess.run([checkout / ".venv/bin/python", "-m", "venv", "--without-pip", into / ".venv"], check=True)
@@ -276,7 +278,7 @@ def copy_checkout(checkout: Path, into: Path) -> Path:
 
 
 def test_files(copy: Path, group: Group, module: Path, others: set[str]) -> list[str]:
-    """Return the test files for a module: its own, those of the `others` of its group, those that import it."""
+    """Return the tests for a module: its own file, files of the modules `others` in its group, files that import it."""
     package = ".".join(module.parent.relative_to(copy).parts)
     imports = re.compile(rf"{package}\.{module.stem}\b|from {package} import [^#\n]*\b{module.stem}\b")
     ranks = {}
@@ -291,7 +293,7 @@ def test_files(copy: Path, group: Group, module: Path, others: set[str]) -> list
 
 
 def run_tests(python: Path, copy: Path, tests: Sequence[str], limit: float) -> tuple[str, float, str]:
-    """Run tests until one fails: "killed", "survived" or "timed out", the seconds, and the test that failed."""
+    """Run tests until one fails; return "killed", "survived" or "timed out", the seconds, and the failed test."""
     data = {"KGQA_DATA": os.environ.get("KGQA_DATA", str(ROOT.parent / "shared/data"))}
     command = [python, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", f"--basetemp={copy.parent}/tmp", *tests]
     started = time.monotonic()
@@ -311,7 +313,7 @@ def run_tests(python: Path, copy: Path, tests: Sequence[str], limit: float) -> t
 
 
 def main() -> None:
-    """Draw the mutants or find them again, run the tests of each, and print the share that was killed."""
+    """Draw mutants, or find those of an earlier run; run the tests of each, and print the share of killed mutants."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--checkout", type=Path, default=ROOT, help="the code and tests to run (default: this one)")
     parser.add_argument("--out", type=Path, required=True, help="results, one JSON line per mutant")
@@ -361,7 +363,7 @@ def main() -> None:
 
 
 def print_shares(results: Sequence[dict[str, Any]]) -> None:
-    """Print the share of killed mutants by group; a mutant whose tests do not end in time counts as killed."""
+    """Print the share of killed mutants by group; a mutant counts as killed if its tests time out."""
     outcomes = ["killed", "timed out", "survived", "not found"]
     rows = []
     for name in [*GROUPS, "all"]:
@@ -374,7 +376,7 @@ def print_shares(results: Sequence[dict[str, Any]]) -> None:
 def try_mutant(
     path: Path, point: Point, copy: Path, python: Path, tests: tuple[str, ...], limits: dict[tuple[str, ...], float]
 ) -> dict[str, Any]:
-    """Write one mutant into the copy, run its tests and put the module back; return the outcome."""
+    """Write one mutant into the copy, run its tests and restore the module; return the outcome."""
     if tests not in limits:
         outcome, seconds, failed = run_tests(python, copy, tests, 10 * LIMIT)
         print(f"unchanged: {outcome} {failed} in {seconds:.0f} s: {' '.join(tests)}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Runs kgqa with a simulated language model that makes errors, behind an HTTP server, and summarises the cost."""
+"""Runs kgqa with an oracle (a simulated language model that makes errors) behind a server, and summarises the cost."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from kgqa.testing.model_oracle import ModelOracle
 from kgqa.testing.server import ScriptedServer
 
 KNOWN: dict[Hashable, Reach] = {}
-"""Solutions of questions, shared by all runs over one graph."""
+"""Solutions of questions, shared by all runs on the same graph."""
 
 
 @dataclass
 class RunningOracle:
-    """An oracle that receives the right paths before each question, and the outcomes."""
+    """An oracle that is given the right paths before each question, and that collects the outcomes."""
 
     oracle: ModelOracle
     server: ScriptedServer
@@ -33,7 +33,7 @@ class RunningOracle:
         return f"{self.server.url}#oracle"
 
     def told(self, questions: Iterable[GoldQuestion], resources: Resources) -> Iterator[GoldQuestion]:
-        """Yield the questions, after setting the right paths of the oracle for each."""
+        """Yield the questions; before each question, set its right paths in the oracle."""
         for question in questions:
             self.oracle.table = {question.text: gold_for(question, resources, known=KNOWN)}
             yield question
@@ -43,7 +43,7 @@ class RunningOracle:
         self.heard_of.append((bool(gold.solutions), outcome, answer))
 
     def report(self) -> dict[str, Any]:
-        """Return hit@1 of the questions that paths can express, and mean model calls per question."""
+        """Return hit@1 on the questions that paths can express, and mean calls per question."""
         expressible = [outcome for can, outcome, _ in self.heard_of if can]
         usages = [answer.usage for _, _, answer in self.heard_of]
         count = len(usages) or 1

@@ -1,4 +1,4 @@
-"""Overhead of kgqa over the bare engine: groups of calls, their bounds, and tables."""
+"""Overhead of kgqa in comparison with the bare engine: groups of calls, their bounds, and tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FEW_ROWS = 100
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Medians of a call in ms."""
+    """Median times of a call in ms."""
 
     method: str
     kind: Kind
@@ -32,7 +32,7 @@ class Timing:
         return "few rows" if self.rows / self.queries <= FEW_ROWS else "many rows"
 
     def overhead(self, way: str) -> float:
-        """Return the extra ms per query for short ones, otherwise the extra share of the bare time."""
+        """Return the extra time: in ms per query for short queries, otherwise as a share of the bare time."""
         extra = getattr(self, way) - self.bare
         return extra / self.queries if self.group == "short" else extra / self.bare
 
@@ -60,7 +60,7 @@ def verdicts(timings: list[Timing]) -> list[dict[str, Any]]:
 
 
 def ratios(timings: list[Timing]) -> list[dict[str, Any]]:
-    """Return the ratio of each call to its bare queries; `store` is the share of worker and pipe."""
+    """Return percentiles of time / bare time by method; `store` is the part of the worker process and its pipe."""
     found = []
     for method in ("next_steps", "ends"):
         chosen = [timing for timing in timings if timing.method == method]

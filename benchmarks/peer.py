@@ -1,16 +1,18 @@
-"""Compares the requests of kgqa's methods and other programs, on the same server, questions and scripted model.
+"""Compares the requests of kgqa's methods and of other programs, with the same server, questions and scripted model.
 
     peer.py --graph http://127.0.0.1:8890/sparql --graph-iri http://freebase.com --dataset questions.jsonl --limit 30
     peer.py ... --peer DIR --peer-command 'python main.py --questions {questions}' --peer-answers out.jsonl
 
-All programs use one counting proxy. The other program runs in DIR with its command, in which {sparql}, {llm} (ends with
-/v1), {questions} (JSON lines), {questions_json} (a list with `topic_entity`), {out} (an empty folder) and {mark} are
-replaced; its environment has the same addresses: SPARQL_ENDPOINT, OPENAI_BASE_URL, OPENAI_API_BASE, PEER_QUESTION_URL. This
-project contains no code of other programs; peer_walker.py is a substitute for tests.
+All programs send their requests through the same counting proxy. The command of the other program runs in DIR. These
+placeholders in it are replaced: {sparql}, {llm} (ends with /v1), {questions} (JSON lines), {questions_json} (a list
+with `topic_entity`), {out} (an empty folder) and {mark}. Its environment contains the same addresses: SPARQL_ENDPOINT,
+OPENAI_BASE_URL, OPENAI_API_BASE, PEER_QUESTION_URL. This project contains no code of other programs; peer_walker.py is
+a substitute for tests.
 
-The model is an oracle that decides correctly with probability --p; a whole list is one decision. It knows the gold paths of each
-question and recognises the prompts of kgqa, Think-on-Graph and Plan-on-Graph. The output shows means per question, and the
-number of questions whose answer contains a gold answer. Seconds run from the first request to the last reply.
+The scripted model is an oracle that decides correctly with probability --p; the choice from a list is one decision. It knows the
+gold paths of each question and recognises the prompts of kgqa, Think-on-Graph and Plan-on-Graph. The output shows means
+per question, and the number of questions whose answer contains a gold answer. Seconds are counted from the first
+request to the last reply.
 """
 
 from __future__ import annotations
@@ -44,12 +46,12 @@ from kgqa.training.gold_paths import gold_paths
 
 METHODS = "tog,top-1,top-1:economy,top-2,top-2:economy,top,top:economy"
 PEER_DEPTH = {"ask.method": "tog", "explore.depth": 3}
-"""Settings for the gold paths that other programs see: unmodified relations and names, three hops."""
+"""Settings with which gold paths are worded for other programs: unmodified relations and names, three hops."""
 
 
 @dataclass
 class Program:
-    """A program to measure: its command and the file of its answers ("" for its last reply to each question)."""
+    """A program to measure: its command and its file of answers ("": the last reply to each question is its answer)."""
 
     name: str
     command: list[str]
@@ -82,7 +84,7 @@ class Bench:
         self._texts = {question.id: question.text for question in questions}
 
     def learn(self, settings: Mapping[str, Any]) -> None:
-        """Set the right paths of the oracle, worded as in the prompts of these settings."""
+        """Give the oracle the right paths, worded as in the prompts under these settings."""
         iri = {"graph.iri": self._options.graph_iri} if self._options.graph_iri else {}
         given = {"llm.model": f"{self._model.url}#oracle", "rank.embeddings": "off", **settings, **iri}
         with open_resources(self._options.graph, settings=resolve(given)) as resources:
@@ -90,12 +92,12 @@ class Bench:
             self._gold = {q.id: gold_along(q, resources, gold_paths(q.row, schema)) for q in self._questions}
 
     def _begin(self, ident: str) -> None:
-        # One entry serves every wording of the question, including masked ones.
+        # A single entry matches every wording of the question, including masked ones.
         if ident in self._gold:
             self._oracle.table = {self._texts[ident]: self._gold[ident]}
 
     def run(self, program: Program, work: Path) -> dict[str, Any]:
-        """Run a program over all questions; return its means and the figures per question."""
+        """Run a program on all questions; return its means and the figures of each question."""
         self.learn(program.settings)
         self._oracle.table = {self._texts[ident]: gold for ident, gold in self._gold.items()}
         self.proxy.reset()
@@ -129,7 +131,7 @@ class Bench:
             "OPENAI_API_BASE": places["llm"],
             "OPENAI_API_KEY": "none",
             "PEER_QUESTION_URL": places["mark"],
-            # No method may use the cached results of another.
+            # A method must not use cached results from a different method.
             "KGQA_ENDPOINT_CACHE": "off",
         }
         try:

@@ -17,10 +17,10 @@ _VERDICTS = {"yes", "no"}
 
 
 def write_questions(questions: Sequence[GoldQuestion], folder: Path) -> dict[str, str]:
-    """Write the questions without answers in two forms, and return their paths.
+    """Write the questions without answers in two formats, and return the paths of the files.
 
-    `questions` has one JSON object per line; `questions_json` is a list with the fields that public programs read
-    (`question`, `RawQuestion`, and `topic_entity` from id to name).
+    The file `questions` has one JSON object per line. `questions_json` is a list with the fields that public programs
+    read (`question`, `RawQuestion`, and `topic_entity` from id to name).
     """
     rows = []
     for question in questions:
@@ -38,7 +38,7 @@ def write_questions(questions: Sequence[GoldQuestion], folder: Path) -> dict[str
 
 
 def read_answers(file: Path, questions: Sequence[GoldQuestion]) -> dict[str, str]:
-    """Read the answers of a program: one JSON object per line with an id or the question; the last one counts."""
+    """Read a program's answers: a JSON object with an id or the question per line; a question's last line counts."""
     by_text = {question.text: question.id for question in questions}
     found = {}
     for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
@@ -56,7 +56,11 @@ def read_answers(file: Path, questions: Sequence[GoldQuestion]) -> dict[str, str
 
 
 def answer_text(value: Any) -> str:
-    """Return the answer in a reply: the JSON key `Answer`, else text in braces except yes and no, else all of it."""
+    """Return the answer in a reply.
+
+    It is the value of the JSON key `Answer`. Without this key it is the text in braces, except yes and no; without
+    such text it is the whole reply.
+    """
     if isinstance(value, str):
         try:
             read = json.loads(value)

@@ -1,4 +1,4 @@
-"""Runs one method of kgqa for peer.py like any other program, with a mark before each question."""
+"""Runs one method of kgqa for peer.py in the same way as other programs, and marks the start of each question."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def main() -> None:
     if options.graph_iri:
         given["graph.iri"] = options.graph_iri
     with open_resources(options.sparql, settings=resolve(given)) as resources, open(options.out, "w") as out:
-        # Tables of the whole graph and the index of names are not charged to a question.
+        # So the tables of the whole graph and the index of names do not count towards a question.
         resources.graph.prepare()
         resources.graph.search("name", limit=1)
         for line in Path(options.questions).read_text(encoding="utf-8").splitlines():

@@ -1,7 +1,8 @@
-"""SPARQL queries with which ToG and PoG request what kgqa requests in one query, as a second baseline.
+"""The SPARQL queries of ToG and PoG for the data that kgqa requests in one query, as a second baseline.
 
-ToG requests all edges of an entity in each direction without DISTINCT and LIMIT, PoG with DISTINCT. Both then request the
-tails of each chosen relation, and names entity by entity. The queries are rewritten from observed requests.
+ToG requests all edges of an entity in each direction, without DISTINCT and LIMIT; PoG uses DISTINCT. Both then request
+the tails of each chosen relation, and the name of each entity in a separate query. The queries reproduce observed
+requests.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ def relation_queries(peer: str, graph: str, entity: Entity) -> list[str]:
 
 
 def tail_queries(graph: str, entity: Entity, step: Step) -> list[str]:
-    """Return the query for the ends of a step."""
+    """Return the query for the nodes at the end of a step, in a list."""
     here, relation = render_term(entity), render_term(Entity(step.relation))
     pattern = f"{here} {relation} ?tail ." if step.direction == "out" else f"?tail {relation} {here} ."
     return [f"SELECT ?tail FROM <{graph}> WHERE {{ {pattern} }}"]
 
 
 def name_queries(graph: str, entities: Sequence[Entity]) -> list[str]:
-    """Return the queries for the names of entities, one each."""
+    """Return one query per entity for its name."""
     name, same = render_term(NAME), render_term(SAME)
     return [
         f"SELECT DISTINCT ?name FROM <{graph}> WHERE {{ {{ ?entity {name} ?name . FILTER(?entity = {render_term(entity)}) }} "

@@ -1,7 +1,8 @@
 """A small substitute for a public program, to test peer.py: it explores as Think-on-Graph does (Sun et al. 2024).
 
-Relations of an entity are scored, then the entities at the ends of the best ones, then the model is asked whether the triples
-suffice. It uses plain HTTP, names no graph in its queries, and sends one request at a time.
+The language model scores the relations of an entity, then the entities at the ends of the best relations; then it
+decides whether the triples suffice. The program uses plain HTTP, specifies no graph in its queries, and sends one
+request at a time.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Cost of ranking, as ratios within one run, and the distance of the exported model from torch.
+"""Measures the cost of ranking as ratios within one run, and how far the exported model differs from torch.
 
 BM25 is compared with rank-bm25, a warm cache of embeddings with a cold one, and `kgqa --help` with the import of
-sentence-transformers. Texts are Freebase relations in words, from the ontology of the benchmark data. The smallest of several
-times counts, and the sides of a ratio alternate, so that a busy machine slows both; BM25 is measured in CPU time.
+sentence-transformers. The texts are Freebase relations in words, from the ontology in the benchmark data. Each time is
+the smallest of several. The two sides of a ratio alternate, so that a busy machine slows both. BM25 is measured in CPU
+time.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ POOLS = (50, 500, 5000)
 
 
 def relation_texts(count: int, seed: int) -> list[str]:
-    """Return distinct texts of so many Freebase relations."""
+    """Return `count` distinct texts of Freebase relations."""
     schema = load_schema("freebase")
     with gzip.open(data_file("ontology", "fb_roles.gz"), "rt", encoding="utf-8") as lines:
         relations = {line.split()[1] for line in lines if len(line.split()) == 3}
@@ -52,7 +53,7 @@ def seconds(
     before: Callable[[], Any] = lambda: None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> list[float]:
-    """Return the smallest time of each call, alternating; `before` is not counted."""
+    """Return the smallest time of each call; calls alternate, and the time of `before` is not included."""
     best = [math.inf] * len(calls)
     for _ in range(times):
         for place, call in enumerate(calls):
@@ -81,10 +82,11 @@ def forget_terms() -> None:
 
 
 def bm25_lines(texts: Sequence[str], times: int) -> list[dict[str, Any]]:
-    """Time indexing and querying, from terms and from texts.
+    """Time indexing and querying in three cases.
 
-    From terms both get the same terms. New texts are split by both. Known texts are texts for kgqa and terms for
-    rank-bm25.
+    From terms: both libraries receive the same terms. Texts never seen before: both split the texts into terms. Texts
+    seen before: kgqa receives the texts, and rank-bm25 the terms.
+
     """
     from rank_bm25 import BM25Okapi
 
@@ -117,7 +119,7 @@ def bm25_lines(texts: Sequence[str], times: int) -> list[dict[str, Any]]:
 
 
 def embedding_lines(texts: Sequence[str], times: int) -> list[dict[str, Any]]:
-    """Compare vectors from disk with computing them, and the export with torch."""
+    """Compare the time to read vectors from disk with the time to compute them, and the export with torch."""
     with tempfile.TemporaryDirectory() as folder:
         opened = open_encoder(Cache(Path(folder)))
         if opened is None:

@@ -1,16 +1,23 @@
-"""Time that kgqa adds to a SPARQL server during exploration, compared with bare urllib3 requests.
+"""Measures the time that kgqa adds to a SPARQL server during exploration, compared with bare urllib3 requests.
 
-The bare requests have the same texts, are sent one after the other and read as JSON. Operations that start from an entity
-are also compared with the requests of ToG and PoG. All alternate. `--round-trip 0 20 50` adds so many ms between kgqa and
-the server, one value after the other.
+The bare client sends the same queries one after the other and reads the results as JSON. Operations that start from an
+entity are also compared with the requests of ToG and PoG. All of these alternate. `--round-trip 0 20 50` measures three
+times, with 0, 20 and 50 ms added between kgqa and the server.
 
-`next_steps` at hop h extends a path of h - 1 steps, `ends` at hop h reads a path of h steps, `labels` names up to 50 entities,
-`degree` counts edges. `frontier` is one hop of a beam of 3: three paths, both directions, concurrently as in the beam; `beam
-of 10` is ten. The result cache is off. Topics are drawn from the graph: ordinary ones have 15 to 60 edges, hubs the
-most.
+The operations:
 
-Bounds without added round trip: the p50 of kgqa is at most 20% above that of the bare requests over all operations; with 5
-million triples a frontier takes at most 20 ms (p50) for ordinary topics and 150 ms (p95) for hubs.
+- `next_steps` at hop h extends a path of h - 1 steps.
+- `ends` at hop h follows a path of h steps.
+- `frontier of 3` is one hop of a beam of 3: three paths in both directions, concurrently as in the beam.
+- `beam of 10` is the same with ten paths.
+- `labels` looks up the names of up to 50 entities.
+- `degree` counts edges.
+
+The result cache is off. Topics are taken from the graph: ordinary topics have 15 to 60 edges, and hubs have the most
+edges.
+
+Bounds without an added round trip: over all operations, kgqa's p50 is at most 20% above that of the bare requests. With
+5 million triples, a frontier takes at most 20 ms (p50) for ordinary topics and at most 150 ms (p95) for hubs.
 
     python benchmarks/exploration.py --graph http://127.0.0.1:8890/sparql --graph-iri http://freebase.com --round-trip 0 20 50
 """
@@ -62,7 +69,7 @@ class Operation:
 
 
 class Bare:
-    """A urllib3 client with kept connections that uses POST or GET as kgqa does and reads JSON."""
+    """A urllib3 client that keeps its connection open, uses GET or POST as kgqa does, and reads JSON."""
 
     def __init__(self, url: str, profile: Profile, seconds: float) -> None:
         import urllib3
@@ -84,7 +91,7 @@ class Bare:
 
 
 def topics_of(graph: KnowledgeGraph, ordinary: int, hubs: int, generator: random.Random) -> dict[str, list[Entity]]:
-    """Return random entities with 15 to 60 edges, and those with the most edges."""
+    """Return random entities with 15 to 60 edges (ordinary), and the entities with the most edges (hubs)."""
     iri = graph.view[0].iri
     having = f"HAVING (COUNT(*) >= {ORDINARY.start} && COUNT(*) < {ORDINARY.stop})"
     query = DEGREES.format(graph=iri, pattern="?node ?relation ?other .", having=having, limit=5000)
@@ -97,12 +104,12 @@ def topics_of(graph: KnowledgeGraph, ordinary: int, hubs: int, generator: random
 
 
 def _explored(node: Any, graph: KnowledgeGraph) -> bool:
-    """Check whether an IRI is an entity, not a type or a relation. In Freebase only entities have an id."""
+    """Check whether a node is an entity. In Freebase an entity has an `m.` id, in contrast to types and relations."""
     return graph.schema.name != "freebase" or "/ns/m." in node.iri
 
 
 class Recorder:
-    """Record the queries that a store receives."""
+    """Records the queries that a store receives."""
 
     def __init__(self, graph: KnowledgeGraph) -> None:
         self._store = graph.store
@@ -120,7 +127,7 @@ class Recorder:
 def operations(
     graph: KnowledgeGraph, kind: str, topic: Entity, walks: int, generator: random.Random
 ) -> list[Operation]:
-    """Yield the operations from one topic; those that time out are left out with a message."""
+    """Return the operations from one topic; an operation that times out is left out with a message."""
     found: list[Operation] = []
     paths = list(random_paths(graph, topic, walks, generator))
 
@@ -157,7 +164,7 @@ def operations(
 
     def labels() -> dict[Entity, str]:
         for entity in near:
-            graph.tables.labels.pop(entity, None)  # Cached in memory after the first request.
+            graph.tables.labels.pop(entity, None)  # Labels are cached in memory after the first request.
         return graph.labels(near)
 
     if near:
@@ -183,7 +190,7 @@ def measure(operation: Operation, bare: Bare, repeat: int) -> dict[str, float]:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure with each of the added round-trip times and print the results; return the exit code of the first."""
+    """Measure and print the results for each added round-trip time; return the exit code of the first."""
     statuses = []
     parts = urlsplit(str(options.graph))
     for milliseconds in options.round_trip:

@@ -1,6 +1,7 @@
-"""Cost of a report of 3,531 questions: time and memory to write it, and time for Chromium to open, filter and show a page.
+"""Measures the cost of a report of 3,531 questions: writing it (time and memory), and using it in Chromium (time).
 
-The records are the demo questions, answered without a language model and repeated under new ids.
+In Chromium the time to open the index, to filter it and to open a question's page is measured. The records are the demo
+questions, answered without a language model and repeated under new ids.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ LIMIT_SECONDS = 2.0
 
 @dataclass
 class Repeated:
-    """Write a run with the given number of questions."""
+    """A run with the given number of questions; it repeats the records in `found` under new ids."""
 
     name: str
     found: list[Record]
@@ -62,7 +63,7 @@ def resident() -> float:
 
 
 def opened(index: Path, times: int) -> dict[str, list[float]]:
-    """Return the seconds of each attempt by action, by the page's own clock."""
+    """Return the seconds of each repetition by action."""
     sys.path.insert(0, str(CHECKOUT))
     from tests.browser import open_browser
 

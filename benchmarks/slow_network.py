@@ -27,7 +27,7 @@ class Relay:
 
     Args:
         delay: delay of every piece of data in each direction, in seconds; pieces are delayed independently.
-        wrap: applied to each accepted connection, for example TLS.
+        wrap: function that is applied to each accepted connection, for example to add TLS.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Relay:
 
 @contextlib.contextmanager
 def far_away(port: int, certificate: tuple[Path, Path], *, latency: float):
-    """Yield the address of a server on this port behind TLS with `latency` seconds each way.
+    """Yield an address at which the server on this port is reached through TLS, with `latency` seconds each way.
 
     The TCP handshake is not delayed, so a new connection costs less than over a real network.
     """

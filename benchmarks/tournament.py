@@ -1,9 +1,10 @@
-"""Cost of tournaments and how often they keep the best candidate: n candidates, k kept, a chooser that errs.
+"""Measures the cost of tournaments and how often they keep the best of n candidates, with a chooser that errs.
 
-The chooser is the noisy oracle of kgqa.testing with `others="coin"`: the best beats any other with probability p, every
-other pair is a fair coin, and from a chunk the best is drawn p / (1 - p) times as often as any other (Plackett-Luce, one
-place after the other). The pool is in random order. `calls` is the mean over all trials, `most` the maximum; `rounds` is the
-maximum number of batches that had to wait for each other.
+The chooser is the noisy oracle of kgqa.testing with `others="coin"`. In a pair, the best candidate beats any other with
+probability p, and a pair without the best is a fair coin. The places of a chunk are drawn one after the other
+(Plackett-Luce); the best is drawn p / (1 - p) times as often as each other candidate. The pool is in random order, and
+k candidates are kept. `calls` is the mean over all trials, `most` the maximum. `rounds` is the maximum number of
+batches that had to run one after the other.
 
 Groups of round robins are not part of kgqa; they are listed for comparison.
 """
@@ -34,7 +35,11 @@ QUESTION = "which one?"
 def round_robin(
     question: str, candidates: Sequence[Candidate], chooser: Chooser, *, k: int, group: int | None = None
 ) -> list[Candidate]:
-    """Compare all pairs; with `group`, first in groups of that size, of which two advance, until 2k are left."""
+    """Compare all pairs and return the best `k` candidates.
+
+    With `group`, candidates first play in groups of that size. Two candidates of each group advance; this is repeated
+    until at most 2k candidates are left.
+    """
     pool = list(candidates)
     while group and len(pool) > 2 * k:
         count = -(-len(pool) // group)
@@ -44,7 +49,7 @@ def round_robin(
 
 
 def _won(question: str, groups: list[list[Candidate]], chooser: Chooser) -> list[list[Candidate]]:
-    """Sort each group by matches won; ties keep their order."""
+    """Sort each group by the number of matches won; tied candidates keep their order."""
     pairs = [pair for group in groups for pair in combinations(group, 2)]
     wins = {candidate: 0 for group in groups for candidate in group}
     for (first, second), reply in zip(pairs, chooser.prefer(question, pairs), strict=True):
@@ -78,7 +83,7 @@ def systems() -> list[System]:
 
 
 def measure(system: System, *, n: int, k: int, trials: int, seed: int) -> dict[str, Any]:
-    """Play `trials` times for each probability. `kept` is the share of trials that keep the best, by probability."""
+    """Play `trials` times for each probability; `kept` is the share of trials that keep the best candidate."""
     topic = Entity("http://example.org/topic")
     truth = [Candidate(RelationPath(topic, (Step(f"http://example.org/{i}"),)), str(i)) for i in range(n)]
     calls, rounds, kept = [], 0, {}

@@ -1,19 +1,28 @@
 """Compares hit@1 and time of the trained ranker with ranking by embeddings alone.
 
-Pools come from the Freebase schema (`ontology/`): all paths of up to two edges that an entity of the gold path's first type
-could have, passing mediators; and the first edges alone (depth 1). Questions: WebQSP test, and the half of CWQ whose
-WebQuestions roots do not occur in the other half, which is used for training together with WebQSP train. Training questions that
-share text, topic and gold relations, or root with an evaluated one are dropped first. Gold paths of up to two edges are
-evaluated once each. Ties count against the ranker, except for zero-shot, where they count for it.
+Pools are made from the Freebase schema (`ontology/`). A two-edge pool contains all paths of up to two edges (also
+through mediators) that an entity of the gold path's first type could have. A depth-1 pool contains only the first
+edges.
 
-Zero-shot is the cosine of the question without its mention and the words of a path's relations (the last two parts of their
-names). Embedding all two-edge paths takes hours, so it is computed for some pools only, with at most `--texts` paths per
-set, selected by a fixed seed, and compared with the trained ranker on all questions of these pools. On all pools the comparison is
-with the ranker before training, whose score is the cosine of the question and the sum of the relations' vectors.
+The evaluated questions are WebQSP test and one half of CWQ. The other half of CWQ is used for training, together with
+WebQSP train. The root of a CWQ question is the WebQuestions question from which it was made; no root is in both halves.
+Training questions are dropped first if they share their text, their topic and gold relations, or their root with an
+evaluated question. Gold paths of up to two edges are evaluated once each. A tie counts against the
+trained ranker, and in favour of zero-shot ranking.
 
-Bounds: trained hit@1 is at least 1.5 times zero-shot on the two-edge pools of either set; a third fewer errors; training takes at
-most 180 s; the largest pool of about 20,000 paths is scored within 0.1 s if the vectors of its relations are known. For scoring
-the smallest of `--repeat` times counts.
+Zero-shot ranking uses the cosine of the question without its mention and the words of a path's relations (the last two
+parts of their names). Embedding all two-edge paths takes hours. Therefore zero-shot ranking uses only some of the
+two-edge pools, selected with a fixed seed, with at most `--texts` paths per set. On all questions of these pools it is
+compared with the trained ranker. On all pools, the trained ranker is compared with the ranker before training; before
+training, the score is the cosine of the question and the sum of the relations' vectors.
+
+Bounds:
+
+- On the two-edge pools of each set, hit@1 of the trained ranker is at least 1.5 times that of zero-shot ranking, and
+  the trained ranker makes at least a third fewer errors.
+- Training takes at most 180 s, including the embedding of its texts.
+- The largest pool, of about 20,000 paths, is scored within 0.1 s if the vectors of its relations are known. The time
+  is the smallest of `--repeat` times.
 
     python benchmarks/trained.py [--texts 40000] [--epochs 5] [--ranker FILE] [--json]
 
@@ -75,25 +84,26 @@ def known_names() -> dict[Entity, list[str]]:
 
 
 def in_first_half(row: dict[str, Any]) -> bool:
-    """Split CWQ by the questions they were made from, so that no root is in both halves."""
+    """Check whether a CWQ question is in the first half; questions with the same root are in the same half."""
     return hashlib.sha256(row["id"].split("_")[0].encode()).digest()[0] % 2 == 0
 
 
 def measured(examples: Sequence[Example]) -> list[Example]:
-    """Return the questions whose gold path has at most two edges."""
+    """Return the examples whose gold path has at most two edges."""
     return [e for e in examples if (e.pool[e.gold] >= 0).sum() <= 2]
 
 
 def first_edges(example: Example) -> Example:
-    """Return the pool of all first edges, including edges to mediators, and the gold edge."""
+    """Return an example with all first edges as its pool, including edges to mediators, and the gold first edge."""
     edges = np.unique(example.pool[:, :1])
     return replace(example, pool=edges[:, None], gold=int(np.flatnonzero(edges == example.pool[example.gold, 0])[0]))
 
 
 def some_pools(examples: Sequence[Example], texts: int) -> list[Example]:
-    """Return the examples of pools drawn by a fixed seed, with at most so many paths in total.
+    """Return the examples whose pools are drawn with a fixed seed; these pools have at most `texts` paths in total.
 
-    Pools with more questions are drawn earlier.
+    Pools with more questions are more likely to be drawn.
+
     """
     chosen: dict[int, int] = {}
     for example in random.Random(1).sample(examples, len(examples)):
@@ -105,16 +115,16 @@ def some_pools(examples: Sequence[Example], texts: int) -> list[Example]:
 def zero_shot_ranks(
     examples: Sequence[Example], texts: Sequence[str], vectors: Vectors, encoder: CachedEncoder
 ) -> list[int]:
-    """Return the ranks of the gold paths by the cosine of their words and the question; `texts` are those of the steps."""
+    """Return each gold path's rank by the cosine of its words and the question; `texts` has the words of each step."""
     worded = {id(e.pool): [", ".join(texts[step] for step in row if step >= 0) for row in e.pool] for e in examples}
     every = list(dict.fromkeys(words for pool in worded.values() for words in pool))
-    # Many and never reused, so they are not cached.
+    # These texts are many and never used again, so they are not cached.
     embedded = dict(zip(every, encoder.encode_questions(every)))
     pools = {key: np.stack([embedded[words] for words in pool]) for key, pool in worded.items()}
     ranks = []
     for example in examples:
         scores = pools[id(example.pool)] @ vectors.questions[example.question]
-        # Paths with equal texts are interchangeable.
+        # Paths with equal words have equal scores, so a tie does not lower the rank.
         ranks.append(int((scores > scores[example.gold] + 1e-6).sum()) + 1)
     return ranks
 
@@ -126,7 +136,7 @@ def shares(ranks: Sequence[int]) -> dict[str, float]:
 def scoring_seconds(
     ranker: TrainedRanker, encoder: CachedEncoder, builder: PoolBuilder, examples: Sequence[Example], repeat: int
 ) -> tuple[int, float]:
-    """Return the size of the largest pool, and the least time to score it, including the question."""
+    """Return the size of the largest pool, and the smallest time to score it; the time includes work on the question."""
     largest = max(examples, key=lambda example: len(example.pool))
     topic = Entity("urn:topic")
     candidates = [

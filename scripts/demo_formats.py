@@ -4,7 +4,7 @@
     python -m scripts.demo_formats --check    exit 1 if one of them is out of date
 
 The files have the formats of ComplexWebQuestions, WebQuestionsSP and GrailQA, but contain kgqa's own demo questions.
-The kinds and levels of questions depend only on the number of hops.
+The kind and the level of a question depend only on its number of hops.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def demo_questions() -> list[Question]:
 
 
 def contents() -> dict[str, str]:
-    """Return the text of each file by its name."""
+    """Return a map from the name of each file to its content."""
     questions, facts = demo_questions(), read_facts()
     aliases = {node: values(row.get("alias", "")) for _, node, row in facts.rows}
     made = {
@@ -84,7 +84,7 @@ def _webqsp(question: Question) -> dict[str, Any]:
         "PotentialTopicEntityMention": topic["name"] if topic["name"] in question["question"] else None,
         "TopicEntityName": topic["name"],
         "TopicEntityMid": topic["id"],
-        # The format has no inverse steps.
+        # This format cannot express inverse steps.
         "InferentialChain": None if any(step.startswith("^") for step in path) else path,
         "Constraints": [],
         "Time": None,
@@ -110,7 +110,7 @@ def _grailqa(question: Question, facts: Facts) -> dict[str, Any]:
     (topic,) = question["topic_entities"]
     path = question["path"]
     steps = [(step.removeprefix("^"), step.startswith("^")) for step in path]
-    # As in GrailQA the question node has number 0 and the topic the highest.
+    # As in GrailQA, the question node has number 0 and the topic has the highest number.
     numbers = [len(steps) - place for place in range(len(steps) + 1)]
     nodes, edges = [], []
     expression = topic["id"]

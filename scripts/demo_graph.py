@@ -3,21 +3,20 @@
     python -m scripts.demo_graph            write graph.nt
     python -m scripts.demo_graph --check    exit 1 if graph.nt is out of date
 
-The tables are tab-separated, with a header, and named after the type whose instances they list:
+The tables are tab-separated and have a header. Each table is named after a type and lists the instances of the type:
 
 - `type.type.tsv` lists the types and their names. `mediator` = yes: the instances of the type are mediators.
-  `instances` = yes: the graph contains an edge from the type to each instance, which makes the type a hub, as in
-  Freebase.
-- `type.property.tsv` lists the relations with domain, range and inverse; one side of an inverse pair suffices.
-- Every other table, such as `location.country.tsv`, has one row per entity or mediator. Its columns are
-  `id` (optional; derived from the name), `name`, `alias`, `names` (in other languages, `Japon@fr`) and
-  relations. Several values in a cell are separated by `|`. A cell of a relation between entities holds ids or
-  texts with the same slug: `São Paulo` is `sao_paulo`. A mediator without an id gets one from the entities
-  it connects.
+  `instances` = yes: the graph contains an edge from the type to each instance; the type is then a hub, as in Freebase.
+- `type.property.tsv` lists the relations with domain, range and inverse; only one relation of an inverse pair is
+  needed.
+- Every other table, such as `location.country.tsv`, has one row per entity or mediator. Its columns are `id` (optional;
+  derived from the name), `name`, `alias`, `names` (in other languages, `Japon@fr`) and relations. Several values in a
+  cell are separated by `|`. A cell of a relation between entities contains ids, or names whose slug is the id: `São
+  Paulo` stands for `sao_paulo`. If a mediator has no id, its id is derived from the entities that it connects.
 
-Dates are written as 1912, 1912-06 or 1912-06-23. The year of a prize is the year in which it was awarded: of an
-Academy Award, the year of the ceremony. Both directions of a relation are written, and every entity also
-gets the types implied by the domains and ranges of its relations.
+Dates are written as 1912, 1912-06 or 1912-06-23. The year of a prize is the year in which it was awarded; for an
+Academy Award it is the year of the ceremony. The graph contains both directions of a relation, and the types of each
+entity that follow from the domains and ranges of its relations.
 """
 
 from __future__ import annotations
@@ -76,10 +75,10 @@ class Facts:
     type_names: dict[str, str]
     mediators: set[str]
     listing: set[str]
-    """Types that list their instances."""
+    """Types with an edge to each of their instances."""
     relations: dict[str, Relation]
     rows: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
-    """Type, node id (`m.demo_japan`) and cells of each row of each table of entities."""
+    """Rows of all tables except the schema: type, node id (such as `m.demo_japan`) and cells."""
 
 
 def slug(text: str) -> str:
@@ -107,14 +106,14 @@ def literal(value: str, range_type: str) -> str:
 
 
 def text_literal(value: str, language: str = "") -> str:
-    """Return a text as an N-Triples term, with a language tag if one is given."""
+    """Return a text as an N-Triples literal, with a language tag if `language` is given."""
     if any(unicodedata.category(character) == "Cc" for character in value):
         raise FactsError(f"{value!r} contains a control character.")
     return f'"{value.translate(_ESCAPES)}"' + (f"@{language}" if language else "")
 
 
 def read_table(path: Path) -> Iterator[dict[str, str]]:
-    """Yield the rows of one table with stripped cells; a wrong number of cells is an error."""
+    """Yield the rows of one table with stripped cells; raise FactsError if a row has a wrong number of cells."""
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
             if None in row or None in row.values():
@@ -197,7 +196,7 @@ class Builder:
         return sorted(self.lines)
 
     def _add(self, subject: str, predicate: str, term: str) -> None:
-        """Add a triple; a predicate without a scheme belongs to the vocabulary of the graph."""
+        """Add a triple; a predicate without a scheme is in the graph's own namespace."""
         if ":" not in predicate:
             self.used.add(predicate)
             predicate = NS + predicate
@@ -221,7 +220,7 @@ class Builder:
                     self._fact(node, self.facts.relations[column], value)
 
     def _fact(self, node: str, relation: Relation, value: str) -> None:
-        """Add one fact, its inverse, and the types it implies."""
+        """Add one fact, its inverse, and the types that follow from the fact."""
         self.types[node].add(relation.domain)
         if relation.is_literal:
             self._add(node, relation.name, literal(value, relation.range))
@@ -264,7 +263,7 @@ class Builder:
 
 
 def build_lines() -> list[str]:
-    """Return the lines of `graph.nt`, sorted, without line ends."""
+    """Return the sorted lines of `graph.nt` without newlines."""
     return Builder(read_facts()).build()
 
 
