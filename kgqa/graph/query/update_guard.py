@@ -1,7 +1,8 @@
 """A check that a SPARQL update writes only to one graph. In doubt, the update is refused.
 
 A server may parse an update differently from kgqa, so only unambiguous updates are accepted. Plain data is checked by a
-regular expression, because a parser takes seconds for a few hundred triples. Other updates are checked by rdflib's parser.
+regular expression, because a parser takes seconds for a few hundred triples. Other updates are checked by the parser of
+rdflib.
 """
 
 from __future__ import annotations
