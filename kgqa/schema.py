@@ -130,7 +130,7 @@ class Schema:
         return relation
 
     def named_by(self, subject: str) -> list[str]:
-        """Return the relations that have the label of `subject`; see `label_subject`.
+        """Return the relations whose label belongs to `subject`, as in `label_subject`.
 
         For example wdt:P36, p:P36, ps:P36 and pq:P36 for wd:P36.
         """

@@ -91,7 +91,7 @@ def open_client(
     Args:
         timeout: seconds to wait for the next data of a reply.
         retries: number of retries.
-        largest: maximum size of a decompressed reply, in bytes. Of an error reply, only the beginning is read.
+        largest: maximum size of a decompressed reply, in bytes. An error reply is read only in part.
     """
     from openai import OpenAI, Timeout
 
@@ -149,7 +149,7 @@ def _read_up_to(response: Any, size: int) -> bytes:
 def responds(client: Any, seconds: float) -> bool:
     """Check whether a client's server replied in the last `seconds`, or replies to a request now.
 
-    Earlier replies count because a server that handles one request at a time may not reply to a second request.
+    Earlier replies count, because a server that handles one request at a time may not reply to a second request.
     """
     from openai import APIConnectionError, APIStatusError
 

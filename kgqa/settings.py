@@ -30,7 +30,7 @@ class Settings:
     values: Mapping[str, Any]
     origins: Mapping[str, str] = field(default_factory=dict)
     local: frozenset[str] = frozenset()
-    """Keys set by a kgqa.toml in the working folder, which may come from another person."""
+    """Keys set by a kgqa.toml in the working folder; this file may come from another person."""
 
     def __getitem__(self, key: str) -> Any:
         return self.values[key]
@@ -101,7 +101,7 @@ def resolve(
 
 
 def _presets(method: str, preset: str) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the settings of a method, then the settings of a preset, which takes precedence, each with an origin."""
+    """Return the settings of a method, then of a preset, each with its name; the preset takes precedence."""
     known = PRESETS.get(method, {})
     return [(method, known.get("ours", {})), (preset, known.get(preset, {}) if preset != "ours" else {})]
 

@@ -11,9 +11,9 @@ from kgqa.model import Candidate, Entity, Join, RelationPath, Value
 from kgqa.trace import Trace
 
 MAX_FIRST = 40
-"""Number of paths, from the best, for which joins are searched."""
+"""Most paths for which joins are searched; the best paths are taken."""
 MAX_PARTNERS = 60
-"""Number of paths per further topic, from the best, that are tried as partners of a path."""
+"""Most paths per further topic that are tried as partners of a path; the best paths are taken."""
 MAX_ENDS = 2000
 """Most end nodes of a path that are compared in memory; with more end nodes, a query tests whether paths meet."""
 
@@ -89,7 +89,7 @@ _Ends = tuple[frozenset[Value], bool]
 
 
 def _may_meet(here: _Ends, there: _Ends) -> bool:
-    """Return whether two paths have a common end node, or may have one because a list of end nodes is incomplete."""
+    """Return whether two paths have, or because of incomplete lists may have, a common end node."""
     return not here[0].isdisjoint(there[0]) or bool(here[1] and there[0]) or bool(there[1] and here[0])
 
 

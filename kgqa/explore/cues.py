@@ -86,7 +86,7 @@ class Cues:
 
     @property
     def plain(self) -> bool:
-        """Whether the wording leaves no words for a second hop: at most one word apart from those in `asked_for`."""
+        """Whether the wording has no words for a second hop: at most one word apart from the words in `asked_for`."""
         return self.hops == 1 and len(set(self.words) - set(self.asked_for.split())) <= 1
 
 

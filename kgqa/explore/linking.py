@@ -28,7 +28,7 @@ RelationFit = Callable[[str, Sequence[str]], Sequence[float]]
 MAX_CANDIDATES = 100
 MAX_FITTED = 8
 MAX_MATCHES = 20
-# weights of the score, fitted to the first half of the question sets of benchmarks/linking.py and rounded
+# weights of the score, fitted to the first half of the question sets in benchmarks/linking.py and rounded
 QUALITY = 7.0
 COVERED = 5.0
 WORDS = 0.6
@@ -84,10 +84,10 @@ class Link:
 def find_mentions(graph: KnowledgeGraph, question: str, *, fit: RelationFit | None = None) -> list[Mention]:
     """Return the mentions of topics in a question, in the order of the question; mentions do not overlap.
 
-    The first mention is the best whole name, large part of a name, or part of a name in capitals.
+    The first mention is the best match among whole names, large parts of names, and parts of names in capitals.
     Further mentions must be whole names, or large parts of names in capitals. They must not consist only of words from
-    names of relations (a film may be called "Capital"). They must not be in lower case if other words of the question
-    have capitals.
+    names of relations (a film may be called "Capital"). They must not be in lower case if the question has capitals
+    elsewhere.
     """
     ranked = _LinkRanking(graph, question)
     if fit:
@@ -132,7 +132,7 @@ class _ScoredHit:
         return self.found.how not in ("part", "initials")
 
     def good_part(self, *, first: bool) -> bool:
-        """Return whether a part of a name is enough to be the question's first mention, or a further mention."""
+        """Return whether a part of a name is enough for a mention; `first`: whether it is the first mention."""
         good = self.found.quality >= MIN_PART
         return good or self.capitals if first else good and self.capitals
 

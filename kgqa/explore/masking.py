@@ -328,7 +328,7 @@ def _with_punctuation(question: str, first: Word, last: Word, name: str, topic: 
 
 
 def _literal(question: str, name: str, keys: Sequence[str]) -> list[tuple[int, int]]:
-    """Find a name without words (`!!!`), or in a script without spaces between words, exactly as written."""
+    """Find a name exactly as written, if it has no words (`!!!`) or its script has no spaces between words."""
     name = name.strip()
     if not name or (keys and not _CJK.search(name)):
         return []

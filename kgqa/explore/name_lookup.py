@@ -232,7 +232,7 @@ class NameLookup:
 
 
 def align(keys: Sequence[str], name: Sequence[str], rarity: Callable[[str], float]) -> Alignment | None:
-    """Return the best match of a name in a text; at most one word between its words may be foreign to the name."""
+    """Return the best match of a name in a text; at most one word in the match may not belong to the name."""
 
     def weight(word: str) -> float:
         return 0.3 if word in STOPWORDS else rarity(word)
@@ -287,7 +287,7 @@ def _keep(found: dict[tuple[int, int, Entity], NameHit], new: NameHit) -> None:
 
 
 def _same_beginning(left: str, right: str) -> bool:
-    """Return whether two words share most of their letters, from the beginning, such as Hungarian and Hungary."""
+    """Return whether two words have a common beginning with most of their letters, such as Hungarian and Hungary."""
     common = 0
     for one, other in zip(left, right):
         if one != other:

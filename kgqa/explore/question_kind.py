@@ -54,7 +54,7 @@ def unsupported_kind(question: str) -> str | None:
     """Return the kind of question, in words, if relation paths alone cannot answer it; else None.
 
     "How much" is rejected as a count, although it often asks for a stored value. "Who was the first ..." is also
-    rejected, because the answer depends on an order in time. Remove names of entities from the question first.
+    rejected, because the answer depends on an order in time. Remove names of entities before the call.
     """
     if _COUNT.search(question):
         return "a count"

@@ -110,7 +110,7 @@ def windows_of(keys: Sequence[str], name: Sequence[str], same: Callable[[str, st
 
 
 def squeezed_windows(keys: Sequence[str], name: Sequence[str]) -> list[tuple[int, int]]:
-    """Return where a text has a name with different spaces (superbowl for Super Bowl), as (start, end) word indices."""
+    """Return where a name occurs in a text with different spaces (superbowl), as (start, end) word indices."""
     wanted = "".join(name)
     if len(wanted) < 5:
         return []
@@ -130,7 +130,7 @@ def squeezed_windows(keys: Sequence[str], name: Sequence[str]) -> list[tuple[int
 
 
 def shortened_windows(keys: Sequence[str], name: Sequence[str]) -> list[tuple[int, int]]:
-    """Return where a text has a name without some of the words in the middle, as (start, end) word indices.
+    """Return where a name without some of its middle words occurs in a text, as (start, end) word indices.
 
     For example, the text James Polk matches the name James Knox Polk.
     """
@@ -145,9 +145,9 @@ def shortened_windows(keys: Sequence[str], name: Sequence[str]) -> list[tuple[in
 
 
 def initials_windows(words: Sequence[Word], name: Sequence[str], ignored: Container[str]) -> list[tuple[int, int]]:
-    """Return where a text has the initials of a name, such as UK, as (start, end) word indices.
+    """Return where the initials of a name, such as UK, occur in a text, as (start, end) word indices.
 
-    If the word is in capitals, the first initials are enough: US for the United States of America.
+    If the word is in capitals, the first of the initials are enough: US for the United States of America.
     """
     initials = "".join(part[0] for part in name if part not in ignored)
     if len(initials) < 2:
@@ -167,7 +167,7 @@ def _shortened(keys: Sequence[str], name: Sequence[str], start: int) -> int:
     while at < len(keys):
         if same_word(keys[at], name[-1]):
             return at + 1
-        # an initial may stand for a word, as in James K Polk
+        # an initial may replace a word, as in James K Polk
         while part < len(name) - 1 and not (same_word(keys[at], name[part]) or keys[at] == name[part][0]):
             part += 1
         if part >= len(name) - 1:

@@ -24,9 +24,9 @@ from kgqa.schema import (
 from kgqa.settings import Settings
 
 MAX_SCANNED_TRIPLES = 20_000_000
-"""Largest graph of a server, in triples, for which kgqa runs queries that read every triple.
+"""Size, in triples, of the largest graph on a server for which kgqa runs queries that read every triple.
 
-On 5 million triples Virtuoso takes 10 s for the slowest of these queries, and it stops queries after 60 s."""
+On 5 million triples, Virtuoso takes 10 s for the slowest of these queries, and it stops queries after 60 s."""
 
 
 def open_store(location: str | Path, *, writable: bool = False, create: bool = False) -> Store:

@@ -67,8 +67,8 @@ class LoadReport:
     """The result of a load.
 
     `added` is the number of new triples, `triples` the number of all triples after the load; both are None if a server
-    did not count its triples in time. `malformed` is the number of malformed lines, which were skipped; `examples`
-    holds the first few of these lines.
+    did not count its triples in time. `malformed` is the number of malformed lines that were skipped; `examples` holds
+    the first few of these lines.
     """
 
     files: int
@@ -98,7 +98,7 @@ OnError = Literal["fail", "skip"]
 class Store(Protocol):
     """A SPARQL dataset. A query returns its complete result, or raises an exception.
 
-    `timeout` is in seconds; None stands for the store's default. All methods are thread-safe.
+    `timeout` is in seconds; None means the store's default. All methods are thread-safe.
     """
 
     @property
@@ -129,7 +129,7 @@ class Store(Protocol):
     def select(
         self, query: str, *, timeout: float | None = None, max_rows: int | None = None, fresh: bool = False
     ) -> Rows:
-        """Run a SELECT query. With `fresh=True` the result does not come from a cache.
+        """Run a SELECT query. With `fresh=True`, the result does not come from a cache.
 
         Raises:
             StoreTimeout, PartialResult, QueryRejected, StoreUnavailable, StoreCrashed: see `kgqa.errors`.

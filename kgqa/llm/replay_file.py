@@ -166,7 +166,7 @@ class ReplayFile:
             # nothing is written before the file is known to be a replay file or empty
             connection.execute("BEGIN IMMEDIATE")
             is_new = not self._is_ours(connection)
-            # written to an existing file too, so that a read-only file fails now and not after the first request
+            # also written to an existing file, so that a read-only file fails now and not after the first request
             connection.execute(f"PRAGMA application_id = {_APPLICATION}")
             connection.execute(f"PRAGMA user_version = {FORMAT}")
             if is_new:

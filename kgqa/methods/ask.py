@@ -54,7 +54,7 @@ def open_resources(
     Args:
         graph: An open graph or a graph folder; None for the graph in the settings, or else the demo graph.
         settings: The settings; None to read them from files and environment variables.
-        say: Called with a message for the user before something slow happens for the first time.
+        say: Called with a message for the user before the first run of a slow operation.
 
     Raises:
         StoreError: The graph cannot be opened.

@@ -94,7 +94,7 @@ def compose(
 
 
 def _retained(graph: KnowledgeGraph, candidates: Sequence[Candidate], empty: Answer, trace: Trace) -> list[Retained]:
-    """Return the candidates whose paths have end nodes other than the question's topics."""
+    """Return the candidates with paths that lead to nodes other than the question's topics."""
     every = graph.map(
         lambda each: graph.ends(each.path, joins=each.joins, restricted=each.restricted, limit=COUNTED),
         candidates,
@@ -165,12 +165,12 @@ def _triples(graph: KnowledgeGraph, candidate: Candidate, view: PromptView) -> l
 
 
 def _numbered(retained: Sequence[Retained]) -> list[Named]:
-    """Return the entities that the prompt numbers, in order."""
+    """Return the numbered entities of the prompt, in order."""
     return [item for each in retained for item in each.ends[: each.shown]]
 
 
 def _resolved(replied: Sequence[int | str], retained: Sequence[Retained]) -> tuple[Named, ...] | None:
-    """Return the end nodes that the answers name; None if an answer names no end node, or several."""
+    """Return the end nodes named by the answers; None if an answer does not name exactly one end node."""
     numbered = _numbered(retained)
     by_name: dict[str, list[Named]] = {}
     for each in retained:

@@ -84,7 +84,7 @@ class Decisions:
         alone: Ranked = list(ranking.best_first([candidate for hop in hops for candidate in hop.kept]))
         if not self._joins(hops):
             return alone
-        # meeting another topic is stronger evidence than a score, so all paths after the prefilter may be joined
+        # a join with a second topic is stronger evidence than a score, so all paths after the prefilter may be joined
         every = ranking.best_first([candidate for hop in hops for candidate in hop.shortlist])
         joined = join_topics(
             [candidate for candidate, _ in every], self._near(hops), finder=self._join_finder, trace=self._trace
@@ -126,7 +126,7 @@ class Decisions:
     def _all_meet(self, ranked: Ranked) -> bool:
         """Return whether the best path meets paths from all other topics and is accepted by the language model, if any.
 
-        The path may have fewer hops than the question's wording suggests; requiring them would cost 2 points on CWQ.
+        The path may have fewer hops than the question's wording suggests; a stricter rule would cost 2 points on CWQ.
         """
         if len(self._topics) < 2 or not ranked or len(ranked[0][0].joins) < len(self._topics) - 1:
             return False

@@ -39,7 +39,7 @@ def answer_cot(
 
 
 def recalled(question: Question, prompt: str, resources: Resources, trace: Trace) -> Answer:
-    """Answer from the language model's memory; `prompt` is the name of a prompt in `prompts/direct`."""
+    """Answer from the language model's memory with a prompt from `prompts/direct`; `prompt` is its name."""
     assert resources.models is not None
     messages = resources.prompts.render(f"direct/{prompt}", question=question.text)
     models = resources.models.for_question(trace)

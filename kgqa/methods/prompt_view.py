@@ -19,7 +19,7 @@ from kgqa.words import grouped_steps, published_words, relation_words
 MOST_ENDS = 10
 """Most entities shown at the end of a path (thesis, section 4.2)."""
 COUNTED = 1000
-"""Most end nodes of a path that are counted."""
+"""Limit up to which the end nodes of a path are counted."""
 
 
 class PromptView:

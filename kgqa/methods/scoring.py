@@ -80,7 +80,7 @@ class PathScores:
             else None
         )
         self._aligner: HopAligner | None = None
-        # the alignment tells little about paths of one hop
+        # for one-hop paths, the alignment adds little information
         self._share = min(weights.alignment, 1.0) * (1.0 if cues.hops > 1 else ONE_HOP)
         if encoder is not None and cues.words and self._share:
             self._aligner = HopAligner(cues.words, encode_questions=encoder.encode_questions, encode=encoder.encode)

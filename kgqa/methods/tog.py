@@ -281,7 +281,7 @@ class ThinkOnGraph:
         if isinstance(value, Literal):
             return value.value[:200]
         named = self._graph.named([value])[0]
-        # semicolons separate the names in a prompt; as published, a node without a name has a common text
+        # semicolons separate the names in a prompt; as published, all nodes without a name get the same text
         return named.name.replace(";", ",") if named.name != named.id else "an unnamed entity"
 
 

@@ -24,7 +24,7 @@ def average_ranks(scores: np.ndarray) -> np.ndarray:
 def reciprocal_rank_fusion(
     rankings: Sequence[np.ndarray], *, weights: Sequence[float] | None = None, k: int = RRF_K
 ) -> np.ndarray:
-    """Fuse several arrays of scores, each of shape (n,), into one, the sum of weight / (k + rank) over the arrays.
+    """Fuse several arrays of scores, each of shape (n,), into one: the sum of weight / (k + rank) over all arrays.
 
     Raises:
         ValueError: The arrays differ in length, or the numbers of weights and arrays differ.

@@ -1,4 +1,4 @@
-"""BM25 over a small pool of candidates (thesis, section 2.9), with Lucene's idf, which is never negative.
+"""BM25 over a small pool of candidates (thesis, section 2.9), with Lucene's idf, a term weight that is never negative.
 
 No index is built, because each pool is ranked only once; only the terms of the question are counted. The published
 ("okapi") idf is negative for a term in more than half of the texts, and useless for one or two texts. The okapi idf and
@@ -120,7 +120,7 @@ def bm25(query: str, texts: Sequence[str], *, idf: Idf = "lucene", variant: BM25
     k1 is 1.5 and b is 0.75. A term that occurs twice in the query counts once.
 
     Args:
-        query: The text to compare the pool with.
+        query: The text with which the pool is compared.
         texts: The pool of texts to score.
         idf: See `bm25_of_terms`.
         variant: "own" for the implementation of this module; "okapi" for the rank-bm25 library, as in published

@@ -1,8 +1,8 @@
 """A small trained ranker that scores paths from embeddings of relations, without embeddings of whole paths.
 
 The score of a path with steps s1, ..., sn is cosine(Wq q, W1 x1 + W2 mean(x2, ..., xn)), plus a bias if n is 1. Here q
-is the vector of the question without the topic's mention, and xi is the sum of two vectors: of the step's relation in
-words, and of the step's direction. Training starts with identity matrices for Wq, W1 and W2, and changes these
+is the vector of the question without the topic's mention, and xi is the sum of two vectors: one for the step's relation
+in words, one for the step's direction. Training starts with identity matrices for Wq, W1 and W2, and changes these
 matrices, the two direction vectors and the bias; the embedding model stays fixed. A step is one edge, so a path through
 a mediator has two steps. The formula uses the mean of the steps after the first, because their sum would outweigh the
 first step in a long path.
@@ -140,7 +140,7 @@ class TrainedRanker:
     def score_rows(
         self, question_vector: np.ndarray, vectors: np.ndarray, directions: np.ndarray, rows: np.ndarray
     ) -> np.ndarray:
-        """Score the paths of a `PathTable` like `score`, from the vectors of its steps.
+        """Score the paths of a `PathTable` from the vectors of its steps; see `score`.
 
         Args:
             question_vector: Vector of the question without the topic's mention, shape (d,).
@@ -156,7 +156,7 @@ class TrainedRanker:
         step_vectors = vectors + self.directions[directions]
         first, first_of = _used(rows[:, 0])
         second, second_of = _used(rows[:, 1] if rows.shape[1] > 1 else np.full(len(rows), -1))
-        # a path without a second step refers to the last row, which is zero
+        # in a path without a second step, the missing step refers to the last row, which is zero
         missing = np.zeros((1, self.size), dtype=np.float32)
         first_terms = np.vstack([step_vectors[first] @ self.first_map.T, missing])
         second_terms = np.vstack([step_vectors[second] @ self.further_map.T, missing])

@@ -143,7 +143,7 @@ class GraphFolder:
         return meta
 
     def _read_meta(self) -> GraphMeta:
-        """Read graph.json without checking that the data exists. Raises StoreUnavailable, FileNotFoundError."""
+        """Read graph.json without checking that the data exists. Raises StoreUnavailable or FileNotFoundError."""
         try:
             data = read_graph_record(self.path / "graph.json")
         except FileNotFoundError:

@@ -39,7 +39,7 @@ def open_names(graph: IndexedGraph, *, limit: Limit = background_limit) -> tuple
         limit: time limit of each query.
 
     Returns:
-        The index, and a note to show to the user, which is empty if there is nothing to note.
+        The index, and a note to show to the user; the note is empty if there is nothing to say.
 
     Raises:
         StoreError: the names cannot be counted or read. BudgetExhausted: the question has no time left.

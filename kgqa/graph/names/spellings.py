@@ -1,4 +1,4 @@
-"""Other spellings of a name: without its article, bracket or part after a comma, as one word, as initials."""
+"""Other spellings of a name: without its article, bracket or part after a comma, as one word, or as initials."""
 
 from __future__ import annotations
 

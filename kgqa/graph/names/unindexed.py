@@ -19,7 +19,7 @@ class UnindexedNames:
 
     Args:
         count: the number of names; None if counting took too long.
-        outdated: whether the server has an index built by an older version of kgqa, which cannot be used.
+        outdated: whether the server has an index that cannot be used because an older version of kgqa built it.
 
     Raises:
         NamesNotIndexed: raised by all methods that find entities by name.

@@ -1,7 +1,7 @@
 """Export of a path as the SPARQL query that returns its answers, and checks of exported queries.
 
-An exported query is built from the topic and the path, and must not name an answer. The query is then run, to find out
-whether it returns exactly the answers.
+An exported query is built from the topic and the path, and must not contain an answer. The query is then run, to find
+out whether it returns exactly the answers.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ExportableGraph(Protocol):
 
 
 class AnswerInQuery(KgqaError):
-    """A defect of the export: the exported query names an answer instead of finding it."""
+    """A defect of the export: the exported query contains an answer instead of finding it."""
 
 
 def answer_query(
@@ -93,13 +93,13 @@ def _name(names: Mapping[Entity, str], entity: Entity) -> str:
 
 
 def check_no_answers(sparql: str, answers: Iterable[Value], topics: Collection[Entity]) -> None:
-    """Check that a query finds its answers instead of naming them.
+    """Check that a query finds its answers and does not contain them.
 
     The query must not contain the IRI or text of an answer in any notation, unless the answer is a topic. The selected
     variable may occur only in triple patterns, in `?answer != ...` and in the filter on mediator IRIs.
 
     Raises:
-        AnswerInQuery: the query names an answer, or uses the selected variable in another place.
+        AnswerInQuery: the query contains an answer, or uses the selected variable in any other place.
     """
     solid = [t for t in tokens(expand_prefixes(decode_codepoints(sparql))) if t.kind not in ("space", "comment")]
     iris, texts = _terms_in(solid)
@@ -172,9 +172,9 @@ def query_class(answers: Collection[Value], returned: Collection[Value], *, rest
     """Classify a query by the values that the query returned.
 
     Returns:
-        `exact`: the query returned exactly the answers. `restricted`: the same, for a query with inner entities that a
-        language model selected. `superset`: the query returned the answers and other values. None: an answer is
-        missing, which is a defect.
+        `exact`: the query returned exactly the answers. `restricted`: the query returned exactly the answers, but it
+        contains inner entities that a language model selected. `superset`: the query returned the answers and other
+        values. None: an answer is missing, which is a defect.
     """
     wanted, got = set(answers), set(returned)
     if wanted == got:

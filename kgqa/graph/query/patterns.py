@@ -77,7 +77,7 @@ class PathPattern:
         different: pairs of nodes that must differ.
         restricted: the only entities that some inner nodes may be.
         joins: patterns of other paths, each with the index of the node where that path must end.
-        not_prefixed: prefixes of the IRIs of mediators, which are no ends of the path.
+        not_prefixed: IRI prefixes of mediators; nodes with these prefixes are not ends of the path.
         not_typed: tests that keep nodes of mediator types out of the ends.
         not_marked: tests that keep nodes whose type is marked as a mediator type out of the ends.
     """
@@ -126,7 +126,7 @@ class PathPattern:
 def returns(step: Step, previous: Step, inverse: Callable[[str], str | None]) -> bool:
     """Return whether `step` can go back over the edge of `previous`.
 
-    A step goes back by the same relation in the other direction, or by the inverse relation in the same direction.
+    A step goes back by the same relation in the opposite direction, or by the inverse relation in the same direction.
     """
     if step.direction != previous.direction:
         return step.relation == previous.relation
@@ -147,7 +147,7 @@ def path_pattern(
     - `free`: any walk.
     - `topic-not-end`: the last node is not the topic (only if `final`).
     - `topic-never`: no node after the first is the topic.
-    - `no-return`: a step that can go back over the previous edge must lead to another node.
+    - `no-return`: a step that can go back over the previous edge must not lead back to the node before that edge.
 
     Args:
         inverse: returns the reverse property of a relation, or None.

@@ -1,8 +1,9 @@
 """Query shapes: a template runs only once for all queries that differ only in their entities.
 
 Exploration renders thousands of queries, and Jinja takes longer to render a query than a local server takes to answer
-it. The shape of a query is the values of its template with a number in place of each distinct entity. For each shape
-the template runs once, with placeholders for the entities. Later queries of the shape only replace the placeholders.
+it. The shape of a query consists of the values passed to its template, with a number in place of each distinct entity.
+For each shape, the template runs once, with placeholders for the entities. Later queries of the shape only replace the
+placeholders.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Shapes:
     """The shapes of one template. Thread-safe.
 
     The first `MAX_SHAPES` shapes are kept. A template has more shapes only if its queries differ in more than their
-    entities; for these further shapes the template runs every time.
+    entities. For each further shape, the template runs every time.
 
     Args:
         run: renders the template with some values.
@@ -69,7 +70,7 @@ class _Shapeless(Exception):
 
 @cache
 def _reader(kind: type) -> Callable[[Any], Any]:
-    """Return a function that reads the fields of a kgqa dataclass: a tuple, or a single value for a single field."""
+    """Return a function that reads the fields of a kgqa dataclass: a tuple, or the value of the only field."""
     if not is_dataclass(kind) or not kind.__module__.startswith("kgqa."):
         raise _Shapeless
     return attrgetter(*(field.name for field in fields(kind)))

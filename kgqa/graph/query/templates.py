@@ -1,7 +1,7 @@
-"""Rendering of the SPARQL templates in queries/*.rq.
+"""Renders the SPARQL templates in queries/*.rq.
 
-Templates take only typed RDF terms, variables, numbers and comments. A plain string raises InvalidTerm: text from
-questions or labels never becomes part of a query unescaped.
+Templates take only typed RDF terms, variables, numbers and comments. A plain string raises InvalidTerm, so that text
+from questions or labels never becomes part of a query unescaped.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """SPARQL tokens, and checks and rewrites of queries that work on tokens.
 
 The tokens are those of the SPARQL 1.1 grammar (productions 139 to 173), longest match first. A keyword inside a string,
-comment or IRI is therefore never taken for a keyword of the query.
+comment or IRI is therefore never mistaken for a keyword of the query.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Token:
 def decode_codepoints(sparql: str) -> str:
     r"""Resolve `\uXXXX` escapes, which SPARQL 1.1 (section 19.2) allows anywhere, before all parsing.
 
-    Queries are decoded before they are checked: the checks would not find a keyword written with escapes.
+    Queries are decoded before they are checked, because the checks would not find a keyword written with escapes.
     """
     if "\\u" not in sparql and "\\U" not in sparql:
         return sparql
@@ -73,7 +73,7 @@ def decode_codepoints(sparql: str) -> str:
 
 
 def tokens(sparql: str) -> Iterator[Token]:
-    """Yield all tokens of a query, including white space and comments. Their texts, joined, are the query."""
+    """Yield all tokens of a query, including white space and comments. Joining their texts gives the query."""
     for match in _TOKEN.finditer(sparql):
         yield Token(match.lastgroup or "mark", match[0])
 
@@ -81,9 +81,9 @@ def tokens(sparql: str) -> Iterator[Token]:
 def expand_prefixes(sparql: str) -> str:
     """Replace every prefixed name by its full IRI.
 
-    The embedded engine does not parse local names with two or more dots (`ns:people.person.gender`), which the
-    standard allows and Freebase uses throughout. Names stay as they are if their prefix is not declared, or is declared
-    relative to a BASE.
+    The embedded engine does not parse local names with two or more dots (`ns:people.person.gender`), which the standard
+    allows and Freebase uses throughout. A name stays as it is if its prefix is not declared, or is declared relative to
+    a BASE.
     """
     prefixes: dict[str, str] = {}
     out: list[str] = []
@@ -194,7 +194,7 @@ def prepare_for_server(sparql: str, *, reads: str = "") -> str:
         reads: the kind that the query must have, SELECT or ASK; empty for any kind.
 
     Raises:
-        QueryRejected: the query is of another kind, or uses SERVICE, LOAD, DEFINE or a function of Virtuoso.
+        QueryRejected: the query is of a different kind, or uses SERVICE, LOAD, DEFINE or a function of Virtuoso.
     """
     _refuse_surrogates(sparql)
     lower = sparql.lower()

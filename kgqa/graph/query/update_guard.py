@@ -14,7 +14,7 @@ from kgqa.graph.query.tokens import tokens
 from kgqa.words import clean
 
 _IRI = r'<[^\x00-\x20<>"{}|^`\\]*+>'
-# escapes of ASCII characters are excluded, because servers resolve them at different times
+# escapes of ASCII characters are excluded, because servers resolve them at different stages of parsing
 _STRING = r'"(?!"")(?:[^"\\\n\r]|\\[tbnrf"\'\\]|\\u(?!00[0-7])[0-9A-Fa-f]{4}|\\U(?!000000[0-7])[0-9A-Fa-f]{8})*+"'
 _PLAIN_DATA = re.compile(
     rf"\s*+(?:INSERT|DELETE)\s++DATA\s*+\{{\s*+GRAPH\s*+(?P<graph>{_IRI})\s*+\{{"
@@ -29,11 +29,11 @@ _INVALID_CODEPOINT = re.compile(
 
 
 def check_update(update: str, graph: str) -> None:
-    """Accept only INSERT and DELETE, with data or patterns, whose triples are all in the graph with the IRI `graph`.
+    """Accept only INSERT and DELETE, of data or by patterns, and only triples of the graph with the IRI `graph`.
 
     Raises:
-        QueryRejected: the update is not valid SPARQL, writes to another graph or to the default graph, or contains
-            another operation, such as LOAD, CLEAR, DROP or COPY.
+        QueryRejected: the update is not valid SPARQL, writes to another graph or to the default graph, or contains any
+            other operation, such as LOAD, CLEAR, DROP or COPY.
     """
     if _INVALID_CODEPOINT.search(update):
         raise QueryRejected(
@@ -72,7 +72,7 @@ def _operations(update: str) -> list[Any]:
 
 
 def _check_names(update: str) -> None:
-    """Refuse BASE and abbreviated graph names: servers differ in the scope of prefixes and bases."""
+    """Refuse BASE and abbreviated graph names, because servers differ in the scope of prefixes and bases."""
     solid = [token for token in tokens(update) if token.kind not in ("space", "comment")]
     for token, after in zip(solid, [*solid[1:], None]):
         word = token.text.upper() if token.kind == "word" else ""

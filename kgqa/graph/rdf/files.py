@@ -112,7 +112,10 @@ def check_unchanged(job: FileJob, restart_command: str) -> None:
 
 
 class MalformedLines:
-    """Counts the malformed lines of a load and keeps the first few, or raises at the first (`on_error="fail"`)."""
+    """Counts the malformed lines of a load and keeps the first few.
+
+    If `on_error` is `fail`, the first malformed line raises LoadError instead.
+    """
 
     def __init__(self, on_error: OnError) -> None:
         self.on_error = on_error
@@ -170,7 +173,7 @@ class LineSource:
         return self.job.size * min(self._on_disk.tell(), self._size) // max(1, self._size)
 
     def reader(self, malformed: Callable[[int, str], None], *, strict: bool = False) -> LineReader:
-        """Return a reader of these lines, which derives the IRIs of blank nodes from the file's content."""
+        """Return a reader of these lines. The reader derives the IRIs of blank nodes from the file's content."""
         reader = LineReader(self.job.sha256[:16], self.format, malformed)
         reader.strict = strict
         return reader
@@ -206,8 +209,8 @@ def open_lines(job: FileJob, staging: Path, on_staging: Callable[[int, int], Non
     """Open a file of any supported format as lines.
 
     Args:
-        staging: folder for a file of another format, converted to N-Quads; see `staged_file`. A converted file that
-            exists already is used. The caller removes it.
+        staging: folder for the N-Quads file to which a file of a different format is converted; see `staged_file`. A
+            converted file that exists already is used. The caller removes the converted file.
         on_staging: called regularly during the conversion, with the numbers of bytes read and of lines written.
 
     Raises:
@@ -226,7 +229,7 @@ def open_lines(job: FileJob, staging: Path, on_staging: Callable[[int, int], Non
 
 
 def staged_file(job: FileJob, staging: Path) -> Path:
-    """Return the path of the N-Quads file to which a file of another format is converted."""
+    """Return the path of the N-Quads file to which a file of a different format is converted."""
     # the path is included because relative IRIs depend on it
     digest = hashlib.sha256(f"{job.path}\0{job.format}\0{job.sha256}".encode("utf-8", "surrogateescape"))
     return staging / f"staged-{digest.hexdigest()[:16]}.nq"
@@ -234,7 +237,7 @@ def staged_file(job: FileJob, staging: Path) -> Path:
 
 @contextmanager
 def _file_errors(job: FileJob) -> Iterator[None]:
-    """Raise LoadError for errors in reading a file."""
+    """Convert errors from reading a file to LoadError."""
     try:
         yield
     except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:

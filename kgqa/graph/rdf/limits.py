@@ -36,7 +36,7 @@ class Readable(Protocol):
 class XmlWithFlatEntities:
     """An XML stream whose entities are few, short and do not refer to each other.
 
-    OWL files abbreviate namespaces by such entities. Other entities raise ValueError.
+    OWL files use such entities to abbreviate namespaces. Any other entity raises ValueError.
     """
 
     def __init__(self, stream: IO[bytes]) -> None:
@@ -74,7 +74,7 @@ class ShallowJson:
         piece = self._stream.read(size if size > 0 else _CHUNK)
         plain = _ESCAPE.sub(b"", self._escape + piece)
         self._escape = b"\\" if plain.endswith(b"\\") else b""
-        # of the parts between quotation marks, every second is a string
+        # every second part between quotation marks is a string
         parts = plain.translate(None, _NOT_STRUCTURE).split(b'"')
         outside = b"".join(parts[self._in_text :: 2])
         self._in_text = (self._in_text + len(parts) - 1) % 2

@@ -1,8 +1,8 @@
 """N-Triples and N-Quads line by line: checked, put into canonical form, and hashed.
 
-Every line is checked before the engine parses the block, because the engine also loses the good line that follows a
-malformed one. Blocks of canonical lines, as in most dumps, are accepted by one regular expression. Other lines are
-rewritten by a second regular expression, or parsed one at a time by the engine's parser.
+Every line is checked before the engine parses the block, because the engine would lose not only a malformed line, but
+also the valid line after it. Blocks of canonical lines, as in most dumps, are accepted by one regular expression. Other
+lines are rewritten by a second regular expression, or parsed one at a time by the engine's parser.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ _TYPED = b'"^^<http://www.w3.org/2001/XMLSchema#'
 
 
 def _as_stored(line: bytes) -> bytes:
-    """Rewrite the typed literal of a line as the engine returns it, so that equal values give one triple."""
+    """Rewrite the typed literal of a line as the engine returns it, so that equal values become one triple."""
     match = _LOOSE.fullmatch(line)
     if not match or _TYPED not in match[3]:
         return line

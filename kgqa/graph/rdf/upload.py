@@ -1,7 +1,7 @@
 """RDF files for upload into one graph of a server, checked completely before anything is sent.
 
 A server cannot undo an upload. All files are therefore read completely before the upload starts. Malformed lines,
-truncated files and lines of other graphs are found while the server's graph is unchanged.
+truncated files and lines of other graphs are found while the server's graph is still unchanged.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from kgqa.graph.store import Progress
 from kgqa.words import clean
 
 LONGEST_IRI_BYTES = 1_800
-"""Maximum length of an IRI. Virtuoso silently cuts longer IRIs (after 1,870 bytes of the last part), after which two
-different IRIs could be equal."""
+"""Maximum length of an IRI. Virtuoso silently cuts longer IRIs (after 1,870 bytes of the last part); two different
+IRIs could then become equal."""
 
 LineCheck = Callable[[bytes], str | None]
 """Returns the reason why a canonical line cannot be sent to a server, or None if the line can be sent."""
@@ -51,7 +51,8 @@ class UploadFiles:
         graph: IRI of the graph to write to.
         staging: folder for files converted to N-Quads; the caller removes the folder.
         malformed: collects the malformed lines.
-        unfit: returns the reason if the server would not store a line unchanged; such a line counts as malformed.
+        unfit: returns why the server would not store a line unchanged, or None. A line with a reason counts as
+            malformed.
         progress: called regularly with the progress of the load.
     """
 
@@ -130,7 +131,7 @@ class UploadFiles:
                 self._report_progress(job, source.bytes_done, self.lines)
 
     def _fit(self, block: Block, source: LineSource) -> tuple[list[tuple[int, str]], list[bytes]]:
-        """Return the unfit lines of a block with their reasons, and the other lines as N-Triples."""
+        """Return the unfit lines of a block with their reasons, and the remaining lines as N-Triples."""
         lines = block.lines
         if source.format == ox.RdfFormat.N_QUADS:
             lines = [self._in_graph(line, block, source, index) for index, line in enumerate(lines)]

@@ -1,7 +1,8 @@
-"""Folding of steps: of several steps with the same meaning only one is kept, and noise is removed.
+"""Folds steps: keeps only one of several steps with the same meaning, and removes noise.
 
-A relation means the same as its reverse property walked backwards. In Wikidata, the two steps through a statement mean
-the same as the step along its claim.
+A relation means the same as its reverse property walked backwards. In Wikidata, a fact may be stored twice: as a direct
+edge (a claim), and as a node with details (a statement). The two steps through the statement mean the same as the one
+step along the claim.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from kgqa.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class StatementExit:
-    """A step out of a statement which, together with the step into the statement, means the same as a claim.
+    """A step out of a statement. Together with the step into the statement, it means the same as a claim.
 
     In Wikidata, p:P36 followed by ps:P36 means the same as the claim wdt:P36.
     """
@@ -26,7 +27,7 @@ class StatementExit:
 
 
 def statement_exits(schema: Schema, last: Step) -> list[StatementExit]:
-    """Return the exits of the statements that a step leads to, if any."""
+    """Return the exits of the statements to which a step leads; empty if it does not lead to statements."""
     found = []
     for enter, exit_, direct in schema.mediator_pairs:
         first, second = (enter, exit_) if last.direction == "out" else (exit_, enter)

@@ -34,7 +34,7 @@ class GraphTables:
     """Tables of one graph under one schema, each computed on first use. Thread-safe.
 
     If the graph has too many triples to scan, tables hold only what the graph declares, and `notes` says what is
-    missing; such tables are not cached. If the server cuts a table short or times out, an exception is raised.
+    missing; such tables are not cached. An exception is raised if the server truncates a table or times out.
 
     Args:
         view: IRIs of the graphs to query; empty for the default graph.
@@ -79,13 +79,13 @@ class GraphTables:
     def _may_scan_now(self) -> bool:
         if not self._may_scan or self._max_scanned_triples is None:
             return self._may_scan
-        if self.store.triples is None:  # not counted in time: the graph is large, or the server busy
+        if self.store.triples is None:  # not counted in time: the graph is large, or the server is busy
             return not getattr(self.store, "large", False)
         return self.store.triples <= self._max_scanned_triples
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences that say what the tables computed so far lack because the graph is too large."""
+        """Sentences that say what is missing in the tables computed so far because the graph is too large."""
         return tuple(self._whole.notes)
 
     @property
@@ -93,7 +93,7 @@ class GraphTables:
         """The cache folder for this combination of graph, schema and view; None without a cache."""
         if self._cache is None or not self.store.fingerprint:
             return None
-        # the fingerprint of a server's graph is computed from counts: two servers can have the same one
+        # a server's fingerprint is computed from counts, so two servers can have the same fingerprint
         identity = getattr(self.store, "identity", "")
         view = "".join(f"-{hashlib.sha256(e.iri.encode()).hexdigest()[:12]}" for e in self.view)
         return self._cache.entry("graphs", f"{self.store.fingerprint}{identity}-{self.schema.digest}{view}-{VERSION}")
@@ -102,7 +102,7 @@ class GraphTables:
     def relations(self) -> dict[str, int]:
         """All relations of the graph with their numbers of edges, most frequent first.
 
-        If the graph is too large for counting, the relations that the graph declares, with 0 edges each.
+        If the graph is too large for counting, these are only the relations that the graph declares, with 0 edges each.
         """
 
         def find() -> dict[str, int]:
@@ -128,7 +128,7 @@ class GraphTables:
         return "relation_counts" not in self._whole.notes.values()
 
     def _declared(self, declaration: Sequence[str]) -> list[str]:
-        """Return the nodes that have one of the values of a predicate; `declaration` is (predicate, value, ...)."""
+        """Return the nodes with any of these values of a predicate; `declaration` is (predicate, value, ...)."""
         if not declaration:
             return []
         predicate, *kinds = map(Entity, declaration)
@@ -257,7 +257,7 @@ class GraphTables:
                 relations, self.schema, known, self._find_labels if self.counted else lambda nodes: {}
             )
 
-        # the user's languages, which the digest of the schema does not cover
+        # the digest of the schema does not cover the user's languages
         languages = hashlib.sha256(json.dumps(self.schema.languages).encode()).hexdigest()[:8]
         return self._kept(f"relation-labels-{languages}", find, _texts)
 
@@ -299,7 +299,7 @@ class GraphTables:
     def _kept(self, name: str, make: Callable[[], Any], read: Callable[[Any], T]) -> T:
         """Return a table, from memory, from its JSON file in `folder`, or computed by `make`.
 
-        `read` turns the JSON into the table, and raises if the JSON is damaged.
+        `read` converts the JSON to the table, and raises an exception if the JSON is damaged.
         """
 
         def find() -> T:

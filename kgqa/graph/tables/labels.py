@@ -50,7 +50,7 @@ def _look_up(
 ) -> list[dict[Entity, list[str]]]:
     """Return, for each predicate, a map from nodes to their names by this predicate, best name first.
 
-    Batches run one after another, because Virtuoso ended some of the batches that ran concurrently as deadlocked.
+    Batches run one after another, because Virtuoso cancelled some concurrent batches as deadlocked.
     """
     rows: dict[str, list[Row]] = {predicate: [] for predicate in predicates}
     for start in range(0, len(nodes) if predicates else 0, LABEL_BATCH):
@@ -91,7 +91,7 @@ def _language_rank(tag: str, languages: Sequence[str]) -> tuple[int, bool]:
 
 
 def with_labels(values: Iterable[Value], *, schema: Schema, labels: Callable[..., dict[Entity, str]]) -> list[Named]:
-    """Return each value with its name: an entity's label or else the readable end of its IRI, a literal's text."""
+    """Return each value with its name, see `KnowledgeGraph.named`."""
     values = list(values)
     found = labels(v for v in values if isinstance(v, Entity))
     result = []

@@ -48,7 +48,7 @@ def declared_labels(schema: Schema, whole: WholeGraphQueries) -> Labels:
                 languages=languages_of(schema),
             )
         except (StoreTimeout, PartialResult):
-            whole.notes[note] = "declared_labels"  # no label is lost, but finding the labels takes longer
+            whole.notes[note] = "declared_labels"  # no label is lost, but finding the labels takes longer then
             continue
         for node, names in names_by_node(rows, schema).items():
             found.setdefault(node, names[0])

@@ -30,7 +30,7 @@ class VersionedValues:
         return self._values.get(name) if self._version == self._current() else None
 
     def current(self) -> dict[str, Any]:
-        """Return the dictionary of all values of the current version, which the caller may change.
+        """Return the dictionary of all values of the current version. The caller may change this dictionary.
 
         Waits while another thread computes a value.
         """

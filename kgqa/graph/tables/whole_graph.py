@@ -20,8 +20,8 @@ class WholeGraphQueries:
         may_scan: tells whether to run queries that read every triple; called before each such query.
 
     Attributes:
-        notes: map from sentences that say what is unknown because the graph is too large, to the names of the templates
-            that were not run for this reason.
+        notes: map from sentences to names of templates that were not run because the graph is too large. Each sentence
+            says what is unknown for this reason.
     """
 
     def __init__(self, select: Callable[..., Rows], *, may_scan: Callable[[], bool]) -> None:

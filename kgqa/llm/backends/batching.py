@@ -1,4 +1,4 @@
-"""Batching of requests: prompts that several threads send at about the same time are answered in one call."""
+"""Batches requests: if several threads send prompts at about the same time, one call answers all these prompts."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class _BatchedRequest:
 class RequestBatcher:
     """A thread that merges requests into calls, one call at a time. Thread-safe.
 
-    Intended for a model in this process, which answers many prompts almost as fast as one prompt. Requests that arrive
-    during a call are sent in the next call, which starts without a further wait.
+    Intended for a model in this process, because such a model answers many prompts almost as fast as one prompt.
+    Requests that arrive during a call are sent in the next call, which starts without a further wait.
     """
 
     def __init__(

@@ -29,7 +29,7 @@ class RequestFailure:
 
     Attributes:
         kind: "temporary" if a retry may succeed, "refused" if this request cannot succeed, "fatal" if no request can.
-        cause: The cause in words; the API key in it must be masked before it is shown to the user.
+        cause: The cause in words. It may contain the API key; mask this key before the cause is shown to the user.
         status: The HTTP status; 0 if there was no response.
         error: The error in the response's body, without an outer `error` object.
         wait: Seconds that the server asks to wait; None if it asks for none.

@@ -71,7 +71,7 @@ class OpenAIChat:
             key: API key, sent only to this server.
             concurrency: Most requests in progress at the same time.
             timeout: Seconds within which the next part of a reply has to arrive.
-            retries: Most attempts after the first one, for temporary failures.
+            retries: Most attempts after the first attempt, for temporary failures.
             sleep: Waits the given number of seconds between attempts.
 
         Raises:
@@ -95,7 +95,7 @@ class OpenAIChat:
         self._closed = threading.Event()
         self._notes: list[str] = []
         self._parameters = SupportedParameters()
-        # OpenAI does not support the field `structured_outputs`, which only vLLM has
+        # OpenAI does not support the field `structured_outputs`; only vLLM has it
         self._constraints = ConstraintSupport("structured_outputs" if url is not None else "json_schema")
         # the library's own retries are off: `_retry` also repeats after invalid JSON and after errors with status 200
         self._client = open_client(self.url, self._key, timeout=timeout, is_openai=url is None)
@@ -137,7 +137,7 @@ class OpenAIChat:
         except CancelledError:
             raise RuntimeError("the model was closed during a request") from None
         finally:
-            # after an error, a timeout or an interrupt nobody waits for the other prompts
+            # after an error, a timeout or an interrupt, nobody waits for the other prompts
             abandoned.set()
             for future in futures:
                 future.cancel()

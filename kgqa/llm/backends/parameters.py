@@ -88,7 +88,7 @@ def refused_parameter(error: Any, sent: Collection[str]) -> str | None:
 
 
 def _named(error: Any) -> Iterator[str]:
-    """Yield the names in those fields of an error that hold parameter names."""
+    """Yield the names from the fields of an error that hold parameter names."""
     if not isinstance(error, dict):
         return
     if isinstance(error.get("param"), str):

@@ -201,7 +201,7 @@ def _load(model: str, options: Mapping[str, Any]) -> Any:
 
 
 def _sampling_params(engine: Any, prompt: Prompt) -> Any:
-    """Return vLLM's sampling parameters; a value that is None is replaced by the value of the model's authors."""
+    """Return vLLM's sampling parameters; a value that is None is replaced by the value from the model's authors."""
     from vllm import SamplingParams
     from vllm.sampling_params import StructuredOutputsParams
 

@@ -52,7 +52,7 @@ def read_numbered_answers(text: str, *, size: int = 0) -> Reading[tuple[int | st
 
     Args:
         text: A reply, of any length and content.
-        size: How many entities the prompt numbers, starting with 1; 0 if it lists none.
+        size: Number of entities in the prompt's list, numbered from 1; 0 if there is no list.
 
     Returns:
         Distinct indices from 0 to size - 1, and strings as in `read_answers`; empty if the reply states that there is

@@ -2,8 +2,8 @@
 
 1. The last decision in one of these forms counts: JSON, a label ("Answer: B"), an option alone on a line, or clear
    words ("I choose [B]", "[B] is better").
-2. If there is none, an option in brackets in a sentence counts.
-3. If there is none either, an option at the beginning of the reply counts ("Yes, ...").
+2. If there is no such decision, an option in brackets in a sentence counts.
+3. If there is no such option, an option at the beginning of the reply counts ("Yes, ...").
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def read_choice(text: str, *, options: Sequence[str]) -> Reading[str]:
 def read_verdict(text: str) -> Literal["yes", "no", "unparsed"]:
     """Read whether a reply means yes or no, by the rules of `read_choice`. Never raises, whatever the text.
 
-    A statement about sufficiency (`{"sufficient": true}`, "Answerable: no") has priority over a label "Answer:". In
+    A verdict on sufficiency (`{"sufficient": true}`, "Answerable: no") has priority over a label "Answer:". In
     such replies, this label often gives the answer to the question.
     """
     known = known_options(("YES", "NO"))
@@ -248,7 +248,7 @@ def _statement(rest: str, known: Options, position: int) -> _Decision | None:
 def _marked(text: str, known: Options) -> Reading[str] | None:
     """Read the decision in the last sentence that contains a marker (an option in brackets).
 
-    The reading has no value if that sentence does not decide. Return None if the text has no markers.
+    If that sentence selects no option, the result has no value. Return None if the text has no markers.
     """
     sentences = [each for each in SENTENCE.split(text) if known.marker.search(each) and not each.rstrip().endswith("?")]
     if not sentences:

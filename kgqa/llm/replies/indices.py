@@ -59,7 +59,7 @@ def read_indices(text: str, *, size: int, k: int) -> Reading[tuple[int, ...]]:
 
     Args:
         text: A reply, of any length and content.
-        size: How many items the prompt numbers, starting with 1.
+        size: Number of items in the prompt, numbered from 1.
         k: Most items to return; a longer list is cut.
 
     Returns:
@@ -199,7 +199,7 @@ def _lines(text: str) -> Iterator[tuple[int, list[int | None]]]:
 
 
 def _listed(text: str, k: int) -> list[int | None] | None:
-    """Return the items named in the lines of a list at the end of a text, or the only number in brackets.
+    """Return the items selected by a list at the end of a text, one item per line, or by the only number in brackets.
 
     "1. [3] ..." and "- path 3" select item 3. "3. some text" also selects item 3, unless the lines are numbered 1, 2, 3
     and so on; such numbers only count the lines. If a list names the items 1, 2, 3 and so on, and is longer than `k`,

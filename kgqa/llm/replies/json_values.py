@@ -102,7 +102,7 @@ def read_json(text: str) -> tuple[Any | None, bool]:
 
 
 def json_values(text: str) -> list[JsonValue]:
-    """Return all JSON objects and arrays in the text, in order, except those inside another."""
+    """Return all outermost JSON objects and arrays in the text, in order."""
     found: list[JsonValue] = []
     unclosed: list[int] = []
     at = repairs = 0
@@ -115,7 +115,7 @@ def json_values(text: str) -> list[JsonValue]:
             continue
         except RecursionError:
             break
-        except ValueError:  # not JSON, or a number of too many digits
+        except ValueError:  # not JSON, or a number with too many digits
             pass
         if repairs >= _MAX_REPAIRS or not _REPAIRABLE.match(text, start):
             continue

@@ -43,8 +43,8 @@ def read_scores(text: str, *, size: int) -> Reading[tuple[float | None, ...]]:
     """Read the scores that a reply gives to `size` items.
 
     Args:
-        text: A reply, of any length and content, which gives scores by item number or for all items in order.
-        size: How many items the prompt numbers, starting with 1.
+        text: A reply, of any length and content. It gives scores by item number, or for all items in order.
+        size: Number of items in the prompt, numbered from 1.
 
     Returns:
         `size` scores from 0 to 1, higher is better; None for an item whose score is missing, invalid or out of range.

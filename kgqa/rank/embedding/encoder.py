@@ -188,6 +188,6 @@ def _open_remote(cache: Cache, model: str | None, url: str, precision: Precision
     try:
         encoder.size = int(size_file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        encoder.encode(["?"])  # the first reply shows the length of the vectors
+        encoder.encode(["?"])  # the first reply gives the length of the vectors
         cache.write_text(size_file, str(encoder.size))
     return encoder

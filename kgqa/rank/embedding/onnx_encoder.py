@@ -185,7 +185,7 @@ def _can_be_exported(model: Any) -> bool:
 
 
 def _old_pooling_mode(pooling: Any) -> str | None:
-    """Return the pooling mode of sentence-transformers 5, which has one switch per mode."""
+    """Return the pooling mode in sentence-transformers 5; that version has one switch per mode."""
     switches = {name: on for name, on in pooling.get_config_dict().items() if name.startswith("pooling_mode_")}
     return "mean" if [name for name, on in switches.items() if on] == ["pooling_mode_mean_tokens"] else None
 
@@ -202,7 +202,7 @@ def _export(reference: TorchEncoder, folder: Path) -> OnnxEncoder | TorchEncoder
         temporary.mkdir()
         model = reference.model
         _write_onnx(_bert(model), temporary / "model.onnx")
-        # the tokenizer as configured by the library, which may differ from the tokenizer file in the model's folder
+        # the library's configured tokenizer may differ from the tokenizer file in the model's folder
         model.tokenizer.backend_tokenizer.save(str(temporary / "tokenizer.json"))
         about = {
             "max_tokens": model.max_seq_length or model.tokenizer.model_max_length,

@@ -142,7 +142,7 @@ def _on_disk(name: str) -> Path | None:
 
 
 def _revision(name: str) -> str:
-    """Ask the Hub for a model's revision; an unknown name fails after 10 seconds, but a download only after 90."""
+    """Ask the Hub for a model's revision; an unknown name fails here after 10 seconds, in a download after 90."""
     from huggingface_hub import HfApi
 
     try:

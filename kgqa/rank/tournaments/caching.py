@@ -110,7 +110,7 @@ class CachingChooser:
 
 
 def _content(chunk: Sequence[Candidate]) -> Hashable:
-    """Return a cache key for the candidates of a chunk that ignores their order."""
+    """Return a cache key for a chunk; the order of its candidates has no effect."""
     content = frozenset(chunk)
     return content if len(content) == len(chunk) else tuple(chunk)
 

@@ -99,7 +99,7 @@ class ScoringChooser:
     Args:
         scorer: Scores candidates. A batch is scored in one call, so a score may depend on the other candidates.
         name: Name of the chooser in messages.
-        texts: Scores grouped entities in words; these entities are not candidates.
+        texts: Scores the strings that describe grouped entities; such entities are not candidates.
         accept_at: Evidence is accepted if the score of its best candidate is not below this value.
     """
 
@@ -160,7 +160,7 @@ class OfflineChooser(ScoringChooser):
 class RandomChooser(ScoringChooser):
     """A baseline with random scores from 0 to 1; seed, question and candidate determine a score.
 
-    By default all evidence is accepted; with `accept_at`, a candidate is accepted with probability 1 - accept_at.
+    By default, all evidence is accepted; with `accept_at`, a candidate is accepted with probability 1 - accept_at.
     """
 
     def __init__(self, seed: int = 0, *, accept_at: float = 0.0) -> None:

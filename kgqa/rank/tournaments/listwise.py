@@ -32,7 +32,7 @@ def chunked(
 
     Args:
         question: The question's text.
-        candidates: The pool in prefilter order. This order decides ties, and matches with an unusable reply.
+        candidates: The pool in prefilter order. This order decides after a tie or an unusable reply.
         chooser: Picks the best of each chunk.
         k: How many winners to return.
         chunk_size: Number of candidates compared at once; at least 2 k - 2 is used, to keep at least `k` candidates.

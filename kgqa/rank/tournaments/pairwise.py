@@ -50,8 +50,8 @@ def knockout(
 ) -> list[Candidate]:
     """Find the best candidate by single elimination; for each next rank, those who lost to the last winner play again.
 
-    The best candidates of the prefilter meet each other as late as possible. 30 candidates with k = 3 take at most 38
-    matches in 11 rounds. Arguments, result and errors as in `pairwise`.
+    The best candidates of the prefilter meet each other as late as possible. With k = 3, 30 candidates take at most
+    38 matches in 11 rounds. Arguments, result and errors as in `pairwise`.
     """
     return _play(question, candidates, chooser, k, record, _eliminate)
 

@@ -36,7 +36,7 @@ class RequestDeadline:
 
     @property
     def passed(self) -> bool:
-        """Whether the deadline is over."""
+        """Whether the deadline has passed."""
         return time.monotonic() >= self.at
 
     def attach(self, connection: socket.socket | None) -> None:

@@ -123,7 +123,7 @@ class RequestLimiter:
             self._paused_until = max(self._paused_until, time.monotonic() + min(seconds, MAX_REQUESTED_PAUSE_SECONDS))
 
     def wake_waiting(self) -> None:
-        """Wake all threads that wait for a slot, so that they notice when their endpoint was closed."""
+        """Wake all threads that wait for a slot, so that they notice that their endpoint was closed."""
         with self._changed:
             self._changed.notify_all()
 

@@ -10,7 +10,7 @@ from email.utils import parsedate_to_datetime
 
 BUSY_STATUSES = (429, 502, 503)
 UPDATE_BUSY_STATUSES = (429, 503)
-"""Statuses which mean that an update was not started. After status 502 the update may have been carried out."""
+"""Statuses which mean that an update was not started. After status 502, the update may have been carried out."""
 GATEWAY_STATUSES = (502, 503, 504)
 """Statuses that a proxy sends when it cannot reach the server."""
 MAX_FAILURES = 2

@@ -329,7 +329,7 @@ class Transport:
             ) from error
 
     def _check_active(self, deadline: RequestDeadline, error: Exception | None = None) -> None:
-        """Raise an error if kgqa itself ended the connection, because it was closed or the deadline passed."""
+        """Raise an error if kgqa itself ended the connection, by closing the endpoint or at the deadline."""
         from urllib3.exceptions import ReadTimeoutError
 
         if self._closed.is_set():

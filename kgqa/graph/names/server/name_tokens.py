@@ -3,8 +3,9 @@
 A token contains only a-z and 0-9, so the server's rules for splitting words, accents, stop words and wildcards have no
 effect on it. A normalised name is indexed as a line of tokens: one token per word, one for the initials of the name,
 and one for its number of words. Every token begins with the mark of one graph of names, because a server has a single
-full-text index for all graphs, and searches this index first only if the query does not name a graph. Other spellings
-of a name are only compared as whole texts, so the index stores only a 60-bit hash of each spelling, to save space.
+full-text index for all graphs, and searches this index first only if the query does not specify a graph. Other
+spellings of a name are only compared as whole texts, so the index stores only a 60-bit hash of each spelling, to save
+space.
 """
 
 from __future__ import annotations

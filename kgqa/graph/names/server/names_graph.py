@@ -25,7 +25,7 @@ from kgqa.model import Entity, Literal
 from kgqa.schema import Schema
 
 VERSION = 2
-"""The version of this format. In version 1 the subjects were the entities, and each count had its own triple."""
+"""The version of this format. In version 1, the subjects were the entities, and each count had its own triple."""
 _VOCABULARY = "urn:kgqa:names#"
 _GRAPHS = "urn:kgqa:names:"
 _NODES = "urn:kgqa:name:"
