@@ -9,10 +9,10 @@ with `topic_entity`), {out} (an empty folder) and {mark}. Its environment contai
 OPENAI_BASE_URL, OPENAI_API_BASE, PEER_QUESTION_URL. This project contains no code of other programs; peer_walker.py is
 a substitute for tests.
 
-The scripted model is an oracle that decides correctly with probability --p; the choice from a list is one decision. It knows the
-gold paths of each question and recognises the prompts of kgqa, Think-on-Graph and Plan-on-Graph. The output shows means
-per question, and the number of questions whose answer contains a gold answer. Seconds are counted from the first
-request to the last reply.
+The scripted model is an oracle that decides correctly with probability --p; the choice from a whole list is one
+decision. It knows the gold paths of each question and recognises the prompts of kgqa, Think-on-Graph and Plan-on-Graph.
+The output shows means per question, and the number of questions whose answer contains a gold answer. Seconds are
+counted from the first request to the last reply.
 """
 
 from __future__ import annotations

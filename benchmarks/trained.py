@@ -7,8 +7,8 @@ edges.
 The evaluated questions are WebQSP test and one half of CWQ. The other half of CWQ is used for training, together with
 WebQSP train. The root of a CWQ question is the WebQuestions question from which it was made; no root is in both halves.
 Training questions are dropped first if they share their text, their topic and gold relations, or their root with an
-evaluated question. Gold paths of up to two edges are evaluated once each. A tie counts against the
-trained ranker, and in favour of zero-shot ranking.
+evaluated question. Gold paths of up to two edges are evaluated once each. A tie counts against the trained ranker, but
+in favour of zero-shot ranking.
 
 Zero-shot ranking uses the cosine of the question without its mention and the words of a path's relations (the last two
 parts of their names). Embedding all two-edge paths takes hours. Therefore zero-shot ranking uses only some of the
@@ -136,7 +136,7 @@ def shares(ranks: Sequence[int]) -> dict[str, float]:
 def scoring_seconds(
     ranker: TrainedRanker, encoder: CachedEncoder, builder: PoolBuilder, examples: Sequence[Example], repeat: int
 ) -> tuple[int, float]:
-    """Return the size of the largest pool, and the smallest time to score it; the time includes work on the question."""
+    """Return the size of the largest pool, and the smallest time to score it, including work on the question."""
     largest = max(examples, key=lambda example: len(example.pool))
     topic = Entity("urn:topic")
     candidates = [
