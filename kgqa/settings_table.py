@@ -96,7 +96,7 @@ SETTINGS: tuple[Setting, ...] = (
         "endpoint.contact",
         str,
         None,
-        "your mail address or web page, sent in the User-Agent header as public services request",
+        "your email address or web page; it is sent in the User-Agent header, because public services ask for it",
     ),
     Setting(
         "endpoint.user",
@@ -246,7 +246,7 @@ SETTINGS: tuple[Setting, ...] = (
         "rank.alignment",
         float,
         0.5,
-        "weight of the alignment of the question's words with the hops of a path",
+        "weight of how well the question's words align with a path's hops",
         minimum=0,
     ),
     Setting("rank.answer_type", float, 0.3, "weight of the type of answer that the question asks for", minimum=0),

@@ -12,7 +12,9 @@ from kgqa.evaluation.runs.plan import DEFAULT_CONCURRENCY
 
 _OPTIONS = (
     click.option(
-        "--concurrency", type=click.IntRange(1, 512), help=f"number of questions in flight [{DEFAULT_CONCURRENCY}]"
+        "--concurrency",
+        type=click.IntRange(1, 512),
+        help=f"number of questions answered at the same time [{DEFAULT_CONCURRENCY}]",
     ),
     setting_option("llm.concurrency", "--model-concurrency"),
     click.option(

@@ -47,7 +47,7 @@ from kgqa.evaluation.runs.plan import DEFAULT_CONCURRENCY
     type=click.IntRange(1, 512),
     default=DEFAULT_CONCURRENCY,
     show_default=True,
-    help="number of questions in flight",
+    help="number of questions answered at the same time",
 )
 @graph_options
 @setting_option("rank.embeddings", "--embeddings")

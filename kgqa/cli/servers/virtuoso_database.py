@@ -96,7 +96,7 @@ def _indexed_text(names: int) -> str:
 @click.command("drop-names")
 @click.argument("graphs", nargs=-1, metavar="[GRAPH]...")
 @FOLDER
-@click.option("--all", "everything", is_flag=True, help="remove the indexes of names of all graphs")
+@click.option("--all", "everything", is_flag=True, help="remove the name indexes of all graphs")
 @JSON
 @verbosity_options
 def drop_names(graphs: tuple[str, ...], folder: Path | None, everything: bool, as_json: bool) -> None:

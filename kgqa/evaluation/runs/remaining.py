@@ -135,7 +135,7 @@ def resume_command(path: Path) -> str:
 
 
 def with_model_concurrency(settings: Settings, concurrency: int) -> Settings:
-    """Raise `llm.concurrency` to the number of questions in flight, unless the user set it."""
+    """Raise `llm.concurrency` to the number of questions answered at the same time, unless the user set it."""
     if settings.origins["llm.concurrency"] != "default" or settings["llm.concurrency"] >= concurrency:
         return settings
     return Settings({**settings.values, "llm.concurrency": concurrency}, settings.origins, settings.local)

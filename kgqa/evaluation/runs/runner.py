@@ -79,7 +79,7 @@ def run_questions(
     Args:
         questions: all questions of the run.
         progress: contains the questions that are done; each question asked here is added.
-        concurrency: maximum number of questions in flight.
+        concurrency: maximum number of questions answered at the same time.
         topics: `gold` uses the topic entities of the data set, `linked` finds topic entities in the text.
         losses: also find the step at which a right answer was lost.
         budget: maximum cost in USD of all predictions together; afterwards no question is started.
@@ -213,7 +213,7 @@ def ask_question(question: GoldQuestion, resources: Resources, *, topics: Topics
 
 
 def _remove_lost(lost: Sequence[Record], folder: RunFolder, progress: RunProgress, stop: StopSignal) -> None:
-    """Remove predictions that were lost to an outage, and mention them in the reason of the stop."""
+    """Remove the predictions that failed because of an outage, and count them in the reason for the stop."""
     classes = Counter(outage_class(record) or "cut short" for record in lost)
     named = ", ".join(f"{name} {count:,}" for name, count in classes.most_common())
     text = f"{len(lost):,} {'question' if len(lost) == 1 else 'questions'} lost to servers ({named})"

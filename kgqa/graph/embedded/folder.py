@@ -9,7 +9,7 @@
       gen-3/triples.u64 sorted hashes of all triples, used for duplicates, counts and the fingerprint
       gen-3/read.lock   held (shared) by all readers of this generation
 
-A load builds the next generation from hard links to the files of the current generation. Readers are not disturbed, and
+A load builds the next generation from hard links to the files of the current generation. Readers are not affected, and
 an interrupted or failed load leaves the graph unchanged.
 """
 

@@ -149,7 +149,7 @@ def load_by_updates(
     progress: Callable[[Progress], None] | None = None,
     format: str | None = None,
 ) -> LoadReport:
-    """Add the triples of RDF files to the store's writable graph, by updates of about a thousand triples.
+    """Add the triples of RDF files to the store's writable graph, in updates of about a thousand triples each.
 
     Args:
         on_error: what to do with a line that is malformed or that the server rejects: `fail` stops the upload, `skip`

@@ -99,7 +99,7 @@ def packaged_minilm() -> ModelFiles | None:
 def find_model(name: str, *, say: Callable[[str], None] = lambda text: None) -> ModelFiles:
     """Find a model by the path of its folder or by its name on the Hugging Face Hub.
 
-    If the cache of huggingface_hub has the model, that copy is used. Otherwise the model is downloaded when it is
+    If the huggingface_hub cache contains the model, that copy is used. Otherwise the model is downloaded when it is
     opened, unless HF_HUB_OFFLINE is set.
 
     Args:

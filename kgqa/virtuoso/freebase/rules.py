@@ -37,9 +37,7 @@ def parse_rules(text: str, *, where: str = "rules") -> tuple[Rule, ...]:
         raise SchemaError(f"{where} may contain only [prefixes] and [[drop]]. See docs/freebase.md for an example.")
     rules = tuple(_rule(table, prefixes, where) for table in tables)
     if len({rule.name for rule in rules}) < len(rules):
-        raise SchemaError(
-            f"{where}: two rules have the same name. Rename one of them, because dropped lines are counted by name."
-        )
+        raise SchemaError(f"{where}: two rules have the same name. Rename one: dropped lines are counted by rule name.")
     return rules
 
 

@@ -90,7 +90,7 @@ def _check_path(database: Path) -> None:
                 pass
         except OSError as error:
             raise ServerError(
-                f"The server cannot write a {suffix} file beside its database in {database.parent} "
+                f"The server cannot write a {suffix} file next to its database in {database.parent} "
                 f"({error.strerror}). Make the folder writable for the user who runs kgqa, or move the database."
             ) from error
         if database.with_suffix(suffix).stat().st_size == 0:
