@@ -74,7 +74,7 @@ GROUPS = {
         "test_chooser test_model_chooser",
     ),
     "masking": Group("explore", "masking", "test_linking"),
-    "generations": Group("graph", "folder", "test_loading"),
+    "generations": Group("graph", "folder atomic_files", "test_loading"),
     "metrics": Group("evaluation", "metrics measures keys scores", "test_metrics test_official"),
 }
 
