@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 from itertools import cycle
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
@@ -181,6 +181,7 @@ def test_run_and_group_names_are_escaped(answered_record):
 
 
 @given(st.dictionaries(st.text(max_size=5), json_values, max_size=3) | st.fixed_dictionaries({}, optional=dict.fromkeys(("answers", "paths", "trace", "topics", "usage", "sparql", "notes", "status", "query_class"), json_values)))  # fmt: skip
+@example({"usage": 1.0})
 def test_page_of_any_answer_object(answer):
     record = Record("i", "d", "t", answer, ())
     assert "</html>" in "".join(question_page(record, CONTEXT))

@@ -167,7 +167,7 @@ def _indices_in(item: _Item) -> list[int | None] | None:
         return [int(number[1]) if number else None]
     if item.quoted is not None:
         return None
-    tokens = _BETWEEN.split(_THOUSANDS.sub("0.0", item.text[:MAX_ANSWER_CHARS]))
+    tokens = _BETWEEN.split(_THOUSANDS.sub("0.0", clean(item.text[:MAX_ANSWER_CHARS])))
     tokens = [token for each in tokens if (token := each.strip("*_`#."))]
     if not all(_NUMBER.fullmatch(token) for token in tokens) or tokens in (["to"], ["through"]):
         return None

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kgqa.llm.replies.answers import read_answers, read_numbered_answers
@@ -649,6 +649,7 @@ def test_number_is_an_answer_only_in_quotes(number, form, size):
 
 @settings(max_examples=5_000 if SOAK else 400)
 @given(text=reply_texts, size=st.integers(0, 12), k=st.integers(0, 5))
+@example("Answer: 0\x1b", 0, 0)
 def test_any_text_is_read_without_exception(text, size, k):
     reading = read_indices(text, size=size, k=k)
     if reading.value is not None:
