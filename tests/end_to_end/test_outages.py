@@ -135,6 +135,15 @@ def reproducible_records(folder: Path) -> dict[str, dict]:
     return records
 
 
+def with_sorted_walks(records: dict[str, dict]) -> dict[str, dict]:
+    """Sort the walks and triples of each path: Virtuoso returns them in another order after a restart."""
+    for record in records.values():
+        for path in record["answer"]["paths"]:
+            for key in ("walks", "triples"):
+                path[key].sort(key=json.dumps)
+    return records
+
+
 CASES = (
     [(action, concurrency) for action in ("stop", "hang") for concurrency in (1, 8)]
     if SOAK
@@ -222,4 +231,5 @@ if SOAK:  # takes minutes
             server.start() if action == "stop" else os.kill(pid, signal.SIGCONT)
             code, err = run(tmp_path, "eval", "resume", "x", code=SCRIPT, **environment)
             assert code == 0, err
-            assert reproducible_records(tmp_path / "x") == reproducible_records(tmp_path / "quiet")
+            quiet, interrupted = (with_sorted_walks(reproducible_records(tmp_path / name)) for name in ("quiet", "x"))
+            assert interrupted == quiet
