@@ -192,7 +192,7 @@ class ReplayFile:
             return self._checked(self._connect(uri + "?mode=rw"))
         except sqlite3.OperationalError:
             # in a read-only folder SQLite cannot create the shared-memory file of WAL mode; if there is no log file,
-            # the replay file is complete and nobody is writing to it, so it can be opened as immutable
+            # the replay file is complete and no process is writing to it, so it can be opened as immutable
             log = self._path.with_name(self._path.name + "-wal")
             if log.exists() and log.stat().st_size:
                 raise

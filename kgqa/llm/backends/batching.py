@@ -84,7 +84,7 @@ class RequestBatcher:
         try:
             return request.future.result(None if deadline is None else max(deadline - time.monotonic(), 0.0))
         except BaseException:
-            request.future.cancel()  # after an interrupt, nobody waits for the reply; has no effect if the call failed
+            request.future.cancel()  # after an interrupt, the reply is not needed; has no effect if the call failed
             raise
 
     def close(self) -> None:

@@ -137,7 +137,7 @@ class OpenAIChat:
         except CancelledError:
             raise RuntimeError("the model was closed during a request") from None
         finally:
-            # after an error, a timeout or an interrupt, nobody waits for the other prompts
+            # after an error, a timeout or an interrupt, the other replies are not needed
             abandoned.set()
             for future in futures:
                 future.cancel()

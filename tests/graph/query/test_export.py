@@ -223,8 +223,9 @@ class TestQueryText:
         line = next(line for line in explained.splitlines() if "is one of" in line)
         assert line.endswith("(m.4), m.5") and "nothing" not in explained
 
-    def test_restricting_to_an_answer_is_detected(self, graph):
-        query = graph.answer_query(GENDERS, restricted={1: [Entity(f"{NS}m.f")]})
+    @pytest.mark.parametrize("others", [(), ("m.4",)])
+    def test_restricting_to_an_answer_is_detected(self, graph, others):
+        query = graph.answer_query(GENDERS, restricted={1: [Entity(NS + name) for name in ("m.f", *others)]})
         with pytest.raises(AnswerInQuery):
             check_no_answers(query, [Entity(f"{NS}m.f")], [GENDERS.topic])
 
