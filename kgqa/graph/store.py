@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from kgqa.errors import StoreUnavailable
-from kgqa.model import Value
+from kgqa.model import Triple, Value
 from kgqa.words import clean
 
 Row = tuple[Value | None, ...]
@@ -93,6 +93,52 @@ class Progress:
 
 
 OnError = Literal["fail", "skip"]
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a store can do and what its limits are. Code asks for these values, never for the class of a store.
+
+    Attributes:
+        updates: Whether `edit` may change the store.
+        named_graphs: Whether the store keeps triples in named graphs; if not, it has a default graph only.
+        remote: Whether other programs may change the data and every query costs a round trip. Fingerprints of such a
+            store are computed from counts, and a change that leaves all counts equal is not detected.
+        full_text: The full-text search that queries of this store can use; "" if it has none.
+        identity: Text that distinguishes two stores with equal fingerprints in cache keys.
+        concurrency: How many queries one question may run concurrently.
+        row_cap: Number of rows at which results are cut off; None if they are not.
+        scan_limit: Size, in triples, of the largest graph on which queries may read every triple; None for any size, 0
+            for none.
+    """
+
+    updates: bool = False
+    named_graphs: bool = True
+    remote: bool = False
+    full_text: Literal["", "virtuoso"] = ""
+    identity: str = ""
+    concurrency: int = 1
+    row_cap: int | None = None
+    scan_limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EditReport:
+    """What an edit changed in one graph.
+
+    Attributes:
+        graph: IRI of the named graph; "" for the default graph.
+        added: The triples that were absent and have been added.
+        removed: The triples that were there and have been removed.
+        version: The version of the graph after the edit; see `Store.version_of`.
+        fingerprint: The fingerprint of the graph after the edit.
+    """
+
+    graph: str
+    added: tuple[Triple, ...]
+    removed: tuple[Triple, ...]
+    version: str
+    fingerprint: str
 
 
 class Store(Protocol):
