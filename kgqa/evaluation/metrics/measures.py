@@ -79,8 +79,8 @@ def score(answers: AbstractSet[Any], gold: AbstractSet[Any]) -> Score:
 def score_answer(answer: Answer, gold: Collection[GoldAnswer]) -> Score:
     """Score an Answer against gold answers by id, value or name (see `keys`).
 
-    Answers from a language model's memory have no ids. Such answers are compared by name; therefore more of them count
-    as right.
+    Answers from a text or a language model's memory have no ids. Such answers are compared by name; therefore more of
+    them count as right.
     """
     wanted: frozenset[Key] = gold_keys(gold_seen(gold, answer.grounding))
     return score(answer_keys(answer.answers, wanted), wanted)
@@ -89,14 +89,14 @@ def score_answer(answer: Answer, gold: Collection[GoldAnswer]) -> Score:
 def gold_seen(gold: Iterable[GoldAnswer], grounding: str, *, aliases: bool = False) -> list[GoldAnswer]:
     """Prepare gold answers for comparison with answers that have this grounding.
 
-    For answers from a language model's memory, the ids of gold answers are removed, because such answers have only
-    names.
+    For answers from a text or a language model's memory, the ids of gold answers are removed, because such answers
+    have only names.
 
     Args:
         grounding: `grounding` of the answer object.
         aliases: use the first alias as the name of a gold answer without a name.
     """
-    return [_by_name(each, aliases) if grounding == "model" else each for each in gold]
+    return [_by_name(each, aliases) if grounding in ("model", "text") else each for each in gold]
 
 
 def _by_name(gold: GoldAnswer, aliases: bool) -> GoldAnswer:
