@@ -194,7 +194,7 @@ class TrainedRanker:
         file = io.BytesIO()
         np.savez(file, header=np.array(json.dumps(header)), **arrays)
         try:
-            replace_file(Path(path), [file.getbuffer()])
+            replace_file(Path(path), [file.getvalue()])
         except OSError as error:
             raise SettingsError(f"Cannot write the ranker to {path}: {error.strerror or error}.") from error
 
