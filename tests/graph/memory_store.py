@@ -113,4 +113,4 @@ class MemoryStore:
             return self._server.handle(request)
         except Exception as error:
             report = json.loads(error_payload(error))
-            raise getattr(errors, report["kind"])(report["message"]) from error
+            raise getattr(errors, report["kind"])(report["message"], report["hint"]) from error
