@@ -17,7 +17,8 @@ from kgqa.graph.query.patterns import MarkTest, TypeTest
 from kgqa.graph.store import Rows
 from kgqa.graph.tables.changes import Changes, Select
 from kgqa.graph.tables.mediator_counts import NO_COUNTS, SIDES, Counts, count_mediators, follow_counts
-from kgqa.model import Direction, Entity, Literal, Step, Value, from_json, to_json
+from kgqa.model import Direction, Entity, Literal, Step, Value
+from kgqa.model_json import from_json, to_json
 from kgqa.schema import Schema
 
 Extent = OneOf["all", "some", "none"]
