@@ -117,6 +117,10 @@ class KnowledgeGraph:
         self.tables.close()
         self.store.close()
 
+    def __repr__(self) -> str:
+        view = "".join(f", graph <{each.iri}>" for each in self.view)
+        return f"<KnowledgeGraph ({self.schema.name}{view}) on {self.store!r}>"
+
     def __enter__(self) -> KnowledgeGraph:
         return self
 

@@ -104,7 +104,11 @@ def open_resources(
 
 def _resolved(given: Mapping[str, Any], *, opened: bool) -> Settings:
     settings = resolve(given)
-    late = [each for each in given if opened and each in BY_KEYWORD and BY_KEYWORD[each].key.startswith(("graph.", "endpoint."))]
+    late = [
+        each
+        for each in given
+        if opened and each in BY_KEYWORD and BY_KEYWORD[each].key.startswith(("graph.", "endpoint."))
+    ]
     if late:
         raise SettingsError(f"{late[0]} has no effect on a graph that is already open.", "Give it to open_graph.")
     for note in settings.notes:

@@ -88,6 +88,9 @@ class EndpointStore:
         self._fingerprint = EndpointFingerprint(self)
         self._results: GraphResults | None = None
 
+    def __repr__(self) -> str:
+        return f"<EndpointStore {self.url}>"
+
     # --- the Store protocol
 
     @property
