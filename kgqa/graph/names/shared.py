@@ -113,9 +113,9 @@ class SharedNames:
         if changes is None:
             return
         added, removed = self._names_in(changes.added), self._names_in(changes.removed)
-        if isinstance(names, SqliteNames) and names.of_iris:
-            if added:
-                return  # the first names: IRIs are not needed any more
+        if isinstance(names, SqliteNames) and (names.of_iris or not names.count):
+            if added or not names.count:
+                return  # an index of IRIs is replaced by one of names, or the other way round
             added, removed = self._changed_iris(changes, names)
         if not (added or removed) or (isinstance(names, SqliteNames) and names.follow(added, removed)):
             self._known = (changes.version, names)

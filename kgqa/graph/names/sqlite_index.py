@@ -2,8 +2,7 @@
 
 The index is built from the triples with the schema's label and alias predicates, and cached under the fingerprint of
 the graph. After edits of the graph, names are added to a copy of the index or removed from it, in this process only,
-until the graph is published. A graph on a server may have its index on that server instead, see `server_names`. Both kinds of index return
-the same matches in the same order.
+until the graph is published. A graph on a server may have its index on that server instead, see `server_names`.
 """
 
 from __future__ import annotations
@@ -64,7 +63,8 @@ class SqliteNames:
     def of_iris(self) -> bool:
         """Whether the graph has no names, so that the index contains the words of IRIs instead."""
         with self._lock:
-            return self._connection.execute("SELECT kind FROM names LIMIT 1").fetchone() == ("iri",)
+            row = self._connection.execute("SELECT kind FROM names LIMIT 1").fetchone()
+        return row is not None and row[0] == "iri"
 
     @classmethod
     def open(cls, graph: IndexedGraph, *, limit: Limit = background_limit) -> SqliteNames:
@@ -108,7 +108,8 @@ class SqliteNames:
         version = graph.store.version_of(graphs)
         names = read_names(graph.store, graph.schema, graph.view, limit=limit)
         if file is None:
-            connection = _memory()
+            connection = sqlite3.connect(":memory:", check_same_thread=False)
+            connection.execute("PRAGMA temp_store=MEMORY")
         else:
             temporary = _temporary(file)
             _delete(temporary)
@@ -144,7 +145,8 @@ class SqliteNames:
         with self._lock:
             try:
                 if not self._is_copy:
-                    copy = _memory()
+                    copy = sqlite3.connect("", check_same_thread=False)  # on disk, and nowhere after its use
+                    copy.execute("PRAGMA journal_mode=MEMORY")
                     self._connection.backup(copy)
                     self._connection, self._is_copy = copy, True
                 with self._connection:
@@ -324,12 +326,6 @@ def _read_only(file: Path) -> sqlite3.Connection:
 
 def _temporary(file: Path) -> Path:
     return file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}")
-
-
-def _memory() -> sqlite3.Connection:
-    connection = sqlite3.connect(":memory:", check_same_thread=False)
-    connection.execute("PRAGMA temp_store=MEMORY")
-    return connection
 
 
 def _words(norm: str) -> int:

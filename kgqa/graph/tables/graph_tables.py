@@ -40,8 +40,8 @@ COUNTING = (
     "The graph is too large to count its relations: only relations that the graph declares are known from the start."
 )
 SEARCHING = (
-    "The graph is too large to search its nodes for mediators: mediators are recognized only by the ranges, domains and "
-    "names of relations."
+    "The graph is too large to search its nodes for mediators: mediators are recognized only by the ranges, domains "
+    "and names of relations."
 )
 Types = dict[Direction, dict[str, str]]
 
@@ -355,7 +355,9 @@ class GraphTables:
             return None
         subjects = {triple.subject for triple in changes.triples} if known else ()
         found = matches(self.select, [(subject, VALUE, OTHER, 0) for subject in subjects])
-        touched = changes.relations.union(value.iri for values in found for value in values if isinstance(value, Entity))
+        touched = changes.relations.union(
+            value.iri for values in found for value in values if isinstance(value, Entity)
+        )
         # a copy, because other threads may add what they have read before the changes
         return {name: relations for name, relations in known.items() if name not in touched}
 

@@ -46,9 +46,7 @@ class VersionedValues:
         known = self._known.get(name)
         return known is not None and known.complete
 
-    def get(
-        self, name: str, compute: Callable[[], T], follow: Callable[[T, Changes], T | None] | None = None
-    ) -> T:
+    def get(self, name: str, compute: Callable[[], T], follow: Callable[[T, Changes], T | None] | None = None) -> T:
         """Return a value for the current version.
 
         Other threads may still use the value of an earlier version, so `follow` must not change it.
