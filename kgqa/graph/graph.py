@@ -120,6 +120,14 @@ class KnowledgeGraph:
         """Compute the tables that every question needs, so that no question waits for them."""
         self.tables.prepare()
 
+    def publish(self) -> None:
+        """Publish the edits of the store, with tables and names for the processes that read them. See `Store.publish`.
+
+        Raises the same errors as `Store.select`.
+        """
+        self.store.publish()
+        self.tables.save()
+
     def close(self) -> None:
         """Close the index of names, and the store if it belongs to this object. Other views stay open."""
         self._calls.close()

@@ -97,6 +97,7 @@ class EndpointStore:
         self._lock = threading.Lock()
         self._slow_queries: dict[bytes, float] = {}
         self._history = EditHistory()
+        self._is_editing = False
         self._edits = threading.Lock()
         self._closed = False
         self._fingerprints: dict[tuple[str, ...], EndpointFingerprint] = {}
@@ -147,7 +148,7 @@ class EndpointStore:
         return self._fingerprint(graphs).text
 
     def version_of(self, graphs: Sequence[str] = ()) -> str:
-        return self._history.version_of(graphs or None)
+        return self._history.version_of(graphs or None) + ("+" if self._is_editing else "")
 
     def edits_since(self, version: str, graphs: Sequence[str] = ()) -> list[EditReport] | None:
         return self._history.since(version, graphs or None)
@@ -191,7 +192,12 @@ class EndpointStore:
             added, removed = net_changes(adds, removes, present=lambda triples: present_triples(self, graph, triples))
             if added or removed:
                 values = {"adds": [terms(triple) for triple in added], "removes": [terms(triple) for triple in removed]}
-                self._update(render("edit", graph=Entity(graph), **values))
+                self._is_editing = True
+                try:
+                    self._update(render("edit", graph=Entity(graph), **values))
+                    return self._history.add(graph, added, removed)
+                finally:
+                    self._is_editing = False
             return self._history.add(graph, added, removed)
 
     def publish(self) -> None:

@@ -94,7 +94,7 @@ class SharedNames:
 
         For some time after a failed count of names, questions with little time get an index without a count.
         """
-        version, known, uncounted = self._graph.version(), self._known, self._uncounted
+        version, known, uncounted = self._graph.version().removesuffix("+"), self._known, self._uncounted
         if known and known[0] == version:
             return known[1]
         if uncounted and uncounted[0] == version:

@@ -69,7 +69,8 @@ def changes_since(version: str, store: Store, view: Sequence[Entity]) -> Changes
         net = _visible(edits, store, view) if len(view) > 1 else _net(edits)
         if store.version_of(graphs) == now:
             sides = ([triple for triple, sign in net.items() if sign == wanted] for wanted in (1, -1))
-            return Changes(now, *map(tuple, sides))
+            # without queries, the changes do not depend on an edit that is being made
+            return Changes(now if len(view) > 1 else now.removesuffix("+"), *map(tuple, sides))
     return None
 
 

@@ -90,6 +90,7 @@ class GraphTables:
         self._may_scan = scan
         self._graphs = tuple(entity.iri for entity in view)
         self._values = VersionedValues(self.version, self.changes_since, complete=lambda: not self._whole.notes)
+        self._opened_version = self.version()
         self._names = SharedNames(self)
         # the digest of the schema does not cover the user's languages
         languages = hashlib.sha256(json.dumps(schema.languages).encode()).hexdigest()[:8]
@@ -192,7 +193,9 @@ class GraphTables:
         self.relations, self.noise, self.mediators, self.relation_labels, self.inverse_of, self.types  # noqa: B018
 
     def close(self) -> None:
-        """Close the index of names."""
+        """Save the tables if the graph was edited, and close the index of names."""
+        if self.version() != self._opened_version:
+            self.save()
         self._names.close()
 
     # --- relations

@@ -55,8 +55,8 @@ class VersionedValues:
             compute: computes the value from the graph.
             follow: computes the value from that of an earlier version and the changes since; None if it cannot.
         """
-        known = self._known.get(name)
-        if known is not None and known.version == self._current():
+        version, known = self._current(), self._known.get(name)
+        if known is not None and known.version == version.removesuffix("+"):
             found: T = known.value
             return found
         with self._lock:
@@ -71,7 +71,7 @@ class VersionedValues:
                 if value is None:
                     value = compute()
                     complete = follow is not None and self._complete()
-                # a value for which queries ran during an edit belongs to no version
+                # a value that was read during an edit belongs to no version
                 if self._current() == version:
                     self._known[name] = _Known(version, value, complete)
                     break
