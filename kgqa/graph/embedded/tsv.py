@@ -41,14 +41,15 @@ def decode_tsv(data: bytes) -> Rows:
                         entity = seen[field] = Entity(field[1:-1])
                     row.append(entity)
                 else:
-                    row.append(_term(field))
+                    row.append(decode_term(field))
             if len(row) != width:
                 raise ValueError(f"a row has {len(row)} columns where the header has {len(variables)}")
             append(tuple(row) if variables else ())
     return Rows(variables, rows)
 
 
-def _term(field: str) -> Value | None:
+def decode_term(field: str) -> Value | None:
+    """Decode one field of a row; None if it is empty. Raises ValueError."""
     if not field:
         return None
     if field[0] == '"':
