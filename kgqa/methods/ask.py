@@ -180,12 +180,11 @@ def graph_id(graph: KnowledgeGraph) -> GraphId:
     The triples of a server are counted once per store; the time for this is not charged to a question's budget. If
     counting fails, the fingerprint is "" and the number of triples None.
     """
-    store = graph.store
+    store, iris = graph.store, tuple(entity.iri for entity in graph.view)
     try:
-        fingerprint, triples = store.fingerprint, store.triples
+        fingerprint, triples = store.fingerprint_of(iris), store.triples_of(iris)
     except StoreError:
         fingerprint, triples = "", None
-    iris = tuple(entity.iri for entity in graph.view)
     return GraphId(store.location, iris, fingerprint, triples, graph.schema.name)
 
 

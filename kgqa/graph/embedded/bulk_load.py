@@ -103,7 +103,7 @@ def _base_hashes(folder: GraphFolder, journal: Journal) -> tuple[Hashes, Dataset
     old = folder.load_hashes(journal.base)
     by_graph = folder.meta().hashes
     if by_graph is None:
-        base = ox.Store.read_only(str(folder.store_dir(journal.base)))  # type: ignore[attr-defined]
+        base = ox.Store.read_only(str(folder.store_dir(journal.base)))
         by_graph = dataset_hashes(base, old)[0]
     return old, by_graph
 

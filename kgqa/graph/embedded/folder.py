@@ -36,7 +36,7 @@ from kgqa.graph.embedded.graph_hashes import DatasetHash, GraphHash, Hashes
 from kgqa.graph.embedded.records import FORMAT, is_generation_name, read_graph_record, read_journal_record
 from kgqa.graph.embedded.unpublished import UnpublishedLog
 
-HALF_WRITTEN = re.compile(r"\.(?:graph|loading)\.json\.[0-9]+")
+HALF_WRITTEN = re.compile(r"\.(?:graph|loading)\.json\.[0-9-]+")
 """Matches the temporary files that `write_json` leaves if the process is killed."""
 
 
@@ -51,7 +51,7 @@ class GraphMeta:
     """
 
     generation: int
-    hashes: DatasetHash | None = DatasetHash({})
+    hashes: DatasetHash | None = None
     schema: str = ""
     settings: dict[str, Any] = field(default_factory=dict)
     files: tuple[dict[str, Any], ...] = ()
@@ -243,14 +243,8 @@ class GraphFolder:
         return 1 + max((int(item.name[4:]) for item in self.path.iterdir() if is_generation_name(item.name)), default=0)
 
     def publish(self, meta: GraphMeta, *, keep: Collection[int] = ()) -> None:
-        """Make the generation `meta.generation` the current one, atomically, and remove unused generations.
-
-        Args:
-            keep: generations that are not removed.
-        """
+        """Make the generation `meta.generation` the published one, atomically, and remove unused ones not in `keep`."""
         write_json(self.path / "graph.json", meta.record())
-        with suppress(OSError):  # the new record is in its place already
-            sync(self.path)
         self.finish_publishing({meta.generation, *keep})
 
     def finish_publishing(self, keep: Collection[int]) -> None:
@@ -364,6 +358,12 @@ class GraphFolder:
         """Wait until the files of a generation are on the disk. The engine has written its own files that way."""
         for path in (self.triples_file(generation), self.store_dir(generation), self.path / f"gen-{generation}"):
             sync(path)
+
+    def create_copy_target(self, generation: int) -> Path:
+        """Create a new generation without a store, and return the path of its store."""
+        (self.path / f"gen-{generation}").mkdir()
+        (self.path / f"gen-{generation}" / "read.lock").touch()
+        return self.store_dir(generation)
 
     def created_ns(self, generation: int) -> int:
         """Return the time when a generation was created, in nanoseconds since 1970; 0 if unknown."""

@@ -8,8 +8,6 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from kgqa.graph.embedded.atomic_files import open_no_link
-
 MAX_BYTES = 64 << 20
 _START = re.compile(r"after generation ([0-9]{1,10})")
 _EDIT = re.compile(r"\+([0-9]{1,12}) -([0-9]{1,12})")
@@ -27,12 +25,11 @@ class UnpublishedLog:
 
     def append_edit(self, published: int, added: int, removed: int) -> None:
         """Append an edit. Raises OSError."""
-        start = "" if self.path.exists() else f"after generation {published}\n"
-        self._append(f"{start}+{added} -{removed}\n")
+        self._append(published, f"+{added} -{removed}")
 
-    def append_publishing(self) -> None:
+    def append_publishing(self, published: int) -> None:
         """Append the line which says that the edits before are being published. Raises OSError."""
-        self._append(f"{_PUBLISHING}\n")
+        self._append(published, _PUBLISHING)
 
     def drop_last(self) -> None:
         """Remove the last line, because its edit or publication has failed."""
@@ -51,7 +48,7 @@ class UnpublishedLog:
             published: the number of the published generation.
         """
         try:
-            with open(self.path, encoding="ascii", errors="replace", opener=open_no_link) as file:
+            with open(self.path, encoding="ascii", errors="replace", opener=_open_no_link) as file:
                 lines = file.read(MAX_BYTES).splitlines()
         except OSError:
             return ""
@@ -70,7 +67,13 @@ class UnpublishedLog:
             f"{'triple is' if added + removed == 1 else 'triples are'} lost. The graph is as it was before these edits."
         )
 
-    def _append(self, text: str) -> None:
-        with open(self.path, "ab", buffering=0, opener=open_no_link) as file:
+    def _append(self, published: int, line: str) -> None:
+        start = "" if self.path.exists() else f"after generation {published}\n"
+        text = f"{start}{line}\n"
+        with open(self.path, "ab", buffering=0, opener=_open_no_link) as file:
             if file.write(text.encode()) < len(text):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+
+
+def _open_no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)

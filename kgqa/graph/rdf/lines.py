@@ -203,11 +203,6 @@ def stored_line(line: bytes) -> bytes:
     return _as_stored(line) if _TYPED in line else line
 
 
-def object_of(line: bytes) -> str:
-    """Return the object of a canonical line that is not in a named graph, as N-Triples."""
-    return line.split(b" ", 2)[2][: -len(b" .\n")].decode()
-
-
 def _lines(block: bytes) -> list[bytes]:
     return [line + b"\n" for line in block.removesuffix(b"\n").split(b"\n")]
 
