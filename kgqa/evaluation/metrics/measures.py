@@ -76,14 +76,14 @@ def score(answers: AbstractSet[Any], gold: AbstractSet[Any]) -> Score:
 def gold_seen(gold: Iterable[GoldAnswer], grounding: str, *, aliases: bool = False) -> list[GoldAnswer]:
     """Prepare gold answers for comparison with answers that have this grounding.
 
-    For answers from a language model's memory, the ids of gold answers are removed, because such answers have only
-    names.
+    For answers from a text or a language model's memory, the ids of gold answers are removed, because such answers
+    have only names.
 
     Args:
         grounding: `grounding` of the answer object.
         aliases: use the first alias as the name of a gold answer without a name.
     """
-    return [_by_name(each, aliases) if grounding == "model" else each for each in gold]
+    return [_by_name(each, aliases) if grounding in ("model", "text") else each for each in gold]
 
 
 def _by_name(gold: GoldAnswer, aliases: bool) -> GoldAnswer:

@@ -19,7 +19,8 @@ from kgqa.graph.tables.mediators import MediatorTable, mediator_table
 from kgqa.graph.tables.relation_labels import FindLabels, declared_labels, find_relation_labels
 from kgqa.graph.tables.versioned_values import VersionedValues
 from kgqa.graph.tables.whole_graph import WholeGraphQueries
-from kgqa.model import Entity, Value, from_json, to_json
+from kgqa.model import Entity, Value
+from kgqa.model_json import from_json, to_json
 from kgqa.schema import Schema
 
 T = TypeVar("T")
