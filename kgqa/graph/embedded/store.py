@@ -99,7 +99,7 @@ class EmbeddedStore:
     has_free_slot = True
 
     def __repr__(self) -> str:
-        count = self._meta.triples
+        count = self._copy.hashes.total.triples if self._copy else self._meta.triples
         known = "" if self._meta.stale else f" ({count:,} triple{'s' if count != 1 else ''})"
         return f"<EmbeddedStore {self.location}{known}>"
 

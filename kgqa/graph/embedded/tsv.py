@@ -49,7 +49,7 @@ def decode_tsv(data: bytes) -> Rows:
 
 
 def decode_term(field: str) -> Value | None:
-    """Decode one field of a row; None if it is empty. Raises ValueError."""
+    """Decode one field of a row, or a term in N-Triples; None if it is empty. Raises ValueError."""
     if not field:
         return None
     if field[0] == '"':
@@ -70,4 +70,6 @@ def decode_term(field: str) -> Value | None:
         return Literal(field, _XSD + "decimal")
     if re.fullmatch(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]+", field):
         return Literal(field, _XSD + "double")
+    if field[0] == "<" and field[-1] == ">":
+        return Entity(field[1:-1])
     raise ValueError(f"not an RDF term: {field[:80]}")
