@@ -27,6 +27,7 @@ KINDS = ("embedded", "virtuoso")
 SEE_ALSO = Entity("http://www.w3.org/2000/01/rdf-schema#seeAlso")
 _numbers = itertools.count()
 Fact = tuple[Entity, str, Value]
+NOISE: Fact = (Entity("http://e/n0"), SEE_ALSO.iri, Entity("http://e/n0"))
 
 
 class GraphFactory(Protocol):
@@ -220,7 +221,7 @@ def _schema(schema: str | Schema) -> Schema:
 
 def _insertion(facts: Iterable[Fact]) -> tuple[str, list[Triple]]:
     # an empty graph does not exist, so one noise triple creates it
-    facts = [*facts, (Entity("http://e/n0"), SEE_ALSO.iri, Entity("http://e/n0"))]
+    facts = [*facts, NOISE]
     return f"http://e/graph{next(_numbers)}", [Triple(*fact) for fact in facts]
 
 
