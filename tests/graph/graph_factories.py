@@ -18,7 +18,7 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
 from kgqa.graph.query.templates import render_term
 from kgqa.graph.store import Store
-from kgqa.model import Entity, Value
+from kgqa.model import Entity, Triple, Value
 from kgqa.schema import Schema, bundled_schema
 from kgqa.virtuoso.bulk.name_graph import index_graph
 from kgqa.virtuoso.server.server import Server
@@ -28,6 +28,7 @@ KINDS = ("embedded", "virtuoso")
 SEE_ALSO = Entity("http://www.w3.org/2000/01/rdf-schema#seeAlso")
 _numbers = itertools.count()
 Fact = tuple[Entity, str, Value]
+NOISE: Fact = (Entity("http://e/n0"), SEE_ALSO.iri, Entity("http://e/n0"))
 
 
 class GraphFactory(Protocol):
@@ -106,8 +107,8 @@ class EmbeddedGraphFactory:
         if self._written is None:
             self._written = EmbeddedStore(self._folder / "written", writable=True, create=True)
             self._stores.append(self._written)
-        name, update = _insertion(facts)
-        self._written.update(update)
+        name = f"http://e/graph{next(_numbers)}"
+        self._written.edit(name, [Triple(*fact) for fact in (*facts, NOISE)])
         return self._written, name
 
     def state(self) -> object:
@@ -222,8 +223,7 @@ def _schema(schema: str | Schema) -> Schema:
 def _insertion(facts: Iterable[Fact]) -> tuple[str, str]:
     name = f"http://e/graph{next(_numbers)}"
     # an empty graph does not exist, so one noise triple creates it
-    facts = [*facts, (Entity("http://e/n0"), SEE_ALSO.iri, Entity("http://e/n0"))]
-    text = " ".join(f"{render_term(s)} <{r}> {render_term(o)} ." for s, r, o in facts)
+    text = " ".join(f"{render_term(s)} <{r}> {render_term(o)} ." for s, r, o in (*facts, NOISE))
     return name, f"INSERT DATA {{ GRAPH <{name}> {{ {text} }} }}"
 
 
