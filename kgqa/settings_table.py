@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
+from kgqa.errors import SettingsError
 from kgqa.schema import WALK_RULES
+
+PluginKind = Literal["method", "chooser", "tournament", "dataset"]
+LARGEST = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +19,7 @@ class Setting:
     `kind`: type of the value; dict means a TOML table, or JSON in an environment variable. The value may be None only
     if the default is None. `minimum`: smallest value allowed. `trusted`: the setting is accepted only from the user's
     own settings file, an environment variable or the command line. `called`: name of the environment variable, if the
-    name is not formed from KGQA_ and the key.
+    name is not formed from KGQA_ and the key. `plugin`: the value is the name of a plugin of this kind.
     """
 
     key: str
@@ -26,6 +30,7 @@ class Setting:
     minimum: float | None = None
     trusted: bool = False
     called: str = ""
+    plugin: PluginKind | None = None
 
     @property
     def variable(self) -> str:
@@ -120,16 +125,16 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "ask.method",
         str,
-        "top",
-        "top: Tournament on Path with our best settings; top-1, top-2: its two published systems; tog: Think-on-Graph "
-        "(baseline); io, cot: a language model without the graph; or the name of a method of another package",
+        None,
+        "method that answers the questions",
+        plugin="method",
     ),
     Setting(
         "ask.preset",
         str,
         "ours",
-        "ours: our settings; as-published: the settings of the paper; economy: fewest language model calls",
-        choices=("ours", "as-published", "economy"),
+        "ours: our settings; as-published: the settings of the paper; economy: fewest language model calls; or another "
+        "preset of the method",
     ),
     Setting(
         "ask.compose",
@@ -227,8 +232,8 @@ SETTINGS: tuple[Setting, ...] = (
         "rank.tournament",
         str,
         "chunked",
-        "kind of tournament: chunked, pairwise, knockout, pointwise, single",
-        choices=("chunked", "pairwise", "knockout", "pointwise", "single"),
+        "kind of tournament",
+        plugin="tournament",
     ),
     Setting("rank.chunk", int, 10, "number of candidates compared at once in a chunked tournament", minimum=2),
     Setting("rank.votes", int, 1, "votes per comparison: 1 or 3", choices=(1, 3)),
@@ -239,6 +244,7 @@ SETTINGS: tuple[Setting, ...] = (
         "how candidates are compared. auto: llm if a language model is set, otherwise offline; llm: by the language "
         "model; offline: by similarity of words or embeddings; random: at random; trained: by a trained ranker; or the "
         "name of a chooser from another package",
+        plugin="chooser",
     ),
     Setting("rank.ranker", str, None, "file of a trained ranker, written by `kgqa rank train`"),
     Setting("rank.seed", int, 0, "seed of the random number generator for ranking", minimum=0),
@@ -277,21 +283,6 @@ SETTINGS: tuple[Setting, ...] = (
         "text put before each question that is embedded; if not set, the query prompt of the embedding model",
     ),
     Setting("rank.precision", str, "fp32", "number format of the embedding model", choices=("fp32", "int8")),
-    Setting(
-        "tog.parse",
-        str,
-        "robust",
-        "which replies Think-on-Graph accepts: faithful: only the published format; robust: other formats too",
-        choices=("robust", "faithful"),
-    ),
-    Setting(
-        "tog.temperature",
-        float,
-        0.4,
-        "sampling temperature while Think-on-Graph explores; llm.temperature, if given, takes precedence",
-        minimum=0,
-    ),
-    Setting("tog.sampled", int, 5, "entities sampled if a relation leads to 20 or more", minimum=1),
     Setting("budget.seconds", float, 300.0, "maximum seconds per question", minimum=0.001),
     Setting("budget.queries", int, None, "maximum SPARQL queries per question", minimum=1),
     Setting("budget.calls", int, None, "maximum language model calls per question", minimum=0),
@@ -344,7 +335,7 @@ SETTINGS: tuple[Setting, ...] = (
         dict,
         None,
         "other values for single stages: a table with a table per stage (link, clauses, filter, tournament, entity, "
-        "decide, judge) of model, temperature, top_p, seed, max_tokens, extra_body",
+        "decide, judge, or a stage of the method) of model, temperature, top_p, seed, max_tokens, extra_body",
         trusted=True,
     ),
     Setting("llm.prompts", str, None, "folder of prompt files that replace the bundled ones", trusted=True),
@@ -353,3 +344,27 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("cache.limit_gb", float, 10.0, "maximum size of the cache, in GB", minimum=0, trusted=True),
 )
 BY_KEY = {setting.key: setting for setting in SETTINGS}
+
+
+def check(setting: Setting, value: Any, origin: str) -> Any:
+    """Return the value, converted to the setting's type.
+
+    Raises:
+        SettingsError: the value has a wrong type, is out of range, or is not one of the setting's choices.
+    """
+    if value is None and setting.default is None:
+        return None
+    if setting.kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if not isinstance(value, setting.kind) or isinstance(value, bool):
+        raise SettingsError(f"{setting.key} ({origin}) must be {setting.kind.__name__}, not {value!r}.")
+    if setting.choices and value not in setting.choices:
+        raise SettingsError(
+            f"{setting.key} ({origin}) must be one of {', '.join(map(str, setting.choices))}, not {value!r}."
+        )
+    number = value if isinstance(value, (int, float)) else None
+    if number is not None and not -LARGEST <= number <= LARGEST:
+        raise SettingsError(f"{setting.key} ({origin}) must be at most {LARGEST:,}, not {value!r}.")
+    if setting.minimum is not None and number is not None and not number >= setting.minimum:
+        raise SettingsError(f"{setting.key} ({origin}) must be at least {setting.minimum:g}, not {value!r}.")
+    return value
