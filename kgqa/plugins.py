@@ -157,7 +157,13 @@ def _check(extension: Extension) -> None:
     known = {**own, **{setting.key: setting for setting in extension.settings}}
     for setting in extension.settings:
         match = _KEY.fullmatch(setting.key)
-        if match is None or setting.called or setting.plugin or setting.kind not in (str, int, float, dict):
+        if (
+            match is None
+            or setting.called
+            or setting.option
+            or setting.plugin
+            or setting.kind not in (str, int, float, dict)
+        ):
             raise SettingsError(f"{setting.key} must be a key such as mine.rounds, of type str, int, float or dict.")
         if match[1] in {key.partition(".")[0] for key in own} | _SECRET_SECTIONS:
             raise SettingsError(f"{setting.key} is in a section of kgqa. Use your own section, such as mine.rounds.")

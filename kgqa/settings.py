@@ -7,35 +7,40 @@ it must not set `trusted` settings, such as folders that kgqa writes to.
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from kgqa.errors import SettingsError
+from kgqa.hints import place
 from kgqa.plugins import SELECTORS, known_settings, method_extension
-from kgqa.settings_table import BY_KEY, Setting, check
+from kgqa.settings_table import BY_KEY, BY_KEYWORD, Setting, check, variable_of
 from kgqa.toml_text import read_toml
 
 FILE_NAME = "kgqa.toml"
 PRESETS = ("ours", "as-published", "economy")
 """Presets that may be chosen for every method."""
+GIVEN = ("command line", "Python")
+"""Sources of the settings that the user gave to a command or a function."""
+LIST_ALL = "List all settings: kgqa config show"
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The values of all settings by key, and the source of each value.
-
-    `table`: the settings by key; those of a plugin of another package only if it is used.
-    """
+    """The values of all settings by key, and the source of each value."""
 
     values: Mapping[str, Any]
     origins: Mapping[str, str] = field(default_factory=dict)
     local: frozenset[str] = frozenset()
     """Keys set by a kgqa.toml in the working folder; this file may come from another person."""
+    notes: tuple[str, ...] = ()
+    """Notes for the user, for example on a misspelled environment variable."""
     table: Mapping[str, Setting] = field(default_factory=lambda: BY_KEY)
+    """The settings by key; those of a plugin of another package only if the plugin is used."""
 
     def __getitem__(self, key: str) -> Any:
         return self.values[key]
@@ -51,7 +56,7 @@ class Settings:
 
 
 def resolve(
-    command_line: Mapping[str, Any] | None = None,
+    given: Mapping[str, Any] | None = None,
     *,
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
@@ -61,7 +66,8 @@ def resolve(
     """Merge the settings of all sources.
 
     Args:
-        command_line: values of options by key; the value None means that the option was not given.
+        given: values by keyword (see `Setting.keywords`); `as_published` stands for the preset. The value None means
+            that the setting was not given, True means `on`, and a path stands for its text.
         environment: environment variables; None for `os.environ`.
         folder: folder that may contain a kgqa.toml; None for the working folder.
         user_file: the user's own kgqa.toml; None for the platform's default location.
@@ -71,14 +77,13 @@ def resolve(
         SettingsError: a key is unknown, a value is wrong, or a file contains a setting that is not allowed in it.
     """
     environment = os.environ if environment is None else environment
-    command_line = command_line or {}
+    given = dict(given or {})
+    if given.pop("as_published", False):
+        given["ask.preset"] = "as-published"
     user = user_file or user_settings_file()
     here = (folder or Path.cwd()) / FILE_NAME
     files = {file: read_file(file) for file in (user, here)}
-    given = {**files[user], **files[here]}
-    given |= {key: environment[name] for key in SELECTORS if (name := BY_KEY[key].variable) in environment}
-    given |= {key: value for key, value in command_line.items() if value is not None or key not in given}
-    table, broken = known_settings(given, installed=installed)
+    table, errors = known_settings(_merged(files, environment, given), installed=installed)
     values = {setting.key: setting.default for setting in table.values()}
     origins = dict.fromkeys(values, "default")
     local: set[str] = set()
@@ -90,14 +95,13 @@ def resolve(
     sections = {key.partition(".")[0] for key in table}
     for file, entries in files.items():
         for key, value in entries.items():
-            if key not in table and broken and key.partition(".")[0] not in sections:
-                continue  # the key may belong to the package that cannot be loaded
-            if key not in table:
-                raise SettingsError(f"{file}: unknown setting {key}. List all settings: kgqa config show")
-            if table[key].trusted and file == here:
+            if errors and key.partition(".")[0] not in sections:
+                continue  # the section may belong to the package that cannot be loaded
+            setting = _known(key, table, where=f"{file}: ")
+            if setting.trusted and file == here:
                 raise SettingsError(
-                    f"{key} cannot be set by a {FILE_NAME} in the working folder. Put it into {user}, "
-                    f"or set {table[key].variable}."
+                    f"{key} cannot be set by a {FILE_NAME} in the working folder.",
+                    f"Put it into {user}, or set {setting.variable}.",
                 )
             put(key, value, str(file))
             if file == here:
@@ -105,11 +109,11 @@ def resolve(
     for setting in table.values():
         if setting.variable in environment:
             put(setting.key, value_of_text(setting, environment[setting.variable], setting.variable), setting.variable)
-    for key, value in command_line.items():
-        if key not in table:
-            raise SettingsError(f"Unknown setting {key}. List all settings: kgqa config show")
+    by_keyword = {keyword: setting for setting in table.values() for keyword in setting.keywords}
+    for keyword, value in given.items():
+        setting = _known(keyword, by_keyword)
         if value is not None:
-            put(key, value, "command line")
+            put(setting.key, _from_python(setting, value), place())
     method, preset = values["ask.method"], values["ask.preset"]
     presets = method_extension(method).presets
     if preset not in (*PRESETS, *presets):
@@ -119,7 +123,40 @@ def resolve(
         for key, value in presets.get(name, {}).items():
             if origins[key] in ("default", method):
                 values[key], origins[key] = value, method if name == "ours" else preset
-    return Settings(values, origins, frozenset(local), table)
+    notes = tuple(_misspelled_variables(environment, table.values()))
+    return Settings(values, origins, frozenset(local), notes, table)
+
+
+def _merged(
+    files: Mapping[Path, Mapping[str, Any]], environment: Mapping[str, str], given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the values of all sources by key (by keyword if the key is unknown), before they are checked."""
+    found = {key: value for entries in files.values() for key, value in entries.items()}
+    found |= {key: environment[name] for key in SELECTORS if (name := BY_KEY[key].variable) in environment}
+    keyed = {BY_KEYWORD[each].key if each in BY_KEYWORD else each: value for each, value in given.items()}
+    return found | {key: value for key, value in keyed.items() if value is not None}
+
+
+def _known(name: str, settings: Mapping[str, Setting], *, where: str = "") -> Setting:
+    """Return a setting by its name.
+
+    Raises:
+        SettingsError: there is no such setting; the hint names the similar ones.
+    """
+    if name in settings:
+        return settings[name]
+    near = difflib.get_close_matches(name, [each for each in settings if ("." in each) == ("." in name)], n=3)
+    meant = f"Did you mean {' or '.join(near)}? " if near else ""
+    raise SettingsError(f"{where}{'u' if where else 'U'}nknown setting {name}.", meant + LIST_ALL)
+
+
+def _misspelled_variables(environment: Iterable[str], settings: Iterable[Setting]) -> Iterator[str]:
+    """Yield a note for each environment variable that is nearly the variable of a setting."""
+    variables = {name: each.variable for each in settings for name in (each.variable, variable_of(each.key))}
+    for name in sorted(set(environment) - set(variables.values())):
+        if name.startswith("KGQA_") and (near := difflib.get_close_matches(name, variables, n=1, cutoff=0.85)):
+            meant = variables[near[0]]
+            yield f"The environment variable {name} is not a setting and has no effect. Did you mean {meant}?"
 
 
 def user_settings_file() -> Path:
@@ -144,11 +181,15 @@ def read_file(file: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for section, table in data.items():
         if not isinstance(table, dict):
-            raise SettingsError(
-                f"{file}: {section!r} must be in a section such as [explore]. List all settings: kgqa config show"
-            )
+            raise SettingsError(f"{file}: {section!r} must be in a section such as [explore].", LIST_ALL)
         found |= {f"{section}.{name}": value for name, value in table.items()}
     return found
+
+
+def _from_python(setting: Setting, value: Any) -> Any:
+    if isinstance(value, bool) and set(setting.choices) == {"on", "off"}:
+        return "on" if value else "off"
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 
 def value_of_text(setting: Setting, text: str, origin: str) -> Any:

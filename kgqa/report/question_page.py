@@ -22,6 +22,7 @@ MAX_EVENTS = 400
 LONGEST_EVENT = 600
 _GROUNDS = {
     "graph": "every answer is an end of the evidence",
+    "text": "every answer stands in a verified quote",
     "model": "from the language model's own knowledge; the graph has no evidence for this",
     "none": "nothing",
 }

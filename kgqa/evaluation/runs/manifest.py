@@ -22,7 +22,7 @@ from kgqa.evaluation.runs.plan import RunPlan, Selection
 from kgqa.evaluation.runs.run_files import FORMAT, Run, RunError
 from kgqa.methods.ask import cache_of, graph_id
 from kgqa.methods.resources import Resources
-from kgqa.model import to_json
+from kgqa.model_json import to_json
 from kgqa.plugins import known_settings
 from kgqa.settings import Settings, resolve
 from kgqa.settings_table import check
