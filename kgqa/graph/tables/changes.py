@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from kgqa.graph.query.templates import Variable, render
+from kgqa.graph.editing import present_triples
+from kgqa.graph.query.templates import Variable
 from kgqa.graph.store import EditReport, Rows, Store, count_value
 from kgqa.model import Entity, Triple, Value
 
@@ -90,13 +91,9 @@ def _visible(edits: Sequence[EditReport], store: Store, view: Sequence[Entity]) 
     before: set[Triple] = set()
     after: set[Triple] = set()
     for graph in view:
-        for start in range(0, len(triples), PATTERNS_PER_QUERY):
-            some = triples[start : start + PATTERNS_PER_QUERY]
-            terms = [(triple.subject, Entity(triple.relation), triple.object) for triple in some]
-            rows = store.select(render("present_triples", view=(graph,), triples=terms), fresh=True)
-            there = {some[count_value(number)] for (number,) in rows}
-            after |= there
-            before |= {triple for triple in some if (triple in there) - net[graph][triple]}
+        there = present_triples(store, graph.iri, triples)
+        after |= there
+        before |= {triple for triple in triples if (triple in there) - net[graph][triple]}
     return Counter({triple: (triple in after) - (triple in before) for triple in triples})
 
 

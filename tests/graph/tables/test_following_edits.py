@@ -256,7 +256,7 @@ def test_readers_in_other_threads(tmp_path):
         try:
             while not done.is_set():
                 state(graph, nodes)
-        except Exception as error:  # noqa: BLE001 - the test shows any
+        except Exception as error:
             errors.append(error)
 
     readers = [threading.Thread(target=read) for _ in range(3)]
