@@ -71,7 +71,9 @@ def update_text(kind: str, triples: list[Triple]) -> str:
     return f"{kind} DATA {{ {' '.join(lines)} }}"
 
 
-def measure_round(graph: KnowledgeGraph, bare: ox.Store, neighbour: Entity, number: int, timers: dict[str, Timer]) -> None:
+def measure_round(
+    graph: KnowledgeGraph, bare: ox.Store, neighbour: Entity, number: int, timers: dict[str, Timer]
+) -> None:
     """Add and remove the triples of one new entity, and check what the graph says after each of the edits."""
     entity, name, relation, triples = new_triples(number, neighbour)
     for kind, adds, removes in (("INSERT", triples, []), ("DELETE", [], triples)):
@@ -102,7 +104,9 @@ def measure(place: Path, rounds: int, seed: int) -> dict[str, Any]:
     timers, whole = {"INSERT": Timer(), "DELETE": Timer()}, Timer()
     with tempfile.TemporaryDirectory(dir=place) as temporary:
         copy = Path(temporary) / "store"
-        shutil.copytree(source, copy, copy_function=lambda a, b: (os.link if a.endswith(".sst") else shutil.copy2)(a, b))
+        shutil.copytree(
+            source, copy, copy_function=lambda a, b: (os.link if a.endswith(".sst") else shutil.copy2)(a, b)
+        )
         bare = ox.Store(str(copy))
         reader.close()
         with whole.measure("open for editing"):
