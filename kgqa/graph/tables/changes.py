@@ -10,12 +10,14 @@ from functools import cached_property
 from kgqa.graph.editing import present_triples
 from kgqa.graph.query.templates import Variable
 from kgqa.graph.store import EditReport, Rows, Store, count_value
-from kgqa.model import Entity, Triple, Value
+from kgqa.model import Entity, Literal, Triple, Value
 
 MAX_CHANGES = 10_000
 """Number of edited triples above which tables are derived anew."""
 ATTEMPTS = 5
 PATTERNS_PER_QUERY = 100
+MAX_CHARS = 200_000
+"""Number of characters of all literals above which each pattern gets a query of its own."""
 VALUE, OTHER = Variable("value"), Variable("other")
 Pattern = tuple[Value | Variable, Entity | Variable, Value | Variable, int]
 """Subject, predicate and object, of which one is VALUE, and the largest number of distinct values (0: all)."""
@@ -100,8 +102,10 @@ def _visible(edits: Sequence[EditReport], store: Store, view: Sequence[Entity]) 
 def matches(select: Select, patterns: Sequence[Pattern]) -> list[list[Value]]:
     """Return, for each pattern, the distinct values that match it."""
     found: list[list[Value]] = [[] for _ in patterns]
-    for start in range(0, len(patterns), PATTERNS_PER_QUERY):
-        for number, value in select("matches", patterns=patterns[start : start + PATTERNS_PER_QUERY]):
+    texts = (term.value for pattern in patterns for term in pattern[:3] if isinstance(term, Literal))
+    size = PATTERNS_PER_QUERY if sum(map(len, texts)) < MAX_CHARS else 1
+    for start in range(0, len(patterns), size):
+        for number, value in select("matches", patterns=patterns[start : start + size]):
             if value is not None:
                 found[start + count_value(number)].append(value)
     return found
