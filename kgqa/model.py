@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import types
 import typing
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from html import escape
 from typing import Any, TypeVar, Union
 from typing import Literal as OneOf
+
+from kgqa.event_json import read_event
+from kgqa.events import Event
 
 XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 RDF_LANG_STRING = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
@@ -202,15 +205,6 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
-    """An event in a trace: kind (`expanded`, `filtered`, `match`, ...), seconds since the question started, details."""
-
-    kind: str
-    at: float
-    detail: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class GraphId:
     """The address, fingerprint and schema that identify the graph of a question.
 
@@ -275,6 +269,8 @@ T = TypeVar("T")
 
 def to_json(value: Any) -> Any:
     """Convert a model object to plain JSON data. `from_json` restores an equal object."""
+    if isinstance(value, Event):
+        return {"kind": value.kind, "at": value.at, "detail": to_json(value.detail)}
     if is_dataclass(value) and not isinstance(value, type):
         data = {f.name: to_json(getattr(value, f.name)) for f in fields(value)}
         if isinstance(value, (Entity, Literal)):  # distinguishes the members of the union `Value`
@@ -309,6 +305,8 @@ def _build(kind: Any, data: Any) -> Any:
     origin = typing.get_origin(kind)
     if kind == Value:
         return _build({"entity": Entity, "literal": Literal}[data["kind"]], data)
+    if isinstance(kind, type) and issubclass(kind, Event):
+        return read_event({**data["detail"], "kind": data["kind"], "at": data["at"]})
     if origin in (Union, types.UnionType):
         if data is None:
             return None

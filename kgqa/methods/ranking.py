@@ -176,7 +176,7 @@ class Ranking:
             run = partial(run, chunk_size=self._settings["rank.chunk"])
         before = memo.calls
         try:
-            return run(question, pool, memo, k=self._settings["explore.beam"], record=self._trace.event)
+            return run(question, pool, memo, k=self._settings["explore.beam"], record=self._trace.record)
         finally:
             self._trace.count("comparisons", memo.calls - before)
 
