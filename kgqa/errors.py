@@ -1,4 +1,4 @@
-"""The exception classes of kgqa. Every message states what is wrong and what to do next.
+"""The exception classes of kgqa. An error has a message, which states what is wrong, and a hint: what to do next.
 
 * KgqaError
   · SettingsError
@@ -25,11 +25,33 @@
     · SqlError
 """
 
+from kgqa.hints import hint_text
+
 
 class KgqaError(Exception):
-    """Base class of all errors that kgqa raises. The command line prints the message and exits with `exit_code`."""
+    """Base class of all errors that kgqa raises. The command line prints the error and exits with `exit_code`.
+
+    Args:
+        message: what is wrong.
+        hint: what to do next, as on the command line (see `kgqa.hints`); empty if nothing can be done.
+        python: the hint in Python, if it cannot be derived from `hint`.
+    """
 
     exit_code = 1
+
+    def __init__(self, message: str = "", hint: str = "", *, python: str = "") -> None:
+        super().__init__(message, hint)
+        self.message = message
+        self._hint = (hint, python)
+
+    @property
+    def hint(self) -> str:
+        """What to do next, in the words of the command line or of Python."""
+        return hint_text(self._hint[0], python=self._hint[1])
+
+    def __str__(self) -> str:
+        message = self.message if not self.hint or self.message.endswith((".", "!", "?")) else f"{self.message}."
+        return f"{message} {self.hint}".rstrip()
 
 
 class SettingsError(KgqaError):
@@ -73,8 +95,8 @@ class PartialResult(StoreError):
 class RowCapMet(PartialResult):
     """A server cut off a result at its row cap. `variables`: variables of the result. `cap`: number of rows."""
 
-    def __init__(self, message: str, *, variables: tuple[str, ...] = (), cap: int = 0) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, hint: str = "", *, variables: tuple[str, ...] = (), cap: int = 0) -> None:
+        super().__init__(message, hint)
         self.variables = variables
         self.cap = cap
 
@@ -98,8 +120,8 @@ class StoreUnavailable(StoreError):
 class LoginRefused(StoreUnavailable):
     """A server denies a user's request. `status`: HTTP status; 401 means that user name or password is wrong."""
 
-    def __init__(self, message: str, *, status: int = 403) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, hint: str = "", *, status: int = 403) -> None:
+        super().__init__(message, hint)
         self.status = status
 
 
@@ -130,6 +152,6 @@ class ServerError(KgqaError):
 class SqlError(ServerError):
     """A server rejected an SQL statement. `state`: the SQLSTATE, such as `28000` for a wrong user or password."""
 
-    def __init__(self, message: str, *, state: str = "") -> None:
-        super().__init__(message)
+    def __init__(self, message: str, hint: str = "", *, state: str = "") -> None:
+        super().__init__(message, hint)
         self.state = state

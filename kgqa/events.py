@@ -9,40 +9,35 @@ field (docs/events.md). A method of another package records subclasses of `Event
         chunks: tuple[str, ...]
 
 Fields may hold only JSON values: strings, numbers, booleans, None, and tuples and mappings of these.
-`event_json.read_event` restores the classes of this module from JSON; other events become `UnknownEvent`.
+`model_json.read_event` restores the classes of this module from JSON; other events become `UnknownEvent`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, TypedDict
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
 class Event:
     """An event in a trace. `at`: seconds since the question started; set when the event is recorded."""
 
-    kind_name: ClassVar[str] = "event"
+    kind = "event"
     """The kind in JSON. A subclass gets its own name in snake case, such as `gave_up`, unless it sets another."""
     at: float = field(default=0.0, kw_only=True)
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        cls.kind_name = cls.__dict__.get("kind_name") or re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
-
-    @property
-    def kind(self) -> str:
-        """The kind of the event in JSON."""
-        return self.kind_name
+        cls.kind = cls.__dict__.get("kind") or re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
 
     @property
     def detail(self) -> dict[str, Any]:
         """The fields as JSON data, without `at` and without optional fields that are None."""
         values = [(field, getattr(self, field.name)) for field in fields(self) if field.name != "at"]
         return {
-            field.metadata.get("key", field.name): list(value) if isinstance(value, tuple) else value
+            field.metadata.get("formerly", field.name): _plain(value)
             for field, value in values
             if value is not None or "optional" not in field.metadata
         }
@@ -50,20 +45,21 @@ class Event:
 
 @dataclass(frozen=True)
 class UnknownEvent(Event):
-    """An event of another package or version, or one whose JSON does not fit its kind. `name`: its kind."""
+    """An event of another package or version, or one whose JSON does not fit its kind."""
 
-    name: str
-    values: Mapping[str, Any]
-
-    @property
-    def kind(self) -> str:
-        """The kind in JSON."""
-        return self.name
+    kind: str = ""
+    values: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def detail(self) -> dict[str, Any]:
         """The event's JSON data, unchanged."""
         return dict(self.values)
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 def _optional() -> Any:
@@ -74,11 +70,12 @@ def _optional() -> Any:
 # The topics and the wording of the question
 
 
-class LinkedMention(TypedDict):
+@dataclass(frozen=True)
+class LinkedMention:
     """A part of the question, and the short ids of the entities that it may mean, most likely first (at most 5)."""
 
     text: str
-    entities: list[str]
+    entities: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +112,7 @@ class CuesRead(Event):
     the kind of answer, such as "person"; "" if unknown.
     """
 
-    kind_name: ClassVar[str] = "cues"
+    kind = "cues"
     words: tuple[str, ...]
     hops: int
     asked_for: str
@@ -176,7 +173,7 @@ class MatchPlayed(Event):
     chooser that scores, the score of each candidate; None for a candidate without a usable score.
     """
 
-    kind_name: ClassVar[str] = "match"
+    kind = "match"
     candidates: tuple[str, ...]
     picked: tuple[str, ...]
     tie: bool | None = _optional()
@@ -226,7 +223,8 @@ class NoIntersection(Event):
 # The decision
 
 
-class RankedPath(TypedDict):
+@dataclass(frozen=True)
+class RankedPath:
     """A path in words, its score (None if a language model compared the paths), and its number of joined paths."""
 
     path: str
@@ -238,7 +236,7 @@ class RankedPath(TypedDict):
 class PathsRanked(Event):
     """The paths that may be the answer, best first. `paths`: the first 20. `keys`: the keys of all paths."""
 
-    kind_name: ClassVar[str] = "ranked"
+    kind = "ranked"
     paths: tuple[RankedPath, ...]
     keys: tuple[str, ...] | None = _optional()
 
@@ -263,7 +261,7 @@ class Accepted(Event):
 class Sufficient(Event):
     """The language model found the triples sufficient. `answers`: its first 20 answers."""
 
-    kind_name: ClassVar[str] = "accepted"
+    kind = "accepted"
     answers: tuple[str, ...]
 
 
@@ -317,7 +315,7 @@ class Checked(Event):
 class StageModels(Event):
     """The language model and the sampling parameters of each stage."""
 
-    kind_name: ClassVar[str] = "models"
+    kind = "models"
     stages: Mapping[str, Any]
 
 
@@ -338,7 +336,7 @@ class NoReply(Event):
 
     stage: str
     failure: str
-    text: str = field(metadata={"key": "detail"})
+    text: str = field(metadata={"formerly": "detail"})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,9 +6,9 @@ import inspect
 import json
 import types
 from collections import abc
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from kgqa.events import KINDS, Event
 
@@ -21,7 +21,7 @@ _HEAD = """\
 The trace of a question is a list of events. `kgqa ask --trace` prints each event when it happens; with `--json`, and in
 the file `predictions.jsonl` of a run, an event is an object `{kind, at, ...}`, where `at` is the time in seconds since
 the question was asked. In Python, `answer.trace` contains objects of the classes of `kgqa.events`, and
-`kgqa.event_json.read_event` restores them from JSON. [events.schema.json](events.schema.json) is the JSON Schema of an
+`kgqa.model_json.read_event` restores them from JSON. [events.schema.json](events.schema.json) is the JSON Schema of an
 event.
 
 Methods of other packages may record events of further kinds: subclasses of `kgqa.events.Event`. Reports show them with
@@ -51,14 +51,14 @@ def schema() -> dict[str, Any]:
 def _row(event: type[Event]) -> str:
     text = " ".join((inspect.getdoc(event) or "").split())
     keys = [f"`{key}`: {_words(hint)}" + " (optional)" * optional for key, hint, optional in _keys(event)]
-    return f"| `{event.kind_name}` | `{event.__name__}` | {'; '.join(keys)} | {text} |\n"
+    return f"| `{event.kind}` | `{event.__name__}` | {'; '.join(keys)} | {text} |\n"
 
 
 def _keys(event: type[Event]) -> list[tuple[str, Any, bool]]:
     """Return the key, the type and whether the key may be missing, for each field except `at`."""
     hints = get_type_hints(event)
     return [
-        (field.metadata.get("key", field.name), *_without_null(hints[field.name], "optional" in field.metadata))
+        (field.metadata.get("formerly", field.name), *_without_null(hints[field.name], "optional" in field.metadata))
         for field in fields(event)
         if field.name != "at"
     ]
@@ -74,7 +74,7 @@ def _words(hint: Any) -> str:
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         return " or ".join(_words(each) for each in arguments)
-    if is_typeddict(hint):
+    if is_dataclass(hint):
         return "{" + ", ".join(f"`{key}`: {_words(each)}" for key, each in get_type_hints(hint).items()) + "}"
     if origin is abc.Mapping:
         return f"object of {_words(arguments[1])}"
@@ -90,7 +90,7 @@ def _object_schema(event: type[Event]) -> dict[str, Any]:
         "title": event.__name__,
         "type": "object",
         "properties": {
-            "kind": {"const": event.kind_name},
+            "kind": {"const": event.kind},
             "at": {"type": "number", "minimum": 0},
             **{key: _type_schema(hint) for key, hint, _ in keys},
         },
@@ -102,7 +102,7 @@ def _type_schema(hint: Any) -> dict[str, Any]:
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         return {"anyOf": [_type_schema(each) for each in arguments]}
-    if is_typeddict(hint):
+    if is_dataclass(hint):
         items = get_type_hints(hint)
         return {
             "type": "object",

@@ -12,7 +12,7 @@ import click
 from kgqa.answer_json import json_text
 from kgqa.cli.options import JSON, graph_options, say, setting_option, settings_from, verbosity, verbosity_options
 from kgqa.doctor.checks import Health
-from kgqa.model import to_json
+from kgqa.model_json import to_json
 from kgqa.words import clean
 
 NARROWEST, WIDEST = 60, 120

@@ -13,6 +13,7 @@ import click
 from kgqa.cli.lazy_group import LazyGroup
 from kgqa.cli.options import verbosity_options
 from kgqa.errors import KgqaError
+from kgqa.hints import command_line_wording
 from kgqa.version import __version__
 from kgqa.words import clean
 
@@ -87,6 +88,7 @@ def cli() -> None:
     """
 
 
+@command_line_wording()
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and report every error as a message and an exit code, without a traceback."""
     for stream in (sys.stdout, sys.stderr):

@@ -41,8 +41,7 @@ def default_view(store: Store) -> tuple[str, ...]:
         StoreUnavailable: a server with system graphs has no named graph with data, or has several, or did not list its
             graphs in time.
     """
-    profile = getattr(store, "profile", None)
-    if not (profile and profile.needs_graph):
+    if not store.capabilities.system_graphs:
         if store.ask(render("any_triple", view=()), fresh=True):
             return ()
         return user_graphs(store)
@@ -70,8 +69,7 @@ def user_graphs(store: Store) -> tuple[str, ...]:
         StoreTimeout, StoreUnavailable: see `Store.select`.
         PartialResult: there are more than MAX_NAMED_GRAPHS named graphs.
     """
-    profile = getattr(store, "profile", None)
-    own = profile.system_graphs if profile else ()
+    own = store.capabilities.system_graphs
     # filtered in Python: a FILTER in the query makes a server read every triple
     rows = store.select(render("named_graphs", limit=MAX_NAMED_GRAPHS + 1), fresh=True)
     if len(rows) > MAX_NAMED_GRAPHS:

@@ -181,12 +181,11 @@ def graph_id(graph: KnowledgeGraph) -> GraphId:
     The triples of a server are counted once per store; the time for this is not charged to a question's budget. If
     counting fails, the fingerprint is "" and the number of triples None.
     """
-    store = graph.store
+    store, iris = graph.store, tuple(entity.iri for entity in graph.view)
     try:
-        fingerprint, triples = store.fingerprint, store.triples
+        fingerprint, triples = store.fingerprint_of(iris), store.triples_of(iris)
     except StoreError:
         fingerprint, triples = "", None
-    iris = tuple(entity.iri for entity in graph.view)
     return GraphId(store.location, iris, fingerprint, triples, graph.schema.name)
 
 
@@ -311,9 +310,8 @@ def _search_command(settings: Settings, name: str) -> str:
 
 
 def _link_topics(graph: KnowledgeGraph, found: Sequence[Mention], notes: list[str], trace: Trace) -> list[Entity]:
-    mentions: list[LinkedMention] = [
-        {"text": m.text, "entities": [graph.schema.short_id(x.entity.iri) for x in m.matches[:5]]} for m in found
-    ]
+    short = graph.schema.short_id
+    mentions = (LinkedMention(m.text, tuple(short(match.entity.iri) for match in m.matches[:5])) for m in found)
     trace.record(Linked(mentions=tuple(mentions)))
     if not found:
         if graph.names.count == 0:

@@ -27,8 +27,7 @@ class Resources:
 
     def silent(self, seconds: float) -> list[str]:
         """List the servers that send no reply within `seconds`, each by its URL or the name of its model."""
-        responds = getattr(self.graph.store, "responds", None)
-        gone = [self.graph.store.location] if responds is not None and not responds(seconds) else []
+        gone = [] if self.graph.store.responds(seconds) else [self.graph.store.location]
         if self.encoder is not None and not self.encoder.responds(seconds):
             gone.append(f"the embedding model {self.encoder.name}")
         return gone + (self.models.unresponsive(seconds) if self.models is not None else [])

@@ -152,10 +152,8 @@ def _key(candidate: Candidate, graph: KnowledgeGraph) -> str:
 
 
 def _trace_ranked(ranked: Ranked, graph: KnowledgeGraph, trace: Trace) -> None:
-    shown: list[RankedPath] = [
-        {"path": c.words, "score": _rounded(score), "joins": len(c.joins)} for c, score in ranked[:20]
-    ]
-    trace.record(PathsRanked(paths=tuple(shown), keys=tuple(_key(c, graph) for c, _ in ranked)))
+    paths = tuple(RankedPath(c.words, _rounded(score), len(c.joins)) for c, score in ranked[:20])
+    trace.record(PathsRanked(paths=paths, keys=tuple(_key(c, graph) for c, _ in ranked)))
 
 
 def _rounded(score: float | None) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kgqa.graph.query.tokens import shorten_iris
-from kgqa.model import Answer, Entity, Evidence, GraphId, Named
+from kgqa.model import Answer, Entity, GraphId, Named, PathEvidence
 from kgqa.words import clean, display_name, safe_text
 
 MAX_SHOWN = 30
@@ -69,7 +69,7 @@ def _shown(named: Named, iris: bool) -> str:
     return display_name(named)
 
 
-def _walk_lines(evidence: Evidence, most: int = 3) -> list[str]:
+def _walk_lines(evidence: PathEvidence, most: int = 3) -> list[str]:
     """Format the first walks of a path, one per line; mediators are omitted."""
     lines: dict[str, None] = {}
     for walk in evidence.walks:

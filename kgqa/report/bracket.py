@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kgqa.events import Event, Kept, MatchPlayed, PathsRanked, Pool, RankedPath, Shortlist
+from kgqa.report.lenient_json import number_of
 
 _HOPS = re.compile(r", | (?=(?:->|<-) )")
 MAX_MATCHES = 300
@@ -108,8 +109,7 @@ def stages_of(trace: Iterable[Event]) -> list[Stage]:
 
 
 def _ranked(path: RankedPath) -> str:
-    score = path["score"]
-    return path["path"] + ("" if score is None else f" ({score:.3f})")
+    return path.path + ("" if path.score is None else f" ({path.score:.3f})")
 
 
 def _play(stage: Stage, event: MatchPlayed) -> None:
@@ -122,7 +122,7 @@ def _play(stage: Stage, event: MatchPlayed) -> None:
         return
     picked = set(event.picked)
     scores = (*(event.scores or ()), *[None] * len(words))
-    contenders = tuple(Contender(each, each in picked, score) for each, score in zip(words, scores))
+    contenders = tuple(Contender(each, each in picked, number_of(score)) for each, score in zip(words, scores))
     match = Match(contenders[:MAX_CONTENDERS], bool(event.tie), max(0, len(contenders) - MAX_CONTENDERS))
     while len(stage.rounds) <= round_:
         stage.rounds.append([])

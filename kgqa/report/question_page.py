@@ -8,8 +8,8 @@ from typing import Any
 
 from kgqa.answer_json import json_text
 from kgqa.evaluation.runs.records import Record
-from kgqa.event_json import read_event
 from kgqa.events import Event, Kept, Leaks, Linked, Masked, MatchPlayed, Pool, Shortlist, Shown
+from kgqa.model_json import read_event
 from kgqa.report.answer import QUERY_CLASSES
 from kgqa.report.bracket import stages_of
 from kgqa.report.drawing import draw_path, relation_name
@@ -24,6 +24,7 @@ MAX_EVENTS = 400
 LONGEST_EVENT = 600
 _GROUNDS = {
     "graph": "every answer is an end of the evidence",
+    "text": "every answer stands in a verified quote",
     "model": "from the language model's own knowledge; the graph has no evidence for this",
     "none": "nothing",
 }
@@ -102,8 +103,8 @@ def _topics(trace: Sequence[Event], answer: Mapping[str, Any], record: Record) -
     for event in trace:
         if isinstance(event, Linked):
             for mention in event.mentions:
-                for entity in mention["entities"][:1]:
-                    mentions.setdefault(entity, mention["text"])
+                for entity in mention.entities[:1]:
+                    mentions.setdefault(entity, mention.text)
     gold = set(record.topics)
     return [
         {
@@ -170,8 +171,8 @@ def _calls(usage: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _event(event: Event) -> tuple[str, float, str]:
+def _event(event: Event) -> tuple[str, float | None, str]:
     detail = json_text(event.detail)
     if len(detail) > LONGEST_EVENT:
         detail = detail[: LONGEST_EVENT - 1] + "…"
-    return event.kind, event.at, detail
+    return event.kind, number_of(event.at), detail

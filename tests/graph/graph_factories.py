@@ -154,7 +154,7 @@ class VirtuosoGraphFactory:
 
     def store(self, *names: str) -> EndpointStore:
         """Open a connection to these graphs."""
-        self._stores.append(EndpointStore(self.url, graphs=names))
+        self._stores.append(EndpointStore(self.url))
         return self._stores[-1]
 
     def make(self, lines: Iterable[str], schema: str | Schema = "freebase", **options) -> KnowledgeGraph:
@@ -182,7 +182,7 @@ class VirtuosoGraphFactory:
         if self._written is not None:
             self._written.close()  # there may be hundreds of stores, each with its own connections
         name, update = _insertion(facts)
-        self._written = EndpointStore(self.url, graphs=[name], writable=name, access=self.access())
+        self._written = EndpointStore(self.url, writable=name, access=self.access())
         self._written.update(update)
         return self._written, name
 

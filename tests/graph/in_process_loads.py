@@ -28,7 +28,7 @@ class InProcessWorker:
             return json.dumps(run_load(folder, Journal.read(folder), progress or (lambda fields: None))).encode()
         except Exception as error:
             report = json.loads(error_payload(error))
-            raise getattr(errors, report["kind"])(report["message"]) from error
+            raise getattr(errors, report["kind"])(report["message"], report["hint"]) from error
 
     def kill(self) -> None:
         pass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +12,16 @@ import pyoxigraph as ox
 
 from kgqa import errors
 from kgqa.errors import LoadError, QueryRejected, StoreUnavailable
+from kgqa.graph.editing import EditHistory, net_changes, present_triples, terms
 from kgqa.graph.embedded.folder import fingerprint
 from kgqa.graph.embedded.stored_hashes import stored_hashes
 from kgqa.graph.embedded.tsv import decode_tsv
 from kgqa.graph.embedded.worker import RequestHandler, error_payload
+from kgqa.graph.query.templates import render
 from kgqa.graph.query.tokens import prepare_for_engine
 from kgqa.graph.query.virtuoso_dialect import to_standard_sparql
-from kgqa.graph.store import DEFAULT_MAX_ROWS, LoadReport, Rows
+from kgqa.graph.store import DEFAULT_MAX_ROWS, Capabilities, EditReport, LoadReport, Rows
+from kgqa.model import Entity, Triple
 
 _numbers = itertools.count()
 
@@ -26,28 +29,35 @@ _numbers = itertools.count()
 class MemoryStore:
     """The engine of the embedded store in this process. Queries have no time limit."""
 
-    concurrency = 1
     location = "memory"
+    has_free_slot = True
 
     def __init__(self, content: str | Iterable[str] = ()) -> None:
         text = content if isinstance(content, str) else "\n".join(line.rstrip("\n") for line in content)
-        self.identity = f"-memory{next(_numbers)}"
-        self._updates = 0
+        self.capabilities = Capabilities(updates=True, identity=f"-memory{next(_numbers)}")
+        self._history = EditHistory()
+        self.settings: dict[str, object] = {}
         self._closed = False
         self._server = RequestHandler()
         self._server._opened = ox.Store()
         self._server.store.bulk_load(f"{text}\n".encode(), format=ox.RdfFormat.N_QUADS)
 
-    @property
-    def version(self) -> str:
-        return str(self._updates)
+    def version_of(self, graphs: Sequence[str] = ()) -> str:
+        return self._history.version_of(graphs or [""])
 
-    @property
-    def triples(self) -> int:
+    def edits_since(self, version: str, graphs: Sequence[str] = ()) -> list[EditReport] | None:
+        return self._history.since(version, graphs or [""])
+
+    def triples_of(self, graphs: Sequence[str] = ()) -> int:
         return len(self._server.store)
 
-    @property
-    def fingerprint(self) -> str:
+    def may_scan(self, graphs: Sequence[str] = ()) -> bool:
+        return True
+
+    def responds(self, seconds: float) -> bool:
+        return True
+
+    def fingerprint_of(self, graphs: Sequence[str] = ()) -> str:
         return fingerprint(np.frombuffer(stored_hashes(self._server.store), dtype="<u8"))
 
     def select(self, query: str, *, timeout=None, max_rows: int | None = None, fresh: bool = False) -> Rows:
@@ -59,7 +69,17 @@ class MemoryStore:
 
     def update(self, update: str, *, timeout=None) -> None:
         self._call({"op": "update", "update": prepare_for_engine(update)})
-        self._updates += 1
+        self._history.forget()
+
+    def edit(self, graph: str, adds: Iterable[Triple], removes: Iterable[Triple] = ()) -> EditReport:
+        added, removed = net_changes(adds, removes, present=lambda triples: present_triples(self, graph, triples))
+        if added or removed:
+            values = {"adds": [terms(triple) for triple in added], "removes": [terms(triple) for triple in removed]}
+            self._call({"op": "update", "update": render("edit", graph=Entity(graph) if graph else None, **values)})
+        return self._history.add(graph, added, removed)
+
+    def publish(self) -> None:
+        pass
 
     def load(self, files: Iterable[str | Path], *, on_error="fail", progress=None) -> LoadReport:
         raise LoadError("this store takes its triples when it is made")
@@ -93,4 +113,4 @@ class MemoryStore:
             return self._server.handle(request)
         except Exception as error:
             report = json.loads(error_payload(error))
-            raise getattr(errors, report["kind"])(report["message"]) from error
+            raise getattr(errors, report["kind"])(report["message"], report["hint"]) from error

@@ -170,7 +170,7 @@ def recorded_graph(graphs) -> Iterator[RecordedGraph]:
     if graphs.kind == "virtuoso":
         graphs.index_names(KnowledgeGraph(store, schema, view=[name]))
         log = RecordingProxy(graphs.url)
-        store = EndpointStore(log.url, graphs=[name], writable=name, access=graphs.access())
+        store = EndpointStore(log.url, writable=name, access=graphs.access())
     else:
         log = store = RecordingStore(store)
     graph = KnowledgeGraph(store, schema, view=[name], timeout=10.0)

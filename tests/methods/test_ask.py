@@ -40,7 +40,7 @@ def test_answer_names_an_embedded_graph():
     with open_resources(settings=resolve(QUICK)) as resources:
         answer = ask("Who directed the film Parasite?", resources=resources)
         store = resources.graph.store
-        assert answer.graph == GraphId(store.location, (), store.fingerprint, 8956, "freebase")
+        assert answer.graph == GraphId(store.location, (), store.fingerprint_of(), 8956, "freebase")
         assert ask("", resources=resources).graph == answer.graph  # a question that fails was asked of a graph as well
 
 
@@ -51,7 +51,7 @@ def test_server_graph_is_measured_once(server, graph):
             found.append(ask("what is r1 of s1", topics="http://e/s1", resources=resources).graph)
             counts = sum("?triples" in query for query in server.queries)
             found.append(counts)
-    assert found[0] == found[2] == GraphId(server.url, (), graph.store.fingerprint, TRIPLES, "rdfs")
+    assert found[0] == found[2] == GraphId(server.url, (), graph.store.fingerprint_of(), TRIPLES, "rdfs")
     assert found[1] == found[3] and found[0].fingerprint
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgqa.event_json import read_event
+from kgqa.model_json import read_event
 from kgqa.report import bracket
 from kgqa.report.bracket import MAX_CONTENDERS, MAX_LISTED, MAX_MATCHES, Contender, Stage
 

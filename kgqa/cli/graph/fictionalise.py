@@ -10,7 +10,7 @@ import click
 from kgqa.answer_json import json_text
 from kgqa.cli.graph.stage_bar import StageBar
 from kgqa.cli.options import JSON, say, setting_option, verbosity_options
-from kgqa.model import to_json
+from kgqa.model_json import to_json
 from kgqa.words import clean
 
 

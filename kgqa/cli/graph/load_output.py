@@ -12,7 +12,7 @@ from tqdm import tqdm
 from kgqa.answer_json import json_text
 from kgqa.cli.options import verbosity
 from kgqa.graph.store import LoadReport, Progress
-from kgqa.model import to_json
+from kgqa.model_json import to_json
 from kgqa.words import clean
 
 

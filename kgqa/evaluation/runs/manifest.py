@@ -21,7 +21,7 @@ from kgqa.evaluation.runs.plan import RunPlan, Selection
 from kgqa.evaluation.runs.run_files import FORMAT, Run, RunError
 from kgqa.methods.ask import cache_of, graph_id
 from kgqa.methods.resources import Resources
-from kgqa.model import to_json
+from kgqa.model_json import to_json
 from kgqa.settings import Settings, check, resolve
 from kgqa.settings_table import BY_KEY
 from kgqa.version import __version__

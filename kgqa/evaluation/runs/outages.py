@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from kgqa.evaluation.runs.records import Record
-from kgqa.event_json import read_event
 from kgqa.events import Event, NoReply, Timeout
+from kgqa.model_json import read_event
 
 OLD_CLASSES = {"NoPlace": "QueueTimeout", "BrokenOff": "ConnectionLost"}
 """Map from the names of failure classes in kgqa 0.1, still found in run folders, to the current names."""

@@ -34,7 +34,7 @@ from kgqa.graph.embedded.atomic_files import link_error, no_permission, write_er
 from kgqa.graph.embedded.records import FORMAT, is_generation_name, read_graph_record, read_journal_record
 
 Hashes = npt.NDArray[np.uint64]
-HALF_WRITTEN = re.compile(r"\.(?:graph|loading)\.json\.[0-9]+")
+HALF_WRITTEN = re.compile(r"\.(?:graph|loading)\.json\.[0-9-]+")
 """Matches the temporary files that `write_json` leaves if the process is killed."""
 
 

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,20 +15,25 @@ from typing import Any
 import numpy as np
 
 from kgqa.errors import QueryRejected, StoreBusy, StoreTimeout, StoreUnavailable
+from kgqa.graph.editing import net_changes, present_triples, terms
 from kgqa.graph.embedded.folder import GraphFolder, GraphMeta, Lock, fingerprint
 from kgqa.graph.embedded.loading import create_empty_graph, load_graph
 from kgqa.graph.embedded.tsv import decode_tsv
 from kgqa.graph.embedded.worker_client import Worker, WorkerKilled
+from kgqa.graph.query.templates import render
 from kgqa.graph.query.tokens import prepare_for_engine
 from kgqa.graph.query.virtuoso_dialect import to_standard_sparql
 from kgqa.graph.store import (
     DEFAULT_MAX_ROWS,
     DEFAULT_TIMEOUT,
+    Capabilities,
+    EditReport,
     LoadReport,
     OnError,
     Progress,
     Rows,
 )
+from kgqa.model import Entity, Triple
 
 MAX_RESULT_BYTES = 512 << 20
 MAX_QUERY_CHARS = 4 << 20
@@ -78,9 +83,49 @@ class EmbeddedStore:
         self._finalizer = weakref.finalize(self, _close, self._idle, self._busy, self._locks)
         self._give_back(self._start())  # the worker process starts while the caller continues
 
-    concurrency = 1
+    has_free_slot = True
 
     # --- the Store protocol
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(updates=self.writable, identity=self.identity)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        schema = self.meta.schema
+        if schema and schema.endswith(".toml"):
+            schema = str(self.folder.path / schema)
+        return {**self.meta.settings, **({"schema": schema} if schema else {})}
+
+    def triples_of(self, graphs: Sequence[str] = ()) -> int | None:
+        return self.triples
+
+    def may_scan(self, graphs: Sequence[str] = ()) -> bool:
+        return True
+
+    def fingerprint_of(self, graphs: Sequence[str] = ()) -> str:
+        return self.fingerprint
+
+    def version_of(self, graphs: Sequence[str] = ()) -> str:
+        return self.version
+
+    def edits_since(self, version: str, graphs: Sequence[str] = ()) -> list[EditReport] | None:
+        return [] if version == self.version else None
+
+    def responds(self, seconds: float) -> bool:
+        return True
+
+    def edit(self, graph: str, adds: Iterable[Triple], removes: Iterable[Triple] = ()) -> EditReport:
+        added, removed = net_changes(adds, removes, present=lambda triples: present_triples(self, graph, triples))
+        if added or removed:
+            values = {"adds": [terms(triple) for triple in added], "removes": [terms(triple) for triple in removed]}
+            self.update(render("edit", graph=Entity(graph) if graph else None, **values))
+        return EditReport(graph, tuple(added), tuple(removed), self.version, "")
+
+    def publish(self) -> None:
+        if self.writable and self._meta.stale:
+            self._rehash()
 
     @property
     def fingerprint(self) -> str:

@@ -153,9 +153,10 @@ def send(kind: bytes, payload: bytes) -> None:
 
 
 def error_payload(error: BaseException) -> bytes:
-    """Return an exception's class name and message as JSON; the engine's exceptions get a kgqa class."""
+    """Return an exception's class name, message and hint as JSON; the engine's exceptions get a kgqa class."""
+    hint = ""
     if isinstance(error, KgqaError):
-        kind, message = type(error).__name__, str(error)
+        kind, (message, hint) = type(error).__name__, error.args
     elif isinstance(error, SyntaxError):
         kind, message = "QueryRejected", f"Not valid SPARQL: {error.msg or error}"
     elif isinstance(error, (OSError, MemoryError)):
@@ -164,7 +165,7 @@ def error_payload(error: BaseException) -> bytes:
         kind, message = "QueryRejected", f"The engine could not run the query: {error}"
     else:
         kind, message = "StoreCrashed", f"The engine failed with an internal error: {error}"
-    return json.dumps({"kind": kind, "message": message}).encode()
+    return json.dumps({"kind": kind, "message": message, "hint": hint}).encode()
 
 
 def _end_with_parent() -> None:

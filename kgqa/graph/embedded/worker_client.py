@@ -134,7 +134,7 @@ class Worker:
                     progress(json.loads(payload))
             elif kind == b"E":
                 report = json.loads(payload)
-                raise getattr(errors, report["kind"], StoreError)(report["message"])
+                raise getattr(errors, report["kind"], StoreError)(report["message"], report["hint"])
             else:
                 return payload
 

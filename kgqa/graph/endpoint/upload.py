@@ -54,6 +54,10 @@ class UpdatableStore(Store, Protocol):
         """The kind of server."""
         ...
 
+    def update(self, update: str, *, timeout: float | None = None) -> None:
+        """Run a SPARQL update that writes only to the writable graph."""
+        ...
+
     def invalidate(self) -> None:
         """Forget the fingerprint and the results cached under it."""
         ...
@@ -191,7 +195,7 @@ def load_by_updates(
         triples=after,
         malformed=malformed.count,
         examples=tuple(malformed.examples),
-        fingerprint=store.fingerprint,
+        fingerprint=store.fingerprint_of([graph]),
         seconds=round(time.monotonic() - started, 3),
     )
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from typing import cast
 
 from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.endpoint.store import EndpointStore
@@ -45,15 +47,16 @@ def open_names(graph: IndexedGraph, *, limit: Limit = background_limit) -> tuple
         StoreError: the names cannot be counted or read. BudgetExhausted: the question has no time left.
     """
     store = graph.store
-    if not isinstance(store, EndpointStore):
+    if not store.capabilities.remote:
         index = SqliteNames.open(graph, limit=limit)
         return index, index.note
+    endpoint = cast(EndpointStore, store)
     outdated = False
     count: int | None
-    if store.profile.full_text == "bif":
+    if store.capabilities.full_text == "virtuoso":
         iri = names_graph_iri(graph.schema, graph.view)
         facts = names_facts(store, iri, timeout=limit())
-        count = _count(store, graph, limit if facts is None else _check_limit(limit), optional=facts is not None)
+        count = _count(endpoint, graph, limit if facts is None else _check_limit(limit), optional=facts is not None)
         current = facts is not None and count in (None, facts.triples)
         if facts and (current or count is None or count > MAX_LOCAL_NAMES):
             note = (
@@ -67,7 +70,7 @@ def open_names(graph: IndexedGraph, *, limit: Limit = background_limit) -> tuple
             return ServerNames(store, graph.schema, graph.view, graph=iri, facts=facts, current=current), note
         outdated = facts is None and _is_outdated(graph, limit)
     else:
-        count = _count(store, graph, limit)
+        count = _count(endpoint, graph, limit)
     note = OUTDATED if outdated else ""
     if count is not None and count <= MAX_LOCAL_NAMES:
         try:
@@ -113,29 +116,30 @@ def _count(store: EndpointStore, graph: IndexedGraph, limit: Limit, *, optional:
     Raises:
         StoreError: the server sent no complete result for the count.
     """
-    fingerprint = store.fingerprint
-    if fingerprint and (known := _load_number(store, "names", COUNT_MAX_AGE)) and known[0] == fingerprint:
+    graphs = [entity.iri for entity in graph.view]
+    fingerprint = store.fingerprint_of(graphs)
+    if fingerprint and (known := _load_number(store, graphs, "names", COUNT_MAX_AGE)) and known[0] == fingerprint:
         return known[1]
-    too_slow = _load_number(store, "names too slow", TOO_SLOW_MAX_AGE) if optional else None
+    too_slow = _load_number(store, graphs, "names too slow", TOO_SLOW_MAX_AGE) if optional else None
     if too_slow and too_slow[0] == fingerprint:
         return None
     try:
         count = count_names(store, graph.schema, graph.view, limit=limit)
     except StoreTimeout:
         if optional and fingerprint:
-            store.save_fact("names too slow", json.dumps([fingerprint, 0]))
+            store.save_fact("names too slow", graphs, json.dumps([fingerprint, 0]))
         return None
     except PartialResult as error:  # the message does not say that names were counted
         raise PartialResult(f"The names of {store.location} could not be counted. {error}") from error
     if fingerprint:
-        store.save_fact("names", json.dumps([fingerprint, count]))
+        store.save_fact("names", graphs, json.dumps([fingerprint, count]))
     return count
 
 
-def _load_number(store: EndpointStore, name: str, max_age: float) -> tuple[str, int] | None:
+def _load_number(store: EndpointStore, graphs: Sequence[str], name: str, max_age: float) -> tuple[str, int] | None:
     """Load the fingerprint and the number that were saved under `name` for this view of a server."""
     try:
-        fingerprint, number = json.loads(store.load_fact(name, max_age=max_age) or "null")
+        fingerprint, number = json.loads(store.load_fact(name, graphs, max_age=max_age) or "null")
         return str(fingerprint), int(number)
     except (TypeError, ValueError):
         return None  # nothing is saved, or a different version of kgqa saved it in a different format

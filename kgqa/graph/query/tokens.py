@@ -214,6 +214,26 @@ def prepare_for_server(sparql: str, *, reads: str = "") -> str:
     return sparql
 
 
+def dataset_of(query: str) -> tuple[str, ...] | None:
+    """Return the IRIs after FROM and FROM NAMED in a query; None if one of them is abbreviated."""
+    graphs: list[str] = []
+    after_from = False
+    for token in tokens(query):
+        if token.kind in ("space", "comment"):
+            continue
+        word = token.text.upper() if token.kind == "word" else ""
+        if after_from and word != "NAMED":
+            if token.kind != "iri":
+                return None
+            graphs.append(token.text[1:-1])
+            after_from = False
+        if word == "FROM":
+            after_from = True
+        elif token.text == "{":
+            break
+    return tuple(graphs)
+
+
 def _kind(sparql: str) -> str:
     """Return the keyword that follows a query's declarations."""
     solid = [token for token in tokens(sparql) if token.kind not in ("space", "comment")]

@@ -264,14 +264,14 @@ def test_refused_query_is_not_sent(serve, store_of, call, query):
 
 def test_update_writes_only_to_its_graph_and_drops_cached_results(serve, store_of, cache):
     server = serve(counting_script({}))
-    store = store_of(server, cache=cache(), writable="http://e/g", graphs=["http://e/g"])
+    store = store_of(server, cache=cache(), writable="http://e/g")
     store.select(QUERY)
     with pytest.raises(QueryRejected, match="only <http://e/g>"):
         store.update("INSERT DATA { GRAPH <http://e/h> { <http://e/s> <http://e/p> 1 } }")
     server.enqueue(SparqlReply(204))
-    version, requests = store.version, len(server.requests)
+    version, requests = store.version_of(), len(server.requests)
     store.update("INSERT DATA { GRAPH <http://e/g> { <http://e/s> <http://e/p> 1 } }")
-    assert store.version != version
+    assert store.version_of() != version
     assert [bool(request.update) for request in server.requests[requests:]] == [True]
     server.enqueue(count_reply(8))
     assert len(store.select(QUERY)) == 50
@@ -397,10 +397,9 @@ def test_infinite_timeout_is_accepted(serve, store_of):
 
 
 def test_identity_depends_on_url_and_user():
-    stores = [
-        EndpointStore("http://127.0.0.1:1/sparql"),
-        EndpointStore("http://127.0.0.1:2/sparql"),
-        EndpointStore("http://127.0.0.1:1/sparql", access=Access(user="u", password="p")),
-    ]
-    assert len({store.identity for store in stores}) == 3
-    assert stores[0].identity == EndpointStore("http://127.0.0.1:1/sparql").identity
+    def identity(url: str, **options) -> str:
+        return EndpointStore(url, profile="generic", **options).capabilities.identity
+
+    one, other = "http://127.0.0.1:1/sparql", "http://127.0.0.1:2/sparql"
+    assert len({identity(one), identity(other), identity(one, access=Access(user="u", password="p"))}) == 3
+    assert identity(one) == identity(one)

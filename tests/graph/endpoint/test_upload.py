@@ -43,7 +43,7 @@ def target(virtuoso_server, password):
     def target(url: str | None = None, **options) -> EndpointStore:
         graph = options.pop("writable", f"urn:load:{next(_graphs)}")
         options = {"access": Access("kgqa", password), **options}
-        new_store.append(EndpointStore(url or virtuoso_server.url, graphs=[graph or ""], writable=graph, **options))
+        new_store.append(EndpointStore(url or virtuoso_server.url, writable=graph, **options))
         return new_store[-1]
 
     yield target
@@ -80,16 +80,20 @@ class TestSameGraph:
         store = target()
         path = file("@prefix : <http://e/> . :a :p [ :q [ :r 1 ] ; :s (1 2) ] . _:b :p _:c .", "nodes.ttl")
         first = store.load([path])
-        version, again = store.version, store.load([path])
+        version, again = store.version_of(), store.load([path])
         assert (again.added, again.triples, again.fingerprint) == (0, first.triples, first.fingerprint)
-        assert store.version != version
+        assert store.version_of() != version
 
     def test_report(self, target, file):
         store = target()
-        empty = store.fingerprint
+        empty = store.fingerprint_of([store.writable])
         report = store.load([file(LINES), file([*LINES[:3], "<http://e/x> <http://e/p> <http://e/y> ."], "more.nt")])
         assert (report.files, report.lines, report.added, report.triples) == (2, 54, 51, 51)
-        assert report.malformed == 0 and report.fingerprint == store.fingerprint != empty and report.seconds > 0
+        assert (
+            report.malformed == 0
+            and report.fingerprint == store.fingerprint_of([store.writable]) != empty
+            and report.seconds > 0
+        )
 
     def test_empty_file(self, target, file):
         report = target().load([file("# nothing\n")])

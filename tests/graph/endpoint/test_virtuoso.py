@@ -52,7 +52,7 @@ def server(prepared_folder, tmp_path_factory):
 
 @pytest.fixture
 def store(server):
-    with EndpointStore(server.url, graphs=[GRAPH], timeout=10) as store:
+    with EndpointStore(server.url, timeout=10) as store:
         yield store
 
 
@@ -253,7 +253,7 @@ def test_updates_log_in_at_most_once_each(server):
 
 def explore(url: str, cache: ResultCache) -> list[object]:
     """Return the results of a few calls on a new connection."""
-    store = EndpointStore(url, graphs=[GRAPH], cache=cache)
+    store = EndpointStore(url, cache=cache)
     with contextlib.closing(KnowledgeGraph(store, bundled_schema("rdfs"), view=[GRAPH])) as graph:
         start = Entity("http://e/n5")
         return [
@@ -290,7 +290,10 @@ def test_second_exploration_sends_only_the_fingerprint(server, tmp_path):
 
 def test_graph_is_opened_by_its_url(server, cache_dir):
     with contextlib.closing(open_graph(server.url, view=[GRAPH])) as graph:
-        assert graph.store.fingerprint.startswith("remote-") and graph.store.triples in (NODES, NODES + 1)
+        assert graph.store.fingerprint_of([GRAPH]).startswith("remote-") and graph.store.triples_of([GRAPH]) in (
+            NODES,
+            NODES + 1,
+        )
     with contextlib.closing(open_graph(server.url, view=[GRAPH])) as graph:
         assert graph.view == (Entity(GRAPH),)
     with pytest.raises(StoreError, match="--graph-iri"):

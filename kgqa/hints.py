@@ -1,0 +1,89 @@
+"""Hints: what the user should do next, in the words of the place where they are shown.
+
+A hint is written as on the command line: `allow more time: --timeout`, `look it up: kgqa graph search NAME`. The
+command line shows it unchanged. In Python, options become keyword arguments (`timeout=`, `graph_iri="IRI"`), and
+commands with a counterpart in Python become calls; other commands, such as `kgqa virtuoso start`, stay commands.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_FLAGS = ("as-published", "keep-going", "losses", "replay-only", "restart", "resume", "trust")
+_KEYWORDS = {"topic": "topics"}
+"""Keyword arguments whose name is not the option's name with underscores."""
+_CALLS = {
+    "ask": "kgqa.ask({values}{options})",
+    "graph search": "graph.search({values})",
+    "graph load": "kgqa.graph.loading.load_into_folder([{values}]{options})",
+    "eval run": "kgqa.evaluation.run(plan, out)",
+    "eval resume": "kgqa.evaluation.resume({values}{options})",
+}
+"""The Python calls for commands."""
+_LOAD_INTO_URL = "kgqa.virtuoso.bulk.url_loading.load_into_url([{values}]{options})"
+_ARGUMENT = r"""(?:'[^']*'|"[^"]*"|[^\s`,;()'"]*[^\s`,;()'".:])"""
+_END = r"(?=[,;)]|[.:]?$|[.:] | --)"
+# a lower-case word such as "skip" is an option's value only at the end of a clause: "--on-error skip."
+_TAKES_VALUE = "".join(f"(?<!--{flag})" for flag in _FLAGS)
+_OPTION = rf"--([a-z][a-z-]*[a-z])(?:{_TAKES_VALUE} (?!--)((?=['\"A-Z0-9]|\S*[:/]\S){_ARGUMENT}|{_ARGUMENT}{_END}))?"
+_COMMAND = re.compile(rf"`?(kgqa(?: {_ARGUMENT})+)`?|(?<![\w-]){_OPTION}")
+_places = ["Python"]
+"""Where hints are shown; the last item counts."""
+
+
+@contextmanager
+def command_line_wording() -> Iterator[None]:
+    """Show hints in the words of the command line, in all threads of this process, until the context ends."""
+    _places.append("command line")
+    try:
+        yield
+    finally:
+        _places.pop()
+
+
+def hint_text(hint: str, *, python: str = "") -> str:
+    """Return a hint in the words of the place where it is shown.
+
+    Args:
+        hint: the hint, as on the command line.
+        python: the hint in Python, if it cannot be derived from `hint`.
+    """
+    return hint if _places[-1] != "Python" else python or _COMMAND.sub(_in_python, hint)
+
+
+def _in_python(match: re.Match[str]) -> str:
+    command, option, value = match.groups()
+    return _call(command) or match[0] if command else _keyword(option, value)
+
+
+def _keyword(option: str, value: str | None) -> str:
+    name = option.replace("-", "_")
+    name = _KEYWORDS.get(name, name)
+    if value is None:
+        return f"{name}=True" if option in _FLAGS else f"{name}="
+    return f"{name}={_literal(value)}"
+
+
+def _literal(value: str) -> str:
+    text = value.strip("'\"")
+    return text if re.fullmatch(r"-?\d+(\.\d+)?", text) else json.dumps(text, ensure_ascii=False)
+
+
+def _call(command: str) -> str | None:
+    """Return the call that corresponds to a command; None if Python has no such call."""
+    name = next((each for each in _CALLS if f"{command} ".startswith(f"kgqa {each} ")), None)
+    if name is None:
+        return None
+    text = command.removeprefix(f"kgqa {name}")
+    options = [_keyword(option, value or None) for option, value in re.findall(_OPTION, text)]
+    values = [_literal(value) for value in shlex.split(re.sub(_OPTION, "", text))]
+    if name == "ask" and not values:
+        values = ["question"]
+    call, target = (_LOAD_INTO_URL, "url=") if name == "graph load" and "://" in command else (_CALLS[name], "folder=")
+    options = [option.replace("into=", target) for option in options]
+    separator = ", " if values or name == "graph load" else ""
+    return call.format(values=", ".join(values), options=separator + ", ".join(options) if options else "")
