@@ -7,20 +7,25 @@ it must not set `trusted` settings, such as folders that kgqa writes to.
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from kgqa.errors import SettingsError
+from kgqa.hints import place
 from kgqa.settings_presets import PRESETS
-from kgqa.settings_table import BY_KEY, SETTINGS, Setting
+from kgqa.settings_table import BY_KEY, BY_KEYWORD, SETTINGS, Setting, variable_of
 from kgqa.toml_text import read_toml
 
 FILE_NAME = "kgqa.toml"
 LARGEST = 1_000_000_000
+GIVEN = ("command line", "Python")
+"""Sources of the settings that the user gave to a command or a function."""
+LIST_ALL = "List all settings: kgqa config show"
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,8 @@ class Settings:
     origins: Mapping[str, str] = field(default_factory=dict)
     local: frozenset[str] = frozenset()
     """Keys set by a kgqa.toml in the working folder; this file may come from another person."""
+    notes: tuple[str, ...] = ()
+    """Notes for the user, for example on a misspelled environment variable."""
 
     def __getitem__(self, key: str) -> Any:
         return self.values[key]
@@ -42,11 +49,11 @@ class Settings:
             for key in (f"explore.{name}", f"graph.{name}"):
                 if key in BY_KEY and origins[key] in ("default", self.values["ask.method"]):
                     values[key], origins[key] = check(BY_KEY[key], value, "the graph"), "graph"
-        return Settings(values, origins, self.local)
+        return replace(self, values=values, origins=origins)
 
 
 def resolve(
-    command_line: Mapping[str, Any] | None = None,
+    given: Mapping[str, Any] | None = None,
     *,
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
@@ -55,7 +62,8 @@ def resolve(
     """Merge the settings of all sources.
 
     Args:
-        command_line: values of options by key; the value None means that the option was not given.
+        given: values by keyword (see `Setting.keywords`); `as_published` stands for the preset. The value None means
+            that the setting was not given, True means `on`, and a path stands for its text.
         environment: environment variables; None for `os.environ`.
         folder: folder that may contain a kgqa.toml; None for the working folder.
         user_file: the user's own kgqa.toml; None for the platform's default location.
@@ -79,8 +87,8 @@ def resolve(
         for key, value in read_file(file).items():
             if BY_KEY[key].trusted and not trusted:
                 raise SettingsError(
-                    f"{key} cannot be set by a {FILE_NAME} in the working folder. Put it into {user}, "
-                    f"or set {BY_KEY[key].variable}."
+                    f"{key} cannot be set by a {FILE_NAME} in the working folder.",
+                    f"Put it into {user}, or set {BY_KEY[key].variable}.",
                 )
             put(key, value, str(file))
             if not trusted:
@@ -88,16 +96,40 @@ def resolve(
     for setting in SETTINGS:
         if setting.variable in environment:
             put(setting.key, _from_text(setting, environment[setting.variable]), setting.variable)
-    for key, value in (command_line or {}).items():
-        if key not in BY_KEY:
-            raise SettingsError(f"Unknown setting {key}. List all settings: kgqa config show")
+    given = dict(given or {})
+    if given.pop("as_published", False):
+        given["ask.preset"] = "as-published"
+    for keyword, value in given.items():
+        setting = _known(keyword, BY_KEYWORD)
         if value is not None:
-            put(key, value, "command line")
+            put(setting.key, _from_python(setting, value), place())
     for origin, preset in _presets(values["ask.method"], values["ask.preset"]):
         for key, value in preset.items():
             if origins[key] in ("default", values["ask.method"]):
                 values[key], origins[key] = value, origin
-    return Settings(values, origins, frozenset(local))
+    return Settings(values, origins, frozenset(local), tuple(_misspelled_variables(environment)))
+
+
+def _known(name: str, settings: Mapping[str, Setting], *, where: str = "") -> Setting:
+    """Return a setting by its name.
+
+    Raises:
+        SettingsError: there is no such setting; the hint names the similar ones.
+    """
+    if name in settings:
+        return settings[name]
+    near = difflib.get_close_matches(name, [each for each in settings if ("." in each) == ("." in name)], n=3)
+    meant = f"Did you mean {' or '.join(near)}? " if near else ""
+    raise SettingsError(f"{where}{'u' if where else 'U'}nknown setting {name}.", meant + LIST_ALL)
+
+
+def _misspelled_variables(environment: Iterable[str]) -> Iterator[str]:
+    """Yield a note for each environment variable that is nearly the variable of a setting."""
+    variables = {name: each.variable for each in SETTINGS for name in (each.variable, variable_of(each.key))}
+    for name in sorted(set(environment) - set(variables.values())):
+        if name.startswith("KGQA_") and (near := difflib.get_close_matches(name, variables, n=1, cutoff=0.85)):
+            meant = variables[near[0]]
+            yield f"The environment variable {name} is not a setting and has no effect. Did you mean {meant}?"
 
 
 def _presets(method: str, preset: str) -> list[tuple[str, Mapping[str, Any]]]:
@@ -128,13 +160,9 @@ def read_file(file: Path) -> dict[str, Any]:
     found = {}
     for section, table in data.items():
         if not isinstance(table, dict):
-            raise SettingsError(
-                f"{file}: {section!r} must be in a section such as [explore]. List all settings: kgqa config show"
-            )
+            raise SettingsError(f"{file}: {section!r} must be in a section such as [explore].", LIST_ALL)
         for name, value in table.items():
-            if f"{section}.{name}" not in BY_KEY:
-                raise SettingsError(f"{file}: unknown setting {section}.{name}. List all settings: kgqa config show")
-            found[f"{section}.{name}"] = value
+            found[_known(f"{section}.{name}", BY_KEY, where=f"{file}: ").key] = value
     return found
 
 
@@ -160,6 +188,12 @@ def check(setting: Setting, value: Any, origin: str) -> Any:
     if setting.minimum is not None and number is not None and not number >= setting.minimum:
         raise SettingsError(f"{setting.key} ({origin}) must be at least {setting.minimum:g}, not {value!r}.")
     return value
+
+
+def _from_python(setting: Setting, value: Any) -> Any:
+    if isinstance(value, bool) and set(setting.choices) == {"on", "off"}:
+        return "on" if value else "off"
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 
 def _from_text(setting: Setting, text: str) -> Any:

@@ -22,11 +22,11 @@ _WORDS = {"failed": "FAILED"}
 
 @click.command("doctor")
 @graph_options
-@setting_option("graph.schema", "--schema", metavar="NAME|FILE")
-@setting_option("endpoint.profile", "--profile")
-@setting_option("ask.method", "--method")
-@setting_option("ask.preset", "--preset")
-@setting_option("llm.model", "--llm", metavar="MODEL")
+@setting_option("graph.schema")
+@setting_option("endpoint.profile")
+@setting_option("ask.method")
+@setting_option("ask.preset")
+@setting_option("llm.model")
 @click.option("--no-model", is_flag=True, help="Skip the checks of the language model, which cost a few calls.")
 @JSON
 @verbosity_options

@@ -59,8 +59,8 @@ def command() -> None:
 @click.option("--schema", default="freebase", show_default=True, metavar="NAME|FILE", help="schema of the ontology")
 @click.option("--epochs", type=click.IntRange(1, 100), default=None, help="number of passes over the questions [5]")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="seed of all random choices")
-@setting_option("rank.model", "--model", metavar="NAME|FOLDER")
-@setting_option("rank.precision", "--precision")
+@setting_option("rank.model")
+@setting_option("rank.precision")
 @JSON
 @verbosity_options
 def train(

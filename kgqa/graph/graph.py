@@ -137,6 +137,10 @@ class KnowledgeGraph:
         view.settings = self.settings
         return view.for_question(self._trace) if self._trace else view
 
+    def __repr__(self) -> str:
+        view = "".join(f", graph <{each.iri}>" for each in self.view)
+        return f"<KnowledgeGraph ({self.schema.name}{view}) on {self.store!r}>"
+
     def __enter__(self) -> KnowledgeGraph:
         return self
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -36,6 +37,7 @@ from kgqa.rank.embedding.encoder import CachedEncoder, open_encoder
 from kgqa.rank.tournaments.chooser import Scorer
 from kgqa.schema import value_of
 from kgqa.settings import Settings, resolve
+from kgqa.settings_table import BY_KEYWORD
 from kgqa.trace import Budget, BudgetExhausted, Trace
 from kgqa.words import clean, display_name, relation_words
 
@@ -49,6 +51,7 @@ def open_resources(
     *,
     settings: Settings | None = None,
     say: Callable[[str], None] = lambda text: None,
+    **given: Any,
 ) -> Resources:
     """Open the graph, the embedding model and the language models, to answer many questions with them.
 
@@ -56,6 +59,8 @@ def open_resources(
         graph: An open graph or a graph folder; None for the graph in the settings, or else the demo graph.
         settings: The settings; None to read them from files and environment variables.
         say: Called with a message for the user before the first run of a slow operation.
+        given: Settings by the name of their command line option (`depth=3`, `llm="openai:NAME"`) or by their key
+            (`explore_depth=3`); they take precedence over files and environment variables.
 
     Raises:
         StoreError: The graph cannot be opened.
@@ -63,7 +68,9 @@ def open_resources(
         SettingsError: A setting is invalid.
         ModelUnavailable: An embedding model or language model cannot be used.
     """
-    settings = settings or resolve()
+    if settings is not None and given:
+        raise SettingsError(f"{', '.join(given)} cannot be given together with settings=.", "Put them into settings=.")
+    settings = settings or _resolved(given, opened=isinstance(graph, KnowledgeGraph))
     chosen = method(settings["ask.method"])
     models = open_models(settings)
     if models is None and (chosen.model or settings["rank.chooser"] == "llm"):
@@ -94,6 +101,20 @@ def open_resources(
         opened.pop_all()
     cache.prune()
     return Resources(graph, encoder, settings, ranker, models, prompts)
+
+
+def _resolved(given: Mapping[str, Any], *, opened: bool) -> Settings:
+    settings = resolve(given)
+    late = [
+        each
+        for each in given
+        if opened and each in BY_KEYWORD and BY_KEYWORD[each].key.startswith(("graph.", "endpoint."))
+    ]
+    if late:
+        raise SettingsError(f"{late[0]} has no effect on a graph that is already open.", "Give it to open_graph.")
+    for note in settings.notes:
+        warnings.warn(note, stacklevel=4)
+    return settings
 
 
 def _open_ranker(file: str | None, graph: KnowledgeGraph, encoder: CachedEncoder | None) -> Scorer | None:
@@ -131,6 +152,7 @@ def ask(
     topics: str | Entity | Sequence[str | Entity] = (),
     resources: Resources | None = None,
     trace: Trace | None = None,
+    **settings: Any,
 ) -> Answer:
     """Answer one question.
 
@@ -141,6 +163,8 @@ def ask(
         topics: Id or IRI of the topic entity, or a sequence of them; empty to find the topics in the question.
         resources: The result of `open_resources`, to answer many questions without opening the graph each time.
         trace: Records events and keeps account of the budget; None for a new trace with the budget in the settings.
+        settings: Settings by the name of their command line option or by their key, such as `depth=3`; see
+            `open_resources`. They cannot be given together with `resources`.
 
     Returns:
         An answer, even if the question failed; `status` and `reason` then give the cause.
@@ -153,12 +177,15 @@ def ask(
     """
     own = resources is None
     topics = [topics] if isinstance(topics, (str, Entity)) else topics
-    resources = resources or open_resources(graph)
-    settings = resources.settings
+    if resources is not None and settings:
+        raise SettingsError(
+            f"{', '.join(settings)} cannot be given together with resources=.", "Give them to open_resources."
+        )
+    resources = resources or open_resources(graph, **settings)
     if isinstance(question, str):
         question = Question(question)
-    trace = trace or Trace(budget_of(settings))
-    name = settings["ask.method"]
+    trace = trace or Trace(budget_of(resources.settings))
+    name = resources.settings["ask.method"]
     asked: GraphId | None = None
     try:
         if method(name).topics:

@@ -25,6 +25,11 @@ class Resources:
     """The language models; None if the settings name no model."""
     prompts: Prompts = field(default_factory=Prompts)
 
+    def __repr__(self) -> str:
+        names = [self.encoder.name] if self.encoder is not None else []
+        names += sorted({model.name for model in self.models.by_stage.values()}) if self.models is not None else []
+        return f"<Resources of method {self.settings['ask.method']}: {', '.join([repr(self.graph), *names])}>"
+
     def silent(self, seconds: float) -> list[str]:
         """List the servers that send no reply within `seconds`, each by its URL or the name of its model."""
         gone = [] if self.graph.store.responds(seconds) else [self.graph.store.location]

@@ -27,8 +27,8 @@ from kgqa.words import clean
 @click.option(
     "--invented", is_flag=True, help="generate an invented world with questions; no GRAPH or --questions needed"
 )
-@setting_option("graph.schema", "--schema", metavar="NAME|FILE")
-@setting_option("graph.walks", "--walks")
+@setting_option("graph.schema")
+@setting_option("graph.walks")
 @JSON
 @verbosity_options
 def fictionalise(

@@ -20,7 +20,7 @@ from kgqa.words import clean
 @click.command("info")
 @click.argument("folder", required=False)
 @graph_options
-@setting_option("graph.schema", "--schema", metavar="NAME|FILE")
+@setting_option("graph.schema")
 @click.option(
     "--relations",
     "max_relations",

@@ -85,6 +85,11 @@ class EmbeddedStore:
 
     has_free_slot = True
 
+    def __repr__(self) -> str:
+        count = self._meta.triples
+        known = "" if self._meta.stale else f" ({count:,} triple{'s' if count != 1 else ''})"
+        return f"<EmbeddedStore {self.location}{known}>"
+
     # --- the Store protocol
 
     @property

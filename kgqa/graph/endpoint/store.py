@@ -103,6 +103,9 @@ class EndpointStore:
         self._results: dict[tuple[str, ...], GraphResults | None] = {}
         self._capabilities: tuple[Profile, Capabilities] | None = None
 
+    def __repr__(self) -> str:
+        return f"<EndpointStore {self.url}>"
+
     # --- the Store protocol
 
     settings: Mapping[str, Any] = {}
