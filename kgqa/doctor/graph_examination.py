@@ -133,7 +133,7 @@ class GraphExamination:
     def _count(self, store: ProbeStore, view: Sequence[Entity], *, public: bool) -> None:
         def count() -> Check:
             assert self.id is not None
-            triples, took = (store.triples, 0.0) if isinstance(store, ProbeFolder) else (
+            triples, took = (store.triples_of(self.id.iris), 0.0) if isinstance(store, ProbeFolder) else (
                 graph_checks.count_triples(store, view)
             )  # fmt: skip
             fingerprint = store.fingerprint_of(self.id.iris) if triples is not None and took <= FAST_COUNT else ""
