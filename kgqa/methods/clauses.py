@@ -7,11 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-<<<<<<< HEAD
 from kgqa.events import Clauses
-from kgqa.llm.client import Prompt
-=======
->>>>>>> main
 from kgqa.llm.model_chooser import ask_and_read
 from kgqa.llm.replies.json_values import Reading, read_json
 from kgqa.methods.prompt_view import PromptView
