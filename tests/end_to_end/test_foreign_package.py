@@ -60,6 +60,8 @@ def test_method_with_setting_preset_and_stage(installed, kgqa, server):
     assert [answer["name"] for answer in found["answers"]] == ["Bong Joon-ho"]
     assert (found["method"], found["grounding"], found["query_class"]) == ("planner", "graph", "exact")
     assert [(stage["stage"], stage["calls"]) for stage in found["usage"]["stages"]] == [("plan", 1)]
+    (event,) = [event for event in found["trace"] if event["kind"] == "relation_selected"]
+    assert event["relation"].endswith("film.film.directed_by")
     assert server.requests[-1].body["max_tokens"] == 20
     assert len(relations_in(server.requests[-1])) > 2
     kgqa("ask", PARASITE, *TOPIC, *model, "--set", "planner.relations=1")
@@ -93,6 +95,7 @@ def test_tournament_with_a_setting_and_a_chooser(installed, kgqa):
     options = ("--tournament", "ladder", "--chooser", "shortest", "--set", "ladder.passes=2", "--trace", "--json")
     found = json.loads(kgqa("ask", PARASITE, *TOPIC, *options).out)
     assert found["answers"], found["reason"]
+    assert "match" in {event["kind"] for event in found["trace"]}
 
 
 def test_shell_completion_lists_names_of_packages(installed, kgqa):
