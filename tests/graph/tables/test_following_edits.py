@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections.abc import Callable
 
 import pytest
 
 from kgqa.cache import Cache
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.names.sqlite_index import FILE, SqliteNames
+from kgqa.graph.opening import open_graph, open_store
 from kgqa.graph.tables.changes import MAX_CHANGES
+from kgqa.graph.tables.whole_graph import WholeGraphQueries
 from kgqa.model import Entity, Literal, Step, Triple
 from kgqa.schema import Schema, bundled_schema, parse_schema
 from kgqa.words import normalise
@@ -206,8 +210,6 @@ def test_views_follow_edits_of_their_graphs(view):
 def whole_graph_queries(monkeypatch):
     """Return a list of the templates of queries that read the whole graph."""
     read: list[str] = []
-    from kgqa.graph.tables.whole_graph import WholeGraphQueries
-
     original = WholeGraphQueries.read
 
     def recording(self, name, **values):
@@ -247,26 +249,50 @@ def test_large_edit_derives_everything_anew(whole_graph_queries):
 def test_readers_in_other_threads(tmp_path):
     """While one thread edits, others get the old or the new state; afterwards, everything is up to date."""
     kind, rng = KINDS["freebase"], random.Random(2)
-    store = MemoryStore()
+    store = open_store(tmp_path / "g", writable=True, create=True)
     store.edit("", [kind.triple(rng) for _ in range(200)])
-    graph = KnowledgeGraph(store, kind.schema, cache=Cache(tmp_path))
-    nodes, errors, done = [Entity(iri) for iri in TOPICS], [], threading.Event()
+    graph = KnowledgeGraph(store, kind.schema, cache=Cache(tmp_path / "cache"), owns_store=True)
+    nodes, errors, done, rounds = [Entity(iri) for iri in TOPICS], [], threading.Event(), []
 
     def read() -> None:
         try:
             while not done.is_set():
                 state(graph, nodes)
+                rounds.append(store.version_of())
         except Exception as error:
             errors.append(error)
 
     readers = [threading.Thread(target=read) for _ in range(3)]
     for reader in readers:
         reader.start()
-    for _ in range(EDITS):
+    while len(rounds) < EDITS // 5 and not errors:
         adds, removes = ([kind.triple(rng) for _ in range(3)] for _ in range(2))
         store.edit("", adds, removes)
+        time.sleep(0.01)
     done.set()
     for reader in readers:
         reader.join()
-    assert not errors
+    assert not errors and len(set(rounds)) > 3
     check(graph, nodes)
+    graph.close()
+
+
+@pytest.mark.parametrize("published", [True, False])
+def test_next_process_finds_the_tables_of_an_edited_graph(tmp_path, monkeypatch, whole_graph_queries, published):
+    """They are written when the graph is published or closed."""
+    kind, rng, cache = KINDS["freebase"], random.Random(3), Cache(tmp_path / "cache")
+    with open_store(tmp_path / "g", writable=True, create=True) as store:
+        store.edit("", [kind.triple(rng) for _ in range(200)])
+    with KnowledgeGraph(open_store(tmp_path / "g", writable=True), kind.schema, cache=cache, owns_store=True) as graph:
+        graph.prepare()
+        assert graph.search("ann")
+        graph.store.edit("", [kind.triple(rng) for _ in range(20)])
+        if published:
+            graph.publish()
+        expected = state(graph, [])
+    whole_graph_queries.clear()
+    monkeypatch.setattr(SqliteNames, "_build", lambda *_: pytest.fail("the index is built again"))
+    with open_graph(tmp_path / "g", schema="freebase", cache=cache) as again:
+        again.prepare()
+        assert state(again, []) == expected and whole_graph_queries == []
+    assert len(list((tmp_path / "cache").rglob(FILE))) == 2
