@@ -38,7 +38,7 @@ def check_update(update: str, graph: str) -> None:
     """
     if _INVALID_CODEPOINT.search(update):
         raise QueryRejected(
-            "The update has an escape that stands for no character, such as \\uD800. Remove the escape."
+            "The update has an escape that stands for no character, such as \\uD800.", "Remove the escape."
         )
     plain = _PLAIN_DATA.fullmatch(update)
     if plain and plain["graph"] == f"<{graph}>":
@@ -47,7 +47,9 @@ def check_update(update: str, graph: str) -> None:
         # in SPARQL a carriage return ends a comment, but rdflib ends comments only at a line feed
         raise QueryRejected("The update has a carriage return without a line feed. End lines with a line feed.")
     if _ASCII_ESCAPE.search(update):
-        raise QueryRejected("The update has escapes (\\u00..) of ASCII characters. Write these characters unescaped.")
+        raise QueryRejected(
+            "The update has escapes (\\u00..) of ASCII characters.", "Write these characters unescaped."
+        )
     _check_names(update)
     for operation in _operations(update):
         if operation.name not in ("InsertData", "DeleteData", "Modify", "DeleteWhere"):

@@ -79,7 +79,7 @@ class JsonStream:
             length = len(self._text) - self._at
             if length >= MAX_VALUE_CHARS:
                 raise PartialResult(
-                    f"A row of the result is longer than {MAX_VALUE_CHARS:,} characters. Narrow the query."
+                    f"A row of the result is longer than {MAX_VALUE_CHARS:,} characters.", "Narrow the query."
                 )
             if not more:
                 raise DamagedResult(TRUNCATED.format("the last value is incomplete"))
