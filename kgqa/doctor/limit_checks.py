@@ -286,7 +286,7 @@ def check_update_rights(subject: Subject) -> Check:
     def tried(profile: str, access: Access) -> StoreError | None:
         with EndpointStore(url, writable=graph.iri, profile=profile, access=access) as other:
             try:
-                other.update(render("doctor_update", graph=graph, **values), timeout=MOST_SECONDS)
+                other.update("doctor_update", graph=graph.iri, timeout=MOST_SECONDS, **values)
             except StoreError as error:
                 return error
         return None

@@ -64,7 +64,7 @@ def call_model(models: Models, prompts: str | None) -> ModelCalls:
     """
     model, sampling = models.by_stage["tournament"], models.sampling["tournament"]
     texts = Prompts(Path(prompts) if prompts else None)
-    prompt = Prompt(texts.render(PROMPT, **texts.get(PROMPT).example), "tournament", sampling=sampling)
+    prompt = replace(texts.prompt(PROMPT, "tournament", **texts.get(PROMPT).example), sampling=sampling)
     single = _try_choices(model, replace(prompt, choices=STRANGE))
     started = time.monotonic()
     concurrent = _complete(model, [replace(prompt, choices=REAL)] * AT_ONCE)

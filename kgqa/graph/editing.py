@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import EditReport, Store, count_value
-from kgqa.model import Entity, Triple, Value
+from kgqa.model import Entity, Literal, Triple, Value
 
-PRESENT_BATCH = 200
-"""Number of triples whose presence is asked in one query."""
+PRESENT_LINKS, PRESENT_LITERALS, PRESENT_CHARS = 500, 50, 200_000
+"""Limits of the triples whose presence is asked in one query: their number, by kind of object, and their characters."""
 MAX_EDITS = 10_000
 """Number of edits that are kept; what was derived from an older version is computed anew."""
 
@@ -89,11 +89,25 @@ def present_triples(store: Store, graph: str, triples: Sequence[Triple]) -> set[
     """Return those of the triples that are in a graph, "" for the default graph, asked in batches."""
     view = (Entity(graph),) if graph else ()
     found: set[Triple] = set()
-    for start in range(0, len(triples), PRESENT_BATCH):
-        batch = triples[start : start + PRESENT_BATCH]
-        query = render("present_triples", view=view, triples=[terms(triple) for triple in batch])
-        found.update(batch[count_value(row[0])] for row in store.select(query, fresh=True))
+    for literals, most in ((False, PRESENT_LINKS), (True, PRESENT_LITERALS)):
+        asked = [triple for triple in triples if isinstance(triple.object, Literal) == literals]
+        for batch in batches(asked, most, PRESENT_CHARS):
+            query = render("present_triples", view=view, literals=literals, triples=list(map(terms, batch)))
+            found.update(batch[count_value(row[0])] for row in store.select(query, fresh=True))
     return found
+
+
+def batches(triples: Sequence[Triple], most: int, chars: int) -> Iterator[Sequence[Triple]]:
+    """Split triples into batches of at most `most` triples and `chars` characters, or a single longer triple."""
+    start = size = 0
+    for index, triple in enumerate(triples):
+        length = sum(len(text) for text in (triple.subject.iri, triple.relation, str(triple.object)))
+        if index > start and (index - start == most or size + length > chars):
+            yield triples[start:index]
+            start, size = index, 0
+        size += length
+    if triples:
+        yield triples[start:]
 
 
 def terms(triple: Triple) -> tuple[Entity, Entity, Value]:

@@ -68,7 +68,7 @@ class LoadReport:
 
     `added` is the number of new triples, `triples` the number of all triples after the load; both are None if a server
     did not count its triples in time. `malformed` is the number of malformed lines that were skipped; `examples` holds
-    the first few of these lines.
+    the first few of these lines. `notice` says what an earlier process left that was killed while it edited.
     """
 
     files: int
@@ -79,6 +79,7 @@ class LoadReport:
     examples: tuple[MalformedLine, ...]
     fingerprint: str
     seconds: float
+    notice: str = ""
 
 
 @dataclass(frozen=True, slots=True)

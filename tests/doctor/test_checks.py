@@ -159,7 +159,7 @@ class TestGraphs:
         assert view == (graphs if verdict == "ok" else None)
 
     def test_long_list_of_graphs_is_shortened(self):
-        check, view = judge_found("PLACE", [f"http://g{n}" for n in range(9)], is_folder=False, needs_graph=True)
+        check, _ = judge_found("PLACE", [f"http://g{n}" for n in range(9)], is_folder=False, needs_graph=True)
         assert "<http://g4> and 4 more" in check.found
 
     def test_profile_that_does_not_fit(self):

@@ -7,14 +7,12 @@ import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import numpy as np
 import pyoxigraph as ox
 
 from kgqa import errors
 from kgqa.errors import LoadError, QueryRejected, StoreUnavailable
 from kgqa.graph.editing import EditHistory, net_changes, present_triples, terms
-from kgqa.graph.embedded.folder import fingerprint
-from kgqa.graph.embedded.stored_hashes import stored_hashes
+from kgqa.graph.embedded.graph_hashes import GraphHash, dataset_hashes
 from kgqa.graph.embedded.tsv import decode_tsv
 from kgqa.graph.embedded.worker import RequestHandler, error_payload
 from kgqa.graph.query.templates import render
@@ -49,7 +47,7 @@ class MemoryStore:
         return self._history.since(version, graphs or [""])
 
     def triples_of(self, graphs: Sequence[str] = ()) -> int:
-        return len(self._server.store)
+        return self._hash(graphs).triples
 
     def may_scan(self, graphs: Sequence[str] = ()) -> bool:
         return True
@@ -58,7 +56,10 @@ class MemoryStore:
         return True
 
     def fingerprint_of(self, graphs: Sequence[str] = ()) -> str:
-        return fingerprint(np.frombuffer(stored_hashes(self._server.store), dtype="<u8"))
+        return self._hash(graphs).fingerprint
+
+    def _hash(self, graphs: Sequence[str]) -> GraphHash:
+        return dataset_hashes(self._server.store)[0].view(graphs)
 
     def select(self, query: str, *, timeout=None, max_rows: int | None = None, fresh: bool = False) -> Rows:
         caps = {"max_rows": DEFAULT_MAX_ROWS if max_rows is None else max_rows, "max_bytes": 512 << 20}
@@ -68,14 +69,14 @@ class MemoryStore:
         return self._query({"op": "ask"}, query) == b"1"
 
     def update(self, update: str, *, timeout=None) -> None:
-        self._call({"op": "update", "update": prepare_for_engine(update)})
+        self._server.store.update(prepare_for_engine(update))
         self._history.forget()
 
     def edit(self, graph: str, adds: Iterable[Triple], removes: Iterable[Triple] = ()) -> EditReport:
         added, removed = net_changes(adds, removes, present=lambda triples: present_triples(self, graph, triples))
         if added or removed:
             values = {"adds": [terms(triple) for triple in added], "removes": [terms(triple) for triple in removed]}
-            self._call({"op": "update", "update": render("edit", graph=Entity(graph) if graph else None, **values)})
+            self._server.store.update(render("edit", graph=Entity(graph) if graph else None, **values))
         return self._history.add(graph, added, removed)
 
     def publish(self) -> None:

@@ -11,7 +11,7 @@ from kgqa.model import Entity, Literal, Triple
 XSD = "http://www.w3.org/2001/XMLSchema#"
 SUBJECT = Entity("http://e/s")
 OBJECTS = [
-    Entity("http://e/o"), Entity("http://e/ü😀"), Literal("x"), Literal("x", language="de-AT"), Literal("5", XSD + "integer"),
+    Entity("http://e/o"), Entity("http://e/ü😀"), Literal("x"), Literal("x", language="de"), Literal("5", XSD + "integer"),
     Literal("true", XSD + "boolean"), Literal("2.5", XSD + "decimal"), Literal("1868", XSD + "gYear"), Literal(""),
     Literal("y", "http://e/type"), Literal('a "b" \\ \n\t\'c\' 😀 \u202e } } ; DROP ALL #'), Literal("z" * 5000),
 ]  # fmt: skip

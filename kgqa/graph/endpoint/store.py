@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from kgqa.errors import DamagedResult, PartialResult, QueryRejected, SettingsError, StoreTimeout, StoreUnavailable
-from kgqa.graph.editing import EditHistory, net_changes, present_triples, terms
+from kgqa.graph.editing import EditHistory, net_changes, present_triples
+from kgqa.graph.endpoint.edits import send_edit
 from kgqa.graph.endpoint.fingerprint import EndpointFingerprint
 from kgqa.graph.endpoint.profiles import Profile, profile_named, profile_of
 from kgqa.graph.endpoint.replies.json_results import decode_boolean, decode_rows
@@ -26,8 +27,7 @@ from kgqa.graph.endpoint.result_cache import GraphResults, ResultCache
 from kgqa.graph.endpoint.server_limits import ServerLimits
 from kgqa.graph.endpoint.upload import load_by_updates
 from kgqa.graph.query.templates import render
-from kgqa.graph.query.tokens import dataset_of, prepare_for_server
-from kgqa.graph.query.update_guard import check_update
+from kgqa.graph.query.tokens import dataset_of, prepare_for_server, refuse_surrogates
 from kgqa.graph.store import (
     DEFAULT_MAX_ROWS,
     DEFAULT_TIMEOUT,
@@ -61,7 +61,8 @@ class EndpointStore:
 
     Args:
         url: the address, such as http://127.0.0.1:8890/sparql.
-        writable: IRI of the only graph that `update` and `load` may write to; None to forbid writing.
+        writable: IRIs of the graphs that may be edited, or the IRI of the only one, into which `load` loads; None to
+            forbid writing.
         access: login and limits of requests.
         profile: name of a profile in endpoints.toml; `auto` to detect the profile by host or Server header.
         cache: stores results and counts between runs; None for no cache.
@@ -76,7 +77,7 @@ class EndpointStore:
         self,
         url: str,
         *,
-        writable: str | None = None,
+        writable: str | Collection[str] | None = None,
         access: Access | None = None,
         profile: str = "auto",
         cache: ResultCache | None = None,
@@ -180,39 +181,56 @@ class EndpointStore:
         return self._run(query, read, is_ask=True, timeout=timeout, fresh=fresh)
 
     def edit(self, graph: str, adds: Iterable[Triple], removes: Iterable[Triple] = ()) -> EditReport:
-        self._check_open()
-        if not self.writable:
-            raise QueryRejected(
-                f"{self.url} is open for reading only. Name the graph to write to: EndpointStore(url, writable=IRI)."
-            )
-        if graph != self.writable:
-            raise QueryRejected(f"{clean(graph)[:200] or 'The default graph'} is not writable, only <{self.writable}>.")
+        """Remove and add triples of the writable graph in one update; see `Store.edit`.
+
+        On Virtuoso, an update is one transaction: after an error or a crash of the server, all of it holds or nothing.
+        A query that runs at the same time sees all of an edit of up to INLINE_TRIPLES triples or nothing; of a larger
+        edit it may see a part. What is absent and what is there is asked before the update, so another program that
+        writes the same triples at the same time makes the report wrong, but not the graph.
+        """
+        self._check_writable(graph)
         with self._edits:
             added, removed = net_changes(adds, removes, present=lambda triples: present_triples(self, graph, triples))
             if added or removed:
-                values = {"adds": [terms(triple) for triple in added], "removes": [terms(triple) for triple in removed]}
-                self._update(render("edit", graph=Entity(graph), **values))
+                try:
+                    send_edit(self._send_update, graph, added, removed)
+                except BaseException:
+                    self.invalidate()
+                    raise
+                self._forget_results()
             return self._history.add(graph, added, removed)
 
     def publish(self) -> None:
         """Do nothing: a server's edits are visible at once."""
 
-    def update(self, update: str, *, timeout: float | None = None) -> None:
-        """Run a SPARQL update that writes only to the writable graph. Raises the same errors as `select`."""
+    def update(self, template: str, *, graph: str, timeout: float | None = None, **values: Any) -> None:
+        """Send the update queries/TEMPLATE.rq, which writes to the writable graph only, with typed values.
+
+        Raises:
+            InvalidTerm, QueryRejected, StoreTimeout, StoreUnavailable.
+        """
+        self._check_writable(graph)
+        try:
+            self._send_update(template, timeout=timeout, graph=Entity(graph), **values)
+        finally:
+            self.invalidate()
+
+    def _check_writable(self, graph: str) -> None:
         self._check_open()
         if not self.writable:
             raise QueryRejected(
                 f"{self.url} is open for reading only. Name the graph to write to: EndpointStore(url, writable=IRI)."
             )
-        update = prepare_for_server(update)
-        check_update(update, self.writable)
-        self._update(update, timeout=timeout)
+        if graph not in ((self.writable,) if isinstance(self.writable, str) else self.writable):
+            raise QueryRejected(
+                f"{clean(graph)[:200] or 'The default graph'} is not writable. Name the graph to write to: "
+                "EndpointStore(url, writable=IRI)."
+            )
 
-    def _update(self, update: str, *, timeout: float | None = None) -> None:
-        try:
-            self._transport.update(update, seconds=self.timeout if timeout is None else timeout)
-        finally:
-            self.invalidate()
+    def _send_update(self, template: str, *, timeout: float | None = None, **values: Any) -> None:
+        update = render(template, **values)
+        refuse_surrogates(update)
+        self._transport.update(update, seconds=self.timeout if timeout is None else timeout)
 
     def load(
         self,
@@ -260,13 +278,16 @@ class EndpointStore:
 
     def invalidate(self) -> None:
         """Forget the fingerprints and the results cached under them, because a graph has changed."""
+        self._forget_results()
+        self._history.forget()
+
+    def _forget_results(self) -> None:
         if self._cache:
             # facts that other users saved before this time are no longer used
             self._cache.put_fact(self._changed_key, repr(time.time()))
         with self._lock:
             self._slow_queries.clear()
             self._fingerprints, self._results = {}, {}
-        self._history.forget()
 
     def load_fact(self, name: str, graphs: Sequence[str], *, max_age: float) -> str | None:
         """Return the text saved for these graphs less than `max_age` seconds ago; None if there is none."""

@@ -148,7 +148,7 @@ def prepare_for_engine(sparql: str) -> str:
         QueryRejected: the query fetches data (see `forbid_fetching`), contains a lone surrogate, or uses a prefix that
             is not declared with a full IRI.
     """
-    _refuse_surrogates(sparql)
+    refuse_surrogates(sparql)
     lower = sparql.lower()
     if not any(word in lower for word in _NEEDS_READING):
         return sparql
@@ -173,7 +173,7 @@ def _refuse_functions(sparql: str) -> None:
             )
 
 
-def _refuse_surrogates(sparql: str) -> None:
+def refuse_surrogates(sparql: str) -> None:
     """Refuse lone surrogates, which Python uses for bytes that are not UTF-8."""
     if not sparql.isascii():
         try:
@@ -196,7 +196,7 @@ def prepare_for_server(sparql: str, *, reads: str = "") -> str:
     Raises:
         QueryRejected: the query is of a different kind, or uses SERVICE, LOAD, DEFINE or a function of Virtuoso.
     """
-    _refuse_surrogates(sparql)
+    refuse_surrogates(sparql)
     lower = sparql.lower()
     if any(word in lower for word in _NEEDS_CHECKING):
         sparql = decode_codepoints(sparql)

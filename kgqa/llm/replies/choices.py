@@ -59,8 +59,10 @@ class _Options:
         names = sorted(self._named, key=len, reverse=True)
         words = "|".join(r"[ _-]{1,2}".join(map(re.escape, name.split())) for name in names) or r"(?!)"
         option = rf"(?<![\w-])(?<!not )(?<!not_)({words})(?!\w|-\w|'\w)"
-        self.marker = re.compile(rf"[\[{{]{_OPEN}(?:{_NOUN}[ :]{{1,2}})?{option}{_CLOSE}[\]}}]+[*_`\"')]*", re.I)
-        self.first = re.compile(rf"{_OPEN}(?:{_NOUN} )?{_OPEN}{option}{_CLOSE}", re.I)
+        self.marker = re.compile(
+            rf"[\[{{]{_OPEN}(?:{_NOUN}[ :]{{1,2}})?{option}{_CLOSE}[\]}}]+[*_`\"')]*", re.IGNORECASE
+        )
+        self.first = re.compile(rf"{_OPEN}(?:{_NOUN} )?{_OPEN}{option}{_CLOSE}", re.IGNORECASE)
         # a small "a" is an article rather than an option
         letters = all(len(name) == 1 for name in names)
         self._mention = re.compile(option.replace(words, words.upper()) if letters else f"(?i:{option})")
@@ -147,9 +149,13 @@ def _in_json(
     for position, found in objects:
         there, value = find_key(found.value, keys)
         option = _option_of(value, known)
-        if option and found.repaired and any(
-            known.get(each) not in (None, option)  # the repair may have lost a second option
-            for each in re.findall(r"""["'\[]\s?([\w -]{1,40}?)\s?["'\]](?!\s?:)""", found.text)
+        if (
+            option
+            and found.repaired
+            and any(
+                known.get(each) not in (None, option)  # the repair may have lost a second option
+                for each in re.findall(r"""["'\[]\s?([\w -]{1,40}?)\s?["'\]](?!\s?:)""", found.text)
+            )
         ):
             option = None
         undecided = value is None or (isinstance(value, str) and (_UNDECIDED.fullmatch(value[:LINE]) or not value))

@@ -13,7 +13,15 @@ from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.model import Entity
 from kgqa.testing.sparql_server import SparqlReply, table, truth
 from tests.graph import scripted_endpoint
-from tests.graph.scripted_endpoint import ASK, QUERY, TABLE, count_reply, counting_script, queries_without_counts
+from tests.graph.scripted_endpoint import (
+    ASK,
+    QUERY,
+    TABLE,
+    count_reply,
+    counting_script,
+    insert,
+    queries_without_counts,
+)
 
 serve, store_of, cache = scripted_endpoint.serve, scripted_endpoint.store_of, scripted_endpoint.cache
 
@@ -106,7 +114,7 @@ def test_update_invalidates_other_stores(serve, store_of, cache, monkeypatch):
     assert len(store_of(server, cache=kept).select(query)) == 50
     writer = store_of(server, writable="http://e/g", cache=kept, access=Access(user="w"))
     server.enqueue(SparqlReply(204))
-    writer.update("INSERT DATA { GRAPH <http://e/g> { <http://e/s> <http://e/p> 1 } }")
+    insert(writer)
     answers.update({"COUNT": count_reply(8), "<http://e/p>": table(["x"], [])})
     assert len(store_of(server, cache=kept).select(query)) == 0
 
@@ -119,7 +127,7 @@ def test_result_from_before_an_update_is_not_cached(serve, store_of, cache):
             return SparqlReply(204)
         if "COUNT" in request.query:
             return count_reply(7)
-        store.update("INSERT DATA { GRAPH <http://e/g> { <http://e/s> <http://e/p> 1 } }")
+        insert(store)
         return TABLE
 
     server = serve(script)

@@ -19,7 +19,7 @@ from kgqa.graph.endpoint import upload
 from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.endpoint.upload import DEFAULT_GRAPH, choose_target_graph, split_batches
-from kgqa.model import Literal
+from kgqa.model import Literal, Triple
 from tests.rdf_samples import files_of_each_format
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:rdflib")
@@ -338,6 +338,6 @@ def test_terms_are_unchanged_in_updates(new_store, load):
     texts = ['"', "\\", "\n\r\t", "} ; DROP ALL #", "\u0001", "'''", "?x $y _:b <http://e/>"]
     lines = [f"<http://e/{n}> <http://e/p> {ox.Literal(text)} .\n".encode() for n, text in enumerate(texts)]
     triples = [upload.to_triple(quad) for quad in upload.parse_lines(lines)]
-    store.update(upload.render("insert_triples", graph=upload.Entity("urn:g"), triples=triples))
+    store.edit("urn:g", [Triple(subject, relation.iri, value) for subject, relation, value in triples])
     rows = store.select("SELECT ?o { GRAPH <urn:g> { ?s ?p ?o } }")
     assert {row[0] for row in rows} == {Literal(text) for text in texts}

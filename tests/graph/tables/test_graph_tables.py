@@ -20,6 +20,7 @@ from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Entity, RelationPath, Step
 from kgqa.schema import bundled_schema, parse_schema
 from kgqa.trace import Trace
+from tests.graph.edits import triples
 
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 INVERSE = "<http://www.w3.org/2002/07/owl#inverseOf>"
@@ -70,7 +71,7 @@ def test_tables_after_an_update(load, tmp_path):
     with EmbeddedStore(load(LINES), writable=True) as store:
         graph = KnowledgeGraph(store, SCHEMA, cache=Cache(tmp_path / "c"))
         assert all_properties(graph) == PROPERTIES_BEFORE
-        store.update("INSERT DATA { " + " ".join(MORE) + " }")
+        store.edit("", triples(MORE))
         assert all_properties(graph) == PROPERTIES_AFTER
         graph.close()
 
@@ -270,9 +271,9 @@ class TestLargeGraphs:
             store.may_scan = lambda graphs: len(store.select("SELECT * WHERE { ?s ?p ?o }")) <= 7
             graph = KnowledgeGraph(store, SCHEMA)
             assert graph.tables.counted and graph.notes == ()
-            store.update("INSERT DATA { " + " ".join(MORE) + " }")
+            store.edit("", triples(MORE))
             assert not graph.tables.counted and graph.notes
-            store.update("DELETE DATA { " + " ".join(MORE) + " }")
+            store.edit("", [], triples(MORE))
             assert "http://e/knows" in graph.relations and graph.notes == ()
 
 

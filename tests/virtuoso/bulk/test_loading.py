@@ -342,7 +342,7 @@ from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.virtuoso.bulk.loading import bulk_load
 from kgqa.virtuoso.server.server import Server
 server = Server.at(Path(sys.argv[1]))
-store = EndpointStore(server.url], writable=sys.argv[2])
+store = EndpointStore(server.url, writable=sys.argv[2])
 bulk_load(server, store, sys.argv[4:], on_error="skip", chunk_lines=int(sys.argv[3]))
 """
 
