@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal as OneOf
+from typing import NamedTuple, get_args
 
 from kgqa.doctor.checks import Check, failed, ok, seconds_words, skipped, warning
 from kgqa.doctor.limited_store import LimitedStore
@@ -65,8 +66,7 @@ def judge_count(triples: int | None, seconds: float, fingerprint: str) -> Check:
     return ok(f"{triples:,} triples, fingerprint {fingerprint}.")
 
 
-@dataclass(frozen=True)
-class SchemaFit:
+class SchemaFit(NamedTuple):
     """How many of a schema's characteristic predicates a graph has: `hits` out of `of`."""
 
     schema: Schema
@@ -80,6 +80,7 @@ class SchemaFit:
 
 
 Origin = OneOf["settings", "folder", "detected"]
+Outcome = OneOf["found", "unnamed", "other", "absent"]
 _ORIGINS = {"settings": "from the settings", "folder": "stored with the graph", "detected": "detected"}
 
 
@@ -315,8 +316,7 @@ def check_tables(subject: Subject) -> Check:
     return ok(f"The tables of the whole graph were derived in {seconds_words(time.monotonic() - started)}.")
 
 
-@dataclass(frozen=True)
-class KnownEntity:
+class KnownEntity(NamedTuple):
     """A well-known entity, and its `names` in the graph; `names` is None if the graph does not contain the entity."""
 
     id: str
@@ -324,12 +324,10 @@ class KnownEntity:
     names: tuple[str, ...] | None
 
     @property
-    def outcome(self) -> OneOf["found", "unnamed", "other", "absent"]:
+    def outcome(self) -> Outcome:
         """Compare the names found with the expected name."""
-        if self.names is None:
-            return "absent"
         if not self.names:
-            return "unnamed"
+            return "absent" if self.names is None else "unnamed"
         return "found" if normalise(self.expected) in map(normalise, self.names) else "other"
 
 
@@ -354,22 +352,20 @@ def judge_known_entities(probes: Sequence[KnownEntity], schema: Schema) -> Check
     """Judge whether the well-known entities were found."""
     if not probes:
         return skipped(f"The schema {schema.name} lists no well-known entities ([probes] entities).")
-    wrong = [probe for probe in probes if probe.outcome == "other"]
-    if wrong:
+    by_outcome = {outcome: [probe for probe in probes if probe.outcome == outcome] for outcome in get_args(Outcome)}
+    if wrong := by_outcome["other"]:
         examples = "; ".join(f"{p.id} should be {p.expected} but is {(p.names or ('?',))[0][:60]}" for p in wrong[:3])
-        remedy = "The graph may be a different one: check what was loaded, or choose its schema with --schema."
-        return failed(f"{len(wrong)} of {len(probes)} well-known entities have other names: {examples}.", remedy)
-    found = [probe for probe in probes if probe.outcome != "absent"]
-    unnamed = [probe for probe in found if probe.outcome == "unnamed"]
-    text = f"Found {len(found)} of {len(probes)}"
-    text += f", {len(unnamed)} of them without a name" if unnamed else ""
-    missing = [f"{p.id} {p.expected}" for p in probes if p.outcome == "absent"]
+        return failed(
+            f"{len(wrong)} of {len(probes)} well-known entities have other names: {examples}.",
+            "The graph may be a different one: check what was loaded, or choose its schema with --schema.",
+        )
+    named, unnamed = len(by_outcome["found"]), len(by_outcome["unnamed"])
+    text = f"Found {named + unnamed} of {len(probes)}" + (f", {unnamed} of them without a name" if unnamed else "")
+    missing = [f"{probe.id} {probe.expected}" for probe in by_outcome["absent"]]
     text += f"; missing: {', '.join(missing[:5])}." if missing else "."
-    if not found:
-        if schema.fallback:
-            return ok(text)
+    if named + unnamed == 0 and not schema.fallback:
         remedy = f"Check that all of {schema.title} was loaded. For a graph of your own, use a schema without [probes]."
         return failed(text, remedy)
-    if len(found) - len(unnamed) < FEW_PROBES * len(probes):
+    if named + unnamed > 0 and named < FEW_PROBES * len(probes):
         return warning(text, "If the graph should contain them, check whether all files were loaded.")
     return ok(text)

@@ -6,13 +6,14 @@ import math
 import time
 import uuid
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, fields, replace
 from typing import Literal as OneOf
 
 from kgqa.doctor.checks import Check, failed, ok, seconds_words, skipped, warning
 from kgqa.doctor.limited_store import QUERY_SECONDS, LimitedStore
 from kgqa.doctor.subject import Subject
-from kgqa.errors import LoginRefused, PartialResult, QueryRejected, StoreError, StoreTimeout
+from kgqa.errors import LoginRefused, PartialResult, QueryRejected, StoreError, StoreTimeout, StoreUnavailable
 from kgqa.graph.endpoint.profiles import Profile
 from kgqa.graph.endpoint.replies.json_results import decode_rows
 from kgqa.graph.endpoint.replies.reply_errors import reply_error
@@ -20,8 +21,8 @@ from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.endpoint.requests.transport import Transport
 from kgqa.graph.endpoint.store import PASSWORD_VARIABLE, EndpointStore
 from kgqa.graph.query.templates import render
-from kgqa.graph.store import DEFAULT_MAX_ROWS, DEFAULT_TIMEOUT, Rows
-from kgqa.model import Entity, Literal
+from kgqa.graph.store import DEFAULT_MAX_ROWS, DEFAULT_TIMEOUT, Rows, single_count
+from kgqa.model import Entity
 
 ROWS_ASKED = (10_001, 100_001, 1_048_577)
 """Numbers of rows to request. Each is one more than a common row cap."""
@@ -81,18 +82,14 @@ def judge_no_cap(given: int, *, late: bool, announced: float | None) -> Check:
         late: whether a request for more rows timed out.
         announced: the cap that the server announces; infinite if it announces that there is none.
     """
-    if not given and late:
-        found = f"{ROWS_ASKED[0]:,} rows did not arrive within {QUERY_SECONDS:g} s."
-        return warning(found, BUSY)
+    late_words = f"did not arrive within {QUERY_SECONDS:g} s."
     if not given:
-        return skipped("The graph is too small to reach a row cap.")
-    found = f"No cap reached: {given:,} rows arrived completely."
-    if late:
-        found += f" More rows did not arrive within {QUERY_SECONDS:g} s."
-    if announced is not None and math.isfinite(announced):
-        found += f" The server announces a cap of {announced:,.0f}."
-    elif announced is not None:
-        found += " The server announces that it has no cap."
+        too_small = skipped("The graph is too small to reach a row cap.")
+        return warning(f"{ROWS_ASKED[0]:,} rows {late_words}", BUSY) if late else too_small
+    found = f"No cap reached: {given:,} rows arrived completely." + (f" More rows {late_words}" if late else "")
+    if announced is not None:
+        cap = f"a cap of {announced:,.0f}" if math.isfinite(announced) else "that it has no cap"
+        found += f" The server announces {cap}."
     return ok(found)
 
 
@@ -125,8 +122,7 @@ def measure_cap(
 def judge_cap(cap: int, *, noticed: bool) -> Check:
     """Judge a row cap; `noticed`: whether kgqa detects truncated results."""
     if not noticed:
-        found = f"The server silently truncates results at {cap:,} rows."
-        return failed(found, f"Set endpoint.row_cap = {cap}.")
+        return failed(f"The server silently truncates results at {cap:,} rows.", f"Set endpoint.row_cap = {cap}.")
     found = f"The server truncates results at {cap:,} rows. kgqa detects this and raises an error."
     if cap < ROWS_NEEDED:
         return warning(f"{found} Queries about hubs and names may need more rows.", CAP_REMEDY)
@@ -135,7 +131,7 @@ def judge_cap(cap: int, *, noticed: bool) -> Check:
 
 @dataclass(frozen=True)
 class QueryEnd:
-    """How a slow query ended: who ended it, after how many seconds, and `how`, the text of the error or reply."""
+    """How a slow query ended: who ended it, after how many seconds, its count, and `how`, the server's signal."""
 
     by: OneOf["server", "client", "finished"]
     seconds: float
@@ -232,43 +228,43 @@ def _ended_by_client(store: LimitedStore, query: str) -> QueryEnd:
     started = time.monotonic()
     try:
         rows = store.select(query, timeout=SLOW_SECONDS, fresh=True)
-    except StoreTimeout as error:
-        return QueryEnd("client", time.monotonic() - started, str(error))
+    except StoreTimeout:
+        return QueryEnd("client", time.monotonic() - started)
     return QueryEnd("finished", time.monotonic() - started, count=_count(rows))
 
 
 def _ended_by_server(server: EndpointStore, access: Access, query: str) -> QueryEnd:
     profile = _ShortLimitProfile(**{field.name: getattr(server.profile, field.name) for field in fields(Profile)})
-    transport = Transport(server.url, access, profile)
     started = time.monotonic()
     try:
-        with transport.query(query, is_ask=False, seconds=LISTEN_SECONDS) as reply:
+        with (
+            closing(Transport(server.url, access, profile)) as transport,
+            transport.query(query, is_ask=False, seconds=LISTEN_SECONDS) as reply,
+        ):
             body = b"".join(reply.chunks)
-            error = reply_error(reply.status, reply.headers, body.decode("utf-8", "replace"), profile, server.url)
-            took = time.monotonic() - started
-            if error is None:
-                rows = decode_rows([body], max_rows=1)
-                return (
-                    QueryEnd("finished", took, count=_count(rows))
-                    if len(rows)
-                    else QueryEnd("server", took, "a result without rows.")
-                )
-            if not isinstance(error, StoreTimeout):
-                raise error
-            header = next((name for name in profile.timeout_headers if name in reply.headers), None)
-            signal = f"{header}: {reply.headers[header]}" if header else f"HTTP {reply.status}"
-            return QueryEnd("server", took, f"{signal}.")
-    except StoreTimeout as error:
-        return QueryEnd("client", time.monotonic() - started, str(error))
-    finally:
-        transport.close()
+    except StoreTimeout:
+        return QueryEnd("client", time.monotonic() - started)
+    took = time.monotonic() - started
+    error = reply_error(reply.status, reply.headers, body.decode("utf-8", "replace"), profile, server.url)
+    if isinstance(error, StoreTimeout):
+        header = next(
+            (f"{name}: {reply.headers[name]}" for name in profile.timeout_headers if name in reply.headers), ""
+        )
+        return QueryEnd("server", took, f"{header or f'HTTP {reply.status}'}.")
+    if error is not None:
+        raise error
+    rows = decode_rows([body], max_rows=1)
+    return (
+        QueryEnd("finished", took, count=_count(rows))
+        if len(rows)
+        else QueryEnd("server", took, "a result without rows.")
+    )
 
 
 def _count(rows: Rows) -> int | None:
     try:
-        ((value,),) = rows
-        return int(float(value.value)) if isinstance(value, Literal) else None
-    except (ValueError, TypeError):
+        return single_count(rows)
+    except StoreUnavailable:
         return None
 
 
@@ -305,32 +301,25 @@ def _new_iri() -> Entity:
 def judge_anonymous(url: str, error: StoreError | None) -> Check:
     """Judge an update without a login; `error` is None if the server accepted it."""
     if error is None:
-        found = (
+        return warning(
             f"Anybody who can reach {url} can change the graph: an update without a login was accepted "
-            "(it changed nothing)."
-        )
-        remedy = (
+            "(it changed nothing).",
             'Revoke the right of the anonymous user (Virtuoso: REVOKE SPARQL_UPDATE FROM "SPARQL"), '
-            "or bind the server to 127.0.0.1."
+            "or bind the server to 127.0.0.1.",
         )
-        return warning(found, remedy)
-    if is_refusal(error):
-        return ok("Updates without a login are rejected.")
-    return skipped(f"An update could not be tried: {error}")
+    refused = ok("Updates without a login are rejected.")
+    return refused if is_refusal(error) else skipped(f"An update could not be tried: {error}")
 
 
 def judge_login(anonymous: Check, error: StoreError | None, user: str) -> Check:
     """Add the result of an update with a login to the result of the same update without a login."""
-    who = f"the login of {user} (endpoint.user)"
-    if error is None:
-        return replace(anonymous, found=f"{anonymous.found} Updates with {who} are accepted.")
+    who, found = f"the login of {user} (endpoint.user)", anonymous.found
     if isinstance(error, LoginRefused) and error.status == 401:
-        remedy = f"{LOGIN_REMEDY} {anonymous.remedy}".rstrip()
-        return warning(f"The server rejects {who}. {anonymous.found}", remedy)
-    if is_refusal(error):
-        return replace(anonymous, found=f"{anonymous.found} Updates with {who} are rejected: {error}")
-    found = f"{anonymous.found} An update with {who} could not be tried: {error}"
-    return replace(anonymous, verdict="warning", found=found)
+        return warning(f"The server rejects {who}. {found}", f"{LOGIN_REMEDY} {anonymous.remedy}".rstrip())
+    if error is None or is_refusal(error):
+        outcome = "accepted." if error is None else f"rejected: {error}"
+        return replace(anonymous, found=f"{found} Updates with {who} are {outcome}")
+    return replace(anonymous, verdict="warning", found=f"{found} An update with {who} could not be tried: {error}")
 
 
 def is_refusal(error: StoreError) -> bool:

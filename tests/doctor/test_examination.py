@@ -177,7 +177,7 @@ class TestUnreachable:
 
     def test_missing_folder(self, tmp_path):
         checks, _ = examine(tmp_path, str(tmp_path / "nothing"))
-        assert checks["reachable"].verdict == "failed" and "kgqa graph load" in checks["reachable"].remedy
+        assert checks["reachable"].verdict == "failed" and "load_into_folder" in checks["reachable"].remedy
 
 
 class TestGraphs:
