@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 from kgqa.errors import DamagedResult, PartialResult, StoreUnavailable
 from kgqa.graph.endpoint.replies.canonical_values import canonical_text
-from kgqa.graph.endpoint.replies.streaming_json import TRUNCATED, JsonStream
 from kgqa.graph.store import Row, Rows
+from kgqa.json_stream import MAX_VALUE_CHARS, DamagedJson, JsonStream, LongValue
 from kgqa.model import RDF_LANG_STRING, XSD_STRING, Entity, Literal, Value
 from kgqa.words import clean
 
 AT_ONCE_BYTES = 1 << 20
+TRUNCATED = "The server's reply is truncated or damaged ({}) and is not used. Try again, or narrow the query."
 
 
 class TermReader:
@@ -78,7 +80,7 @@ def decode_rows(chunks: Iterable[bytes], *, max_rows: int) -> Rows:
     for chunk in chunks:
         data += chunk
         if len(data) > AT_ONCE_BYTES:
-            return _decode_row_by_row(JsonStream(bytes(data), chunks), max_rows, read_term)
+            return _decode_row_by_row(JsonStream(chain([bytes(data)], chunks)), max_rows, read_term)
     table = _load_json(bytes(data))
     try:
         read_row = RowReader(table["head"], read_term)
@@ -146,6 +148,12 @@ def _decode_row_by_row(text: JsonStream, max_rows: int, read_term: TermReader) -
         if read_row is None or rows is None:
             raise ValueError("the head or the bindings are missing")
         return Rows(read_row.variables, rows or [read_row(binding) for binding in bindings])
+    except DamagedJson as error:
+        raise DamagedResult(TRUNCATED.format(error)) from error
+    except LongValue as error:
+        raise PartialResult(
+            f"A row of the result is longer than {MAX_VALUE_CHARS:,} characters. Narrow the query."
+        ) from error
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise _not_a_result(error) from error
 
