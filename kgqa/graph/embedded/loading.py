@@ -295,7 +295,7 @@ def _run_worker(
                 f"The load needs more than {memory >> 20:,} MB of memory. The graph is unchanged.",
                 "If you trust the files, raise the limit and resume: "
                 f"KGQA_GRAPH_LOAD_MEMORY=MEGABYTES kgqa graph load --resume --into {folder.path}",
-                python=f"If you trust the files, raise the limit (memory=MEGABYTES) and resume the load into {folder.path}",
+                python=f"If you trust the files, raise the limit (memory=MEGABYTES) and resume: {folder.path}",
             ) from error
         raise
     finally:

@@ -152,7 +152,7 @@ def _decode_row_by_row(text: JsonStream, max_rows: int, read_term: TermReader) -
         raise DamagedResult(TRUNCATED.format(error)) from error
     except LongValue as error:
         raise PartialResult(
-            f"A row of the result is longer than {MAX_VALUE_CHARS:,} characters. Narrow the query."
+            f"A row of the result is longer than {MAX_VALUE_CHARS:,} characters.", "Narrow the query."
         ) from error
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise _not_a_result(error) from error
