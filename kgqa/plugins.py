@@ -48,7 +48,7 @@ class MethodExtension(Extension):
 
 def plugin_names(kind: PluginKind) -> list[str]:
     """List the names of all plugins of a kind without importing them; plugins of kgqa come first."""
-    return list(_points(kind, tuple(sys.path)))
+    return list(_points(kind))
 
 
 def plugin(kind: PluginKind, name: str) -> Any:
@@ -58,16 +58,16 @@ def plugin(kind: PluginKind, name: str) -> Any:
         SettingsError: There is no such plugin, it cannot be imported, or it declares a setting or preset that is not
             allowed.
     """
-    point = _points(kind, tuple(sys.path)).get(name)
+    point, ours = _points(kind).get(name, (None, False))
     if point is None:
-        if kind != "dataset" and not any(map(_is_ours, _points(kind, tuple(sys.path)).values())):
+        if kind != "dataset" and not any(ours for _, ours in _points(kind).values()):
             raise SettingsError(f"kgqa is not installed completely: it has no {kind}s. Install it again with pip.")
         raise SettingsError(f"Unknown {kind} {name}. Choose one of: {', '.join(plugin_names(kind))}.")
     try:
         found = point.load()
     except (Exception, SystemExit) as error:  # the import of a foreign package may raise anything
         raise SettingsError(f"The {kind} {name} cannot be loaded from {point.value}: {error}") from error
-    if isinstance(found, Extension) and not _is_ours(point):
+    if isinstance(found, Extension) and not ours:
         try:
             _check(found)
         except SettingsError as error:
@@ -77,8 +77,7 @@ def plugin(kind: PluginKind, name: str) -> Any:
 
 def is_ours(kind: PluginKind, name: str) -> bool:
     """Return whether a plugin belongs to kgqa."""
-    point = _points(kind, tuple(sys.path)).get(name)
-    return point is not None and _is_ours(point)
+    return _points(kind).get(name, (None, False))[1]
 
 
 def method_extension(name: str) -> MethodExtension:
@@ -129,16 +128,18 @@ def _add(found: dict[str, Setting], plugins: Iterable[tuple[PluginKind, str]], e
                 errors[f"The {kind} {name} is not used in full: another plugin has the setting {setting.key}."] = None
 
 
+def _points(kind: PluginKind) -> dict[str, tuple[EntryPoint, bool]]:
+    """Return the entry points of a kind by name, and whether each belongs to kgqa."""
+    return _points_on(kind, tuple(sys.path))
+
+
 @lru_cache(64)
-def _points(kind: PluginKind, path: tuple[str, ...]) -> dict[str, EntryPoint]:
-    found: dict[str, EntryPoint] = {}
-    for point in sorted(entry_points(group=f"kgqa.{kind}s"), key=lambda point: (not _is_ours(point), point.name)):
-        found.setdefault(point.name, point)
+def _points_on(kind: PluginKind, path: tuple[str, ...]) -> dict[str, tuple[EntryPoint, bool]]:
+    found: dict[str, tuple[EntryPoint, bool]] = {}
+    ours = {each: each.dist is not None and each.dist.name == "kgqa" for each in entry_points(group=f"kgqa.{kind}s")}
+    for point in sorted(ours, key=lambda point: (not ours[point], point.name)):
+        found.setdefault(point.name, (point, ours[point]))
     return found
-
-
-def _is_ours(point: EntryPoint) -> bool:
-    return point.dist is not None and point.dist.name == "kgqa"
 
 
 @lru_cache(1)
