@@ -7,11 +7,13 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kgqa.errors import SettingsError
 from kgqa.settings_table import BY_KEY, PluginKind, Setting, check
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 SELECTORS: Mapping[str, PluginKind] = {key: each.plugin for key, each in BY_KEY.items() if each.plugin}
 """The settings that select a plugin by its name."""
@@ -58,16 +60,16 @@ def plugin(kind: PluginKind, name: str) -> Any:
         SettingsError: There is no such plugin, it cannot be imported, or it declares a setting or preset that is not
             allowed.
     """
-    point, ours = _points(kind).get(name, (None, False))
+    point = _points(kind).get(name)
     if point is None:
-        if kind != "dataset" and not any(ours for _, ours in _points(kind).values()):
-            raise SettingsError(f"kgqa is not installed completely: it has no {kind}s. Install it again with pip.")
-        raise SettingsError(f"Unknown {kind} {name}. Choose one of: {', '.join(plugin_names(kind))}.")
+        if kind != "dataset" and not any(map(_is_ours, _points(kind).values())):
+            raise SettingsError(f"kgqa is not installed completely: it has no {kind}s.", "Install it again with pip.")
+        raise SettingsError(f"Unknown {kind} {name}.", f"Choose one of: {', '.join(plugin_names(kind))}.")
     try:
         found = point.load()
     except (Exception, SystemExit) as error:  # the import of a foreign package may raise anything
         raise SettingsError(f"The {kind} {name} cannot be loaded from {point.value}: {error}") from error
-    if isinstance(found, Extension) and not ours:
+    if isinstance(found, Extension) and not _is_ours(point):
         try:
             _check(found)
         except SettingsError as error:
@@ -77,7 +79,7 @@ def plugin(kind: PluginKind, name: str) -> Any:
 
 def is_ours(kind: PluginKind, name: str) -> bool:
     """Return whether a plugin belongs to kgqa."""
-    return _points(kind).get(name, (None, False))[1]
+    return (point := _points(kind).get(name)) is not None and _is_ours(point)
 
 
 def method_extension(name: str) -> MethodExtension:
@@ -128,18 +130,22 @@ def _add(found: dict[str, Setting], plugins: Iterable[tuple[PluginKind, str]], e
                 errors[f"The {kind} {name} is not used in full: another plugin has the setting {setting.key}."] = None
 
 
-def _points(kind: PluginKind) -> dict[str, tuple[EntryPoint, bool]]:
-    """Return the entry points of a kind by name, and whether each belongs to kgqa."""
+def _points(kind: PluginKind) -> dict[str, EntryPoint]:
     return _points_on(kind, tuple(sys.path))
 
 
 @lru_cache(64)
-def _points_on(kind: PluginKind, path: tuple[str, ...]) -> dict[str, tuple[EntryPoint, bool]]:
-    found: dict[str, tuple[EntryPoint, bool]] = {}
-    ours = {each: each.dist is not None and each.dist.name == "kgqa" for each in entry_points(group=f"kgqa.{kind}s")}
-    for point in sorted(ours, key=lambda point: (not ours[point], point.name)):
-        found.setdefault(point.name, (point, ours[point]))
+def _points_on(kind: PluginKind, path: tuple[str, ...]) -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points  # imported late, because it takes a third of the time of `--version`
+
+    found: dict[str, EntryPoint] = {}
+    for point in sorted(entry_points(group=f"kgqa.{kind}s"), key=lambda point: (not _is_ours(point), point.name)):
+        found.setdefault(point.name, point)
     return found
+
+
+def _is_ours(point: EntryPoint) -> bool:
+    return point.value.startswith("kgqa.")
 
 
 @lru_cache(1)
@@ -167,7 +173,7 @@ def _check(extension: Extension) -> None:
         ):
             raise SettingsError(f"{setting.key} must be a key such as mine.rounds, of type str, int, float or dict.")
         if match[1] in {key.partition(".")[0] for key in own} | _SECRET_SECTIONS:
-            raise SettingsError(f"{setting.key} is in a section of kgqa. Use your own section, such as mine.rounds.")
+            raise SettingsError(f"{setting.key} is in a section of kgqa.", "Use your own section, such as mine.rounds.")
         check(setting, setting.default, "default")
     for preset, values in extension.presets.items() if isinstance(extension, MethodExtension) else ():
         for key, value in values.items():
