@@ -125,7 +125,8 @@ def _labels(graph: KnowledgeGraph, entities: Sequence[Entity]) -> dict[Entity, s
     def select(name: str, **values: object) -> Rows:
         return graph.store.select(render(name, view=graph.view, **values), fresh=True)
 
-    return find_labels(entities, schema=graph.schema, select=select, known={})
+    remote = graph.store.capabilities.remote
+    return find_labels(entities, schema=graph.schema, select=select, known={}, remote=remote)
 
 
 def judge_latency(ordinary: Latency, hubs: Latency, *, topics: int, most_edges: int) -> Check:
