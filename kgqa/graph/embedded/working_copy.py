@@ -64,9 +64,9 @@ class WorkingCopy:
     def __init__(self, folder: GraphFolder, published: GraphMeta) -> None:
         if folder.journal_file.exists() and not folder.is_journal_published():
             raise StoreIncomplete(
-                f"The last load into {folder.path} was interrupted.",
-                f"Resume the load: kgqa graph load --resume --into {folder.path}. Or discard it: "
-                f"kgqa graph load --discard --into {folder.path}",
+                f"The last load into {folder.path} was interrupted. It must be resumed or discarded before the graph "
+                "can be edited.",
+                f"Resume the load: kgqa graph load --resume --into {folder.path}",
             )
         self.folder = folder
         self.published = published
