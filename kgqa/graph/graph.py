@@ -389,9 +389,13 @@ class KnowledgeGraph:
 
     # --- exported queries
 
+    def rows(self, sparql: str) -> Rows:
+        """Run a SELECT query. Raises the same errors as `Store.select`."""
+        return self._queries.rows(sparql)
+
     def run_exported(self, sparql: str) -> tuple[Value, ...]:
         """Run an exported query and return the values of its only column, in the engine's order."""
-        return tuple(row[0] for row in self._queries.rows(sparql) if row[0] is not None)
+        return tuple(row[0] for row in self.rows(sparql) if row[0] is not None)
 
     def answer_query(self, path: RelationPath, **options: Any) -> str:
         """Return the SPARQL query whose result is the ends of a path. See `export.answer_query`."""
