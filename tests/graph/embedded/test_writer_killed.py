@@ -109,10 +109,11 @@ def test_killed_while_editing_and_publishing(tmp_path, load, python):
         writer = python(WRITER, folder)
         first = writer.stdout.readline()
         assert first.startswith("open"), writer.stderr.read()
-        time.sleep(generator.uniform(0, 1.2))
+        said = [writer.stdout.readline() for _ in range(generator.randint(0, 8))]
+        time.sleep(generator.uniform(0, 0.2))
         writer.send_signal(signal.SIGKILL)
         writer.wait(10)
-        lines = [line.split() for line in writer.stdout.read().splitlines()]
+        lines = [line.split() for line in (*said, *writer.stdout.read().splitlines())]
         before = int(first.split()[1])
         edited = max((int(line[1]) for line in lines if line[0] == "edited" and len(line) == 2), default=before)
         published = max((int(line[1]) for line in lines if line[0] == "published" and len(line) == 2), default=before)
