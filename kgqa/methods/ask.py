@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kgqa.advice import with_advice
 from kgqa.cache import Cache
 from kgqa.errors import (
     KgqaError,
@@ -213,7 +214,9 @@ def ask(
     finally:
         if own and not isinstance(graph, KnowledgeGraph):
             resources.close()
-    return replace(found, usage=trace.usage(), trace=trace.events(), graph=asked)
+    usage, events = trace.usage(), trace.events()
+    found = with_advice(found, events, usage, resources.settings, models=resources.models is not None)
+    return replace(found, usage=usage, trace=events, graph=asked)
 
 
 def graph_id(graph: KnowledgeGraph) -> GraphId:
