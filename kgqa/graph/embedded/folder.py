@@ -224,7 +224,7 @@ class GraphFolder:
 
     def interruption_notice(self) -> str:
         """Return a warning if a later load or a process that edited was interrupted, else an empty string."""
-        if self.is_being_written():
+        if not (self.journal_file.exists() or self.unpublished.path.exists()) or self.is_being_written():
             return ""
         if self.journal_file.exists() and not self.is_journal_published():
             return (

@@ -113,7 +113,6 @@ class TestEdits:
 
     def test_large_edit(self, new_store, load, monkeypatch):
         monkeypatch.setattr(working_copy, "MAX_TRANSACTION", 20)
-        monkeypatch.setattr("kgqa.graph.embedded.store.MAX_TRANSACTION", 20)
         monkeypatch.setattr(working_copy, "PART", 7)
         store = new_store([*LINES, *QUADS], writable=True)
         report = store.edit(G, numbered(*range(100)), triples([line.replace(f" <{G}>", "") for line in QUADS]))

@@ -47,7 +47,7 @@ WRITER = (
 import sys
 from pathlib import Path
 from kgqa.graph.embedded import store as embedded, working_copy
-embedded.MAX_TRANSACTION = working_copy.MAX_TRANSACTION = 100
+working_copy.MAX_TRANSACTION = 100
 store = embedded.EmbeddedStore(Path(sys.argv[1]), writable=True, create=True)
 k = number(store) + 1
 print("open", k - 1, store.notice(), flush=True)
