@@ -26,7 +26,6 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 
@@ -63,7 +62,7 @@ class GraphMeta:
 
     def with_hashes(self, generation: int, hashes: DatasetHash, **changes: Any) -> GraphMeta:
         """Return the record of a later generation, in the present format."""
-        total, id = hashes.total, self.id or uuid4().hex
+        total, id = hashes.total, self.id or os.urandom(16).hex()
         counted = replace(self, fingerprint=total.fingerprint, triples=total.triples, stale=False, format=FORMAT, id=id)
         return replace(counted, generation=generation, hashes=hashes, **changes)
 
