@@ -1,4 +1,4 @@
-"""Loads methods, choosers and data set readers from other packages, by entry point."""
+"""Loads methods, choosers, data set readers and stores from other packages, by entry point."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from kgqa.errors import SettingsError
 
-Kind = Literal["method", "chooser", "dataset"]
+Kind = Literal["method", "chooser", "dataset", "store"]
 
 
 def plugin_names(kind: Kind) -> list[str]:
@@ -19,7 +19,7 @@ def plugin(kind: Kind, name: str, *, ours: list[str]) -> Any:
     """Load a plugin by name.
 
     Args:
-        ours: names of the methods, choosers or data sets in kgqa itself, for the error message.
+        ours: names of the methods, choosers, data sets or stores in kgqa itself, for the error message.
 
     Raises:
         SettingsError: there is no such plugin, or it cannot be imported.
