@@ -14,6 +14,8 @@ from typing import Any
 import pyoxigraph as ox
 import rdflib
 from rdflib.graph import ReadOnlyGraphAggregate
+from rdflib.plugins.sparql import prepareQuery
+from rdflib.plugins.sparql.algebra import CompValue, traverse
 
 from kgqa.errors import InvalidTerm, LoadError, PartialResult, QueryRejected, StoreUnavailable
 from kgqa.graph.editing import EditHistory, net_changes, terms
@@ -144,7 +146,7 @@ class RdflibStore:
         graphs = dataset_of(query) or ()
         view = self._data if not graphs else ReadOnlyGraphAggregate(self._graphs(graphs))
         try:
-            result = (view if len(graphs) != 1 else self._graphs(graphs)[0]).query(without_dataset(query))
+            result = (view if len(graphs) != 1 else self._graphs(graphs)[0]).query(_prepared(without_dataset(query)))
         except Exception as error:  # the parser and the algebra of rdflib raise many kinds of errors
             raise QueryRejected(f"rdflib cannot run the query: {str(error)[:200]}") from error
         if result.type != kind:
@@ -154,6 +156,18 @@ class RdflibStore:
     def _check_open(self) -> None:
         if self._closed:
             raise StoreUnavailable(f"{self.location} has been closed. Open it again.")
+
+
+def _prepared(query: str) -> Any:
+    """Parse a query, and let joins with a pattern of triples look up each row; rdflib compares all rows otherwise."""
+    prepared = prepareQuery(query)
+
+    def improve(node: Any) -> None:
+        if isinstance(node, CompValue) and node.name == "Join" and node.p2.name == "BGP":
+            node["lazy"] = True
+
+    traverse(prepared.algebra, visitPost=improve)
+    return prepared
 
 
 def _terms(triple: Triple) -> tuple[Any, ...]:
