@@ -30,7 +30,7 @@ from kgqa.evaluation.datasets.questions import (
     ANSWERABLE,
     GoldQuestion,
     half_of,
-    questions_of,
+    read_questions,
     spread,
 )
 from kgqa.evaluation.runs.asking import ask_question
@@ -115,7 +115,7 @@ def measure(
 
 def chosen(file: Path | str, options: dict[str, Any]) -> list[GoldQuestion]:
     """Return the questions in one half of a file that the graph can answer, at most a given number."""
-    questions = [q for q in questions_of(str(file)) if q.answerable(options["support"])]
+    questions = [q for q in read_questions(Path(file)) if q.answerable(options["support"])]
     found = spread(half_of(questions, options["half"]), options["limit"])
     if not found:
         support = ", ".join(options["support"])

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
+from kgqa.errors import SettingsError
 from kgqa.schema import WALK_RULES
+
+PluginKind = Literal["method", "chooser", "tournament", "dataset", "store"]
+LARGEST = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +21,7 @@ class Setting:
     own settings file, an environment variable or the command line. `called`: name of the environment variable, if the
     name is not formed from KGQA_ and the key. `option`: the command line options, separated by a space; the first one
     names the keyword argument in Python (`--graph-iri`: `graph_iri`). `metavar`: the option's value in help texts.
+    `plugin`: the value is the name of a plugin of this kind.
     """
 
     key: str
@@ -29,6 +34,7 @@ class Setting:
     called: str = ""
     option: str = ""
     metavar: str | None = None
+    plugin: PluginKind | None = None
 
     @property
     def variable(self) -> str:
@@ -154,18 +160,19 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "ask.method",
         str,
-        "top",
-        "top: Tournament on Path with our best settings; top-1, top-2: its two published systems; tog: Think-on-Graph "
-        "(baseline); io, cot: a language model without the graph; or the name of a method of another package",
+        None,
+        "method that answers the questions",
         option="--method",
+        plugin="method",
     ),
     Setting(
         "ask.preset",
         str,
         "ours",
-        "ours: our settings; as-published: the settings of the paper; economy: fewest language model calls",
-        choices=("ours", "as-published", "economy"),
+        "ours: our settings; as-published: the settings of the paper; economy: fewest language model calls; or another "
+        "preset of the method",
         option="--preset",
+        metavar="NAME",
     ),
     Setting(
         "ask.compose",
@@ -282,9 +289,9 @@ SETTINGS: tuple[Setting, ...] = (
         "rank.tournament",
         str,
         "chunked",
-        "kind of tournament: chunked, pairwise, knockout, pointwise, single",
-        choices=("chunked", "pairwise", "knockout", "pointwise", "single"),
+        "kind of tournament",
         option="--tournament",
+        plugin="tournament",
     ),
     Setting(
         "rank.chunk",
@@ -303,6 +310,7 @@ SETTINGS: tuple[Setting, ...] = (
         "model; offline: by similarity of words or embeddings; random: at random; trained: by a trained ranker; or the "
         "name of a chooser from another package",
         option="--chooser",
+        plugin="chooser",
     ),
     Setting(
         "rank.ranker",
@@ -365,21 +373,6 @@ SETTINGS: tuple[Setting, ...] = (
         choices=("fp32", "int8"),
         option="--precision",
     ),
-    Setting(
-        "tog.parse",
-        str,
-        "robust",
-        "which replies Think-on-Graph accepts: faithful: only the published format; robust: other formats too",
-        choices=("robust", "faithful"),
-    ),
-    Setting(
-        "tog.temperature",
-        float,
-        0.4,
-        "sampling temperature while Think-on-Graph explores; llm.temperature, if given, takes precedence",
-        minimum=0,
-    ),
-    Setting("tog.sampled", int, 5, "entities sampled if a relation leads to 20 or more", minimum=1),
     Setting("budget.seconds", float, 300.0, "maximum seconds per question", minimum=0.001, option="--max-seconds"),
     Setting("budget.queries", int, None, "maximum SPARQL queries per question", minimum=1, option="--max-queries"),
     Setting("budget.calls", int, None, "maximum language model calls per question", minimum=0, option="--max-calls"),
@@ -470,7 +463,7 @@ SETTINGS: tuple[Setting, ...] = (
         dict,
         None,
         "other values for single stages: a table with a table per stage (link, clauses, filter, tournament, entity, "
-        "decide, judge) of model, temperature, top_p, seed, max_tokens, extra_body",
+        "decide, judge, or a stage of the method) of model, temperature, top_p, seed, max_tokens, extra_body",
         trusted=True,
     ),
     Setting(
@@ -488,3 +481,27 @@ SETTINGS: tuple[Setting, ...] = (
 )
 BY_KEY = {setting.key: setting for setting in SETTINGS}
 BY_KEYWORD = {keyword: setting for setting in SETTINGS for keyword in setting.keywords}
+
+
+def check(setting: Setting, value: Any, origin: str) -> Any:
+    """Return the value, converted to the setting's type.
+
+    Raises:
+        SettingsError: the value has a wrong type, is out of range, or is not one of the setting's choices.
+    """
+    if value is None and setting.default is None:
+        return None
+    if setting.kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if not isinstance(value, setting.kind) or isinstance(value, bool):
+        raise SettingsError(f"{setting.key} ({origin}) must be {setting.kind.__name__}, not {value!r}.")
+    if setting.choices and value not in setting.choices:
+        raise SettingsError(
+            f"{setting.key} ({origin}) must be one of {', '.join(map(str, setting.choices))}, not {value!r}."
+        )
+    number = value if isinstance(value, (int, float)) else None
+    if number is not None and not -LARGEST <= number <= LARGEST:
+        raise SettingsError(f"{setting.key} ({origin}) must be at most {LARGEST:,}, not {value!r}.")
+    if setting.minimum is not None and number is not None and not number >= setting.minimum:
+        raise SettingsError(f"{setting.key} ({origin}) must be at least {setting.minimum:g}, not {value!r}.")
+    return value

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kgqa.errors import SettingsError
-from kgqa.settings import check, read_file, resolve
-from kgqa.settings_table import BY_KEY, BY_KEYWORD, SETTINGS
+from kgqa.settings import read_file, resolve
+from kgqa.settings_table import BY_KEY, BY_KEYWORD, SETTINGS, check
 from tests.conftest import ROOT
 
 KEY = "explore.depth"
@@ -74,7 +74,7 @@ def test_every_setting_has_a_variable(folder_and_user_file, setting):
     value = (
         setting.choices[-1]
         if setting.choices
-        else {int: "7", float: "7.5", str: "text", dict: '{"a": 1}'}[setting.kind]
+        else {int: "7", float: "7.5", str: "economy", dict: '{"a": 1}'}[setting.kind]
     )
     settings = settings_of(folder_and_user_file, **{setting.variable: value})
     assert settings[setting.key] == ({"a": 1} if setting.kind is dict else setting.kind(value))
@@ -85,7 +85,7 @@ def test_graph_sets_only_its_own_keys(folder_and_user_file):
     settings = settings_of(folder_and_user_file).with_graph({"walks": "free", "mediator_hop": "free", "unheard_of": 1})
     assert (settings["graph.walks"], settings["explore.mediator_hop"]) == ("free", "free")
     assert settings.origins["graph.walks"] == "graph"
-    assert set(settings.values) == set(BY_KEY)
+    assert set(settings.values) == set(settings.table)
 
 
 def test_graph_cannot_set_the_cache_folder(folder_and_user_file):

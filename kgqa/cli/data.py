@@ -10,6 +10,7 @@ import click
 from kgqa.answer_json import json_text
 from kgqa.cli.options import JSON
 from kgqa.errors import SettingsError
+from kgqa.plugins import plugin_names
 from kgqa.words import clean
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def list_(names: tuple[str, ...], as_json: bool) -> None:
 
     known = published_datasets()
     if unknown := [name for name in names if name not in known]:
-        raise SettingsError(f"There is no question set {unknown[0]!r}. Choose from: {', '.join(known)}")
+        raise SettingsError(f"There is no question set {unknown[0]!r}.", f"Choose from: {', '.join(known)}")
     chosen = [known[name] for name in names or known]
     here = {(entry.dataset, entry.known.name): str(entry.file) for entry in inventory() if entry.file}
     if as_json:
@@ -49,6 +50,8 @@ def list_(names: tuple[str, ...], as_json: bool) -> None:
             "\nDetails: kgqa data list NAME. To use a question set: --dataset NAME:FILE. `demo`, `demo-cwq`, "
             "`demo-webqsp` and\n`demo-grailqa` are questions about the bundled demo graph and need no file."
         )
+        if others := plugin_names("dataset"):
+            print(f"Question sets of other packages: {', '.join(others)}.")
 
 
 def _describe(each: PublishedDataset, here: dict[tuple[str, str], str], *, whole: bool) -> None:
@@ -96,8 +99,9 @@ def check(sources: tuple[str, ...], as_json: bool) -> int:
         missing = [(entry.dataset, entry.known.name) for entry in entries if not entry.file]
         if not sources:
             raise SettingsError(
-                "No question file was found. Give a question file as NAME:FILE, or set the environment variable "
-                f"{FOLDER_VARIABLE} to a folder with question files. See the file names with: kgqa data list NAME"
+                "No question file was found.",
+                "Give a question file as NAME:FILE, or set the environment variable "
+                f"{FOLDER_VARIABLE} to a folder with question files. See the file names with: kgqa data list NAME",
             )
     checks = []
     for source in sources:

@@ -46,7 +46,7 @@ def open_foreign_store(location: str, *, writable: bool = False) -> Store:
             f"{clean(location)[:200]} is neither a folder nor an address, and no installed package has a store named "
             f"{name} (installed: {known})."
         )
-    opened = plugin("store", name, ours=[])
+    opened = plugin("store", name)
     try:
         store = opened(rest, writable=writable)
     except KgqaError:

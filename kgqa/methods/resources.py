@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.models import Models
@@ -24,6 +25,13 @@ class Resources:
     models: Models | None = None
     """The language models; None if the settings name no model."""
     prompts: Prompts = field(default_factory=Prompts)
+    corpus: Any | None = None
+    """The text corpus; None if the method needs no corpus."""
+
+    @property
+    def by_model(self) -> bool:
+        """Whether a language model compares the candidates, as selected by the setting `rank.chooser`."""
+        return self.models is not None and self.settings["rank.chooser"] in ("auto", "llm")
 
     def __repr__(self) -> str:
         names = [self.encoder.name] if self.encoder is not None else []

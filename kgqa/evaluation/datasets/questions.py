@@ -17,7 +17,6 @@ from typing import Any, BinaryIO, TypeVar
 from typing import Literal as OneOf
 
 from kgqa.errors import KgqaError
-from kgqa.plugins import plugin
 
 MAX_LINE_BYTES = 4 << 20
 MAX_FILE_BYTES = 1 << 30
@@ -88,18 +87,6 @@ class GoldQuestion:
         return all(not mark or mark in support for mark in (self.support, self.path_check))
 
 
-def questions_of(source: str) -> list[GoldQuestion]:
-    """Read the questions of a file, or of a data set from an installed package.
-
-    Raises:
-        QuestionFileError: the file cannot be read.
-        SettingsError: `source` is neither a file nor a data set.
-    """
-    if Path(source).exists() or "/" in source or "." in source:
-        return read_questions(Path(source))
-    return list(plugin("dataset", source, ours=[])())
-
-
 def read_questions(file: Path, *, max_line_bytes: int = MAX_LINE_BYTES) -> list[GoldQuestion]:
     """Read a question file, gzipped if its name ends in .gz.
 
@@ -157,7 +144,8 @@ def file_lines(file: Path, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[tup
                     raise QuestionFileError(f"{file}, line {number}: longer than {max_line_bytes:,} bytes.")
                 if total > MAX_FILE_BYTES:
                     raise QuestionFileError(
-                        f"{file} is larger than {MAX_FILE_BYTES:,} bytes (unpacked). Split the file into smaller files."
+                        f"{file} is larger than {MAX_FILE_BYTES:,} bytes (unpacked).",
+                        "Split the file into smaller files.",
                     )
                 if line.strip():
                     yield number, line

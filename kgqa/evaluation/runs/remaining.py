@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from kgqa.errors import StoreError
@@ -138,7 +139,7 @@ def with_model_concurrency(settings: Settings, concurrency: int) -> Settings:
     """Raise `llm.concurrency` to the number of questions answered at the same time, unless the user set it."""
     if settings.origins["llm.concurrency"] != "default" or settings["llm.concurrency"] >= concurrency:
         return settings
-    return Settings({**settings.values, "llm.concurrency": concurrency}, settings.origins, settings.local)
+    return replace(settings, values={**settings.values, "llm.concurrency": concurrency})
 
 
 @contextmanager
@@ -153,10 +154,10 @@ def locked_group(folder: Path) -> Iterator[None]:
             folder.mkdir(parents=True, exist_ok=True)
             locked = stack.enter_context(only_one(folder / LOCK))
         except OSError as error:
-            raise RunError(f"{folder} cannot be written: {error.strerror}. Choose another folder: --out") from error
+            raise RunError(f"{folder} cannot be written: {error.strerror}.", "Choose another folder: --out") from error
         if not locked:
             raise RunError(
-                f"Another kgqa is running in {folder}. Wait until all runs are done; see kgqa eval status {folder}"
+                f"Another kgqa is running in {folder}.", f"Wait until all runs are done; see kgqa eval status {folder}"
             )
         yield
 
@@ -170,7 +171,8 @@ def check_own_run(run: Run, trust: bool, path: Path, file: str) -> None:
     if not trust and not is_own_run(run.manifest, resolve()):
         raise RunError(
             "There is no record that you created this run. Its settings decide which servers receive requests and API "
-            f"keys. Check {path}/{file}; if you trust the settings: kgqa eval resume --trust {path}"
+            "keys.",
+            f"Check {path}/{file}; if you trust the settings: kgqa eval resume --trust {path}",
         )
 
 
