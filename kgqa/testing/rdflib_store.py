@@ -15,7 +15,8 @@ import pyoxigraph as ox
 import rdflib
 from rdflib.graph import ReadOnlyGraphAggregate
 from rdflib.plugins.sparql import prepareQuery
-from rdflib.plugins.sparql.algebra import CompValue, traverse
+from rdflib.plugins.sparql.algebra import traverse
+from rdflib.plugins.sparql.parserutils import CompValue
 
 from kgqa.errors import InvalidTerm, LoadError, PartialResult, QueryRejected, StoreUnavailable
 from kgqa.graph.editing import EditHistory, net_changes, terms
@@ -80,7 +81,7 @@ class RdflibStore:
         self, query: str, *, timeout: float | None = None, max_rows: int | None = None, fresh: bool = False
     ) -> Rows:
         with self._lock:
-            result = self._run(query, "SELECT")
+            result: Any = self._run(query, "SELECT")
             rows = [tuple(None if term is None else _value(term) for term in row) for row in result]
         limit = DEFAULT_MAX_ROWS if max_rows is None else max_rows
         if len(rows) > limit:
@@ -191,7 +192,8 @@ def _quads(path: Path) -> Iterator[tuple[Any, Any, Any, str]]:
     """Read an RDF file. pyoxigraph reads more IRIs than the parsers of rdflib."""
     suffix = (path.with_suffix("") if path.suffix == ".gz" else path).suffix
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        with path.open("rb") as plain:
+            file: Any = gzip.open(plain) if path.suffix == ".gz" else plain
             for quad in ox.parse(file, format=ox.RdfFormat.from_extension(suffix[1:])):
                 graph = "" if isinstance(quad.graph_name, ox.DefaultGraph) else quad.graph_name.value
                 yield *(_term(term) for term in (quad.subject, quad.predicate, quad.object)), graph
