@@ -192,8 +192,8 @@ def _quads(path: Path) -> Iterator[tuple[Any, Any, Any, str]]:
     """Read an RDF file. pyoxigraph reads more IRIs than the parsers of rdflib."""
     suffix = (path.with_suffix("") if path.suffix == ".gz" else path).suffix
     try:
-        with path.open("rb") as plain:
-            file: Any = gzip.open(plain) if path.suffix == ".gz" else plain
+        opener: Any = gzip.open if path.suffix == ".gz" else open
+        with opener(path, "rb") as file:
             for quad in ox.parse(file, format=ox.RdfFormat.from_extension(suffix[1:])):
                 graph = "" if isinstance(quad.graph_name, ox.DefaultGraph) else quad.graph_name.value
                 yield *(_term(term) for term in (quad.subject, quad.predicate, quad.object)), graph
