@@ -34,14 +34,19 @@ class EntityName:
 
 
 class EntityNameReader:
-    """Looks up names by entity and caches them. Thread-safe."""
+    """Looks up names by entity and caches them. Thread-safe.
+
+    Attributes:
+        view: the graphs that are read.
+        kinds: for each predicate of names, the kinds of its names; a predicate may be listed as label and as alias.
+    """
 
     def __init__(self, store: Store, schema: Schema, view: Sequence[Entity]) -> None:
         self._store = store
-        self._view = tuple(view)
-        self._kinds: dict[str, list[str]] = {}
+        self.view = tuple(view)
+        self.kinds: dict[str, list[str]] = {}
         for kind, predicate in name_predicates(schema):
-            self._kinds.setdefault(predicate, []).append(kind)
+            self.kinds.setdefault(predicate, []).append(kind)
         self._labels = [Entity(predicate) for predicate in schema.label]
         self._known: LRUCache[str, tuple[EntityName, ...]] = LRUCache(MAX_ENTITIES)
         self._limit: Limit | None = None
@@ -58,9 +63,14 @@ class EntityNameReader:
         return self._store.select(render(f"names_{template}", **values), timeout=timeout, fresh=fresh).rows
 
     @property
+    def predicates(self) -> list[Entity]:
+        """The predicates of labels and aliases."""
+        return [Entity(predicate) for predicate in self.kinds]
+
+    @property
     def labelled(self) -> int:
         """The number of entities with a label, counted by the server. Raises the same errors as `Store.select`."""
-        return single_count(self.select("labelled", view=self._view, predicates=self._labels))
+        return single_count(self.select("labelled", view=self.view, predicates=self._labels))
 
     def of(self, iris: Sequence[str]) -> dict[str, tuple[EntityName, ...]]:
         """Return, for each entity, its names with letters or digits, sorted: labels first, then alphabetically."""
@@ -78,10 +88,11 @@ class EntityNameReader:
     def _find(self, iris: list[str]) -> dict[str, tuple[EntityName, ...]]:
         rows: dict[str, set[tuple[str, Literal]]] = {iri: set() for iri in iris}
         usable = [Entity(iri) for iri in iris if _is_usable(iri)]
-        predicates = [Entity(predicate) for predicate in self._kinds]
         for start in range(0, len(usable), ENTITY_BATCH):
             batch = usable[start : start + ENTITY_BATCH]
-            for entity, predicate, name in self.select("of", view=self._view, entities=batch, predicates=predicates):
+            for entity, predicate, name in self.select(
+                "of", view=self.view, entities=batch, predicates=self.predicates
+            ):
                 if isinstance(entity, Entity) and isinstance(predicate, Entity) and isinstance(name, Literal):
                     rows[entity.iri].add((predicate.iri, name))
         return {iri: tuple(self._sorted(found)) for iri, found in rows.items()}
@@ -90,7 +101,7 @@ class EntityNameReader:
         names = [
             EntityName(name.value, kind, norm)
             for predicate, name in rows
-            for kind in self._kinds[predicate]
+            for kind in self.kinds[predicate]
             if (norm := normalised(name.value))
         ]
         return sorted(names, key=lambda item: (item.kind == "alias", item.name))
