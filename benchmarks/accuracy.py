@@ -24,28 +24,24 @@ from oracle import RunningOracle, running_oracle
 
 from kgqa.cache import Cache
 from kgqa.errors import KgqaError, SettingsError
+from kgqa.evaluation.analysis.aggregate import summary_of
 from kgqa.evaluation.analysis.losses import LOSSES
 from kgqa.evaluation.datasets.questions import (
     ANSWERABLE,
     GoldQuestion,
     half_of,
-    questions_of,
+    read_questions,
     spread,
 )
-from kgqa.evaluation.metrics.measures import (
-    Outcome,
-    Summary,
-    by_group,
-    dataset_and_hop,
-    summarise,
-)
-from kgqa.evaluation.runs.asking import ask_all
+from kgqa.evaluation.runs.asking import ask_question
+from kgqa.evaluation.runs.records import Record
 from kgqa.graph.embedded.bulk_load import file_job
 from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.methods.ask import open_resources
 from kgqa.settings import Settings, resolve
 
+METRICS = ("hit@1", "precision", "recall", "f1", "em")
 KEYS = {
     "method": "ask.method",
     "preset": "ask.preset",
@@ -99,26 +95,27 @@ def loaded(files: Sequence[Path], work: Path) -> Path:
 
 def measure(
     graph: Path, questions: Sequence[GoldQuestion], options: dict[str, Any], settings: Settings
-) -> list[Outcome]:
+) -> list[Record]:
     """Ask all questions of one graph; optionally print a line per question to stderr."""
-    outcomes = []
+    records = []
     with closing(open_resources(graph, settings=settings)) as resources:
         oracle = options.get("oracle")
-        told = oracle.told(questions, resources) if oracle else questions
-        for outcome, answer in ask_all(told, resources, topics=options["topics"], losses=options["losses"]):
+        for question in oracle.told(questions, resources) if oracle else questions:
+            record = ask_question(question, resources, topics=options["topics"], losses=options["losses"])
             if oracle:
-                oracle.heard(outcome, answer)
-            outcomes.append(outcome)
+                oracle.heard(record)
+            records.append(record)
             if options["verbose"]:
-                path = answer.paths[0].words if answer.paths else answer.reason
-                marks = f"{outcome.score.hit:.2f} {outcome.score.f1:.2f} {outcome.loss or outcome.status}"
-                print(f"{outcome.id}\t{marks}\t{answer.question.text}\t{path}", file=sys.stderr)
-    return outcomes
+                paths = record.answer.get("paths")
+                path = paths[0]["words"] if paths else record.answer.get("reason")
+                marks = f"{record.scores['hit@1']:.2f} {record.scores['f1']:.2f} {record.loss or record.status}"
+                print(f"{record.id}\t{marks}\t{record.text}\t{path}", file=sys.stderr)
+    return records
 
 
 def chosen(file: Path | str, options: dict[str, Any]) -> list[GoldQuestion]:
     """Return the questions in one half of a file that the graph can answer, at most a given number."""
-    questions = [q for q in questions_of(str(file)) if q.answerable(options["support"])]
+    questions = [q for q in read_questions(Path(file)) if q.answerable(options["support"])]
     found = spread(half_of(questions, options["half"]), options["limit"])
     if not found:
         support = ", ".join(options["support"])
@@ -126,37 +123,62 @@ def chosen(file: Path | str, options: dict[str, Any]) -> list[GoldQuestion]:
     return found
 
 
-def report(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def report(records: Sequence[Record]) -> dict[str, Any]:
     """Return the mean scores over all questions, and for each data set and number of hops."""
-    groups = by_group(outcomes, dataset_and_hop)
-    return {**summarise(outcomes).as_json(), "by": {name: summarise(part).as_json() for name, part in groups.items()}}
+    return {**summary(records), "by": {name: summary(part) for name, part in by_hops(records).items()}}
 
 
-def percent(summary: Summary, metric: str) -> str:
-    found = summary.means[metric]
-    return f"{100 * found.value:.1f} ({100 * found.low:.0f}-{100 * found.high:.0f})"
+def by_hops(records: Sequence[Record]) -> dict[str, list[Record]]:
+    """Group records by data set and number of hops: `webqsp_test, 2 hops`, or the data set if hops are unknown."""
+    found: dict[str, list[Record]] = {}
+    for record in records:
+        hops = "" if record.hops is None else f", {record.hops} hop{'s' if record.hops > 1 else ''}"
+        found.setdefault(record.dataset + hops, []).append(record)
+    return dict(sorted(found.items()))
 
 
-def print_report(outcomes: Sequence[Outcome]) -> None:
+def summary(records: Sequence[Record]) -> dict[str, Any]:
+    """Return the number of questions, mean scores with intervals, and counts."""
+    found = summary_of(records)
+    means = {name: found["scores"][name] for name in METRICS}
+    return {
+        "n": found["n"],
+        **{name: mean["value"] for name, mean in means.items()},
+        "intervals": {name: [mean["low"], mean["high"]] for name, mean in means.items()},
+        "reproduced": found["reproduced"]["exact"],
+        "statuses": found["statuses"],
+        "seconds": found["usage"]["seconds"]["mean"],
+        **({"losses": found["losses"]} if found["losses"] else {}),
+    }
+
+
+def percent(found: dict[str, Any], metric: str) -> str:
+    """Return a mean with its interval in percent; the interval of one question is left out."""
+    low, high = found["intervals"][metric]
+    return f"{100 * found[metric]:.1f}" + ("" if low is None else f" ({100 * low:.0f}-{100 * high:.0f})")
+
+
+def print_report(records: Sequence[Record]) -> None:
     """Print a line per data set and number of hops, then a line for all questions, the statuses and the losses."""
-    groups = by_group(outcomes, dataset_and_hop)
+    groups = by_hops(records)
     rows = []
-    for name, part in [*groups.items(), ("all", list(outcomes))]:
-        summary = summarise(part)
-        marks = [percent(summary, metric) for metric in ("hit@1", "f1", "em")]
-        rows.append([name, str(summary.n), *marks, 100 * summary.reproduced, summary.seconds])
+    for name, part in [*groups.items(), ("all", list(records))]:
+        found = summary(part)
+        marks = [percent(found, metric) for metric in ("hit@1", "f1", "em")]
+        reproduced = None if found["reproduced"] is None else 100 * found["reproduced"]
+        rows.append([name, str(found["n"]), *marks, reproduced, found["seconds"]])
     print_table(["questions", "n", "hit@1 (95%)", "f1", "em", "reproduced", "s each"], rows)
-    whole = summarise(outcomes)
-    print("\n" + ", ".join(f"{count} {status}" for status, count in whole.statuses.items()))
-    if whole.losses:
+    whole = summary(records)
+    print("\n" + ", ".join(f"{count} {status}" for status, count in whole["statuses"].items()))
+    if losses := whole.get("losses"):
         print()
-        names = [loss for loss in LOSSES if loss in whole.losses]
-        lines = [[loss, *(_losses(part, loss) for part in groups.values()), whole.losses[loss]] for loss in names]
+        names = [loss for loss in LOSSES if loss in losses]
+        lines = [[loss, *(_losses(part, loss) for part in groups.values()), losses[loss]] for loss in names]
         print_table(["lost at", *groups, "all"], lines)
 
 
-def _losses(outcomes: Sequence[Outcome], loss: str) -> int:
-    return sum(outcome.loss == loss for outcome in outcomes)
+def _losses(records: Sequence[Record], loss: str) -> int:
+    return sum(record.loss == loss for record in records)
 
 
 def run_table(options: dict[str, Any], work: Path) -> list[dict[str, Any]]:
@@ -180,9 +202,9 @@ def run_table(options: dict[str, Any], work: Path) -> list[dict[str, Any]]:
         for column, extra in columns.items():
             both = [*(given.get("settings") or ()), *extra.get("settings", ())]
             settings = settings_of(which.options | given | extra | {"settings": both})
-            outcomes = measure(graph, questions, options, settings)
-            line["columns"][column] = report(outcomes)
-            print(f"{name}, {column}: hit@1 {percent(summarise(outcomes), 'hit@1')}", file=sys.stderr)
+            records = measure(graph, questions, options, settings)
+            line["columns"][column] = report(records)
+            print(f"{name}, {column}: hit@1 {percent(summary(records), 'hit@1')}", file=sys.stderr)
         lines.append(line)
     return lines
 
@@ -199,7 +221,9 @@ def print_lines(lines: Sequence[dict[str, Any]]) -> None:
         for column in columns:
             cell = line["columns"][column]
             low, high = cell["intervals"]["hit@1"]
-            row += [100 * cell["hit@1"], 50 * (high - low), 100 * cell["em"], 100 * cell["reproduced"]]
+            width = None if low is None else 50 * (high - low)
+            reproduced = None if cell["reproduced"] is None else 100 * cell["reproduced"]
+            row += [100 * cell["hit@1"], width, 100 * cell["em"], reproduced]
         rows.append(row)
     print_table(head, rows)
 
@@ -271,10 +295,10 @@ def run(arguments: argparse.ArgumentParser, options: dict[str, Any], work: Path)
         settings = settings_of(options)
         questions = chosen(options["questions"], options)
         graph = options["graph"] or loaded(options["kg"], work)
-        outcomes = measure(graph, questions, options, settings)
+        records = measure(graph, questions, options, settings)
         oracle = options["oracle"]
-        found = report(outcomes) | (oracle.report() if oracle else {})
-        print_json({"machine": machine(), **found}) if options["json"] else print_report(outcomes)
+        found = report(records) | (oracle.report() if oracle else {})
+        print_json({"machine": machine(), **found}) if options["json"] else print_report(records)
         if oracle and not options["json"]:
             print("\n" + oracle.text(options["verbose"]))
     except KgqaError as error:

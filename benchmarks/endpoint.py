@@ -75,7 +75,7 @@ def asking(url: str, graph: str, opened: contextlib.ExitStack) -> dict[str, Call
     import urllib3
     from SPARQLWrapper import JSON, SPARQLWrapper
 
-    store = opened.enter_context(EndpointStore(url, graphs=[graph], profile="virtuoso"))
+    store = opened.enter_context(EndpointStore(url, profile="virtuoso"))
     pool = urllib3.PoolManager(maxsize=1)
 
     def plain(query: str) -> Any:

@@ -205,7 +205,7 @@ def main() -> None:
     with ready_graph(options.graph, timeout=options.timeout) as graph:
         graph.prepare()
         bare = bare_store(graph)
-        fingerprint = graph.store.fingerprint
+        fingerprint = graph.store.fingerprint_of([each.iri for each in graph.view])
         for topic in topics(bare, options.graph, fingerprint, options.topics, options.hubs, options.seed):
             for path in list(random_paths(graph, topic.entity, options.walks, generator)):
                 if len(path) < MAX_HOPS:

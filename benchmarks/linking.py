@@ -229,7 +229,7 @@ def against_server(name: str, work: Path, limit: int, url: str, iri: str) -> lis
     questions = [row["question"] for file in SETS[name][1] for row in questions_of(file, limit)]
     with (
         ready_graph(name, work) as local,
-        KnowledgeGraph(CountingStore(url, graphs=[iri]), local.schema, view=[iri]) as remote,
+        KnowledgeGraph(CountingStore(url), local.schema, view=[iri]) as remote,
     ):
         print(f"{type(remote.names).__name__}: {remote.names.count:,} names", file=sys.stderr)
         local.prepare()

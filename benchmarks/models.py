@@ -28,9 +28,10 @@ from oracle import running_oracle
 
 from kgqa.cache import Cache
 from kgqa.evaluation.datasets.questions import ANSWERABLE, GoldQuestion
-from kgqa.evaluation.runs.asking import ask_all
-from kgqa.methods.ask import open_resources
+from kgqa.evaluation.runs.asking import ask_question
+from kgqa.methods.ask import ask, open_resources
 from kgqa.methods.resources import Resources
+from kgqa.model import Question
 from kgqa.settings import resolve
 
 LATENCY = 0.2
@@ -46,9 +47,9 @@ def asked(
     with running_oracle(p, latency=latency) as oracle:
         given = {"llm.model": oracle.url, "budget.seconds": 3600.0} | settings
         with closing(open_resources(graph, settings=resolve(given))) as resources:
-            for outcome, answer in ask_all(oracle.told(questions, resources), resources):
-                oracle.heard(outcome, answer)
-        hits = [outcome.score.hit for _, outcome, _ in oracle.heard_of]
+            for question in oracle.told(questions, resources):
+                oracle.heard(ask_question(question, resources, topics="gold"))
+        hits = [record.scores["hit@1"] for _, record in oracle.heard_of]
         return oracle.report() | {"hit@1": statistics.fmean(hits), "n": len(hits)}
 
 
@@ -114,10 +115,9 @@ def wall(graph: Path, questions: Sequence[GoldQuestion]) -> list[dict[str, Any]]
                 told = oracle.told(questions, resources)
                 for question in told:
                     engine.clear()
-                    for outcome, answer in ask_all([question], resources):
-                        limit = WALL_LIMIT * answer.usage.rounds * LATENCY + sum(engine)
-                        if answer.usage.rounds:
-                            ratios.append(outcome.seconds / limit)
+                    record = ask_question(question, resources, topics="gold")
+                    if rounds := record.answer["usage"]["rounds"]:
+                        ratios.append(record.seconds / (WALL_LIMIT * rounds * LATENCY + sum(engine)))
         lines.append(
             {"method": method, "n": len(ratios), "p50 of limit": statistics.median(ratios), "worst": max(ratios)}
         )
@@ -133,8 +133,8 @@ def cpu(graph: Path, questions: Sequence[GoldQuestion]) -> list[dict[str, Any]]:
             with running_oracle(0.9) as oracle:
                 live = given | {"llm.model": oracle.url}
                 with closing(open_resources(graph, settings=resolve(live))) as resources:
-                    for _ in ask_all(oracle.told(questions, resources), resources):
-                        pass
+                    for question in oracle.told(questions, resources):
+                        ask(Question(question.text), topics=question.topics, resources=resources)
                 recorded = given | {"llm.model": oracle.url, "llm.replay_only": "on"}
                 with closing(open_resources(graph, settings=resolve(recorded))) as resources:
                     cold = _cpu_each(questions, resources)
@@ -150,7 +150,8 @@ def _cpu_each(questions: Sequence[GoldQuestion], resources: Resources) -> list[f
     spent = []
     for question in questions:
         started = time.process_time()
-        spent += [time.process_time() - started for _ in ask_all([question], resources)]
+        ask(Question(question.text), topics=question.topics, resources=resources)
+        spent.append(time.process_time() - started)
     return spent
 
 

@@ -43,7 +43,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LIMIT = 60.0
 """Time limit in seconds for the tests of one mutant; it is higher if they take over a third of it on unchanged code."""
 
-SLOW = "test_derived test_graph_tables test_embedded test_store test_both_stores test_rescoring test_memory"
+SLOW = "test_derived test_graph_tables test_embedded test_store test_both_stores test_rescoring"
 """Test files that take long and rarely notice a mutant that no other test notices."""
 LOGGING = {"log", "logger", "logging", "warnings"}
 PAIRS: list[tuple[type, type]] = [
@@ -75,7 +75,7 @@ GROUPS = {
     ),
     "masking": Group("explore", "masking", "test_linking"),
     "generations": Group("graph", "folder atomic_files", "test_loading"),
-    "metrics": Group("evaluation", "metrics measures keys scores", "test_metrics test_official"),
+    "metrics": Group("evaluation", "metrics measures keys scores", "test_metrics test_scores"),
 }
 
 

@@ -9,9 +9,8 @@ from typing import Any
 
 from kgqa.evaluation.analysis.reach import Reach
 from kgqa.evaluation.datasets.questions import GoldQuestion
-from kgqa.evaluation.metrics.measures import Outcome
+from kgqa.evaluation.runs.records import Record
 from kgqa.methods.resources import Resources
-from kgqa.model import Answer
 from kgqa.testing.gold_table import gold_for
 from kgqa.testing.model_oracle import ModelOracle
 from kgqa.testing.server import ScriptedServer
@@ -22,11 +21,11 @@ KNOWN: dict[Hashable, Reach] = {}
 
 @dataclass
 class RunningOracle:
-    """An oracle that is given the right paths before each question, and that collects the outcomes."""
+    """An oracle that is given the right paths before each question, and that collects the records."""
 
     oracle: ModelOracle
     server: ScriptedServer
-    heard_of: list[tuple[bool, Outcome, Answer]] = field(default_factory=list)
+    heard_of: list[tuple[bool, Record]] = field(default_factory=list)
 
     @property
     def url(self) -> str:
@@ -38,25 +37,25 @@ class RunningOracle:
             self.oracle.table = {question.text: gold_for(question, resources, known=KNOWN)}
             yield question
 
-    def heard(self, outcome: Outcome, answer: Answer) -> None:
+    def heard(self, record: Record) -> None:
         (gold,) = self.oracle.table.values()
-        self.heard_of.append((bool(gold.solutions), outcome, answer))
+        self.heard_of.append((bool(gold.solutions), record))
 
     def report(self) -> dict[str, Any]:
         """Return hit@1 on the questions that paths can express, and mean calls per question."""
-        expressible = [outcome for can, outcome, _ in self.heard_of if can]
-        usages = [answer.usage for _, _, answer in self.heard_of]
+        expressible = [record for can, record in self.heard_of if can]
+        usages = [record.answer["usage"] for _, record in self.heard_of]
         count = len(usages) or 1
         return {
             "expressible": len(expressible),
-            "hit@1 of expressible": sum(o.score.hit for o in expressible) / (len(expressible) or 1),
-            "calls": sum(u.calls for u in usages) / count,
-            "most calls": max((u.calls for u in usages), default=0),
-            "rounds": sum(u.rounds for u in usages) / count,
-            "tokens": sum(u.prompt_tokens + u.completion_tokens for u in usages) / count,
-            "unparsed": sum(stage.unparsed for u in usages for stage in u.stages),
-            "lost": [o.id for can, o, _ in self.heard_of if can and o.score.hit < 1],
-            "not expressible": [o.id for can, o, _ in self.heard_of if not can],
+            "hit@1 of expressible": sum(r.scores["hit@1"] for r in expressible) / (len(expressible) or 1),
+            "calls": sum(u["calls"] for u in usages) / count,
+            "most calls": max((u["calls"] for u in usages), default=0),
+            "rounds": sum(u["rounds"] for u in usages) / count,
+            "tokens": sum(u["prompt_tokens"] + u["completion_tokens"] for u in usages) / count,
+            "unparsed": sum(stage["unparsed"] for u in usages for stage in u["stages"]),
+            "lost": [r.id for r in expressible if r.scores["hit@1"] < 1],
+            "not expressible": [record.id for can, record in self.heard_of if not can],
         }
 
     def text(self, verbose: bool) -> str:

@@ -212,7 +212,7 @@ def _run(options: argparse.Namespace, url: str, round_trip: float) -> int:
     with open_graph(url, view=view, timeout=options.timeout, endpoint=endpoint) as graph:
         if not graph.view:
             sys.exit("Name the graph: --graph-iri IRI")
-        triples = graph.store.triples
+        triples = graph.store.triples_of([each.iri for each in graph.view])
         graph.prepare()
         bare = Bare(url, graph.store.profile, options.timeout)
         for kind, chosen in topics_of(graph, options.topics, options.hubs, generator).items():

@@ -20,8 +20,8 @@ from common import CHECKOUT, machine, percentile, print_json, print_table
 
 from kgqa import open_resources
 from kgqa.evaluation.datasets.questions import read_questions
+from kgqa.evaluation.runs.asking import ask_question
 from kgqa.evaluation.runs.records import Record
-from kgqa.evaluation.runs.runner import ask_question
 from kgqa.report.site import write_site
 from kgqa.settings import resolve
 

@@ -24,7 +24,7 @@ from common import print_json, print_table
 
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.rank.tournaments.chooser import Chooser
-from kgqa.rank.tournaments.registry import TOURNAMENTS
+from kgqa.rank.tournaments.registry import tournament
 from kgqa.rank.tournaments.voting import VotingChooser
 from kgqa.testing.oracle import NoisyOracle
 
@@ -67,16 +67,16 @@ class System:
 
 
 def systems() -> list[System]:
-    chunked = TOURNAMENTS["chunked"]
+    chunked = tournament("chunked").play
     return [
-        System("one prompt over all", TOURNAMENTS["single"]),
+        System("one prompt over all", tournament("single").play),
         System("chunked, chunks of 20", partial(chunked, chunk_size=20)),
         System("chunked, chunks of 10", partial(chunked, chunk_size=10)),
         System("chunked, chunks of 5", partial(chunked, chunk_size=5)),
-        System("pairwise merge", TOURNAMENTS["pairwise"]),
-        System("pairwise merge, majority of 3", TOURNAMENTS["pairwise"], votes=3),
-        System("knockout with repechage", TOURNAMENTS["knockout"]),
-        System("pointwise, 5 at once", TOURNAMENTS["pointwise"]),
+        System("pairwise merge", tournament("pairwise").play),
+        System("pairwise merge, majority of 3", tournament("pairwise").play, votes=3),
+        System("knockout with repechage", tournament("knockout").play),
+        System("pointwise, 5 at once", tournament("pointwise").play),
         System("groups of 5 round robin, keep 2", partial(round_robin, group=5)),
         System("full round robin", round_robin),
     ]

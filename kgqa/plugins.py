@@ -1,32 +1,178 @@
-"""Loads methods, choosers and data set readers from other packages, by entry point."""
+"""Loads methods, choosers, tournaments and data set readers by name, from kgqa and other packages (entry points)."""
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
-from typing import Any, Literal
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
 
 from kgqa.errors import SettingsError
+from kgqa.settings_table import BY_KEY, PluginKind, Setting, check
 
-Kind = Literal["method", "chooser", "dataset"]
+SELECTORS: Mapping[str, PluginKind] = {key: each.plugin for key, each in BY_KEY.items() if each.plugin}
+"""The settings that select a plugin by its name."""
+_KEY = re.compile(r"([a-z][a-z0-9]*)\.[a-z][a-z0-9_]*")
+_SECRET_SECTIONS = {"embeddings", "virtuoso"}
+"""Sections whose environment variables, such as KGQA_EMBEDDINGS_KEY, hold secrets."""
 
 
-def plugin_names(kind: Kind) -> list[str]:
-    """List the names of all installed plugins of a kind."""
-    return sorted({each.name for each in entry_points(group=f"kgqa.{kind}s")})
+@dataclass(frozen=True, kw_only=True)
+class Extension:
+    """What a plugin declares.
+
+    Attributes:
+        settings: Settings of the plugin. In another package, the part of a key before the dot is not a section of kgqa.
+    """
+
+    settings: tuple[Setting, ...] = ()
 
 
-def plugin(kind: Kind, name: str, *, ours: list[str]) -> Any:
-    """Load a plugin by name.
+@dataclass(frozen=True, kw_only=True)
+class MethodExtension(Extension):
+    """What a method declares.
 
-    Args:
-        ours: names of the methods, choosers or data sets in kgqa itself, for the error message.
+    Attributes:
+        presets: Map from a preset to values of settings by key. "ours" always applies, and the preset chosen by the
+            user takes precedence over it. Both override only default values.
+        stages: Map from a stage to default sampling parameters (temperature, top_p, seed, max_tokens, extra_body). A
+            string is the key of the setting that holds the value.
+    """
+
+    presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    stages: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+def plugin_names(kind: PluginKind) -> list[str]:
+    """List the names of all plugins of a kind without importing them; plugins of kgqa come first."""
+    return list(_points(kind, tuple(sys.path)))
+
+
+def plugin(kind: PluginKind, name: str) -> Any:
+    """Load a plugin by name. A plugin of kgqa takes precedence over one of another package with the same name.
 
     Raises:
-        SettingsError: there is no such plugin, or it cannot be imported.
+        SettingsError: There is no such plugin, it cannot be imported, or it declares a setting or preset that is not
+            allowed.
     """
-    for each in entry_points(group=f"kgqa.{kind}s", name=name):
+    point = _points(kind, tuple(sys.path)).get(name)
+    if point is None:
+        if kind != "dataset" and not any(map(_is_ours, _points(kind, tuple(sys.path)).values())):
+            raise SettingsError(f"kgqa is not installed completely: it has no {kind}s. Install it again with pip.")
+        raise SettingsError(f"Unknown {kind} {name}. Choose one of: {', '.join(plugin_names(kind))}.")
+    try:
+        found = point.load()
+    except (Exception, SystemExit) as error:  # the import of a foreign package may raise anything
+        raise SettingsError(f"The {kind} {name} cannot be loaded from {point.value}: {error}") from error
+    if isinstance(found, Extension) and not _is_ours(point):
         try:
-            return each.load()
-        except (Exception, SystemExit) as error:  # the import of a foreign package may raise anything
-            raise SettingsError(f"The {kind} {name} cannot be loaded from {each.value}: {error}") from error
-    raise SettingsError(f"Unknown {kind} {name}. Choose one of: {', '.join([*ours, *plugin_names(kind)])}.")
+            _check(found)
+        except SettingsError as error:
+            raise SettingsError(f"The {kind} {name} ({point.value}) is invalid: {error}") from None
+    return found
+
+
+def is_ours(kind: PluginKind, name: str) -> bool:
+    """Return whether a plugin belongs to kgqa."""
+    point = _points(kind, tuple(sys.path)).get(name)
+    return point is not None and _is_ours(point)
+
+
+def method_extension(name: str) -> MethodExtension:
+    """Return what a method declares: nothing if it is a plain function, is unknown or cannot be loaded."""
+    try:
+        found = plugin("method", name)
+    except SettingsError:
+        found = None
+    return found if isinstance(found, MethodExtension) else MethodExtension()
+
+
+def stage_names() -> list[str]:
+    """List the stages that the installed methods declare."""
+    return list(dict.fromkeys(stage for name in plugin_names("method") for stage in method_extension(name).stages))
+
+
+def known_settings(values: Mapping[str, Any], *, installed: bool = False) -> tuple[dict[str, Setting], list[str]]:
+    """Return the settings of kgqa and of the plugins that are selected in `values`.
+
+    If `values` contains another key, the settings of all installed plugins are added.
+
+    Args:
+        values: Values of settings by key.
+        installed: Whether to add the settings of all installed plugins in any case.
+
+    Returns:
+        The settings by key, and an error message for each plugin that cannot be loaded.
+    """
+    found, errors = dict(_own_settings()), dict[str, None]()
+    _add(found, [(kind, str(values[key])) for key, kind in SELECTORS.items() if key in values], errors)
+    if installed or values.keys() - found.keys():
+        _add(found, [(kind, name) for kind in SELECTORS.values() for name in plugin_names(kind)], errors)
+    return found, list(errors)
+
+
+def _add(found: dict[str, Setting], plugins: Iterable[tuple[PluginKind, str]], errors: dict[str, None]) -> None:
+    """Add the settings of plugins of other packages to `found`, and the messages about invalid plugins to `errors`."""
+    for kind, name in plugins:
+        if name not in plugin_names(kind) or is_ours(kind, name):
+            continue
+        try:
+            extension = plugin(kind, name)
+        except SettingsError as error:
+            errors[str(error)] = None
+            continue
+        for setting in extension.settings if isinstance(extension, Extension) else ():
+            if found.setdefault(setting.key, setting) != setting:
+                errors[f"The {kind} {name} is not used in full: another plugin has the setting {setting.key}."] = None
+
+
+@lru_cache(64)
+def _points(kind: PluginKind, path: tuple[str, ...]) -> dict[str, EntryPoint]:
+    found: dict[str, EntryPoint] = {}
+    for point in sorted(entry_points(group=f"kgqa.{kind}s"), key=lambda point: (not _is_ours(point), point.name)):
+        found.setdefault(point.name, point)
+    return found
+
+
+def _is_ours(point: EntryPoint) -> bool:
+    return point.dist is not None and point.dist.name == "kgqa"
+
+
+@lru_cache(1)
+def _own_settings() -> Mapping[str, Setting]:
+    extensions = [method_extension(name) for name in plugin_names("method") if is_ours("method", name)]
+    return {**BY_KEY, **{setting.key: setting for each in extensions for setting in each.settings}}
+
+
+def _check(extension: Extension) -> None:
+    """Check the declarations of another package.
+
+    Raises:
+        SettingsError: A setting or preset is not allowed.
+    """
+    own = _own_settings()
+    known = {**own, **{setting.key: setting for setting in extension.settings}}
+    for setting in extension.settings:
+        match = _KEY.fullmatch(setting.key)
+        if (
+            match is None
+            or setting.called
+            or setting.option
+            or setting.plugin
+            or setting.kind not in (str, int, float, dict)
+        ):
+            raise SettingsError(f"{setting.key} must be a key such as mine.rounds, of type str, int, float or dict.")
+        if match[1] in {key.partition(".")[0] for key in own} | _SECRET_SECTIONS:
+            raise SettingsError(f"{setting.key} is in a section of kgqa. Use your own section, such as mine.rounds.")
+        check(setting, setting.default, "default")
+    for preset, values in extension.presets.items() if isinstance(extension, MethodExtension) else ():
+        for key, value in values.items():
+            if key not in known or key in SELECTORS or (key in own and own[key].trusted):
+                raise SettingsError(f"The preset {preset} may not set {key}.")
+            check(known[key], value, f"preset {preset}")
+    for stage, sampling in extension.stages.items() if isinstance(extension, MethodExtension) else ():
+        if unknown := [value for value in sampling.values() if isinstance(value, str) and value not in known]:
+            raise SettingsError(f"The stage {stage} refers to the setting {unknown[0]}, which does not exist.")

@@ -5,8 +5,11 @@ The client of the openai library is configured to limit the size of replies and 
 
 from __future__ import annotations
 
+import math
 import os
 import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -77,6 +80,19 @@ def redirect_target(status: int, location: str, url: str) -> str:
     except ValueError:
         return "an invalid URL"
     return clean(f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}")[:200]
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds to wait from the header Retry-After (a number or an HTTP date); None if it is missing."""
+    text = headers.get("retry-after", "").strip()
+    try:
+        seconds = float(text)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(text).timestamp() - time.time()
+        except (ValueError, TypeError, OverflowError):
+            return None
+    return max(seconds, 0.0) if math.isfinite(seconds) else None
 
 
 def open_client(

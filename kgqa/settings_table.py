@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
+from kgqa.errors import SettingsError
 from kgqa.schema import WALK_RULES
+
+PluginKind = Literal["method", "chooser", "tournament", "dataset"]
+LARGEST = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +19,9 @@ class Setting:
     `kind`: type of the value; dict means a TOML table, or JSON in an environment variable. The value may be None only
     if the default is None. `minimum`: smallest value allowed. `trusted`: the setting is accepted only from the user's
     own settings file, an environment variable or the command line. `called`: name of the environment variable, if the
-    name is not formed from KGQA_ and the key.
+    name is not formed from KGQA_ and the key. `option`: the command line options, separated by a space; the first one
+    names the keyword argument in Python (`--graph-iri`: `graph_iri`). `metavar`: the option's value in help texts.
+    `plugin`: the value is the name of a plugin of this kind.
     """
 
     key: str
@@ -26,10 +32,24 @@ class Setting:
     minimum: float | None = None
     trusted: bool = False
     called: str = ""
+    option: str = ""
+    metavar: str | None = None
+    plugin: PluginKind | None = None
 
     @property
     def variable(self) -> str:
-        return self.called or "KGQA_" + self.key.upper().replace(".", "_")
+        return self.called or variable_of(self.key)
+
+    @property
+    def keywords(self) -> tuple[str, ...]:
+        """The names of the setting in Python: its key, the key with an underscore, the names of its options."""
+        options = (option.removeprefix("--").replace("-", "_") for option in self.option.split())
+        return (self.key, self.key.replace(".", "_"), *options)
+
+
+def variable_of(key: str) -> str:
+    """Return the name of an environment variable, formed from a setting's key."""
+    return "KGQA_" + key.upper().replace(".", "_")
 
 
 SETTINGS: tuple[Setting, ...] = (
@@ -45,15 +65,24 @@ SETTINGS: tuple[Setting, ...] = (
         None,
         "IRIs of named graphs to query, separated by spaces; if not set, the default graph (on Virtuoso: the only "
         "named graph)",
+        option="--graph-iri",
+        metavar="IRI",
     ),
     Setting(
-        "graph.schema", str, None, "schema name or TOML file; if not set, the schema stored with the graph or detected"
+        "graph.schema",
+        str,
+        None,
+        "schema name or TOML file; if not set, the schema stored with the graph or detected",
+        option="--schema",
+        metavar="NAME|FILE",
     ),
     Setting(
         "graph.languages",
         str,
         None,
         "preferred languages of names, such as de,en; names in other languages are used only if these are missing",
+        option="--languages",
+        metavar="LIST",
     ),
     Setting(
         "graph.walks",
@@ -61,9 +90,19 @@ SETTINGS: tuple[Setting, ...] = (
         None,
         "which nodes a walk may visit more than once; if not set, the rule stored with the graph or its schema",
         choices=WALK_RULES,
+        option="--walks",
     ),
-    Setting("graph.frontier_cap", int, 1000, "maximum end nodes of a path from which exploration continues", minimum=1),
-    Setting("graph.timeout", float, 60.0, "time limit of a SPARQL query, in seconds", minimum=0.001),
+    Setting(
+        "graph.frontier_cap",
+        int,
+        1000,
+        "maximum end nodes of a path from which exploration continues",
+        minimum=1,
+        option="--frontier-cap",
+    ),
+    Setting(
+        "graph.timeout", float, 60.0, "time limit of a SPARQL query, in seconds", minimum=0.001, option="--timeout"
+    ),
     Setting(
         "graph.load_memory",
         int,
@@ -77,6 +116,7 @@ SETTINGS: tuple[Setting, ...] = (
         "auto",
         "kind of SPARQL server; auto: detected from the URL or the Server header",
         choices=("auto", "virtuoso", "qlever", "blazegraph", "wikidata", "generic"),
+        option="--profile",
     ),
     Setting(
         "endpoint.concurrency",
@@ -120,16 +160,19 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "ask.method",
         str,
-        "top",
-        "top: Tournament on Path with our best settings; top-1, top-2: its two published systems; tog: Think-on-Graph "
-        "(baseline); io, cot: a language model without the graph; or the name of a method of another package",
+        None,
+        "method that answers the questions",
+        option="--method",
+        plugin="method",
     ),
     Setting(
         "ask.preset",
         str,
         "ours",
-        "ours: our settings; as-published: the settings of the paper; economy: fewest language model calls",
-        choices=("ours", "as-published", "economy"),
+        "ours: our settings; as-published: the settings of the paper; economy: fewest language model calls; or another "
+        "preset of the method",
+        option="--preset",
+        metavar="NAME",
     ),
     Setting(
         "ask.compose",
@@ -138,6 +181,7 @@ SETTINGS: tuple[Setting, ...] = (
         "source of the answers: ends: the end nodes of the accepted path; composed: the language model writes the "
         "answers from all kept paths and may use its own knowledge",
         choices=("ends", "composed"),
+        option="--compose",
     ),
     Setting(
         "ask.on_exhausted",
@@ -145,15 +189,17 @@ SETTINGS: tuple[Setting, ...] = (
         "none",
         "what to do if no path is accepted: none: give no answer; best: answer from the best path, with a note",
         choices=("none", "best"),
+        option="--on-exhausted",
     ),
-    Setting("explore.depth", int, 2, "maximum hops from the topic", minimum=1),
-    Setting("explore.beam", int, 10, "number of paths kept after each hop", minimum=1),
+    Setting("explore.depth", int, 2, "maximum hops from the topic", minimum=1, option="--depth"),
+    Setting("explore.beam", int, 10, "number of paths kept after each hop", minimum=1, option="--beam"),
     Setting(
         "explore.mediator_hop",
         str,
         "edge",
         "how hops are counted at mediators: edge: each edge is a hop; free: two edges through a mediator are one hop",
         choices=("edge", "free"),
+        option="--mediator-hop",
     ),
     Setting(
         "explore.shape",
@@ -161,6 +207,7 @@ SETTINGS: tuple[Setting, ...] = (
         "path",
         "from which end nodes of a path to continue: path: all; path+entity: those that the chooser selects",
         choices=("path", "path+entity"),
+        option="--shape --explore",
     ),
     Setting(
         "explore.stop",
@@ -169,6 +216,7 @@ SETTINGS: tuple[Setting, ...] = (
         "when to stop: depth: at the maximum depth; accepted: when a path is accepted; converged: when the "
         "best paths give the same answers as one hop before",
         choices=("depth", "accepted", "converged"),
+        option="--stop",
     ),
     Setting(
         "explore.prune_by",
@@ -176,6 +224,7 @@ SETTINGS: tuple[Setting, ...] = (
         "path",
         "what is compared: path: the whole path; last-relation: only its last relation (ablation)",
         choices=("path", "last-relation"),
+        option="--prune-by",
     ),
     Setting(
         "explore.lengths",
@@ -183,6 +232,7 @@ SETTINGS: tuple[Setting, ...] = (
         "any",
         "which paths may be accepted: any: paths of all lengths; deepest: only paths of the maximum depth",
         choices=("any", "deepest"),
+        option="--lengths",
     ),
     Setting(
         "explore.combine",
@@ -190,6 +240,7 @@ SETTINGS: tuple[Setting, ...] = (
         "intersect",
         "how several topics are handled: intersect: their paths must meet; separate: each topic is explored alone",
         choices=("intersect", "separate"),
+        option="--combine",
     ),
     Setting(
         "explore.clauses",
@@ -197,6 +248,7 @@ SETTINGS: tuple[Setting, ...] = (
         "off",
         "on: if a language model is set and the question has several topics, split it into one clause per topic",
         choices=("off", "on"),
+        option="--clauses",
     ),
     Setting(
         "explore.mask",
@@ -205,6 +257,7 @@ SETTINGS: tuple[Setting, ...] = (
         "what replaces the topic's name in the question: drop: nothing; placeholder; id: the topic's id; none: no "
         "masking",
         choices=("drop", "placeholder", "id", "none"),
+        option="--mask",
     ),
     Setting(
         "rank.wording",
@@ -212,6 +265,7 @@ SETTINGS: tuple[Setting, ...] = (
         "words",
         "how paths are worded for ranking: words: plain words; published: full names with -> and <-",
         choices=("words", "published"),
+        option="--wording",
     ),
     Setting(
         "rank.prefilter",
@@ -220,18 +274,34 @@ SETTINGS: tuple[Setting, ...] = (
         "prefilter of the candidates: bm25; sbert: embeddings; rrf: both, by reciprocal rank fusion; random; none; "
         "trained: a trained ranker",
         choices=("bm25", "sbert", "rrf", "random", "none", "trained"),
+        option="--prefilter",
     ),
-    Setting("rank.pool", int, 50, "maximum candidates that enter a tournament", minimum=1),
-    Setting("rank.lexical_weight", float, 0.25, "weight of BM25 in the prefilter, relative to embeddings", minimum=0),
+    Setting("rank.pool", int, 50, "maximum candidates that enter a tournament", minimum=1, option="--pool"),
+    Setting(
+        "rank.lexical_weight",
+        float,
+        0.25,
+        "weight of BM25 in the prefilter, relative to embeddings",
+        minimum=0,
+        option="--lexical-weight",
+    ),
     Setting(
         "rank.tournament",
         str,
         "chunked",
-        "kind of tournament: chunked, pairwise, knockout, pointwise, single",
-        choices=("chunked", "pairwise", "knockout", "pointwise", "single"),
+        "kind of tournament",
+        option="--tournament",
+        plugin="tournament",
     ),
-    Setting("rank.chunk", int, 10, "number of candidates compared at once in a chunked tournament", minimum=2),
-    Setting("rank.votes", int, 1, "votes per comparison: 1 or 3", choices=(1, 3)),
+    Setting(
+        "rank.chunk",
+        int,
+        10,
+        "number of candidates compared at once in a chunked tournament",
+        minimum=2,
+        option="--chunk",
+    ),
+    Setting("rank.votes", int, 1, "votes per comparison: 1 or 3", choices=(1, 3), option="--votes"),
     Setting(
         "rank.chooser",
         str,
@@ -239,9 +309,18 @@ SETTINGS: tuple[Setting, ...] = (
         "how candidates are compared. auto: llm if a language model is set, otherwise offline; llm: by the language "
         "model; offline: by similarity of words or embeddings; random: at random; trained: by a trained ranker; or the "
         "name of a chooser from another package",
+        option="--chooser",
+        plugin="chooser",
     ),
-    Setting("rank.ranker", str, None, "file of a trained ranker, written by `kgqa rank train`"),
-    Setting("rank.seed", int, 0, "seed of the random number generator for ranking", minimum=0),
+    Setting(
+        "rank.ranker",
+        str,
+        None,
+        "file of a trained ranker, written by `kgqa rank train`",
+        option="--ranker",
+        metavar="FILE",
+    ),
+    Setting("rank.seed", int, 0, "seed of the random number generator for ranking", minimum=0, option="--seed"),
     Setting(
         "rank.alignment",
         float,
@@ -256,10 +335,18 @@ SETTINGS: tuple[Setting, ...] = (
         0.15,
         "penalty for each hop beyond the number of hops that the question's wording suggests",
         minimum=0,
+        option="--depth-penalty",
     ),
-    Setting("rank.accept", float, 0.1, "minimum score of a path to be accepted as an answer", minimum=-10),
     Setting(
-        "rank.embeddings", str, "auto", "auto: use embeddings if installed; off: words only", choices=("auto", "off")
+        "rank.accept", float, 0.1, "minimum score of a path to be accepted as an answer", minimum=-10, option="--accept"
+    ),
+    Setting(
+        "rank.embeddings",
+        str,
+        "auto",
+        "auto: use embeddings if installed; off: words only",
+        choices=("auto", "off"),
+        option="--embeddings",
     ),
     Setting(
         "rank.model",
@@ -267,6 +354,8 @@ SETTINGS: tuple[Setting, ...] = (
         None,
         "name or folder of a sentence-transformers model; if not set, all-MiniLM-L6-v2",
         trusted=True,
+        option="--model",
+        metavar="NAME|FOLDER",
     ),
     Setting("rank.bm25", str, "own", "BM25 variant: own: Lucene's idf; okapi: as rank-bm25", choices=("own", "okapi")),
     Setting("rank.model_url", str, None, "URL of an OpenAI-compatible server for embeddings", trusted=True),
@@ -276,27 +365,28 @@ SETTINGS: tuple[Setting, ...] = (
         None,
         "text put before each question that is embedded; if not set, the query prompt of the embedding model",
     ),
-    Setting("rank.precision", str, "fp32", "number format of the embedding model", choices=("fp32", "int8")),
     Setting(
-        "tog.parse",
+        "rank.precision",
         str,
-        "robust",
-        "which replies Think-on-Graph accepts: faithful: only the published format; robust: other formats too",
-        choices=("robust", "faithful"),
+        "fp32",
+        "number format of the embedding model",
+        choices=("fp32", "int8"),
+        option="--precision",
+    ),
+    Setting("budget.seconds", float, 300.0, "maximum seconds per question", minimum=0.001, option="--max-seconds"),
+    Setting("budget.queries", int, None, "maximum SPARQL queries per question", minimum=1, option="--max-queries"),
+    Setting("budget.calls", int, None, "maximum language model calls per question", minimum=0, option="--max-calls"),
+    Setting(
+        "budget.tokens",
+        int,
+        None,
+        "maximum tokens per question, prompts and replies together",
+        minimum=0,
+        option="--max-tokens",
     ),
     Setting(
-        "tog.temperature",
-        float,
-        0.4,
-        "sampling temperature while Think-on-Graph explores; llm.temperature, if given, takes precedence",
-        minimum=0,
+        "budget.cost", float, None, "maximum cost per question, in USD (see llm.prices)", minimum=0, option="--max-cost"
     ),
-    Setting("tog.sampled", int, 5, "entities sampled if a relation leads to 20 or more", minimum=1),
-    Setting("budget.seconds", float, 300.0, "maximum seconds per question", minimum=0.001),
-    Setting("budget.queries", int, None, "maximum SPARQL queries per question", minimum=1),
-    Setting("budget.calls", int, None, "maximum language model calls per question", minimum=0),
-    Setting("budget.tokens", int, None, "maximum tokens per question, prompts and replies together", minimum=0),
-    Setting("budget.cost", float, None, "maximum cost per question, in USD (see llm.prices)", minimum=0),
     Setting(
         "llm.model",
         str,
@@ -305,16 +395,34 @@ SETTINGS: tuple[Setting, ...] = (
         "choose a model), vllm:NAME|FOLDER, replay:FILE, none",
         trusted=True,
         called="KGQA_LLM",
+        option="--llm",
+        metavar="MODEL",
     ),
-    Setting("llm.concurrency", int, 16, "maximum concurrent requests of all questions together", minimum=1),
+    Setting(
+        "llm.concurrency",
+        int,
+        16,
+        "maximum concurrent requests of all questions together",
+        minimum=1,
+        option="--concurrency",
+    ),
     Setting("llm.timeout", float, 120.0, "time limit of a request, in seconds", minimum=0.001),
     Setting("llm.retries", int, 4, "how often a failed request is repeated", minimum=0),
-    Setting("llm.replay", str, None, "file in which replies are recorded and from which they are reused", trusted=True),
+    Setting(
+        "llm.replay",
+        str,
+        None,
+        "file in which replies are recorded and from which they are reused",
+        trusted=True,
+        option="--replay",
+        metavar="FILE",
+    ),
     Setting(
         "llm.replay_only",
         str,
         "off",
         "on: use only recorded replies; a prompt without a recorded reply is an error",
+        option="--replay-only",
         choices=("off", "on"),
     ),
     Setting(
@@ -324,6 +432,7 @@ SETTINGS: tuple[Setting, ...] = (
         "reply format of a comparison: choice: a label, enforced by the server if possible; mark: a label; reasons: "
         "a sentence on each candidate, then a label, as published",
         choices=("choice", "mark", "reasons"),
+        option="--compare",
     ),
     Setting(
         "llm.mask",
@@ -332,24 +441,67 @@ SETTINGS: tuple[Setting, ...] = (
         "what replaces the topic's name in prompts: same: as explore.mask, but [E1] for drop; placeholder; id: the "
         "topic's id; none: no masking",
         choices=("same", "placeholder", "id", "none"),
+        option="--llm-mask",
     ),
-    Setting("llm.reask", int, 1, "how often a prompt is sent again after an unusable reply", minimum=0),
-    Setting("llm.temperature", float, 0.0, "sampling temperature", minimum=0),
+    Setting(
+        "llm.reask", int, 1, "how often a prompt is sent again after an unusable reply", minimum=0, option="--reask"
+    ),
+    Setting("llm.temperature", float, 0.0, "sampling temperature", minimum=0, option="--temperature"),
     Setting("llm.top_p", float, None, "probability for nucleus sampling", minimum=0),
     Setting("llm.seed", int, None, "sampling seed, for servers that accept a seed", minimum=0),
-    Setting("llm.max_tokens", int, None, "maximum tokens per reply; if not set, the server's limit", minimum=1),
+    Setting(
+        "llm.max_tokens",
+        int,
+        None,
+        "maximum tokens per reply; if not set, the server's limit",
+        minimum=1,
+        option="--max-reply-tokens",
+    ),
     Setting("llm.extra_body", dict, None, "table of additional fields sent with every request", trusted=True),
     Setting(
         "llm.stages",
         dict,
         None,
         "other values for single stages: a table with a table per stage (link, clauses, filter, tournament, entity, "
-        "decide, judge) of model, temperature, top_p, seed, max_tokens, extra_body",
+        "decide, judge, or a stage of the method) of model, temperature, top_p, seed, max_tokens, extra_body",
         trusted=True,
     ),
-    Setting("llm.prompts", str, None, "folder of prompt files that replace the bundled ones", trusted=True),
+    Setting(
+        "llm.prompts",
+        str,
+        None,
+        "folder of prompt files that replace the bundled ones",
+        trusted=True,
+        option="--prompts",
+        metavar="FOLDER",
+    ),
     Setting("llm.prices", str, None, "TOML file with the prices of models, in USD per million tokens", trusted=True),
     Setting("cache.folder", str, None, "cache folder; if not set, your user's cache folder", trusted=True),
     Setting("cache.limit_gb", float, 10.0, "maximum size of the cache, in GB", minimum=0, trusted=True),
 )
 BY_KEY = {setting.key: setting for setting in SETTINGS}
+BY_KEYWORD = {keyword: setting for setting in SETTINGS for keyword in setting.keywords}
+
+
+def check(setting: Setting, value: Any, origin: str) -> Any:
+    """Return the value, converted to the setting's type.
+
+    Raises:
+        SettingsError: the value has a wrong type, is out of range, or is not one of the setting's choices.
+    """
+    if value is None and setting.default is None:
+        return None
+    if setting.kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if not isinstance(value, setting.kind) or isinstance(value, bool):
+        raise SettingsError(f"{setting.key} ({origin}) must be {setting.kind.__name__}, not {value!r}.")
+    if setting.choices and value not in setting.choices:
+        raise SettingsError(
+            f"{setting.key} ({origin}) must be one of {', '.join(map(str, setting.choices))}, not {value!r}."
+        )
+    number = value if isinstance(value, (int, float)) else None
+    if number is not None and not -LARGEST <= number <= LARGEST:
+        raise SettingsError(f"{setting.key} ({origin}) must be at most {LARGEST:,}, not {value!r}.")
+    if setting.minimum is not None and number is not None and not number >= setting.minimum:
+        raise SettingsError(f"{setting.key} ({origin}) must be at least {setting.minimum:g}, not {value!r}.")
+    return value

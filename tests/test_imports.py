@@ -12,6 +12,7 @@ import kgqa
 PACKAGE = Path(kgqa.__file__).parent
 # Top to bottom. Packages of one layer do not import each other.
 LAYERS = (
+    "__main__",
     "cli serve testing",
     "report doctor",
     "evaluation",

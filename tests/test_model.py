@@ -14,20 +14,27 @@ from kgqa.model import (
     XSD_STRING,
     Answer,
     Candidate,
+    Citation,
     Entity,
     Event,
     Evidence,
     GraphId,
+    HyperedgeEvidence,
     Literal,
     Named,
+    Participant,
+    PathEvidence,
+    Piece,
     Question,
+    QuoteEvidence,
     RelationPath,
+    Span,
+    StatementEvidence,
     Step,
     Triple,
     Usage,
-    from_json,
-    to_json,
 )
+from kgqa.model_json import from_json, to_json
 
 TOPIC = Entity("http://ex.org/japan")
 CAPITAL = Step("http://ex.org/capital")
@@ -52,8 +59,8 @@ triples = st.builds(Triple, entities, text, values)
 named = st.builds(Named, values, text, text)
 walks = st.lists(st.lists(named, max_size=3).map(tuple), max_size=2).map(tuple)
 numbers = st.floats(allow_nan=False, allow_infinity=False)
-evidence = st.builds(
-    Evidence,
+path_evidence = st.builds(
+    PathEvidence,
     paths,
     text,
     walks=walks,
@@ -63,6 +70,23 @@ evidence = st.builds(
     approximate=st.booleans(),
 )
 counts = st.integers(0, 10**9)
+spans = st.builds(Span, text, text, counts, counts)
+span_lists = st.lists(spans, max_size=2).map(tuple)
+participants = st.lists(st.builds(Participant, text, named), max_size=3).map(tuple)
+statements = st.builds(StatementEvidence, text, triples, text, span_lists, st.none() | st.floats(0, 1), text)
+hyperedges = st.builds(HyperedgeEvidence, text, text, participants, span_lists)
+quotes = st.builds(QuoteEvidence, spans, text, st.booleans())
+evidence = st.one_of(path_evidence, statements, hyperedges, quotes)
+pieces = st.builds(
+    Piece,
+    text,
+    st.sampled_from(["chunk", "statement", "entity", "community", "hyperedge", "path"]),
+    text,
+    numbers,
+    span_lists,
+    st.lists(triples, max_size=2).map(tuple),
+)
+citations = st.builds(Citation, text, text, st.none() | spans, text, st.booleans())
 usages = st.builds(Usage, counts, counts, counts, counts, st.floats(0, 1e6))
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | numbers | text,
@@ -76,10 +100,10 @@ answers = st.builds(
     questions,
     st.sampled_from(["answered", "no_answer", "budget_exhausted", "unsupported", "failed"]),
     answers=st.lists(named, max_size=2).map(tuple),
-    paths=st.lists(evidence, max_size=2).map(tuple),
+    evidence=st.lists(evidence, max_size=2).map(tuple),
     sparql=text,
     query_class=st.sampled_from(["exact", "restricted", "superset", "none"]),
-    grounding=st.sampled_from(["graph", "model", "none"]),
+    grounding=st.sampled_from(["graph", "text", "model", "none"]),
     method=text,
     reason=text,
     notes=texts,
@@ -88,6 +112,10 @@ answers = st.builds(
     usage=usages,
     trace=st.lists(events, max_size=2).map(tuple),
     approximate=st.booleans(),
+    response=text,
+    citations=st.lists(citations, max_size=2).map(tuple),
+    evidence_sparql=text,
+    evidence_class=st.sampled_from(["exact", "none"]),
 )
 ALL_STRATEGIES = (
     entities,
@@ -99,6 +127,8 @@ ALL_STRATEGIES = (
     triples,
     named,
     evidence,
+    pieces,
+    citations,
     usages,
     events,
     answers,
@@ -169,7 +199,7 @@ def test_every_object_is_frozen(item):
 # ---- JSON ----
 
 
-NAMES = "entity literal step path candidate question triple named evidence usage event answer".split()
+NAMES = "entity literal step path candidate question triple named evidence piece citation usage event answer".split()
 
 
 @pytest.mark.parametrize("strategy", ALL_STRATEGIES, ids=NAMES)
@@ -191,8 +221,8 @@ def test_json_round_trip_of_a_full_answer():
         Question("capital of Japan?", (TOPIC,), "q1"),
         "answered",
         answers=(tokyo, date),
-        paths=(
-            Evidence(
+        evidence=(
+            PathEvidence(
                 RelationPath(TOPIC, (CAPITAL, BORN_IN)),
                 "capital",
                 walks=((tokyo, date),),
@@ -210,6 +240,39 @@ def test_json_round_trip_of_a_full_answer():
     assert equal_path.paths[0].triples[1].object == label
     assert isinstance(equal_path.answers, tuple)
     assert from_json(Answer, to_json(replace(answer, graph=None))).graph is None
+
+
+WALK = PathEvidence(RelationPath(TOPIC, (CAPITAL,)), "its capital")
+SPAN = Span("urn:doc:1", "urn:chunk:1", 5, 10)
+OTHER_EVIDENCE = (
+    StatementEvidence("urn:st:1", Triple(TOPIC, CAPITAL.relation, TOPIC), "stated words", (SPAN,), 0.5, "a-model"),
+    HyperedgeEvidence("urn:he:1", "a segment", (Participant("who", Named(TOPIC, "japan", "Japan")),), (SPAN,)),
+    QuoteEvidence(SPAN, "quoted words", True),
+    QuoteEvidence(SPAN, "invented words", False),
+)
+
+
+def test_kind_distinguishes_evidence():
+    kinds = [to_json(each)["kind"] for each in (WALK, *OTHER_EVIDENCE)]
+    assert kinds == ["path", "statement", "hyperedge", "quote", "quote"]
+    for each in (WALK, *OTHER_EVIDENCE):
+        assert from_json(Evidence, to_json(each)) == each
+
+
+def test_evidence_written_before_it_had_kinds_is_a_path():
+    answer = Answer(Question("q"), "answered", evidence=(WALK,))
+    before = to_json(answer)
+    before["paths"] = [{name: each[name] for name in each if name != "kind"} for each in before.pop("evidence")]
+    for name in ("response", "citations", "evidence_sparql", "evidence_class"):
+        del before[name]
+    assert from_json(Answer, before) == answer
+    with pytest.raises(ValueError):
+        from_json(Evidence, {"kind": "gossip", "words": "x"})
+
+
+def test_paths_are_the_paths_of_the_evidence():
+    answer = Answer(Question("q"), "answered", evidence=(*OTHER_EVIDENCE[:2], WALK, *OTHER_EVIDENCE[2:]))
+    assert answer.paths == (WALK,)
 
 
 def test_fields_with_defaults_may_be_missing():
@@ -262,17 +325,26 @@ def test_from_json_refuses_wrong_shapes(kind, data):
 
 # ---- HTML ----
 
-EVIL = "<script>alert(1)</script>"
+EVIL = "<script>alert(1)</script>\x1b[31m\u202e"
 
 
 def test_html_escapes_every_text_field():
     evil = Named(Literal(EVIL), EVIL, EVIL)
+    span = Span(EVIL, EVIL, 0, 1)
     path = RelationPath(Entity(EVIL), (Step(EVIL),))
     answer = Answer(
         Question(EVIL, (Entity(EVIL),), EVIL),
         "answered",
         answers=(evil,),
-        paths=(Evidence(path, EVIL, walks=((evil,),), triples=(Triple(Entity(EVIL), EVIL, Literal(EVIL)),)),),
+        evidence=(
+            PathEvidence(path, EVIL, walks=((evil,),), triples=(Triple(Entity(EVIL), EVIL, Literal(EVIL)),)),
+            StatementEvidence(EVIL, Triple(Entity(EVIL), EVIL, Literal(EVIL)), EVIL, (span,), model=EVIL),
+            HyperedgeEvidence(EVIL, EVIL, (Participant(EVIL, evil),), (span,)),
+            QuoteEvidence(span, EVIL, True),
+        ),
+        response=EVIL,
+        citations=(Citation(EVIL, EVIL, span, EVIL),),
+        evidence_sparql=EVIL,
         sparql=EVIL,
         method=EVIL,
         reason=EVIL,
@@ -283,7 +355,7 @@ def test_html_escapes_every_text_field():
     )
     for variant in (answer, replace(answer, status="failed", answers=())):
         html = variant._repr_html_()
-        assert "<script" not in html
+        assert "<script" not in html and "\x1b" not in html and "\u202e" not in html
         assert "&lt;script&gt;" in html
 
 
@@ -293,8 +365,24 @@ def test_html_shows_answer_path_and_query():
         Question("capital?"),
         "answered",
         answers=(tokyo,),
-        paths=(Evidence(RelationPath(TOPIC, (CAPITAL,)), "its capital"),),
+        evidence=(PathEvidence(RelationPath(TOPIC, (CAPITAL,)), "its capital"),),
         sparql="SELECT ?x",
     )._repr_html_()
     for part in ("capital?", "Tokyo", "Q1490", "its capital", "SELECT ?x"):
         assert part in html
+
+
+def test_html_shows_response_citations_and_all_evidence():
+    html = Answer(
+        Question("capital?"),
+        "answered",
+        answers=(Named(Literal("Tokyo"), "", "Tokyo"),),
+        evidence=OTHER_EVIDENCE,
+        response="A long\nresponse.",
+        citations=(Citation("the claim", "urn:chunk:1", SPAN, "cited words", True), Citation("bare claim", "urn:x")),
+        evidence_sparql="SELECT ?s",
+    )._repr_html_()
+    for part in ("A long\nresponse.", "stated words", "a segment", "quoted words", "the claim", "cited words",
+                 "SELECT ?s"):  # fmt: skip
+        assert part in html
+    assert html.count("not found in the text") == 2  # the invented quote and the claim without a quote

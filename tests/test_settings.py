@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from kgqa.errors import SettingsError
-from kgqa.settings import BY_KEY, SETTINGS, check, read_file, resolve
+from kgqa.settings import read_file, resolve
+from kgqa.settings_table import BY_KEY, BY_KEYWORD, SETTINGS, check
+from tests.conftest import ROOT
 
 KEY = "explore.depth"
 VARIABLE = "KGQA_EXPLORE_DEPTH"
@@ -44,7 +49,7 @@ def test_each_source_overrides_the_one_before(folder_and_user_file):
     local.write_text(toml(4))
     assert current() == (4, str(local))
     assert current(**{VARIABLE: "5"}) == (5, VARIABLE)
-    assert current({KEY: 6}, **{VARIABLE: "5"}) == (6, "command line")
+    assert current({KEY: 6}, **{VARIABLE: "5"}) == (6, "Python")
     assert current({KEY: None}, **{VARIABLE: "5"}) == (5, VARIABLE)
 
 
@@ -69,7 +74,7 @@ def test_every_setting_has_a_variable(folder_and_user_file, setting):
     value = (
         setting.choices[-1]
         if setting.choices
-        else {int: "7", float: "7.5", str: "text", dict: '{"a": 1}'}[setting.kind]
+        else {int: "7", float: "7.5", str: "economy", dict: '{"a": 1}'}[setting.kind]
     )
     settings = settings_of(folder_and_user_file, **{setting.variable: value})
     assert settings[setting.key] == ({"a": 1} if setting.kind is dict else setting.kind(value))
@@ -80,7 +85,7 @@ def test_graph_sets_only_its_own_keys(folder_and_user_file):
     settings = settings_of(folder_and_user_file).with_graph({"walks": "free", "mediator_hop": "free", "unheard_of": 1})
     assert (settings["graph.walks"], settings["explore.mediator_hop"]) == ("free", "free")
     assert settings.origins["graph.walks"] == "graph"
-    assert set(settings.values) == set(BY_KEY)
+    assert set(settings.values) == set(settings.table)
 
 
 def test_graph_cannot_set_the_cache_folder(folder_and_user_file):
@@ -228,3 +233,67 @@ def test_user_file_can_set_the_cache_folder(folder_and_user_file):
         settings_of(folder_and_user_file, {"cache.folder": "/third"}, KGQA_CACHE_FOLDER="/other")["cache.folder"]
         == "/third"
     )
+
+
+# ---- names of settings ----
+
+
+@pytest.mark.parametrize(
+    ("given", "key", "value"),
+    [
+        ({"depth": 3}, "explore.depth", 3),
+        ({"explore_depth": 3}, "explore.depth", 3),
+        ({"explore.depth": 3}, "explore.depth", 3),
+        ({"explore": "path+entity"}, "explore.shape", "path+entity"),
+        ({"llm": "openai:a"}, "llm.model", "openai:a"),
+        ({"llm_timeout": 3}, "llm.timeout", 3.0),
+        ({"timeout": 3}, "graph.timeout", 3.0),
+        ({"graph_iri": "http://example.org/g"}, "graph.iri", "http://example.org/g"),
+        ({"replay": Path("replies.jsonl")}, "llm.replay", "replies.jsonl"),
+        ({"replay_only": True}, "llm.replay_only", "on"),
+        ({"endpoint_cache": False}, "endpoint.cache", "off"),
+        ({"as_published": True}, "ask.preset", "as-published"),
+        ({"as_published": False}, "ask.preset", "ours"),
+        ({"depth": None}, "explore.depth", 2),
+    ],
+)
+def test_settings_are_given_by_keyword(folder_and_user_file, given, key, value):
+    assert settings_of(folder_and_user_file, given)[key] == value
+
+
+def test_keywords_are_unambiguous():
+    """The name of an option or key stands for one setting only."""
+    assert sum(len(set(setting.keywords)) for setting in SETTINGS) == len(BY_KEYWORD)
+
+
+@pytest.mark.parametrize(
+    ("keyword", "near"), [("dept", "depth"), ("explore_dept", "explore_depth"), ("ask.metod", "ask.method")]
+)
+def test_unknown_keyword_names_near_ones(folder_and_user_file, keyword, near):
+    for value in (3, None):
+        with pytest.raises(SettingsError, match=rf"Unknown setting {keyword}\. Did you mean {near}"):
+            settings_of(folder_and_user_file, {keyword: value})
+
+
+def test_unknown_key_in_a_file_names_near_ones(folder_and_user_file):
+    (folder_and_user_file[0] / "kgqa.toml").write_text("[explore]\ndepht = 2")
+    with pytest.raises(SettingsError, match=r"unknown setting explore\.depht\. Did you mean explore\.depth"):
+        settings_of(folder_and_user_file)
+
+
+def test_misspelled_variable_is_noted(folder_and_user_file, kgqa):
+    settings = settings_of(folder_and_user_file, KGQA_EXPLORE_DEPHT="3", KGQA_LLM_MODEL="openai:a", KGQA_LLM_KEY="k")
+    assert [note.rpartition("Did you mean ")[2] for note in settings.notes] == ["KGQA_EXPLORE_DEPTH?", "KGQA_LLM?"]
+    assert "Did you mean KGQA_EXPLORE_DEPTH?" in kgqa("config", "show", KGQA_EXPLORE_DEPHT="3").err
+
+
+def test_variables_that_are_no_settings_are_not_noted(folder_and_user_file):
+    """All variables named in kgqa's own files."""
+    text = "".join(file.read_text() for file in [*(ROOT / "kgqa").rglob("*.py"), *(ROOT / "docs").glob("*.md")])
+    names = set(re.findall(r"KGQA_[A-Z]+(?:_[A-Z]+)*", text))
+    assert len(names) > 10
+    folder, user = folder_and_user_file
+    found = resolve(
+        environment=dict.fromkeys(names - {each.variable for each in SETTINGS}, "x"), folder=folder, user_file=user
+    )
+    assert found.notes == ()

@@ -64,7 +64,7 @@ class Asked:
 @click.option("--show-sparql", is_flag=True, help="Print only the SPARQL query.")
 @click.option("--iris", is_flag=True, help="Print full IRIs.")
 @asking_options
-@setting_option("llm.concurrency", "--concurrency")
+@setting_option("llm.concurrency")
 @verbosity_options
 def command(
     question: tuple[str, ...],

@@ -10,8 +10,8 @@ import click
 from kgqa.answer_json import json_text
 from kgqa.cli.options import JSON, graph_options, say, settings_from
 from kgqa.errors import StoreError
+from kgqa.plugins import known_settings
 from kgqa.settings import FILE_NAME, Settings, user_settings_file
-from kgqa.settings_table import SETTINGS
 from kgqa.words import clean
 
 
@@ -30,7 +30,9 @@ def show(graph_path: str | None, as_json: bool, **options: Any) -> None:
     the working folder, your own kgqa.toml, the graph, the defaults. Without --graph, settings of the graph that
     `kgqa ask` would use are shown.
     """
-    settings = settings_from(options, graph_path)
+    settings = settings_from(options, graph_path, installed=True)
+    for error in known_settings({}, installed=True)[1]:
+        say(f"kgqa: {error}")
     try:
         settings = settings.with_graph(_of_graph(settings))
     except StoreError as error:
@@ -38,12 +40,12 @@ def show(graph_path: str | None, as_json: bool, **options: Any) -> None:
     if as_json:
         data = {
             s.key: {"value": settings[s.key], "from": settings.origins[s.key], "variable": s.variable, "help": s.help}
-            for s in SETTINGS
+            for s in settings.table.values()
         }
         print(json_text(data, indent=2))
         return
     section = ""
-    for setting in SETTINGS:
+    for setting in settings.table.values():
         head, _, name = setting.key.partition(".")
         if head != section:
             print(("\n" if section else "") + f"[{head}]")

@@ -10,6 +10,7 @@ import click
 from kgqa.answer_json import json_text
 from kgqa.cli.options import JSON
 from kgqa.errors import SettingsError
+from kgqa.plugins import plugin_names
 from kgqa.words import clean
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ def list_(names: tuple[str, ...], as_json: bool) -> None:
             "\nDetails: kgqa data list NAME. To use a question set: --dataset NAME:FILE. `demo`, `demo-cwq`, "
             "`demo-webqsp` and\n`demo-grailqa` are questions about the bundled demo graph and need no file."
         )
+        if others := plugin_names("dataset"):
+            print(f"Question sets of other packages: {', '.join(others)}.")
 
 
 def _describe(each: PublishedDataset, here: dict[tuple[str, str], str], *, whole: bool) -> None:

@@ -12,7 +12,7 @@ import click
 from kgqa.answer_json import json_text
 from kgqa.cli.options import JSON, graph_options, say, setting_option, settings_from, verbosity, verbosity_options
 from kgqa.doctor.checks import Health
-from kgqa.model import to_json
+from kgqa.model_json import to_json
 from kgqa.words import clean
 
 NARROWEST, WIDEST = 60, 120
@@ -22,11 +22,11 @@ _WORDS = {"failed": "FAILED"}
 
 @click.command("doctor")
 @graph_options
-@setting_option("graph.schema", "--schema", metavar="NAME|FILE")
-@setting_option("endpoint.profile", "--profile")
-@setting_option("ask.method", "--method")
-@setting_option("ask.preset", "--preset")
-@setting_option("llm.model", "--llm", metavar="MODEL")
+@setting_option("graph.schema")
+@setting_option("endpoint.profile")
+@setting_option("ask.method")
+@setting_option("ask.preset")
+@setting_option("llm.model")
 @click.option("--no-model", is_flag=True, help="Skip the checks of the language model, which cost a few calls.")
 @JSON
 @verbosity_options

@@ -18,7 +18,7 @@ MAX_CHARS = 1_000_000
 @click.command("explain")
 @click.argument("query", required=False)
 @graph_options
-@setting_option("graph.schema", "--schema", metavar="NAME|FILE")
+@setting_option("graph.schema")
 def command(query: str | None, graph_path: str | None, **options: Any) -> None:
     r"""Explain in plain words what a SPARQL QUERY asks for, without a language model.
 

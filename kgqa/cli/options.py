@@ -7,9 +7,11 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
-from kgqa.settings import Settings, resolve
-from kgqa.settings_table import BY_KEY
+from kgqa.plugins import known_settings, plugin_names
+from kgqa.settings import Settings, resolve, value_of_text
+from kgqa.settings_table import SETTINGS, PluginKind
 from kgqa.words import safe_text
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -39,70 +41,51 @@ def verbosity_options(function: Command) -> Command:
     return function
 
 
-def setting_option(key: str, *names: str, **attributes: Any) -> Callable[[Command], Command]:
-    """Return a click option with the help, type and choices of a setting."""
-    setting = BY_KEY[key]
+class _PluginName(click.types.StringParamType):
+    """The name of a plugin; the help and the shell completion list the names."""
+
+    def __init__(self, kind: PluginKind) -> None:
+        self._kind = kind
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        return f"[{'|'.join(plugin_names(self._kind))}]"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(name) for name in plugin_names(self._kind) if name.startswith(incomplete)]
+
+
+def setting_option(key: str, *names: str) -> Callable[[Command], Command]:
+    """Return a click option with the help, type and choices of a setting; `names` replace the setting's own options."""
+    setting = known_settings({})[0][key]
     parameter = key.replace(".", "__")
-    kind = click.Choice(setting.choices) if setting.choices and setting.kind is str else setting.kind
+    kind: Any = click.Choice(setting.choices) if setting.choices and setting.kind is str else setting.kind
+    if setting.plugin:
+        kind = _PluginName(setting.plugin)
     default = "none" if setting.default is None else setting.default
-    help_text = f"{setting.help}. [{default}]"
-    return click.option(*names, parameter, type=kind, default=None, help=help_text, **attributes)
+    return click.option(
+        *(names or setting.option.split()),
+        parameter,
+        type=kind,
+        default=None,
+        help=f"{setting.help}. [{default}]",
+        metavar=setting.metavar,
+    )
 
 
 def graph_options(function: Command) -> Command:
     """Add --graph, --graph-iri and --languages."""
-    function = setting_option("graph.languages", "--languages", metavar="LIST")(function)
-    return _GRAPH(setting_option("graph.iri", "--graph-iri", metavar="IRI")(function))
+    return _GRAPH(setting_option("graph.iri")(setting_option("graph.languages")(function)))
 
 
-_ASKING: tuple[tuple[str, str, str], ...] = (
-    ("ask.method", "--method", ""),
-    ("explore.depth", "--depth", ""),
-    ("explore.beam", "--beam", ""),
-    ("explore.mediator_hop", "--mediator-hop", ""),
-    ("explore.shape", "--shape --explore", ""),
-    ("explore.stop", "--stop", ""),
-    ("explore.lengths", "--lengths", ""),
-    ("explore.combine", "--combine", ""),
-    ("explore.mask", "--mask", ""),
-    ("graph.schema", "--schema", "NAME|FILE"),
-    ("graph.walks", "--walks", ""),
-    ("graph.frontier_cap", "--frontier-cap", ""),
-    ("graph.timeout", "--timeout", ""),
-    ("rank.wording", "--wording", ""),
-    ("rank.prefilter", "--prefilter", ""),
-    ("rank.pool", "--pool", ""),
-    ("rank.tournament", "--tournament", ""),
-    ("rank.votes", "--votes", ""),
-    ("rank.chooser", "--chooser", ""),
-    ("rank.ranker", "--ranker", "FILE"),
-    ("rank.accept", "--accept", ""),
-    ("rank.lexical_weight", "--lexical-weight", ""),
-    ("rank.chunk", "--chunk", ""),
-    ("rank.depth_penalty", "--depth-penalty", ""),
-    ("rank.embeddings", "--embeddings", ""),
-    ("rank.model", "--model", "NAME|FOLDER"),
-    ("rank.seed", "--seed", ""),
-    ("ask.preset", "--preset", ""),
-    ("ask.compose", "--compose", ""),
-    ("ask.on_exhausted", "--on-exhausted", ""),
-    ("explore.prune_by", "--prune-by", ""),
-    ("explore.clauses", "--clauses", ""),
-    ("llm.model", "--llm", "MODEL"),
-    ("llm.compare", "--compare", ""),
-    ("llm.mask", "--llm-mask", ""),
-    ("llm.temperature", "--temperature", ""),
-    ("llm.max_tokens", "--max-reply-tokens", ""),
-    ("llm.replay", "--replay", "FILE"),
-    ("llm.reask", "--reask", ""),
-    ("llm.prompts", "--prompts", "FOLDER"),
-    ("budget.seconds", "--max-seconds", ""),
-    ("budget.queries", "--max-queries", ""),
-    ("budget.calls", "--max-calls", ""),
-    ("budget.tokens", "--max-tokens", ""),
-    ("budget.cost", "--max-cost", ""),
+_ELSEWHERE = (
+    "graph.iri",
+    "graph.languages",
+    "endpoint.profile",
+    "rank.precision",
+    "llm.concurrency",
+    "llm.replay_only",
 )
-"""Options for settings of question answering, as (setting, option names, metavar)."""
+"""Settings whose option `asking_options` does not add, or adds as a flag."""
 
 
 def asking_options(function: Command) -> Command:
@@ -113,21 +96,28 @@ def asking_options(function: Command) -> Command:
     )
     for name, text in flags:
         function = click.option(name, is_flag=True, help=text)(function)
-    for key, names, metavar in reversed(_ASKING):
-        more = {"metavar": metavar} if metavar else {}
-        function = setting_option(key, *names.split(), **more)(function)
+    help_text = "value of any other setting, such as tog.sampled=10; repeat for several (see kgqa config show)"
+    function = click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help=help_text)(function)
+    for setting in reversed(SETTINGS):
+        if setting.option and setting.key not in _ELSEWHERE:
+            function = setting_option(setting.key)(function)
     return function
 
 
-def settings_from(options: dict[str, Any], graph_path: str | None = None) -> Settings:
-    """Resolve the settings, with the options given on the command line."""
+def settings_from(options: dict[str, Any], graph_path: str | None = None, *, installed: bool = False) -> Settings:
+    """Resolve the settings, with the options given on the command line; see `resolve` for `installed`."""
     given = {name.replace("__", "."): value for name, value in options.items() if "__" in name}
     given["graph.path"] = graph_path
-    if options.get("as_published"):
-        given["ask.preset"] = "as-published"
-    if options.get("replay_only"):
-        given["llm.replay_only"] = "on"
-    return resolve(given)
+    assigned: dict[str, Any] = dict(each.partition("=")[::2] for each in options.get("assignments", ()))
+    for key, setting in known_settings({**given, **assigned})[0].items() if assigned else ():
+        if key in assigned:
+            assigned[key] = value_of_text(setting, assigned[key], f"--set {key}")
+    given = {key: value for key, value in given.items() if value is not None or key not in assigned}
+    given |= {flag: True for flag in ("as_published", "replay_only") if options.get(flag)}
+    settings = resolve({**assigned, **given}, installed=installed)
+    for note in settings.notes:
+        say(f"kgqa: {note}")
+    return settings
 
 
 def verbosity() -> int:

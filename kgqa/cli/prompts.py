@@ -71,7 +71,7 @@ def show(name: str, folder: Path | None, as_json: bool, source: bool) -> None:
             "about": template.about,
             "values": dict(template.values),
             "reply": template.reply,
-            "messages": [{"role": each.role, "content": each.content} for each in messages],
+            "messages": [{"role": each.role, "content": each.text} for each in messages],
         }
         if source:
             data["source"] = template.source
@@ -79,7 +79,7 @@ def show(name: str, folder: Path | None, as_json: bool, source: bool) -> None:
         return
     print(f"# {clean(template.about)}\n# reply: {clean(str(template.reply.get('form', '-')))}")
     for each in messages:
-        print(f"\n[{each.role}]\n{safe_text(each.content)}")
+        print(f"\n[{each.role}]\n{safe_text(each.text)}")
 
 
 def _prompts(folder: Path | None) -> Prompts:

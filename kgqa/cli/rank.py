@@ -59,8 +59,8 @@ def command() -> None:
 @click.option("--schema", default="freebase", show_default=True, metavar="NAME|FILE", help="schema of the ontology")
 @click.option("--epochs", type=click.IntRange(1, 100), default=None, help="number of passes over the questions [5]")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="seed of all random choices")
-@setting_option("rank.model", "--model", metavar="NAME|FOLDER")
-@setting_option("rank.precision", "--precision")
+@setting_option("rank.model")
+@setting_option("rank.precision")
 @JSON
 @verbosity_options
 def train(
@@ -87,20 +87,20 @@ def train(
       kgqa rank train questions.jsonl --graph mygraph/ --out ranker.npz
       kgqa rank train train.jsonl.gz --ontology fb_roles.gz --evaluate test.jsonl.gz --out ranker.npz
     """
+    from kgqa.evaluation.datasets.questions import read_questions
     from kgqa.graph.opening import open_graph
     from kgqa.methods.ask import cache_of
     from kgqa.rank.embedding.encoder import open_encoder
     from kgqa.training.fitting import TrainingSettings
     from kgqa.training.ontology import read_ontology
-    from kgqa.training.questions import read_training_questions
     from kgqa.training.ranker import train_ranker
 
     if not graph_paths and ontology is None:
         raise click.UsageError("Give --graph or --ontology, or both: training needs paths other than the gold paths.")
     if out.is_dir() or not out.parent.is_dir():
         raise SettingsError(f"Cannot write --out {out}. Give a file in an existing folder.")
-    rows = [row for file in questions for row in read_training_questions(file)]
-    measured = [row for file in evaluated for row in read_training_questions(file)]
+    rows = [question.row for file in questions for question in read_questions(file)]
+    measured = [question.row for file in evaluated for question in read_questions(file)]
     used = load_schema(schema)
     roles = read_ontology(ontology, used) if ontology else None
     chosen = settings_from(options)

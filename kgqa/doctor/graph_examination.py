@@ -15,9 +15,8 @@ from kgqa.doctor.probe_stores import ProbeEndpoint, ProbeFolder, ProbeStore, ope
 from kgqa.doctor.sample import Sample, draw_sample
 from kgqa.errors import PartialResult, StoreError, StoreTimeout
 from kgqa.graph.endpoint.options import EndpointOptions
-from kgqa.graph.endpoint.store import check_address
+from kgqa.graph.endpoint.store import MAX_SCANNED_TRIPLES, EndpointStore, check_address
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.opening import MAX_SCANNED_TRIPLES
 from kgqa.graph.store import is_address
 from kgqa.model import Entity, GraphId
 from kgqa.schema import Schema, language_list, load_schema
@@ -128,18 +127,16 @@ class GraphExamination:
         if found is None:
             self._skip(OF_GRAPH, NO_GRAPH if looked else NOT_SEEN)
             return None
-        if isinstance(store, ProbeEndpoint):
-            store.set_graphs(found)
         self.id = GraphId(store.location, found)
         return tuple(map(Entity, found))
 
     def _count(self, store: ProbeStore, view: Sequence[Entity], *, public: bool) -> None:
         def count() -> Check:
             assert self.id is not None
-            triples, took = (store.triples, 0.0) if isinstance(store, ProbeFolder) else (
+            triples, took = (store.triples_of(self.id.iris), 0.0) if isinstance(store, ProbeFolder) else (
                 graph_checks.count_triples(store, view)
             )  # fmt: skip
-            fingerprint = store.fingerprint if triples is not None and took <= FAST_COUNT else ""
+            fingerprint = store.fingerprint_of(self.id.iris) if triples is not None and took <= FAST_COUNT else ""
             self.id = GraphId(self.id.place, self.id.iris, fingerprint, triples, self.id.schema)
             return graph_checks.judge_count(triples, took, fingerprint)
 
@@ -204,7 +201,7 @@ class GraphExamination:
             return self.id.triples > MAX_SCANNED_TRIPLES
         store.retries_timeouts = False  # `large` counts a dozen predicates
         try:
-            return store.large
+            return not EndpointStore.may_scan(store, self.id.iris)
         finally:
             store.retries_timeouts = True
 
@@ -218,7 +215,7 @@ class GraphExamination:
             self._skip(["known entities"], OWN_IDS)
         sample = self._draw(graph)
         if sample is not None:
-            triples = graph.store.triples if self.id and self.id.fingerprint else None
+            triples = graph.store.triples_of(self.id.iris) if self.id and self.id.fingerprint else None
             self._make("labels", lambda: graph_checks.check_labels(graph, sample))
             self._make("inverse relations", lambda: graph_checks.check_inverses(graph, sample))
             self._make(

@@ -312,12 +312,12 @@ def check_update_rights(store: ProbeStore, view: Sequence[Entity]) -> Check:
         return Check(RIGHTS, "ok", "A folder is opened for reading only; only kgqa graph load writes to it.")
     graph, subject, relation, object_ = (Entity(f"urn:uuid:{uuid.uuid4()}") for _ in range(4))
     graph = view[0] if view else graph
-    update = render("doctor_update", graph=graph, subject=subject, relation=relation, object=object_)
+    values = {"subject": subject, "relation": relation, "object": object_}
 
     def tried(profile: str, access: Access) -> StoreError | None:
         with EndpointStore(store.url, writable=graph.iri, profile=profile, access=access) as other:
             try:
-                other.update(update, timeout=MOST_SECONDS)
+                other.update("doctor_update", graph=graph.iri, timeout=MOST_SECONDS, **values)
             except StoreError as error:
                 return error
         return None

@@ -89,8 +89,7 @@ def _without(found: str, remedy: str) -> list[Check]:
 
 def _call_model(models: Models, prompts: Prompts) -> list[Check]:
     model, sampling = models.by_stage["tournament"], models.sampling["tournament"]
-    messages = prompts.render(PROMPT, **prompts.get(PROMPT).example)
-    prompt = Prompt(messages, "tournament", sampling=sampling)
+    prompt = replace(prompts.prompt(PROMPT, "tournament", **prompts.get(PROMPT).example), sampling=sampling)
     try:
         tried = _try_choices(model, replace(prompt, choices=STRANGE))
         at_once = _complete(model, [replace(prompt, choices=REAL)] * AT_ONCE)

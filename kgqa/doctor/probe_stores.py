@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -74,6 +74,10 @@ class ProbeEndpoint(_ShortLimits, EndpointStore):
         self.started = time.monotonic()
         self.access = access
         super().__init__(url, access=access, timeout=QUERY_SECONDS, **options)
+
+    def may_scan(self, graphs: Sequence[str] = ()) -> bool:
+        """Return True: the examination judges the size of the graph by its own count."""
+        return True
 
 
 class ProbeFolder(_ShortLimits, EmbeddedStore):

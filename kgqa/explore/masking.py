@@ -141,6 +141,7 @@ def mask(
     *,
     style: MaskStyle = "drop",
     ids: Mapping[Entity, str] | None = None,
+    spans: Sequence[Span] | None = None,
 ) -> MaskedQuestion:
     """Remove the names of topics from a question, or replace them.
 
@@ -153,8 +154,9 @@ def mask(
         names: Map from a topic to its label, aliases and other names.
         style: What replaces a name: nothing ("drop"), a placeholder ("placeholder"), or the topic's id ("id").
         ids: Map from a topic to its id, for the style "id"; a topic without an id gets a placeholder.
+        spans: The result of `topic_spans` for the same question and names, if it is known.
     """
-    spans = _spans(question, names)
+    spans = topic_spans(question, names) if spans is None else spans
     rest = _replaced(question, spans, {})
     if style == "drop" and not re.search(r"\w", rest):
         return MaskedQuestion(question, (), tuple(names))
@@ -283,7 +285,8 @@ def _keys(words: Sequence[Word]) -> list[str]:
     return [word.key for word in words]
 
 
-def _spans(question: str, names: Mapping[Entity, Sequence[str]]) -> list[Span]:
+def topic_spans(question: str, names: Mapping[Entity, Sequence[str]]) -> list[Span]:
+    """Return the spans of a question that name its topics, in order; see `mask`."""
     words = words_of(question)
     parts = {topic: [(name, word_keys(name)) for name in dict.fromkeys(given)] for topic, given in names.items()}
     taken: list[Span] = []

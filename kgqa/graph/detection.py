@@ -28,6 +28,8 @@ def detect_schema(store: Store, view: Sequence[str] = ()) -> Schema:
 MAX_NAMED_GRAPHS = 100
 NAMES_GRAPHS = "urn:kgqa:names:"
 """IRI prefix of the named graphs in which kgqa stores its index of names on a server; see `names_graph`."""
+EDIT_GRAPHS = "urn:kgqa:edit:"
+"""IRI prefix of the named graphs that hold the triples of a large edit until it is done; see `send_edit`."""
 
 
 def default_view(store: Store) -> tuple[str, ...]:
@@ -41,8 +43,7 @@ def default_view(store: Store) -> tuple[str, ...]:
         StoreUnavailable: a server with system graphs has no named graph with data, or has several, or did not list its
             graphs in time.
     """
-    profile = getattr(store, "profile", None)
-    if not (profile and profile.needs_graph):
+    if not store.capabilities.system_graphs:
         if store.ask(render("any_triple", view=()), fresh=True):
             return ()
         return user_graphs(store)
@@ -64,14 +65,13 @@ def default_view(store: Store) -> tuple[str, ...]:
 
 
 def user_graphs(store: Store) -> tuple[str, ...]:
-    """Return the named graphs that hold data, without the server's own graphs and kgqa's graphs of names.
+    """Return the named graphs that hold data, without the server's own graphs and kgqa's own graphs.
 
     Raises:
         StoreTimeout, StoreUnavailable: see `Store.select`.
         PartialResult: there are more than MAX_NAMED_GRAPHS named graphs.
     """
-    profile = getattr(store, "profile", None)
-    own = profile.system_graphs if profile else ()
+    own = store.capabilities.system_graphs
     # filtered in Python: a FILTER in the query makes a server read every triple
     rows = store.select(render("named_graphs", limit=MAX_NAMED_GRAPHS + 1), fresh=True)
     if len(rows) > MAX_NAMED_GRAPHS:
@@ -79,4 +79,4 @@ def user_graphs(store: Store) -> tuple[str, ...]:
             f"{store.location} has more than {MAX_NAMED_GRAPHS} named graphs. Name the graph to query: --graph-iri IRI"
         )
     named = (row[0].iri for row in rows if isinstance(row[0], Entity))
-    return tuple(sorted(iri for iri in named if iri not in own and not iri.startswith(NAMES_GRAPHS)))
+    return tuple(sorted(iri for iri in named if iri not in own and not iri.startswith((NAMES_GRAPHS, EDIT_GRAPHS))))

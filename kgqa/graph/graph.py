@@ -45,7 +45,7 @@ class Ends:
 
 
 class KnowledgeGraph:
-    """Explores the graph in a store.
+    """Explores a graph of a store: one immutable view of it. Many views of one store can be used at once.
 
     Args:
         store: any implementation of the `Store` protocol.
@@ -58,8 +58,9 @@ class KnowledgeGraph:
             `graph_tables.TIMEOUT`.
         cache: where tables computed from the graph are stored; None keeps them in memory only.
         languages: the user's languages, tried before the schema's; see `kgqa.schema.language_list`.
-        scan: whether to run queries that read every triple; if not, tables hold only what the graph declares.
-        max_scanned_triples: size of the largest graph on which such queries are run; None for any size.
+        scan: whether to run queries that read every triple if the store allows them; if not, tables hold only what the
+            graph declares.
+        owns_store: whether `close` closes the store, too.
     """
 
     def __init__(
@@ -74,9 +75,18 @@ class KnowledgeGraph:
         cache: Cache | None = None,
         languages: Sequence[str] = (),
         scan: bool = True,
-        max_scanned_triples: int | None = None,
+        owns_store: bool = False,
     ) -> None:
         self.store = store
+        self._owns_store = owns_store
+        self._options: dict[str, Any] = {
+            "walks": walks,
+            "frontier_cap": frontier_cap,
+            "timeout": timeout,
+            "cache": cache,
+            "languages": languages,
+            "scan": scan,
+        }
         self.schema = schema = schema.preferring(languages)
         self.view = tuple(Entity(iri) for iri in view)
         self.walks: WalkRule = walks or schema.walks
@@ -93,9 +103,8 @@ class KnowledgeGraph:
             cache=cache,
             timeout=max(timeout, graph_tables.TIMEOUT),
             scan=scan,
-            max_scanned_triples=max_scanned_triples,
         )
-        self._calls = CallPool(lambda: self.concurrency, has_room=lambda: getattr(self.store, "has_free_slot", True))
+        self._calls = CallPool(lambda: self.concurrency, has_room=lambda: self.store.has_free_slot)
         self._trace: Trace | None = None
         self._names: Names | None = None
 
@@ -112,10 +121,25 @@ class KnowledgeGraph:
         self.tables.prepare()
 
     def close(self) -> None:
-        """Close the store and the index of names."""
+        """Close the index of names, and the store if it belongs to this object. Other views stay open."""
         self._calls.close()
         self.tables.close()
-        self.store.close()
+        if self._owns_store:
+            self.store.close()
+
+    def view_of(self, *graphs: str) -> KnowledgeGraph:
+        """Return another view of the store: of the named graphs with these IRIs, or else of its default graph.
+
+        The view has the schema and options of this object, and tables of its own. It does not own the store: close it
+        before the graph that does. A view of a question's graph is charged to the same question.
+        """
+        view = KnowledgeGraph(self.store, self.schema, view=graphs, **self._options)
+        view.settings = self.settings
+        return view.for_question(self._trace) if self._trace else view
+
+    def __repr__(self) -> str:
+        view = "".join(f", graph <{each.iri}>" for each in self.view)
+        return f"<KnowledgeGraph ({self.schema.name}{view}) on {self.store!r}>"
 
     def __enter__(self) -> KnowledgeGraph:
         return self
@@ -130,8 +154,7 @@ class KnowledgeGraph:
     @property
     def concurrency(self) -> int:
         """How many queries one question may run concurrently."""
-        concurrency: int = getattr(self.store, "concurrency", 1)
-        return concurrency
+        return self.store.capabilities.concurrency
 
     def map(
         self,

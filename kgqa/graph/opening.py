@@ -23,11 +23,6 @@ from kgqa.schema import (
 )
 from kgqa.settings import Settings
 
-MAX_SCANNED_TRIPLES = 20_000_000
-"""Size, in triples, of the largest graph on a server for which kgqa runs queries that read every triple.
-
-On 5 million triples, Virtuoso takes 10 s for the slowest of these queries, and it stops queries after 60 s."""
-
 
 def open_store(location: str | Path, *, writable: bool = False, create: bool = False) -> Store:
     """Open a folder made by `kgqa graph load`, or the SPARQL endpoint at an address.
@@ -84,20 +79,15 @@ def open_graph(
         store = (endpoint or EndpointOptions()).open(str(location), cache=cache, timeout=timeout)
     else:
         store = open_store(location if location is not None else demo_folder(cache))
-    meta = getattr(store, "meta", None)
-    settings = dict(meta.settings) if meta else {}
     try:
+        settings = dict(store.settings)
+        kept = settings.pop("schema", None)
+        schema = schema or kept
         view = tuple(view) or default_view(store)
-        if isinstance(store, EndpointStore):
-            store.set_graphs(view)
         if isinstance(schema, Schema):
             chosen = schema
-        elif schema is not None:
-            chosen = load_schema(schema)
-        elif meta and meta.schema:
-            chosen = load_schema(Path(store.location) / meta.schema if meta.schema.endswith(".toml") else meta.schema)
         else:
-            chosen = detect_schema(store, view)
+            chosen = load_schema(schema) if schema is not None else detect_schema(store, view)
         rule = walks or settings.get("walks")
         if rule is not None and rule not in WALK_RULES:
             raise SettingsError(f"walks must be one of {', '.join(WALK_RULES)}, not {rule!r}.")
@@ -113,8 +103,7 @@ def open_graph(
         timeout=timeout,
         cache=cache,
         languages=languages,
-        scan=not isinstance(store, EndpointStore) or store.profile.allows_scans,
-        max_scanned_triples=MAX_SCANNED_TRIPLES if isinstance(store, EndpointStore) else None,
+        owns_store=True,
     )
     graph.settings = settings
     return graph

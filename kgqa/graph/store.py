@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from kgqa.errors import StoreUnavailable
 from kgqa.model import Triple, Value
@@ -68,7 +68,7 @@ class LoadReport:
 
     `added` is the number of new triples, `triples` the number of all triples after the load; both are None if a server
     did not count its triples in time. `malformed` is the number of malformed lines that were skipped; `examples` holds
-    the first few of these lines.
+    the first few of these lines. `notice` says what an earlier process left that was killed while it edited.
     """
 
     files: int
@@ -79,6 +79,7 @@ class LoadReport:
     examples: tuple[MalformedLine, ...]
     fingerprint: str
     seconds: float
+    notice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +108,8 @@ class Capabilities:
         full_text: The full-text search that queries of this store can use; "" if it has none.
         identity: Text that distinguishes two stores with equal fingerprints in cache keys.
         concurrency: How many queries one question may run concurrently.
+        system_graphs: IRIs of named graphs that belong to the server itself. An unrestricted query reads these, too.
         row_cap: Number of rows at which results are cut off; None if they are not.
-        scan_limit: Size, in triples, of the largest graph on which queries may read every triple; None for any size, 0
-            for none.
     """
 
     updates: bool = False
@@ -118,8 +118,8 @@ class Capabilities:
     full_text: Literal["", "virtuoso"] = ""
     identity: str = ""
     concurrency: int = 1
+    system_graphs: tuple[str, ...] = ()
     row_cap: int | None = None
-    scan_limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +144,7 @@ class EditReport:
 class Store(Protocol):
     """A SPARQL dataset. A query returns its complete result, or raises an exception.
 
+    `graphs` are the IRIs of named graphs; without any, what is meant is the graph that an unrestricted query reads.
     `timeout` is in seconds; None means the store's default. All methods are thread-safe.
     """
 
@@ -153,23 +154,49 @@ class Store(Protocol):
         ...
 
     @property
-    def fingerprint(self) -> str:
-        """A hash of the triples, independent of their order. Computed on first use."""
+    def capabilities(self) -> Capabilities:
+        """What the store can do and what its limits are."""
         ...
 
     @property
-    def version(self) -> str:
-        """A string that changes with every update made through this object; cheap to read."""
+    def settings(self) -> Mapping[str, Any]:
+        """Settings that are stored with the graph; `schema` is the name of a bundled schema or the path of a file."""
+        ...
+
+    def triples_of(self, graphs: Sequence[str] = ()) -> int | None:
+        """Return the number of triples of some graphs; None if a server did not count them in time."""
+        ...
+
+    def may_scan(self, graphs: Sequence[str] = ()) -> bool:
+        """Return whether queries may read every triple of these graphs; False if that would take too long."""
+        ...
+
+    def fingerprint_of(self, graphs: Sequence[str] = ()) -> str:
+        """Return a hash of the triples of some graphs, independent of their order; "" if it is not known in time.
+
+        The fingerprint of a remote store is computed from counts of triples: a change that leaves all counts equal is
+        not detected.
+        """
+        ...
+
+    def version_of(self, graphs: Sequence[str] = ()) -> str:
+        """Return a text that changes with every change to these graphs through this object; cheap to read."""
+        ...
+
+    def edits_since(self, version: str, graphs: Sequence[str] = ()) -> list[EditReport] | None:
+        """Return the edits of some graphs after a version, oldest first.
+
+        None if they are not known; everything derived from these graphs must then be computed anew.
+        """
         ...
 
     @property
-    def triples(self) -> int | None:
-        """The number of triples; None if a server did not count them in time."""
+    def has_free_slot(self) -> bool:
+        """Whether a query would be run without waiting for others."""
         ...
 
-    @property
-    def concurrency(self) -> int:
-        """How many queries one question may run concurrently."""
+    def responds(self, seconds: float) -> bool:
+        """Return whether the store answers anything within `seconds`."""
         ...
 
     def select(
@@ -186,8 +213,24 @@ class Store(Protocol):
         """Run an ASK query. Raises the same errors as `select`."""
         ...
 
-    def update(self, update: str, *, timeout: float | None = None) -> None:
-        """Run a SPARQL update on a store that was opened for writing. Raises the same errors as `select`."""
+    def edit(self, graph: str, adds: Iterable[Triple], removes: Iterable[Triple] = ()) -> EditReport:
+        """Remove and add triples of one graph, as one change: all of it or, after an error, nothing.
+
+        Only triples that are there are removed, and only triples that are absent are added. A triple in both lists is
+        there afterwards.
+
+        Args:
+            graph: IRI of the named graph; "" for the default graph.
+
+        Raises:
+            InvalidTerm: a term is not valid RDF, or is a blank node.
+            QueryRejected: the store is open for reading only, or does not allow this change.
+            StoreError: see `select`.
+        """
+        ...
+
+    def publish(self) -> None:
+        """Make all edits so far visible to other processes. Does nothing if edits are visible at once."""
         ...
 
     def load(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
+
+from kgqa.errors import SettingsError
 
 Role = Literal["system", "user", "assistant"]
-Stage = Literal["link", "clauses", "filter", "tournament", "entity", "decide", "judge"]
+Stage = str
 STAGES: tuple[Stage, ...] = ("link", "clauses", "filter", "tournament", "entity", "decide", "judge")
-"""The stages of a question at which a language model is asked.
+"""The stages of a question that several methods share; a method can declare further stages.
 
 "link" finds the topic in the text; "clauses" splits the question; "filter" and "tournament" select relations and paths;
 "entity" selects entities; "decide" decides whether the evidence is enough, and answers; "judge" grades answers.
@@ -22,8 +24,42 @@ Failure = Literal["", "refused", "empty", "length", "rejected", "unreachable", "
 "not_recorded": the replay file has no reply to the prompt.
 """
 
+ImageType = Literal["image/png", "image/jpeg", "image/webp", "image/gif"]
+MAX_IMAGE_BYTES = 20 << 20
+"""Largest image in a message."""
 MAX_TOKEN_COUNT = 10**9
 """Largest plausible token count of one reply; a server that reports more is not believed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image in a message. It is sent as data; nothing is fetched from a URL.
+
+    Raises:
+        SettingsError: The image is empty, larger than MAX_IMAGE_BYTES, or of another type than `ImageType` names.
+    """
+
+    data: bytes
+    media_type: ImageType
+
+    def __post_init__(self) -> None:
+        types = get_args(ImageType)
+        if self.media_type not in types:
+            raise SettingsError(
+                f"{str(self.media_type)[:40]!r} is not a supported type of images.", f"Use {', '.join(types)}."
+            )
+        if not 0 < len(self.data) <= MAX_IMAGE_BYTES:
+            raise SettingsError(
+                f"An image of {len(self.data):,} bytes cannot be sent.",
+                f"Use an image of 1 to {MAX_IMAGE_BYTES:,} bytes.",
+            )
+
+    def __repr__(self) -> str:
+        return f"Image({len(self.data):,} bytes, {self.media_type!r})"
+
+
+Content = str | tuple[str | Image, ...]
+"""The content of a message: a text, or texts and images in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +67,13 @@ class Message:
     """One message of a prompt."""
 
     role: Role
-    content: str
+    content: Content
+
+    @property
+    def text(self) -> str:
+        """The text of the message, without its images."""
+        parts = (self.content,) if isinstance(self.content, str) else self.content
+        return "\n".join(part for part in parts if isinstance(part, str))
 
 
 @dataclass(frozen=True)
@@ -58,12 +100,14 @@ class Prompt:
         stage: The stage of the question that sends the prompt.
         sampling: The sampling parameters of the reply.
         choices: If not empty, the reply should be one of these strings; a server that supports choices enforces them.
+        schema: JSON schema of the reply, which a server that supports schemas enforces; ignored if there are choices.
     """
 
     messages: tuple[Message, ...]
     stage: Stage
     sampling: Sampling = Sampling()
     choices: tuple[str, ...] = ()
+    schema: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +122,7 @@ class Completion:
         prompt_tokens: Number of tokens in the prompt.
         completion_tokens: Number of tokens in the reply.
         seconds: Duration of the request with its retries; for a reply from a replay file, the original duration.
-        constrained: Whether the server constrained the model to the prompt's choices.
+        constrained: Whether the server constrained the model to the prompt's choices or schema.
         recorded: Whether the reply came from a replay file.
     """
 

@@ -101,14 +101,12 @@ class ModelChooser:
             }
             name, options, meaning = "top/relevant", RELEVANCE, {"RELEVANT": sign, "NOT RELEVANT": -sign}
         known = " ".join(one[:common]) or "(nothing)"
-        messages = self._prompts.render(name, question=question, known=known, reasons=reasons, **values)
-        return self._prompt(messages, "tournament", options), options, meaning
+        prompt = self._prompt(name, "tournament", options, question=question, known=known, reasons=reasons, **values)
+        return prompt, options, meaning
 
     def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int]]:
         prompts = [
-            self._prompt(
-                self._prompts.render("top/pick", question=question, candidates=self._texts(chunk), k=k), "tournament"
-            )
+            self._prompt("top/pick", "tournament", question=question, candidates=self._texts(chunk), k=k)
             for chunk in chunks
         ]
         picked = self._ask(prompts, [_indices(len(chunk), k) for chunk in chunks])
@@ -117,13 +115,11 @@ class ModelChooser:
     def pick_grouped(self, question: str, chunks: Sequence[Sequence[EntityGroup]], k: int) -> list[list[int]]:
         prompts = [
             self._prompt(
-                self._prompts.render(
-                    "top/entities",
-                    question=question,
-                    groups=[{"path": group.prefix, "entities": list(group.entities)} for group in chunk],
-                    k=k,
-                ),
+                "top/entities",
                 "entity",
+                question=question,
+                groups=[{"path": group.prefix, "entities": list(group.entities)} for group in chunk],
+                k=k,
             )
             for chunk in chunks
         ]
@@ -135,9 +131,7 @@ class ModelChooser:
         size = batch_size or SCORES_PER_PROMPT
         batches = [candidates[start : start + size] for start in range(0, len(candidates), size)]
         prompts = [
-            self._prompt(
-                self._prompts.render("top/score", question=question, candidates=self._scored_texts(batch)), "tournament"
-            )
+            self._prompt("top/score", "tournament", question=question, candidates=self._scored_texts(batch))
             for batch in batches
         ]
         replies = self._ask(prompts, [_scores(len(batch)) for batch in batches])
@@ -154,15 +148,13 @@ class ModelChooser:
         asked = [index for index, batch in enumerate(batches) if batch]
         prompts = [
             self._prompt(
-                self._prompts.render(
-                    "top/accept",
-                    question=question,
-                    path=" ".join(self._elements(batch[0])),
-                    ends=self._ends(batch[0]) or "nothing",
-                    reasons=self._compare == "reasons",
-                ),
+                "top/accept",
                 "decide",
                 VERDICTS,
+                question=question,
+                path=" ".join(self._elements(batch[0])),
+                ends=self._ends(batch[0]) or "nothing",
+                reasons=self._compare == "reasons",
             )
             for batch in (batches[index] for index in asked)
         ]
@@ -181,9 +173,8 @@ class ModelChooser:
     def _shown_ends(self, candidate: Candidate) -> str:
         return self._ends(candidate) if self._show_ends else ""
 
-    def _prompt(self, messages: Sequence[Message], stage: Stage, options: Sequence[str] = ()) -> Prompt:
-        choices = tuple(options) if self._compare == "choice" else ()
-        return Prompt(tuple(messages), stage, choices=choices)
+    def _prompt(self, name: str, stage: Stage, options: Sequence[str] = (), **values: Any) -> Prompt:
+        return self._prompts.prompt(name, stage, choices=options if self._compare == "choice" else (), **values)
 
     def _ask(self, prompts: Sequence[Prompt], readers: Sequence[ReplyReader[T]]) -> list[T | None]:
         return ask_and_read(self._models, self._prompts, prompts, readers, reask=self._reask)

@@ -17,9 +17,10 @@ from kgqa.llm.backends.openai import OpenAIChat
 from kgqa.llm.backends.vllm import VLLMChat
 from kgqa.llm.client import LLM, STAGES, Completion, Prompt, Sampling, Stage
 from kgqa.llm.replay import Replay
+from kgqa.plugins import method_extension, stage_names
 from kgqa.servers import KEY_VARIABLE, OPENAI_KEY_VARIABLE
-from kgqa.settings import Settings, check
-from kgqa.settings_table import BY_KEY
+from kgqa.settings import Settings
+from kgqa.settings_table import BY_KEY, check
 from kgqa.toml_text import parse_toml
 from kgqa.trace import BudgetExhausted, Trace
 from kgqa.words import clean
@@ -105,10 +106,13 @@ class QuestionModels:
         Raises:
             BudgetExhausted: The question's budget is spent.
             ModelUnavailable: See `LLM`.
+            SettingsError: The method does not declare the stage.
         """
         if not prompts:
             return []
         stage = prompts[0].stage
+        if stage not in self._models.by_stage:
+            raise SettingsError(f"The method asks at the stage {stage!r}, which it does not declare.")
         model = self._models.by_stage[stage]
         self.trace.charge_calls(stage, len(prompts))
         sampled = [replace(prompt, sampling=self._models.sampling[stage]) for prompt in prompts]
@@ -148,7 +152,12 @@ def open_models(settings: Settings) -> Models | None:
         ModelUnavailable: A library, an API key or a file is missing.
     """
     default = (settings["llm.model"] or "none").strip()
-    stages = _stages(settings["llm.stages"] or {})
+    declared = _declared_stages(settings)
+    stages = settings["llm.stages"] or {}
+    known = {*STAGES, *declared}
+    if unknown := stages.keys() - known and stages.keys() - known - {*stage_names()}:
+        raise SettingsError(f"Unknown stage {min(unknown)!r} in llm.stages. Use tables named {', '.join(STAGES)}.")
+    stages = _checked(stages, "llm.stages", ("model", *_SAMPLING))
     if default == "none" and settings["llm.replay"] and settings["llm.replay_only"] == "on":
         default = f"replay:{settings['llm.replay']}"
     if default == "none":
@@ -168,28 +177,20 @@ def open_models(settings: Settings) -> Models | None:
     by_stage: dict[str, LLM] = {}
     sampling: dict[str, Sampling] = {}
     with ExitStack() as closing:
-        for stage in STAGES:
+        for stage in dict.fromkeys((*STAGES, *declared)):
             table = stages.get(stage, {})
             name = table.get("model", default)
             if name not in opened:
                 opened[name] = open_model(name, settings)
                 closing.callback(opened[name].close)
             by_stage[stage] = opened[name]
-            sampling[stage] = Sampling(
-                **{**base, **_method_sampling(stage, settings), **{k: table[k] for k in _SAMPLING if k in table}}
-            )
+            given = {key: table[key] for key in _SAMPLING if key in table}
+            sampling[stage] = Sampling(**{**base, **declared.get(stage, {}), **given})
         models = Models(by_stage, sampling, read_prices(settings["llm.prices"]))
         if settings["budget.cost"] is not None:
             models.require_prices("--max-cost")
         closing.pop_all()
     return models
-
-
-def _method_sampling(stage: Stage, settings: Settings) -> dict[str, Any]:
-    """Return the sampling defaults of the method for a stage; Think-on-Graph explores with a temperature above 0."""
-    given = settings.origins.get("llm.temperature", "default") != "default"
-    exploring = settings["ask.method"] == "tog" and stage in ("filter", "entity")
-    return {"temperature": settings["tog.temperature"]} if exploring and not given else {}
 
 
 def open_model(name: str, settings: Settings) -> LLM:
@@ -240,19 +241,29 @@ def _key(variable: str) -> str:
     return os.environ.get(variable, "").strip()
 
 
-def _stages(tables: Mapping[str, Any]) -> dict[Stage, Mapping[str, Any]]:
-    found: dict[str, Mapping[str, Any]] = {}
+def _declared_stages(settings: Settings) -> dict[Stage, Mapping[str, Any]]:
+    """Return the stages of the method with their default sampling, without parameters that the user has set."""
+    method = settings["ask.method"]
+    found = {
+        stage: {
+            key: value
+            for key, each in sampling.items()
+            if settings.origins.get(f"llm.{key}", "default") == "default"
+            and (value := settings[each] if isinstance(each, str) else each) is not None
+        }
+        for stage, sampling in method_extension(method).stages.items()
+    }
+    return _checked(found, f"stages of the method {method}", _SAMPLING)
+
+
+def _checked(tables: Mapping[str, Any], origin: str, keys: Sequence[str]) -> dict[Stage, Mapping[str, Any]]:
+    """Return a table of values for each stage; each value is valid for the setting `llm.KEY`."""
+    found: dict[Stage, Mapping[str, Any]] = {}
     for stage, table in tables.items():
-        if stage not in STAGES or not isinstance(table, dict):
-            raise SettingsError(f"Unknown stage {stage!r} in llm.stages. Use tables named {', '.join(STAGES)}.")
-        for key, value in table.items():
-            if key not in ("model", *_SAMPLING) or value is None:
-                raise SettingsError(
-                    f"llm.stages: invalid {stage}.{key} = {value!r}. The keys of a stage are model, "
-                    f"{', '.join(_SAMPLING)}."
-                )
-        found[stage] = {key: check(BY_KEY[f"llm.{key}"], value, f"llm.stages, {stage}") for key, value in table.items()}
-    return found  # type: ignore[return-value]
+        if not isinstance(table, dict) or any(key not in keys or value is None for key, value in table.items()):
+            raise SettingsError(f"{origin}: invalid {stage} = {table!r}. The keys of a stage are {', '.join(keys)}.")
+        found[stage] = {key: check(BY_KEY[f"llm.{key}"], value, f"{origin}, {stage}") for key, value in table.items()}
+    return found
 
 
 def read_prices(file: str | None) -> dict[str, tuple[float, float]]:

@@ -2,14 +2,16 @@
 
 A prompt is a template `prompts/<method>/<name>.j2`. The file `<name>.json` in the same folder describes the template's
 values and the reply. The template has a block `system`, a block `user`, or both. Text in values is reduced to one line
-without control characters. Templates run in a sandbox; a missing or unknown value is an error.
+of at most MAX_VALUE_CHARS characters, without control characters. The description of a value may say that its text can
+be `long` (any length) or keeps its `lines`; the template's filter `fenced` marks where such a text begins and ends.
+Templates run in a sandbox; a missing or unknown value is an error.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -20,12 +22,13 @@ from jinja2 import StrictUndefined, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from kgqa.errors import SettingsError
-from kgqa.llm.client import Message, Role
-from kgqa.words import clean
+from kgqa.llm.client import Image, Message, Prompt, Role, Stage
+from kgqa.words import clean, safe_text
 
 MAX_VALUE_CHARS = 4000
-"""Most characters of a value, such as a question, a path or a name; longer values are cut."""
+"""Most characters of a text in a value that is not `long`; longer texts are cut."""
 MAX_FILE_BYTES = 200_000
+_VALUE_KEYS = {"about", "long", "lines"}
 _NAME = re.compile(r"[a-z0-9_-]+/[a-z0-9_-]+\Z")
 
 
@@ -36,18 +39,25 @@ class Template:
     Attributes:
         name: `method/name`.
         about: Purpose of the prompt.
-        values: Meaning of each value that the template takes.
-        reply: Form of the reply.
+        values: Meaning of each value that the template takes: a text, or a table with `about` and optionally `long`
+            and `lines` (see the module).
+        reply: Form of the reply. If `enforced` is true, servers that can are told to keep to the JSON schema in
+            `schema`.
         example: Example values.
         source: Text of the template.
     """
 
     name: str
     about: str
-    values: Mapping[str, str]
+    values: Mapping[str, str | Mapping[str, Any]]
     reply: Mapping[str, Any]
     example: Mapping[str, Any]
     source: str
+
+    @property
+    def schema(self) -> Mapping[str, Any] | None:
+        """The JSON schema that the reply must have; None if the reply is not enforced."""
+        return self.reply["schema"] if self.reply.get("enforced") else None
 
 
 class Prompts:
@@ -77,6 +87,33 @@ class Prompts:
         """
         return self._load(name)[0]
 
+    def prompt(
+        self,
+        name: str,
+        stage: Stage,
+        /,
+        *,
+        choices: Sequence[str] = (),
+        images: Sequence[Image] = (),
+        **values: Any,
+    ) -> Prompt:
+        """Build the request for a prompt: the rendered messages, and the schema of the reply if it is enforced.
+
+        Args:
+            name: The name of the prompt.
+            stage: The stage of the question that sends the prompt.
+            choices: The possible replies, if there are only a few.
+            images: Images that are shown before the text of the last message.
+            values: The values of the template.
+
+        Raises:
+            SettingsError: As `render`.
+        """
+        *before, last = self.render(name, **values)
+        if images:
+            last = Message(last.role, (*images, last.text))
+        return Prompt((*before, last), stage, choices=tuple(choices), schema=self.get(name).schema)
+
     def render(self, name: str, /, **values: Any) -> tuple[Message, ...]:
         """Render the messages of a prompt.
 
@@ -88,7 +125,7 @@ class Prompts:
             raise SettingsError(
                 f"The prompt {name} takes the values {sorted(template.values)}; missing or unknown: {sorted(wrong)}."
             )
-        given = {key: _plain(value) for key, value in values.items()}
+        given = {key: _plain(value, _clean_text(template.values[key])) for key, value in values.items()}
         messages = []
         role: Role
         for role in ("system", "user"):
@@ -134,6 +171,13 @@ def _described(name: str, data: Any, source: str) -> Template:
     for part, value in (("values", template.values), ("reply", template.reply), ("example", template.example)):
         if not isinstance(value, dict):
             raise TypeError(f"{part} must be a JSON object")
+    if wrong := {"choices", "images"} & set(template.values):
+        raise ValueError(f"a value cannot be called {wrong.pop()}")
+    for form in template.values.values():
+        if not isinstance(form, str) and not (isinstance(form["about"], str) and set(form) <= _VALUE_KEYS):
+            raise TypeError("a value is described by a text, or by a table with about, long and lines")
+    if template.reply.get("enforced"):
+        json.dumps(template.reply["schema"], ensure_ascii=False).encode()
     return template
 
 
@@ -148,19 +192,40 @@ def _packaged() -> tuple[str, ...]:
 
 @lru_cache(1)
 def _environment() -> ImmutableSandboxedEnvironment:
-    return ImmutableSandboxedEnvironment(
+    environment = ImmutableSandboxedEnvironment(
         undefined=StrictUndefined, autoescape=False, trim_blocks=True, lstrip_blocks=True
     )
+    environment.filters["fenced"] = fenced
+    return environment
 
 
-def _plain(value: Any) -> Any:
+def fenced(text: str) -> str:
+    """Put a text between two lines of backticks; the text contains no such line, so it cannot end the fence."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{text}\n{fence}"
+
+
+def _clean_text(form: str | Mapping[str, Any]) -> Callable[[str], str]:
+    """Return the function that cleans the texts in a value with this description."""
+    if isinstance(form, str) or not (form.get("long") or form.get("lines")):
+        return _line
+    cleaned = _lines if form.get("lines") else clean
+    return cleaned if form.get("long") else lambda text: _cut(cleaned(text))
+
+
+def _lines(text: str) -> str:
+    return safe_text("\n".join(text.splitlines()))
+
+
+def _plain(value: Any, cleaned: Callable[[str], str]) -> Any:
     """Clean all text in a value, including text inside lists and tables; numbers and None stay as they are."""
     if isinstance(value, str):
-        return _line(value)
+        return cleaned(value)
     if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items()}
+        return {str(key): _plain(each, cleaned) for key, each in value.items()}
     if isinstance(value, Sequence):
-        return [_plain(each) for each in value]
+        return [_plain(each, cleaned) for each in value]
     if value is None or isinstance(value, (bool, int, float)):
         return value
     raise TypeError(f"a prompt takes text, numbers and lists of them, not {type(value).__name__}")
@@ -168,5 +233,8 @@ def _plain(value: Any) -> Any:
 
 @lru_cache(8192)
 def _line(value: str) -> str:
-    text = clean(value)
+    return _cut(clean(value))
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= MAX_VALUE_CHARS else text[: MAX_VALUE_CHARS - 1] + "…"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.errors import ModelRefused, ModelUnavailable
-from kgqa.llm.client import LLM, Completion, OnCompletion, Prompt
+from kgqa.llm.client import LLM, Completion, Content, OnCompletion, Prompt
 from kgqa.llm.replay_file import ReplayFile
 from kgqa.words import clean
 
@@ -150,7 +150,7 @@ class Replay:
 
     def _not_recorded(self, missing: Sequence[Prompt]) -> ModelRefused:
         messages = missing[0].messages
-        text = clean(messages[-1].content) if messages else ""
+        text = clean(messages[-1].text) if messages else ""
         shown = text if len(text) <= _SHOWN else f"...{text[-_SHOWN:]}"
         models = self._file.models()
         others = "" if self.name in models else f" The file has replies of: {_listed(models) or 'no model'}."
@@ -170,18 +170,28 @@ def _listed(models: Sequence[str]) -> str:
 def reply_key(model: str, prompt: Prompt) -> str:
     """Return the key of a reply: the SHA-256, in hexadecimal digits, of canonical JSON.
 
-    The JSON contains the model's name, the sampling, the messages and the choices.
+    The JSON contains the model's name, the sampling, the messages, the choices and, if there is one, the schema.
     """
     sampling = prompt.sampling
     # the temperatures 0 and 0.0 are equal, but their JSON differs
     numbers = [None if value is None else float(value) for value in (sampling.temperature, sampling.top_p)]
-    parts = [
+    parts: list[Any] = [
         model,
         [*numbers, sampling.seed, sampling.max_tokens, sampling.extra_body],
-        [[message.role, message.content] for message in prompt.messages],
+        [[message.role, _content(message.content)] for message in prompt.messages],
         list(prompt.choices),
+        *([] if prompt.schema is None else [prompt.schema]),
     ]
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=_plain).encode("ascii")).hexdigest()
+
+
+def _content(content: Content) -> Any:
+    if isinstance(content, str):
+        return content
+    return [
+        part if isinstance(part, str) else {"type": part.media_type, "sha256": hashlib.sha256(part.data).hexdigest()}
+        for part in content
+    ]
 
 
 def _plain(value: Any) -> Any:

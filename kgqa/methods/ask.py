@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -31,10 +32,13 @@ from kgqa.llm.prompts import Prompts
 from kgqa.methods.registry import method
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, GraphId, Named, Question, Value
+from kgqa.plugins import is_ours, plugin
 from kgqa.rank.embedding.encoder import CachedEncoder, open_encoder
 from kgqa.rank.tournaments.chooser import Scorer
+from kgqa.rank.tournaments.registry import tournament
 from kgqa.schema import value_of
 from kgqa.settings import Settings, resolve
+from kgqa.settings_table import BY_KEYWORD
 from kgqa.trace import Budget, BudgetExhausted, Trace
 from kgqa.words import clean, display_name, relation_words
 
@@ -47,14 +51,19 @@ def open_resources(
     graph: KnowledgeGraph | str | Path | None = None,
     *,
     settings: Settings | None = None,
+    corpus: Any | None = None,
     say: Callable[[str], None] = lambda text: None,
+    **given: Any,
 ) -> Resources:
     """Open the graph, the embedding model and the language models, to answer many questions with them.
 
     Args:
         graph: An open graph or a graph folder; None for the graph in the settings, or else the demo graph.
         settings: The settings; None to read them from files and environment variables.
+        corpus: The text corpus, for a method that needs one.
         say: Called with a message for the user before the first run of a slow operation.
+        given: Settings by the name of their command line option (`depth=3`, `llm="openai:NAME"`) or by their key
+            (`explore_depth=3`); they take precedence over files and environment variables.
 
     Raises:
         StoreError: The graph cannot be opened.
@@ -62,7 +71,9 @@ def open_resources(
         SettingsError: A setting is invalid.
         ModelUnavailable: An embedding model or language model cannot be used.
     """
-    settings = settings or resolve()
+    if settings is not None and given:
+        raise SettingsError(f"{', '.join(given)} cannot be given together with settings=.", "Put them into settings=.")
+    settings = settings or _resolved(given, opened=isinstance(graph, KnowledgeGraph))
     chosen = method(settings["ask.method"])
     models = open_models(settings)
     if models is None and (chosen.model or settings["rank.chooser"] == "llm"):
@@ -70,6 +81,9 @@ def open_resources(
             f"The method {settings['ask.method']} needs a language model. "
             "Add --llm openai:NAME, --llm URL or --llm vllm:FOLDER."
         )
+    if chosen.corpus and corpus is None:
+        raise SettingsError(f"The method {settings['ask.method']} needs a text corpus.", "Build one: kgqa corpus build")
+    _check_plugins(settings)
     cache = cache_of(settings)
     with ExitStack() as opened:
         if models is not None:
@@ -92,7 +106,28 @@ def open_resources(
         ranker = _open_ranker(settings["rank.ranker"], graph, encoder)
         opened.pop_all()
     cache.prune()
-    return Resources(graph, encoder, settings, ranker, models, prompts)
+    return Resources(graph, encoder, settings, ranker, models, prompts, corpus)
+
+
+def _check_plugins(settings: Settings) -> None:
+    """Load the tournament, and a chooser of another package, so that errors are raised before the first question."""
+    tournament(settings["rank.tournament"])
+    if not is_ours("chooser", settings["rank.chooser"]):
+        plugin("chooser", settings["rank.chooser"])
+
+
+def _resolved(given: Mapping[str, Any], *, opened: bool) -> Settings:
+    settings = resolve(given)
+    late = [
+        each
+        for each in given
+        if opened and each in BY_KEYWORD and BY_KEYWORD[each].key.startswith(("graph.", "endpoint."))
+    ]
+    if late:
+        raise SettingsError(f"{late[0]} has no effect on a graph that is already open.", "Give it to open_graph.")
+    for note in settings.notes:
+        warnings.warn(note, stacklevel=4)
+    return settings
 
 
 def _open_ranker(file: str | None, graph: KnowledgeGraph, encoder: CachedEncoder | None) -> Scorer | None:
@@ -130,6 +165,7 @@ def ask(
     topics: str | Entity | Sequence[str | Entity] = (),
     resources: Resources | None = None,
     trace: Trace | None = None,
+    **settings: Any,
 ) -> Answer:
     """Answer one question.
 
@@ -140,6 +176,8 @@ def ask(
         topics: Id or IRI of the topic entity, or a sequence of them; empty to find the topics in the question.
         resources: The result of `open_resources`, to answer many questions without opening the graph each time.
         trace: Records events and keeps account of the budget; None for a new trace with the budget in the settings.
+        settings: Settings by the name of their command line option or by their key, such as `depth=3`; see
+            `open_resources`. They cannot be given together with `resources`.
 
     Returns:
         An answer, even if the question failed; `status` and `reason` then give the cause.
@@ -152,15 +190,18 @@ def ask(
     """
     own = resources is None
     topics = [topics] if isinstance(topics, (str, Entity)) else topics
-    resources = resources or open_resources(graph)
-    settings = resources.settings
+    if resources is not None and settings:
+        raise SettingsError(
+            f"{', '.join(settings)} cannot be given together with resources=.", "Give them to open_resources."
+        )
+    resources = resources or open_resources(graph, **settings)
     if isinstance(question, str):
         question = Question(question)
-    trace = trace or Trace(budget_of(settings))
-    name = settings["ask.method"]
+    trace = trace or Trace(budget_of(resources.settings))
+    name = resources.settings["ask.method"]
     asked: GraphId | None = None
     try:
-        if method(name).topics:
+        if method(name).graph:
             asked = graph_id(resources.graph)
         found = _answer(question, topics or question.topics, resources, trace)
     except BudgetExhausted as error:
@@ -180,12 +221,11 @@ def graph_id(graph: KnowledgeGraph) -> GraphId:
     The triples of a server are counted once per store; the time for this is not charged to a question's budget. If
     counting fails, the fingerprint is "" and the number of triples None.
     """
-    store = graph.store
+    store, iris = graph.store, tuple(entity.iri for entity in graph.view)
     try:
-        fingerprint, triples = store.fingerprint, store.triples
+        fingerprint, triples = store.fingerprint_of(iris), store.triples_of(iris)
     except StoreError:
         fingerprint, triples = "", None
-    iris = tuple(entity.iri for entity in graph.view)
     return GraphId(store.location, iris, fingerprint, triples, graph.schema.name)
 
 
@@ -196,45 +236,58 @@ def _answer(question: Question, topics: Sequence[str | Entity], resources: Resou
     chosen = method(name)
     if resources.models is not None:
         trace.event("models", stages=resources.models.stage_settings())
-    if not chosen.topics:
-        return replace(chosen.answer(question, resources=resources, trace=trace, topics=(), names={}), method=name)
     graph = resources.graph.for_question(trace)
-    mentions = [] if topics else find_mentions(graph, text, fit=_fit(resources.encoder))
-    # a language model may recognise that no path answers the question; without a model, it is rejected here
-    by_model = resources.models is not None and resources.settings["rank.chooser"] in ("auto", "llm")
-    kind = None if by_model else _unsupported(graph, text, mentions)
-    if kind:
-        trace.event("unsupported", kind=kind)
-        return Answer(
-            question,
-            "unsupported",
-            reason=f"The question asks for {kind}, which relation paths alone cannot answer.",
-            method=name,
-        )
+    named: Sequence[Named] = ()
+    names: Mapping[Value, Sequence[str]] = {}
     notes: list[str] = []
-    if topics:
-        entities = _check_topics(graph, topics, resources.settings)
-    else:
-        entities = _link_topics(graph, mentions[:MAX_TOPICS], notes, trace)
-    question = replace(question, topics=tuple(entities))
-    named = graph.named(entities)
-    names: dict[Value, list[str]] = {
-        entity: [topic.name, *graph.names.names_of([entity])[entity]] for entity, topic in zip(entities, named)
-    }
-    for mention in mentions:
-        for match in mention.matches:
-            if match.entity in names:
-                names[match.entity].append(mention.text)
-    for topic, known in names.items() if topics else ():
-        if mentioned := mention_of(text, known):
-            names[topic].append(mentioned)
+    if chosen.topics:
+        mentions = [] if topics else find_mentions(graph, text, fit=_fit(resources.encoder))
+        # a language model may recognise that no path answers the question; without a model, it is rejected here
+        kind = None if resources.by_model else _unsupported(graph, text, mentions)
+        if kind:
+            trace.event("unsupported", kind=kind)
+            return Answer(
+                question,
+                "unsupported",
+                reason=f"The question asks for {kind}, which relation paths alone cannot answer.",
+                method=name,
+            )
+        if topics:
+            entities = _check_topics(graph, topics, resources.settings)
+        else:
+            entities = _link_topics(graph, mentions[:MAX_TOPICS], notes, trace)
+        question = replace(question, topics=tuple(entities))
+        named, names = _names(graph, text, entities, mentions, given=bool(topics))
     found = chosen.answer(question, resources=resources, trace=trace, topics=named, names=names)
+    if not chosen.graph:
+        return replace(found, method=name)
     missing = _missing_paths(trace)
     known_notes = "\n".join(found.notes)
     notes += [*found.notes, *(note for error, note in missing if error not in known_notes)]
     # the graph's notes say what could not be determined about a large graph; this may explain a missing answer
     notes = list(dict.fromkeys((*notes, *graph.notes)))
     return replace(found, method=name, notes=tuple(notes), approximate=found.approximate or bool(missing))
+
+
+def _names(
+    graph: KnowledgeGraph, text: str, topics: Sequence[Entity], mentions: Sequence[Mention], *, given: bool
+) -> tuple[list[Named], dict[Value, list[str]]]:
+    """Return the topics with their names, and the strings that may name each topic in the question.
+
+    `given` says that the topics were given with the question; then its text is searched for their names.
+    """
+    named = graph.named(topics)
+    names: dict[Value, list[str]] = {
+        entity: [topic.name, *graph.names.names_of([entity])[entity]] for entity, topic in zip(topics, named)
+    }
+    for mention in mentions:
+        for match in mention.matches:
+            if match.entity in names:
+                names[match.entity].append(mention.text)
+    for topic, known in names.items() if given else ():
+        if mentioned := mention_of(text, known):
+            names[topic].append(mentioned)
+    return named, names
 
 
 def _missing_paths(trace: Trace) -> list[tuple[str, str]]:

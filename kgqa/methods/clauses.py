@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from kgqa.llm.client import Prompt
 from kgqa.llm.model_chooser import ask_and_read
 from kgqa.llm.replies.json_values import Reading, read_json
 from kgqa.methods.prompt_view import PromptView
@@ -29,11 +28,11 @@ def clauses_of(view: PromptView, topics: Sequence[Named], resources: Resources, 
     if len(topics) < 2 or resources.models is None:
         return {}
     marks = {view.topic(topic.value): topic.value for topic in topics if isinstance(topic.value, Entity)}
-    messages = resources.prompts.render("top/clauses", question=view.question, topics=list(marks))
+    prompt = resources.prompts.prompt("top/clauses", "clauses", question=view.question, topics=list(marks))
     (clauses,) = ask_and_read(
         resources.models.for_question(trace),
         resources.prompts,
-        [Prompt(messages, "clauses")],
+        [prompt],
         [_reader(list(marks))],
         reask=resources.settings["llm.reask"],
     )

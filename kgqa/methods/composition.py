@@ -12,7 +12,6 @@ from functools import partial
 
 from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.llm.client import Prompt
 from kgqa.llm.model_chooser import ask_and_read
 from kgqa.llm.replies.answers import read_numbered_answers
 from kgqa.methods.direct import UNREADABLE
@@ -132,11 +131,11 @@ def _ask(
             }
         )
         view.texts.update(entities)
-    messages = resources.prompts.render("top/answer", question=view.question, paths=paths)
+    prompt = resources.prompts.prompt("top/answer", "decide", question=view.question, paths=paths)
     models = resources.models.for_question(trace)
     reask = resources.settings["llm.reask"]
     reader = partial(read_numbered_answers, size=len(_numbered(retained)))
-    return ask_and_read(models, resources.prompts, [Prompt(messages, "decide")], [reader], reask=reask)[0]
+    return ask_and_read(models, resources.prompts, [prompt], [reader], reask=reask)[0]
 
 
 def _triples(graph: KnowledgeGraph, candidate: Candidate, view: PromptView) -> list[str]:

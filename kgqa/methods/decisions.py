@@ -101,7 +101,7 @@ class Decisions:
         if self._joins(hops):
             joined = self._joined(hops)
             pool = [*joined[:COMPARED], *kept]
-        if len(pool) > len(kept) or self._settings["rank.tournament"] not in ("chunked", "single"):
+        if len(pool) > len(kept) or not ranking.orders_winners:
             pool = ranking.compare_finalists(pool)
         return [(candidate, None) for candidate in pool]
 

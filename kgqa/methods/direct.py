@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kgqa.llm.client import Prompt
 from kgqa.llm.model_chooser import ask_and_read
 from kgqa.llm.replies.answers import read_numbered_answers
 from kgqa.methods.resources import Resources
@@ -41,12 +40,10 @@ def answer_cot(
 def recalled(question: Question, prompt: str, resources: Resources, trace: Trace) -> Answer:
     """Answer from the language model's memory with a prompt from `prompts/direct`; `prompt` is its name."""
     assert resources.models is not None
-    messages = resources.prompts.render(f"direct/{prompt}", question=question.text)
+    asked = resources.prompts.prompt(f"direct/{prompt}", "decide", question=question.text)
     models = resources.models.for_question(trace)
     reask = resources.settings["llm.reask"]
-    texts = ask_and_read(models, resources.prompts, [Prompt(messages, "decide")], [read_numbered_answers], reask=reask)[
-        0
-    ]
+    (texts,) = ask_and_read(models, resources.prompts, [asked], [read_numbered_answers], reask=reask)
     notes = (f"Answered by {models.name} from its own knowledge.",)
     if not texts:
         reason = "The language model knew no answer." if texts == () else UNREADABLE

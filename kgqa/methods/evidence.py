@@ -7,7 +7,7 @@ from typing import Any
 
 from kgqa.errors import QueryRejected, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.model import Candidate, Entity, Evidence, Named, RelationPath, Triple, Value
+from kgqa.model import Candidate, Entity, Named, PathEvidence, RelationPath, Triple, Value
 from kgqa.trace import BudgetExhausted, Trace
 from kgqa.words import arrow_words
 
@@ -19,7 +19,7 @@ SECONDS = 5.0
 
 def gather_evidence(
     graph: KnowledgeGraph, candidate: Candidate, score: float | None, ends: Sequence[Value], trace: Trace
-) -> tuple[Evidence, ...]:
+) -> tuple[PathEvidence, ...]:
     """Find walks along a path to its first end nodes, and along each joined path to the node where both paths meet.
 
     If the query for walks takes too long or the server rejects it, there are no walks, and the trace records this.
@@ -67,7 +67,7 @@ def _evidence(
     walks: Sequence[tuple[Value, ...]],
     score: float | None,
     approximate: bool,
-) -> Evidence:
+) -> PathEvidence:
     names: dict[Value, Named] = {}
     for named in graph.named(dict.fromkeys(node for walk in walks for node in (path.topic, *walk))):
         names[named.value] = named
@@ -79,7 +79,7 @@ def _evidence(
                 triples[Triple(subject, step.relation, object_)] = None
     topic = names.get(path.topic) or graph.named([path.topic])[0]
     is_mediator = graph.leads_to_mediator
-    return Evidence(
+    return PathEvidence(
         path,
         arrow_words(topic.name, path, graph.schema, graph.relation_labels, is_mediator=is_mediator),
         walks=tuple(tuple(names[node] for node in walk) for walk in walks),

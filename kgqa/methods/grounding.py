@@ -9,7 +9,7 @@ from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.export import check_no_answers, query_class
 from kgqa.methods.evidence import gather_evidence
-from kgqa.model import Answer, Candidate, Entity, Evidence, Named, Question, Value
+from kgqa.model import Answer, Candidate, Entity, Named, PathEvidence, Question, Value
 from kgqa.trace import Trace
 
 DEFECT = "The exported query returned a different result when it was run again."
@@ -65,7 +65,7 @@ def answer_of_path(
         Question(""),
         "answered",
         answers=tuple(named),
-        paths=gather_evidence(graph, candidate, score, [v for v in shown if v in chosen] or shown, trace),
+        evidence=gather_evidence(graph, candidate, score, [v for v in shown if v in chosen] or shown, trace),
         sparql=sparql,
         query_class=class_ or "none",
         grounding="graph",
@@ -96,7 +96,7 @@ def answer_of_entities(
     wanted = {item.value for item in chosen}
     answers = tuple(sorted(chosen, key=_by_name))
     missing = set(wanted)
-    evidence: list[Evidence] = []
+    evidence: list[PathEvidence] = []
     for candidate in candidates:
         try:
             read = answer_of_path(graph, candidate, None, empty.topics, trace, chosen=wanted)
@@ -122,7 +122,7 @@ def answer_of_entities(
         empty,
         status="answered",
         answers=answers,
-        paths=tuple(evidence),
+        evidence=tuple(evidence),
         grounding="graph" if not missing else "model",
         notes=(*empty.notes, note),
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kgqa.errors import PartialResult, StoreTimeout
-from kgqa.explore.masking import leaks, mask, placeholders
+from kgqa.explore.masking import Span, leaks, mask, placeholders
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, Named, RelationPath, Value
 from kgqa.settings import Settings
@@ -25,6 +25,8 @@ COUNTED = 1000
 class PromptView:
     """One question as a language model sees it.
 
+    `spans` are the result of `topic_spans` for the question, if it is known.
+
     Attributes:
         question: The question; the topics are masked unless the setting `llm.mask` is "none".
         texts: All strings shown to the model so far; they are searched for names of masked topics.
@@ -38,6 +40,7 @@ class PromptView:
         names: Mapping[Value, Sequence[str]],
         settings: Settings,
         trace: Trace,
+        spans: Sequence[Span] | None = None,
     ) -> None:
         self._graph = graph
         self._topics = topics
@@ -57,7 +60,7 @@ class PromptView:
             # an id that contains the topic's name must not be shown
             ids = {e: id_ for e, id_ in entities.items() if not leaks([id_], self._names)} if style == "id" else {}
             self._marks = {**placeholders(entities), **ids}
-            self.question = mask(text, self._named, style=style, ids=ids).text
+            self.question = mask(text, self._named, style=style, ids=ids, spans=spans).text
         self._elements: dict[Candidate, tuple[str, ...]] = {}
         self._ends: dict[Candidate, str] = {}
         self.texts: set[str] = {self.question}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import zip_longest
 from types import MappingProxyType
 
@@ -14,7 +14,7 @@ from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
 from kgqa.methods.scoring import PathScores, ScoreWeights, similarity_of
 from kgqa.model import Candidate, Entity
-from kgqa.plugins import plugin
+from kgqa.plugins import is_ours
 from kgqa.rank.prefilter import prefilter
 from kgqa.rank.tournaments.caching import CachingChooser
 from kgqa.rank.tournaments.chooser import (
@@ -24,11 +24,9 @@ from kgqa.rank.tournaments.chooser import (
     cosine_similarity,
     word_similarity,
 )
-from kgqa.rank.tournaments.registry import TOURNAMENTS
+from kgqa.rank.tournaments.registry import open_chooser, tournament
 from kgqa.rank.tournaments.voting import VotingChooser
 from kgqa.trace import Trace
-
-CHOOSERS = ("auto", "offline", "random", "trained", "llm")
 
 
 class Ranking:
@@ -59,40 +57,21 @@ class Ranking:
         self._view = view
         self._encoder = resources.encoder
         self._trace = trace
+        self._cues = cues
         self._random = settings["rank.chooser"] == "random"
-        trained = settings["rank.chooser"] == "trained" or settings["rank.prefilter"] == "trained"
-        if trained and resources.ranker is None:
+        self._use_trained = settings["rank.chooser"] == "trained"
+        if (self._use_trained or settings["rank.prefilter"] == "trained") and resources.ranker is None:
             raise SettingsError(
                 "The value `trained` of rank.chooser or rank.prefilter needs --ranker FILE. Create the file with "
                 "`kgqa rank train`."
             )
         self._similarity = similarity_of(resources.encoder)
         self._trained = resources.ranker
-        use_trained = settings["rank.chooser"] == "trained"
-        self._cues = cues
-        self._use_trained = use_trained
-        self.chooser: Chooser = self._chooser(use_trained, resources)
-        self._memo = self._voting(self.chooser)
-        self._last_word = self._memo
-        if view is not None and resources.models is not None:
-            models = resources.models.for_question(trace)
-            compare = settings["llm.compare"]
-
-            def model(show_ends: bool) -> ModelChooser:
-                return ModelChooser(
-                    models,
-                    resources.prompts,
-                    elements=view.elements,
-                    ends=view.ends,
-                    show_ends=show_ends,
-                    compare=compare,
-                    reask=settings["llm.reask"],
-                )
-
-            self.chooser = model(False)
-            self._memo = self._voting(self.chooser)
-            self._last_word = self._voting(model(True))
-            self.models = models
+        self._tournament = tournament(settings["rank.tournament"])
+        self.chooser = self._chooser(resources)
+        self._memo = self._last_word = self._voting(self.chooser)
+        if view is not None:
+            self._last_word = self._voting(self._model_chooser(view, resources, show_ends=True))
 
     @cached_property
     def scores(self) -> PathScores:
@@ -116,6 +95,11 @@ class Ranking:
         return self._view is not None
 
     @property
+    def orders_winners(self) -> bool:
+        """Whether the winners of a tournament need no further comparison."""
+        return self._tournament.orders_winners
+
+    @property
     def question(self) -> str:
         """The text of the question with which the chooser compares paths."""
         return self._asked if self._view is None else self._view.question
@@ -125,16 +109,29 @@ class Ranking:
         # with one vote, VotingChooser only shuffles each pair; this matters for a model that favours one position
         return CachingChooser(VotingChooser(chooser, votes) if votes > 1 or self._view is not None else chooser)
 
-    def _chooser(self, use_trained: bool, resources: Resources) -> Chooser:
+    def _model_chooser(self, view: PromptView, resources: Resources, *, show_ends: bool) -> ModelChooser:
+        assert resources.models is not None
+        return ModelChooser(
+            resources.models.for_question(self._trace),
+            resources.prompts,
+            elements=view.elements,
+            ends=view.ends,
+            show_ends=show_ends,
+            compare=self._settings["llm.compare"],
+            reask=self._settings["llm.reask"],
+        )
+
+    def _chooser(self, resources: Resources) -> Chooser:
+        if self._view is not None:
+            return self._model_chooser(self._view, resources, show_ends=False)
         if self._random:
             return RandomChooser(self._settings["rank.seed"])
-        if (name := self._settings["rank.chooser"]) not in CHOOSERS:
-            chooser: Chooser = plugin("chooser", name, ours=list(CHOOSERS))(resources)
-            return chooser
+        if not is_ours("chooser", self._settings["rank.chooser"]):
+            return open_chooser(self._settings["rank.chooser"], resources)
         name = "similarity of embeddings" if self._encoder else "similarity of words (BM25)"
         return ScoringChooser(
             lambda question, candidates: self.scores.promising(candidates),
-            "a trained ranker" if use_trained else name,
+            "a trained ranker" if self._use_trained else name,
             texts=cosine_similarity(self._encoder) if self._encoder else word_similarity,
             accept_at=self._settings["rank.accept"],
         )
@@ -171,12 +168,12 @@ class Ranking:
         return self._play(self.question, pool, self._last_word) if len(pool) > 1 else list(pool)
 
     def _play(self, question: str, pool: Sequence[Candidate], memo: CachingChooser) -> list[Candidate]:
-        run = TOURNAMENTS[self._settings["rank.tournament"]]
-        if self._settings["rank.tournament"] == "chunked":
-            run = partial(run, chunk_size=self._settings["rank.chunk"])
+        parameters = {name: self._settings[key] for name, key in self._tournament.parameters.items()}
         before = memo.calls
         try:
-            return run(question, pool, memo, k=self._settings["explore.beam"], record=self._trace.event)
+            return self._tournament.play(
+                question, pool, memo, k=self._settings["explore.beam"], record=self._trace.event, **parameters
+            )
         finally:
             self._trace.count("comparisons", memo.calls - before)
 
@@ -197,7 +194,7 @@ class Ranking:
         if self.by_model:
             return "the language model"
         name = self._settings["rank.chooser"]
-        return "" if name in CHOOSERS else f"the chooser {name}"
+        return "" if is_ours("chooser", name) else f"the chooser {name}"
 
     def accepts(self, candidate: Candidate, score: float | None) -> bool:
         """Return whether a path is accepted as an answer, by the language model or by its score.

@@ -3,65 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from importlib import import_module
+from dataclasses import KW_ONLY, dataclass, replace
+from pkgutil import resolve_name
 from typing import Any
 
 from kgqa.errors import KgqaError, SettingsError
 from kgqa.model import Answer
-from kgqa.plugins import plugin, plugin_names
+from kgqa.plugins import MethodExtension, is_ours, plugin
+from kgqa.settings_table import BY_KEY, Setting
 from kgqa.trace import BudgetExhausted
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
-    """A question answering method.
+@dataclass(frozen=True)
+class Method(MethodExtension):
+    """A question answering method: what it needs, and what it declares (see `MethodExtension`).
 
     Attributes:
-        answer: Called as `(question, *, resources, trace, topics, names)`; an exception becomes a failed answer.
-        topics: Whether the method needs the topic entities of the question.
+        answer: Called as `(question, *, resources, trace, topics, names)`; an exception becomes a failed answer. A
+            string such as "mypackage.search:answer" names a function that is imported when the method is used.
+        topics: Whether the method needs the topic entities of the question. If so, kgqa finds and checks them, and
+            declines questions that paths cannot answer.
+        corpus: Whether the method needs a text corpus.
+        graph: Whether the method reads the graph.
         model: Whether the method needs a language model.
     """
 
-    answer: Callable[..., Answer]
+    answer: Callable[..., Answer] | Any
+    _: KW_ONLY
     topics: bool = True
+    corpus: bool = False
+    graph: bool = True
     model: bool = False
 
 
-_OURS: dict[str, tuple[str, str, bool, bool]] = {
-    "top": ("kgqa.methods.top", "answer", True, False),
-    "top-1": ("kgqa.methods.top", "answer", True, False),
-    "top-2": ("kgqa.methods.top", "answer", True, False),
-    "tog": ("kgqa.methods.tog", "answer", True, True),
-    "io": ("kgqa.methods.direct", "answer_io", False, True),
-    "cot": ("kgqa.methods.direct", "answer_cot", False, True),
-}
-
-
-def method_names() -> list[str]:
-    """List the names of all methods; methods of kgqa come first."""
-    return list(dict.fromkeys([*_OURS, *plugin_names("method")]))
-
-
-@lru_cache(32)
 def method(name: str) -> Method:
-    """Return a method by name.
+    """Return a method by name, with the function `answer` imported.
 
     An entry point from another package is a `Method` or a function. A function becomes a method that needs topics and
     no language model.
 
     Raises:
-        SettingsError: There is no such method, or the package of the method cannot be imported.
+        SettingsError: There is no such method, its package cannot be imported, or its declarations are invalid.
     """
-    if name in _OURS:
-        module, function, topics, model = _OURS[name]
-        return Method(getattr(import_module(module), function), topics, model)
-    found = plugin("method", name, ours=list(_OURS))
-    if not isinstance(found, Method) and not callable(found):
-        raise SettingsError(f"The entry point of method {name} is neither a Method nor a function: {found!r:.100}")
-    found = found if isinstance(found, Method) else Method(found)
-    return replace(found, answer=_contained(name, found.answer))
+    found = plugin("method", name)
+    if not isinstance(found, Method):
+        if not callable(found):
+            raise SettingsError(f"The entry point of method {name} is neither a Method nor a function: {found!r:.100}")
+        found = Method(found)
+    answer = found.answer
+    if isinstance(answer, str):
+        try:
+            answer = resolve_name(answer)
+        except (Exception, SystemExit) as error:  # the import of a foreign package may raise anything
+            raise SettingsError(f"The method {name} cannot be loaded from {answer}: {error}") from error
+    return replace(found, answer=answer if is_ours("method", name) else _contained(name, answer))
 
 
 def _contained(name: str, answer: Callable[..., Answer]) -> Callable[..., Answer]:
@@ -79,3 +74,92 @@ def _contained(name: str, answer: Callable[..., Answer]) -> Callable[..., Answer
         return found
 
     return guarded
+
+
+_AS_PUBLISHED = {
+    "explore.depth": 3,
+    "explore.combine": "separate",
+    "rank.bm25": "okapi",
+    "rank.lexical_weight": 1.0,
+    "rank.pool": 30,
+    "rank.chunk": 10,
+    "rank.wording": "published",
+    "llm.compare": "reasons",
+    "llm.reask": 0,
+}
+_ECONOMY = {"rank.pool": 20, "rank.chunk": 20, "llm.compare": "choice"}
+TOP = Method(
+    "kgqa.methods.top:answer",
+    settings=(
+        replace(
+            BY_KEY["ask.method"],
+            default="top",
+            help="top: Tournament on Path with our best settings; top-1, top-2: its two published systems; tog: "
+            "Think-on-Graph (baseline); io, cot: a language model without the graph; or the name of a method of "
+            "another package",
+        ),
+    ),
+    presets={"as-published": _AS_PUBLISHED, "economy": _ECONOMY},
+)
+# the two systems of the thesis (table 4.1)
+TOP_1 = Method(
+    "kgqa.methods.top:answer",
+    presets={
+        "ours": {
+            "explore.shape": "path+entity",
+            "explore.beam": 3,
+            "llm.mask": "none",
+            "rank.prefilter": "rrf",
+            "rank.lexical_weight": 1.0,
+            "rank.tournament": "chunked",
+            "explore.stop": "depth",
+            "ask.compose": "composed",
+        },
+        "as-published": {**_AS_PUBLISHED, "explore.mask": "none"},
+        "economy": _ECONOMY,
+    },
+)
+TOP_2 = Method(
+    "kgqa.methods.top:answer",
+    presets={
+        "ours": {
+            "explore.shape": "path",
+            "explore.beam": 3,
+            "rank.prefilter": "sbert",
+            "rank.tournament": "pairwise",
+            "explore.stop": "accepted",
+            "ask.compose": "ends",
+        },
+        "as-published": {**_AS_PUBLISHED, "explore.mask": "id"},
+        "economy": {**_ECONOMY, "rank.tournament": "knockout"},
+    },
+)
+# width 3, depth 3; temperature 0.4 while exploring, 0 while reasoning (Sun et al. 2024, section 3.1)
+TOG = Method(
+    "kgqa.methods.tog:answer",
+    model=True,
+    settings=(
+        Setting(
+            "tog.parse",
+            str,
+            "robust",
+            "which replies Think-on-Graph accepts: faithful: only the published format; robust: other formats too",
+            choices=("robust", "faithful"),
+        ),
+        Setting(
+            "tog.temperature",
+            float,
+            0.4,
+            "sampling temperature while Think-on-Graph explores; llm.temperature, if given, takes precedence",
+            minimum=0,
+        ),
+        Setting("tog.sampled", int, 5, "entities sampled if a relation leads to 20 or more", minimum=1),
+    ),
+    presets={
+        "ours": {"explore.beam": 3, "explore.depth": 3, "llm.mask": "none"},
+        "as-published": {"tog.parse": "faithful", "rank.wording": "published", "llm.reask": 0},
+    },
+    stages={"filter": {"temperature": "tog.temperature"}, "entity": {"temperature": "tog.temperature"}},
+)
+IO = Method("kgqa.methods.direct:answer_io", topics=False, graph=False, model=True)
+COT = Method("kgqa.methods.direct:answer_cot", topics=False, graph=False, model=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.models import Models
@@ -24,11 +25,22 @@ class Resources:
     models: Models | None = None
     """The language models; None if the settings name no model."""
     prompts: Prompts = field(default_factory=Prompts)
+    corpus: Any | None = None
+    """The text corpus; None if the method needs no corpus."""
+
+    @property
+    def by_model(self) -> bool:
+        """Whether a language model compares the candidates, as selected by the setting `rank.chooser`."""
+        return self.models is not None and self.settings["rank.chooser"] in ("auto", "llm")
+
+    def __repr__(self) -> str:
+        names = [self.encoder.name] if self.encoder is not None else []
+        names += sorted({model.name for model in self.models.by_stage.values()}) if self.models is not None else []
+        return f"<Resources of method {self.settings['ask.method']}: {', '.join([repr(self.graph), *names])}>"
 
     def silent(self, seconds: float) -> list[str]:
         """List the servers that send no reply within `seconds`, each by its URL or the name of its model."""
-        responds = getattr(self.graph.store, "responds", None)
-        gone = [self.graph.store.location] if responds is not None and not responds(seconds) else []
+        gone = [] if self.graph.store.responds(seconds) else [self.graph.store.location]
         if self.encoder is not None and not self.encoder.responds(seconds):
             gone.append(f"the embedding model {self.encoder.name}")
         return gone + (self.models.unresponsive(seconds) if self.models is not None else [])

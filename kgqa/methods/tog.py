@@ -16,7 +16,7 @@ from typing import Any
 
 from kgqa.errors import PartialResult, StoreError, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.llm.client import Prompt, Stage
+from kgqa.llm.client import Stage
 from kgqa.llm.model_chooser import ask_and_read
 from kgqa.llm.replies.answers import read_numbered_answers
 from kgqa.llm.replies.json_values import Reading
@@ -193,11 +193,11 @@ class ThinkOnGraph:
         self,
         prompt: str,
         stage: Stage,
-        values: Sequence[Mapping[str, object]],
+        values: Sequence[Mapping[str, Any]],
         readers: Sequence[Callable[[str], Reading[Any]]],
     ) -> list[Any]:
         prompts = self._resources.prompts
-        asked = [Prompt(prompts.render(prompt, question=self._question, **each), stage) for each in values]
+        asked = [prompts.prompt(prompt, stage, question=self._question, **each) for each in values]
         return ask_and_read(self._models, prompts, asked, readers, reask=self._settings["llm.reask"])
 
     def _relation_reader(self, names: list[str]) -> Callable[[str], Reading[tuple[tuple[str, float], ...]]]:

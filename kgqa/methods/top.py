@@ -13,7 +13,7 @@ from kgqa.errors import PartialResult, StoreError, StoreTimeout
 from kgqa.explore.beam import BeamSettings, explore, path_cost
 from kgqa.explore.cues import read_cues
 from kgqa.explore.entity_selection import select_entities
-from kgqa.explore.masking import leaks, mask, placeholders
+from kgqa.explore.masking import MaskedQuestion, Span, leaks, mask, placeholders, topic_spans
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.clauses import clauses_of
 from kgqa.methods.composition import compose
@@ -53,30 +53,32 @@ def answer(
     """
     settings = resources.settings
     graph = resources.graph.for_question(trace)
-    by_model = resources.models is not None and settings["rank.chooser"] in ("auto", "llm")
-    view = PromptView(graph, question.text, topics, names, settings, trace) if by_model else None
-    asked, spans = _masked(question.text, names, topics, settings, trace)
+    by_entity = {value: texts for value, texts in names.items() if isinstance(value, Entity)}
+    spans = topic_spans(question.text, by_entity)
+    view = PromptView(graph, question.text, topics, names, settings, trace, spans) if resources.by_model else None
+    masked = _masked(question.text, by_entity, spans, topics, settings, trace)
     if view is not None:
         trace.event("shown", question=view.question)
-    cues = read_cues(question.text, [*spans, *(topic.name for topic in topics)])
+    mentions = [question.text[span.start : span.end] for span in masked.spans]
+    cues = read_cues(question.text, [*mentions, *(topic.name for topic in topics)])
     trace.event("cues", words=list(cues.words), hops=cues.hops, asked_for=cues.asked_for)
     clauses: Mapping[Entity, str] = {}
     if view is not None and settings["explore.clauses"] == "on":
         clauses = clauses_of(view, topics, resources, trace)
-    ranking = Ranking(asked, cues, resources, trace, view, clauses)
+    ranking = Ranking(masked.text, cues, resources, trace, view, clauses)
     beam = BeamSettings(
         settings["explore.depth"],
         settings["explore.mediator_hop"],
         settings["rank.wording"],
-        kinds=not by_model and ranking.scores.uses_kinds,
+        kinds=view is None and ranking.scores.uses_kinds,
         last_only=settings["explore.prune_by"] == "last-relation",
     )
     decisions = Decisions(graph, topics, ranking, cues, settings, trace)
-    masked = placeholders(topic.value for topic in topics if isinstance(topic.value, Entity))
+    marks = placeholders(topic.value for topic in topics if isinstance(topic.value, Entity))
 
     def shown_name(entity: Entity, name: str) -> str:
         if view is None:
-            return masked.get(entity, name)
+            return marks.get(entity, name)
         text = view.name(entity, name)
         view.texts.add(text)
         return text
@@ -132,22 +134,27 @@ def _notes(ranking: Ranking, resources: Resources) -> tuple[str, ...]:
 
 
 def _masked(
-    text: str, names: Mapping[Value, Sequence[str]], topics: Sequence[Named], settings: Settings, trace: Trace
-) -> tuple[str, list[str]]:
-    """Return the question with masked topics, and the parts of the question that were masked."""
+    text: str,
+    names: Mapping[Entity, Sequence[str]],
+    spans: Sequence[Span],
+    topics: Sequence[Named],
+    settings: Settings,
+    trace: Trace,
+) -> MaskedQuestion:
+    """Return the question as paths are compared with it, without a language model; `spans` name the topics."""
     style = settings["explore.mask"]
     ids = {topic.value: topic.id for topic in topics if isinstance(topic.value, Entity)}
-    by_entity = {value: texts for value, texts in names.items() if isinstance(value, Entity)}
-    found = mask(text, by_entity, style="drop" if style == "none" else style, ids=ids)
-    asked = text if style == "none" else found.text
+    found = mask(text, names, style="drop" if style == "none" else style, ids=ids, spans=spans)
+    if style == "none":
+        found = replace(found, text=text)
     every = [name for several in names.values() for name in several]
     trace.event(
         "masked",
-        question=asked,
+        question=found.text,
         unmasked=len(found.unmasked),
-        leaks=0 if style == "none" else len(leaks([asked], every)),
+        leaks=0 if style == "none" else len(leaks([found.text], every)),
     )
-    return asked, [text[span.start : span.end] for span in found.spans]
+    return found
 
 
 def _key(candidate: Candidate, graph: KnowledgeGraph) -> str:

@@ -10,9 +10,8 @@ first step in a long path.
 
 from __future__ import annotations
 
+import io
 import json
-import os
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
@@ -22,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from kgqa.atomic_files import replace_file
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.model import Candidate, RelationPath, Step
 from kgqa.rank.embedding.encoder import CachedEncoder
@@ -191,20 +191,11 @@ class TrainedRanker:
             "one_step_bias": self.one_step_bias,
         }
         arrays: dict[str, Any] = {name: _stored(name, getattr(self, name)) for name in _ARRAYS}
-        temporary = ""
+        file = io.BytesIO()
+        np.savez(file, header=np.array(json.dumps(header)), **arrays)
         try:
-            path = Path(path)
-            with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-                temporary = file.name
-                np.savez(file, header=np.array(json.dumps(header)), **arrays)
-            # only the owner can read a temporary file; give the file the permissions of an ordinary new file
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(temporary, 0o666 & ~mask)
-            os.replace(temporary, path)
+            replace_file(Path(path), [file.getvalue()])
         except OSError as error:
-            if temporary:
-                Path(temporary).unlink(missing_ok=True)
             raise SettingsError(f"Cannot write the ranker to {path}: {error.strerror or error}.") from error
 
     @classmethod

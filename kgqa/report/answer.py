@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from kgqa.graph.query.tokens import shorten_iris
-from kgqa.model import Answer, Entity, Evidence, GraphId, Named
+from kgqa.model import Answer, Entity, Evidence, GraphId, Named, PathEvidence, QueryClass, QuoteEvidence, Span
 from kgqa.words import clean, display_name, safe_text
 
 MAX_SHOWN = 30
+MAX_SPANS = 3
 _STATUS_WORDS = {
     "no_answer": "No answer",
     "budget_exhausted": "Stopped",
@@ -29,16 +32,25 @@ def answer_text(answer: Answer, *, iris: bool = False, notes: bool = True, graph
             lines.append(f"... and {len(answer.answers) - MAX_SHOWN:,} more (use --json to see all)")
     if not answer.answers or answer.status != "answered":
         lines.append(f"{_STATUS_WORDS.get(answer.status, answer.status)}: {clean(answer.reason)}")
+    if answer.response:
+        lines += ["", *safe_text(answer.response).split("\n")]
     fields: list[tuple[str, str]] = []
-    for evidence in answer.paths:
-        fields.append(("path", clean(evidence.words)))
-        shown = _walk_lines(evidence)
-        fields += [("walk" if index == 0 else "", line) for index, line in enumerate(shown)]
+    for cited in answer.citations:
+        place = f" [{_place(cited.span)}]" if cited.span else ""
+        quote = f" “{clean(cited.quote)}”{place}" if cited.quote else f" {clean(cited.piece)}"
+        fields.append(("cites", f"{clean(cited.claim)}:{quote}{_unverified(cited.verified)}"))
+    for evidence in answer.evidence:
+        fields += _evidence_fields(evidence)
+    if answer.grounding == "text":
+        fields.append(("source", "every answer stands in a verified quote"))
     if answer.grounding == "model":
         fields.append(("source", "the language model's own knowledge; the graph has no evidence for this"))
     if answer.sparql:
         fields.append(("query", QUERY_CLASSES[answer.query_class]))
         fields += [("", line) for line in _query_lines(answer.sparql, iris)]
+    if answer.evidence_sparql:
+        fields.append(("query", EVIDENCE_CLASSES[answer.evidence_class]))
+        fields += [("", line) for line in _query_lines(answer.evidence_sparql, iris)]
     if answer.status not in ("failed", "unsupported"):
         fields.append(("cost", cost_line(answer)))
     if graph and answer.graph:
@@ -63,13 +75,38 @@ QUERY_CLASSES = {
 """A description of each query class for people."""
 
 
+EVIDENCE_CLASSES = dict.fromkeys(get_args(QueryClass), "does not return the evidence") | {
+    "exact": "returns the statements and texts that the answer rests on (checked)"
+}
+"""A description of each class of an evidence query for people."""
+
+
+def _evidence_fields(evidence: Evidence) -> list[tuple[str, str]]:
+    if isinstance(evidence, PathEvidence):
+        walks = _walk_lines(evidence)
+        return [("path", clean(evidence.words)), *zip(("walk", *[""] * len(walks)), walks)]
+    if isinstance(evidence, QuoteEvidence):
+        quote = f"“{clean(evidence.words)}” [{_place(evidence.span)}]{_unverified(evidence.verified)}"
+        return [("quote", quote)]
+    places = ", ".join(map(_place, evidence.spans[:MAX_SPANS]))
+    return [("fact", clean(evidence.words) + (f" [{places}]" if places else ""))]
+
+
+def _place(span: Span) -> str:
+    return f"{clean(span.chunk or span.document)}, {span.begin}–{span.end}"
+
+
+def _unverified(verified: bool) -> str:
+    return "" if verified else " (not found in the text)"
+
+
 def _shown(named: Named, iris: bool) -> str:
     if iris and isinstance(named.value, Entity):
         return f"{clean(named.name)}  <{clean(named.value.iri)}>"
     return display_name(named)
 
 
-def _walk_lines(evidence: Evidence, most: int = 3) -> list[str]:
+def _walk_lines(evidence: PathEvidence, most: int = 3) -> list[str]:
     """Format the first walks of a path, one per line; mediators are omitted."""
     lines: dict[str, None] = {}
     for walk in evidence.walks:

@@ -278,6 +278,8 @@ def figures_of(metrics: Mapping[str, Any]) -> dict[str, Figure]:
     grounding, reproduced = object_of(metrics.get("grounding")), object_of(metrics.get("reproduced"))
     for part, names in ((grounding, _GROUNDS), (reproduced, _CLASSES)):
         for key, name in names.items():
+            if key == "text" and not part.get(key):  # only few methods answer from texts
+                continue
             found[name] = Figure(number_of(part.get(key)), n=count_of(part.get("n")))
     found["questions with a masked name shown"] = Figure(number_of(object_of(metrics.get("leaks")).get("share")), n=of)
     unparsed = object_of(metrics.get("unparsed"))
@@ -297,7 +299,11 @@ def figures_of(metrics: Mapping[str, Any]) -> dict[str, Figure]:
     return {name: figure for name, figure in found.items() if figure.value is not None}
 
 
-_GROUNDS = {"graph": "answers grounded in the graph", "model": "answers from the model's memory"}
+_GROUNDS = {
+    "graph": "answers grounded in the graph",
+    "text": "answers quoted from a text",
+    "model": "answers from the model's memory",
+}
 _CLASSES = {
     "exact": "queries that give exactly the answer",
     "restricted": "the same, with chosen entities",

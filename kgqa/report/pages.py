@@ -20,10 +20,10 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup, escape
 
 from kgqa.answer_json import json_text
-from kgqa.words import clean
+from kgqa.words import clean, safe_text
 
 LONGEST = 2000
-"""Maximum number of characters of one text on a page, except queries."""
+"""Maximum number of characters of one text on a page, except queries and responses."""
 LONGEST_QUERY = 200_000
 _NAME = re.compile(r"[a-z_]+\.(?:j2|css|js)\Z")
 
@@ -119,6 +119,7 @@ def _environment() -> ImmutableSandboxedEnvironment:
         lstrip_blocks=True,
     )
     environment.filters["exact"] = lambda text: Markup(escape(exact(text)))
+    environment.filters["lines"] = lambda text: Markup(escape(safe_text(text[:LONGEST_QUERY])))
     environment.filters["data"] = data_block
     environment.filters["amount"] = amount
     environment.filters["counted"] = counted

@@ -8,20 +8,23 @@ from typing import Any
 
 from kgqa.answer_json import json_text
 from kgqa.evaluation.runs.records import Record
-from kgqa.report.answer import QUERY_CLASSES
+from kgqa.report.answer import EVIDENCE_CLASSES, QUERY_CLASSES
 from kgqa.report.bracket import stages_of
 from kgqa.report.drawing import draw_path, relation_name
-from kgqa.report.lenient_json import count_of, list_of, number_of, objects_of, text_of, texts_of
+from kgqa.report.lenient_json import count_of, list_of, number_of, object_of, objects_of, text_of, texts_of
 from kgqa.report.outcomes import STAGES, UNSCORED, answers_and_gold, hit_of, stage_of, usage_of
 from kgqa.report.pages import render
 from kgqa.words import local_name
 
 MAX_PATHS = 12
 MAX_TRIPLES = 60
+MAX_PIECES = 60
+MAX_SPANS = 5
 MAX_EVENTS = 400
 LONGEST_EVENT = 600
 _GROUNDS = {
     "graph": "every answer is an end of the evidence",
+    "text": "every answer stands in a verified quote",
     "model": "from the language model's own knowledge; the graph has no evidence for this",
     "none": "nothing",
 }
@@ -68,6 +71,12 @@ def question_page(record: Record, place: PageContext) -> Iterator[str]:
         stages=stages_of(trace),
         paths=[_path(each) for each in objects_of(answer.get("paths"))[:MAX_PATHS]],
         paths_more=max(0, len(objects_of(answer.get("paths"))) - MAX_PATHS),
+        response=text_of(answer.get("response")),
+        citations=[_citation(each) for each in objects_of(answer.get("citations"))[:MAX_PIECES]],
+        evidence=[_evidence(each) for each in objects_of(answer.get("evidence"))[:MAX_PIECES]],
+        evidence_more=max(0, len(objects_of(answer.get("evidence"))) - MAX_PIECES),
+        evidence_query=text_of(answer.get("evidence_sparql")),
+        evidence_words=EVIDENCE_CLASSES.get(text_of(answer.get("evidence_class")), ""),
         query=text_of(answer.get("sparql")),
         query_words=QUERY_CLASSES.get(text_of(answer.get("query_class")), ""),
         grounding=_GROUNDS.get(text_of(answer.get("grounding")), ""),
@@ -141,6 +150,36 @@ def _path(path: Mapping[str, Any]) -> dict[str, Any]:
         ],
         "triples_more": max(0, len(triples) - MAX_TRIPLES),
     }
+
+
+def _evidence(evidence: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the kind, the words and the places of a statement, a hyperedge or a quote."""
+    spans = objects_of(evidence.get("spans")) or [object_of(evidence.get("span"))]
+    return {
+        "kind": text_of(evidence.get("kind")),
+        "words": text_of(evidence.get("words")),
+        "triple": [(local_name(each), each) for each in texts_of(evidence.get("triple"))],
+        "participants": [
+            (local_name(text_of(each.get("role"))), text_of(each.get("name")))
+            for each in objects_of(evidence.get("participants"))
+        ],
+        "places": [place for place in map(_place, spans[:MAX_SPANS]) if place],
+        "unverified": evidence.get("verified") is False,
+    }
+
+
+def _citation(citation: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "claim": text_of(citation.get("claim")),
+        "quote": text_of(citation.get("quote")),
+        "place": _place(object_of(citation.get("span"))) or text_of(citation.get("piece")),
+        "unverified": citation.get("verified") is not True,
+    }
+
+
+def _place(span: Mapping[str, Any]) -> str:
+    where, begin, end = text_of(span.get("chunk")) or text_of(span.get("document")), span.get("begin"), span.get("end")
+    return f"{where}, {count_of(begin)}–{count_of(end)}" if where else ""
 
 
 def _costs(record: Record) -> list[tuple[str, float | None]]:

@@ -1,4 +1,4 @@
-"""Makes a scripted reply fit the choices in a request, like a server that constrains its language model."""
+"""Makes a scripted reply fit the choices or the schema in a request, like a server that constrains its model."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from kgqa.llm.backends.constraints import is_of_schema
 from kgqa.testing.faults import ModelReply
 
 FIELDS = {"structured_outputs": "structured_outputs", "json_schema": "response_format"}
@@ -23,12 +24,22 @@ def constrain_reply(reply: ModelReply, body: dict[str, Any], constrains: str) ->
         if isinstance(choices, list) and choices:
             return replace(reply, text=nearest(reply.text, choices))
     if constrains == "json_schema":
-        properties = _at(body, "response_format", "json_schema", "schema", "properties")
-        for name, schema in properties.items() if isinstance(properties, dict) else ():
-            choices = _at(schema, "enum")
-            if isinstance(choices, list) and choices:
-                return replace(reply, text=json.dumps({name: nearest(reply.text, choices)}))
+        schema = _at(body, "response_format", "json_schema", "schema")
+        if schema is not None and not is_of_schema(reply.text, schema):
+            return replace(reply, text=json.dumps(value_of_schema(schema, reply.text)))
     return reply
+
+
+def value_of_schema(schema: Any, text: str) -> Any:
+    """Return a JSON value of a schema: strings are the text, enumerated values those that occur in it."""
+    kind = _at(schema, "type")
+    kind = kind[0] if isinstance(kind, list) and kind else kind
+    if choices := _at(schema, "enum"):
+        return nearest(text, choices)
+    if kind == "object":
+        properties = _at(schema, "properties") or {}
+        return {name: value_of_schema(each, text) for name, each in properties.items()}
+    return {"array": [], "integer": 0, "number": 0, "boolean": False, "null": None}.get(str(kind), text)
 
 
 def nearest(text: str, choices: Sequence[str]) -> str:

@@ -51,7 +51,8 @@ class ScriptedServer:
         reply: a function from messages to a reply, or a sequence of replies, used in the order of the requests.
         constrains: the request field that constrains replies to choices, either `structured_outputs.choice` (vLLM) or
             the schema of `response_format`. A text that is not a choice is replaced by the first choice that occurs in
-            it; if none occurs in it, by the first choice.
+            it; if none occurs in it, by the first choice. A text that is not JSON of the schema is replaced by a value
+            of the schema.
         ignores_silently: whether the server ignores the remaining one of the two fields, like vLLM; if False, requests
             with that field get a 400.
         rejects: request fields that get a 400.

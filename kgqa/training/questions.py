@@ -1,17 +1,12 @@
-"""Questions for training a ranker: reading them and their gold paths, and excluding questions of the evaluation."""
+"""Questions for training a ranker: their gold paths, and the exclusion of questions of the evaluation."""
 
 from __future__ import annotations
 
-import gzip
-import json
 import re
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from kgqa.errors import QuestionError
 from kgqa.explore.masking import drop_mentions
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Entity, RelationPath
@@ -20,31 +15,6 @@ from kgqa.training.gold_paths import gold_paths
 from kgqa.words import local_name, normalise
 
 _WEB_QUESTIONS = re.compile(r"WebQ(?:Trn|Test)-\d+")
-
-
-def read_training_questions(file: Path) -> list[dict[str, Any]]:
-    """Read the questions of a file, plain or gzipped, with one JSON object per line that has a string `question`.
-
-    Raises:
-        QuestionError: The file cannot be read, or a line is not such an object; the message names the line.
-    """
-    opener = gzip.open if file.suffix == ".gz" else open
-    rows = []
-    try:
-        with opener(file, "rt", encoding="utf-8") as lines:
-            for number, line in enumerate(lines, start=1):
-                if not line.strip():
-                    continue
-                try:
-                    row = json.loads(line)
-                except (ValueError, RecursionError) as error:
-                    raise QuestionError(f"{file}, line {number} is not JSON: {error}.") from error
-                if not isinstance(row, dict) or not isinstance(row.get("question"), str):
-                    raise QuestionError(f'{file}, line {number} is not a JSON object with a "question" text.')
-                rows.append(row)
-    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
-        raise QuestionError(f"Cannot read the questions in {file}: {error}") from error
-    return rows
 
 
 PathsOf = Callable[[Mapping[str, Any]], list[RelationPath]]

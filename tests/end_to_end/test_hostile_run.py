@@ -124,7 +124,7 @@ def test_known_damage(folder, name, keys, value):
         check_output(folder, arguments)
 
 
-@pytest.mark.parametrize("name", ["predictions.jsonl", "run.lock", ".metrics.json.new", ".run.json.new"])
+@pytest.mark.parametrize("name", ["predictions.jsonl", "run.lock", "metrics.json", "run.json"])
 def test_links_in_a_run_are_not_followed(folder, tmp_path, name):
     """An unpacked folder may contain links to other files; nothing is written through them."""
     victim = tmp_path / "victim"

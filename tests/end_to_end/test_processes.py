@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -58,6 +60,15 @@ def test_exit_codes(kgqa_process, arguments, code):
     done = kgqa_process(*arguments)
     assert done.returncode == code
     assert code != 3 or "cannot" in done.out or "not" in done.out
+
+
+@pytest.mark.cli
+@pytest.mark.parametrize(("arguments", "code"), [(["--version"], 0), (["ask", "", "--embeddings", "off"], 1)])
+def test_python_module_is_the_command(tmp_path, kgqa_process, arguments, code):
+    """`python -m kgqa` does the same as `kgqa`."""
+    done = subprocess.run([sys.executable, "-m", "kgqa", *arguments], cwd=tmp_path, capture_output=True, text=True)
+    command = kgqa_process(*arguments)
+    assert (done.returncode, done.stdout, done.stderr) == (code, command.out, command.err)
 
 
 def test_closed_output_pipe(started):

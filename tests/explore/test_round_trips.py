@@ -81,7 +81,7 @@ def distant_graph():
             store = EndpointStore(server.server.url, access=access, profile="generic")
             graph = opened.enter_context(KnowledgeGraph(store, bundled_schema("freebase")))
             graph.prepare()
-            graph.names, graph.store.fingerprint
+            graph.names, graph.store.fingerprint_of([each.iri for each in graph.view])
             server.forget()
             return server, graph
 

@@ -16,9 +16,8 @@ from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
-from kgqa.graph.query.templates import render_term
 from kgqa.graph.store import Store
-from kgqa.model import Entity, Value
+from kgqa.model import Entity, Triple, Value
 from kgqa.schema import Schema, bundled_schema
 from kgqa.virtuoso.bulk.name_graph import index_graph
 from kgqa.virtuoso.server.server import Server
@@ -28,6 +27,7 @@ KINDS = ("embedded", "virtuoso")
 SEE_ALSO = Entity("http://www.w3.org/2000/01/rdf-schema#seeAlso")
 _numbers = itertools.count()
 Fact = tuple[Entity, str, Value]
+NOISE: Fact = (Entity("http://e/n0"), SEE_ALSO.iri, Entity("http://e/n0"))
 
 
 class GraphFactory(Protocol):
@@ -106,8 +106,8 @@ class EmbeddedGraphFactory:
         if self._written is None:
             self._written = EmbeddedStore(self._folder / "written", writable=True, create=True)
             self._stores.append(self._written)
-        name, update = _insertion(facts)
-        self._written.update(update)
+        name, triples = _insertion(facts)
+        self._written.edit(name, triples)
         return self._written, name
 
     def state(self) -> object:
@@ -154,7 +154,7 @@ class VirtuosoGraphFactory:
 
     def store(self, *names: str) -> EndpointStore:
         """Open a connection to these graphs."""
-        self._stores.append(EndpointStore(self.url, graphs=names))
+        self._stores.append(EndpointStore(self.url))
         return self._stores[-1]
 
     def make(self, lines: Iterable[str], schema: str | Schema = "freebase", **options) -> KnowledgeGraph:
@@ -181,9 +181,9 @@ class VirtuosoGraphFactory:
     def write_facts(self, facts: Iterable[Fact]) -> tuple[Store, str]:
         if self._written is not None:
             self._written.close()  # there may be hundreds of stores, each with its own connections
-        name, update = _insertion(facts)
-        self._written = EndpointStore(self.url, graphs=[name], writable=name, access=self.access())
-        self._written.update(update)
+        name, triples = _insertion(facts)
+        self._written = EndpointStore(self.url, writable=name, access=self.access())
+        self._written.edit(name, triples)
         return self._written, name
 
     def index_names(self, graph: KnowledgeGraph) -> None:
@@ -199,7 +199,7 @@ class VirtuosoGraphFactory:
 
     def state(self) -> object:
         assert self._written is not None
-        (name,) = self._written.graphs
+        name = self._written.writable
         with EndpointStore(self._server.url) as store:
             return sorted(store.select(f"SELECT ?s ?p ?o FROM <{name}> WHERE {{ ?s ?p ?o }}"), key=repr), self.sizes()
 
@@ -219,12 +219,10 @@ def _schema(schema: str | Schema) -> Schema:
     return bundled_schema(schema) if isinstance(schema, str) else schema
 
 
-def _insertion(facts: Iterable[Fact]) -> tuple[str, str]:
-    name = f"http://e/graph{next(_numbers)}"
+def _insertion(facts: Iterable[Fact]) -> tuple[str, list[Triple]]:
     # an empty graph does not exist, so one noise triple creates it
-    facts = [*facts, (Entity("http://e/n0"), SEE_ALSO.iri, Entity("http://e/n0"))]
-    text = " ".join(f"{render_term(s)} <{r}> {render_term(o)} ." for s, r, o in facts)
-    return name, f"INSERT DATA {{ GRAPH <{name}> {{ {text} }} }}"
+    facts = [*facts, NOISE]
+    return f"http://e/graph{next(_numbers)}", [Triple(*fact) for fact in facts]
 
 
 def _graph_of(line: str) -> tuple[str, str]:

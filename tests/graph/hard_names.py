@@ -101,7 +101,7 @@ def load_onto_server(server: Server, files: Sequence[Path], schema: Schema, iri:
     for file, copy in zip(files, copies, strict=True):
         copy.write_bytes(file.read_bytes())
     assert all(result.error is None for result in server.load(copies, iri))
-    return KnowledgeGraph(EndpointStore(server.url, graphs=[iri]), schema, view=[iri])
+    return KnowledgeGraph(EndpointStore(server.url), schema, view=[iri])
 
 
 def folder_name(iri: str) -> str:

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import numpy as np
 import pyoxigraph as ox
 
 from kgqa import errors
 from kgqa.errors import LoadError, QueryRejected, StoreUnavailable
-from kgqa.graph.embedded.folder import fingerprint
-from kgqa.graph.embedded.stored_hashes import stored_hashes
+from kgqa.graph.editing import EditHistory, net_changes, present_triples, terms
+from kgqa.graph.embedded.graph_hashes import GraphHash, dataset_hashes
 from kgqa.graph.embedded.tsv import decode_tsv
 from kgqa.graph.embedded.worker import RequestHandler, error_payload
+from kgqa.graph.query.templates import render
 from kgqa.graph.query.tokens import prepare_for_engine
 from kgqa.graph.query.virtuoso_dialect import to_standard_sparql
-from kgqa.graph.store import DEFAULT_MAX_ROWS, LoadReport, Rows
+from kgqa.graph.store import DEFAULT_MAX_ROWS, Capabilities, EditReport, LoadReport, Rows
+from kgqa.model import Entity, Triple
 
 _numbers = itertools.count()
 
@@ -26,29 +27,39 @@ _numbers = itertools.count()
 class MemoryStore:
     """The engine of the embedded store in this process. Queries have no time limit."""
 
-    concurrency = 1
     location = "memory"
+    has_free_slot = True
 
     def __init__(self, content: str | Iterable[str] = ()) -> None:
         text = content if isinstance(content, str) else "\n".join(line.rstrip("\n") for line in content)
-        self.identity = f"-memory{next(_numbers)}"
-        self._updates = 0
+        self.capabilities = Capabilities(updates=True, identity=f"-memory{next(_numbers)}")
+        self._history = EditHistory()
+        self.settings: dict[str, object] = {}
         self._closed = False
         self._server = RequestHandler()
         self._server._opened = ox.Store()
         self._server.store.bulk_load(f"{text}\n".encode(), format=ox.RdfFormat.N_QUADS)
 
-    @property
-    def version(self) -> str:
-        return str(self._updates)
+    def version_of(self, graphs: Sequence[str] = ()) -> str:
+        return self._history.version_of(graphs or [""])
 
-    @property
-    def triples(self) -> int:
-        return len(self._server.store)
+    def edits_since(self, version: str, graphs: Sequence[str] = ()) -> list[EditReport] | None:
+        return self._history.since(version, graphs or [""])
 
-    @property
-    def fingerprint(self) -> str:
-        return fingerprint(np.frombuffer(stored_hashes(self._server.store), dtype="<u8"))
+    def triples_of(self, graphs: Sequence[str] = ()) -> int:
+        return self._hash(graphs).triples
+
+    def may_scan(self, graphs: Sequence[str] = ()) -> bool:
+        return True
+
+    def responds(self, seconds: float) -> bool:
+        return True
+
+    def fingerprint_of(self, graphs: Sequence[str] = ()) -> str:
+        return self._hash(graphs).fingerprint
+
+    def _hash(self, graphs: Sequence[str]) -> GraphHash:
+        return dataset_hashes(self._server.store)[0].view(graphs)
 
     def select(self, query: str, *, timeout=None, max_rows: int | None = None, fresh: bool = False) -> Rows:
         caps = {"max_rows": DEFAULT_MAX_ROWS if max_rows is None else max_rows, "max_bytes": 512 << 20}
@@ -58,8 +69,18 @@ class MemoryStore:
         return self._query({"op": "ask"}, query) == b"1"
 
     def update(self, update: str, *, timeout=None) -> None:
-        self._call({"op": "update", "update": prepare_for_engine(update)})
-        self._updates += 1
+        self._server.store.update(prepare_for_engine(update))
+        self._history.forget()
+
+    def edit(self, graph: str, adds: Iterable[Triple], removes: Iterable[Triple] = ()) -> EditReport:
+        added, removed = net_changes(adds, removes, present=lambda triples: present_triples(self, graph, triples))
+        if added or removed:
+            values = {"adds": [terms(triple) for triple in added], "removes": [terms(triple) for triple in removed]}
+            self._server.store.update(render("edit", graph=Entity(graph) if graph else None, **values))
+        return self._history.add(graph, added, removed)
+
+    def publish(self) -> None:
+        pass
 
     def load(self, files: Iterable[str | Path], *, on_error="fail", progress=None) -> LoadReport:
         raise LoadError("this store takes its triples when it is made")

@@ -42,6 +42,12 @@ def queries_without_counts(server: SparqlServer) -> list[str]:
     return [query for query in server.queries if "COUNT(" not in query]
 
 
+def insert(store: EndpointStore, graph: str = "http://e/g", *, value: int = 1, **options) -> None:
+    """Send an update that adds one triple to a graph."""
+    triple = Entity("http://e/s"), Entity("http://e/p"), Literal(str(value), "http://www.w3.org/2001/XMLSchema#integer")
+    store.update("insert_triples", graph=graph, triples=[triple], **options)
+
+
 def url_of(server) -> str:
     return server.url if isinstance(server, SparqlServer) else server
 

@@ -60,7 +60,7 @@ def graph_results(graph: KnowledgeGraph) -> dict[str, object]:
     """Return what is derived from the whole graph."""
     graph.prepare()
     return {
-        "triples": graph.store.triples,
+        "triples": graph.store.triples_of([each.iri for each in graph.view]),
         "relations": graph.relations,
         "inverses": graph.inverses,
         "mediators": graph.mediators.leads,

@@ -17,9 +17,10 @@ from kgqa.llm.model_chooser import ModelChooser
 from kgqa.llm.models import open_models
 from kgqa.llm.prompts import Prompts
 from kgqa.model import Candidate, Entity, RelationPath, StageUsage, Step
+from kgqa.plugins import plugin_names
 from kgqa.rank.tournaments.caching import CachingChooser
 from kgqa.rank.tournaments.chooser import EntityGroup
-from kgqa.rank.tournaments.registry import TOURNAMENTS
+from kgqa.rank.tournaments.registry import tournament
 from kgqa.rank.tournaments.voting import VotingChooser
 from kgqa.settings import resolve
 from kgqa.testing import faults
@@ -470,7 +471,7 @@ def test_votes_swap_the_order_within_one_round(make_chooser):
     assert shown[0] == shown[2] != shown[1]
 
 
-@pytest.mark.parametrize("name", sorted(TOURNAMENTS))
+@pytest.mark.parametrize("name", sorted(plugin_names("tournament")))
 def test_tournament_with_consistent_model_finds_the_best(make_chooser, name):
     pool = [path(f"[E1] | -> relation {number:02}") for number in range(12)]
 
@@ -485,17 +486,17 @@ def test_tournament_with_consistent_model_finds_the_best(make_chooser, name):
         return str([i + 1 for i in best][: int(re.search(r"at most (\d+)", prompt_text)[1])])  # type: ignore[index]
 
     scripted = make_chooser(reply)
-    winners = TOURNAMENTS[name](QUESTION, pool, CachingChooser(scripted.chooser), k=2)
+    winners = tournament(name).play(QUESTION, pool, CachingChooser(scripted.chooser), k=2)
     # a knockout finds the best only
     assert winners[0] is pool[11] and (name == "knockout" or winners == [pool[11], pool[10]])
     assert scripted.stage().unparsed == 0
 
 
-@pytest.mark.parametrize("name", sorted(TOURNAMENTS))
+@pytest.mark.parametrize("name", sorted(plugin_names("tournament")))
 def test_tournament_with_useless_replies_keeps_the_order(make_chooser, name):
     pool = [path(f"[E1] | -> relation {number:02}") for number in range(6)]
     scripted = make_chooser(lambda _: "I would rather not.", reask=0)
-    winners = TOURNAMENTS[name](QUESTION, pool, CachingChooser(scripted.chooser), k=3)
+    winners = tournament(name).play(QUESTION, pool, CachingChooser(scripted.chooser), k=3)
     assert winners[0] is pool[0] and len(winners) == 3
 
 

@@ -28,7 +28,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgqa.errors import KgqaError, ModelUnavailable, SettingsError
-from kgqa.llm.client import Completion, Message, Prompt, Sampling
+from kgqa.llm.client import Completion, Image, Message, Prompt, Sampling
 from kgqa.llm.prompts import Prompts
 from kgqa.llm.replay import Replay, reply_key
 from kgqa.llm.replay_file import FORMAT
@@ -190,6 +190,8 @@ def test_surrogates_and_control_characters_are_stored(file, open_replay):
 
 # ---- keys ----
 
+PNG, OTHER_PNG = Image(b"one", "image/png"), Image(b"two", "image/png")
+JPEG = Image(b"one", "image/jpeg")
 BASE_PROMPT = prompt(
     "q",
     sampling=Sampling(temperature=0.5, top_p=0.9, seed=1, max_tokens=10, extra_body={"a": {"b": 1, "c": [2]}}),
@@ -210,6 +212,14 @@ DIFFERENT_PROMPTS = {
     "choices": replace(BASE_PROMPT, choices=("yes",)),
     "order of choices": replace(BASE_PROMPT, choices=("no", "yes")),
     "no choices": replace(BASE_PROMPT, choices=()),
+    "schema": replace(BASE_PROMPT, schema={"type": "object"}),
+    "other schema": replace(BASE_PROMPT, schema={"type": "array"}),
+    "empty schema": replace(BASE_PROMPT, schema={}),
+    "text in parts": replace(BASE_PROMPT, messages=(BASE_PROMPT.messages[0], Message("user", ("q",)))),
+    "image": replace(BASE_PROMPT, messages=(BASE_PROMPT.messages[0], Message("user", ("q", PNG)))),
+    "image first": replace(BASE_PROMPT, messages=(BASE_PROMPT.messages[0], Message("user", (PNG, "q")))),
+    "other image": replace(BASE_PROMPT, messages=(BASE_PROMPT.messages[0], Message("user", ("q", OTHER_PNG)))),
+    "other type": replace(BASE_PROMPT, messages=(BASE_PROMPT.messages[0], Message("user", ("q", JPEG)))),
 }
 EQUIVALENT_PROMPTS = {
     "stage": replace(BASE_PROMPT, stage="judge"),

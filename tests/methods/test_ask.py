@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kgqa.cache import Cache
-from kgqa.errors import ModelUnavailable
+from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
@@ -40,7 +40,7 @@ def test_answer_names_an_embedded_graph():
     with open_resources(settings=resolve(QUICK)) as resources:
         answer = ask("Who directed the film Parasite?", resources=resources)
         store = resources.graph.store
-        assert answer.graph == GraphId(store.location, (), store.fingerprint, 8956, "freebase")
+        assert answer.graph == GraphId(store.location, (), store.fingerprint_of(), 8956, "freebase")
         assert ask("", resources=resources).graph == answer.graph  # a question that fails was asked of a graph as well
 
 
@@ -51,7 +51,7 @@ def test_server_graph_is_measured_once(server, graph):
             found.append(ask("what is r1 of s1", topics="http://e/s1", resources=resources).graph)
             counts = sum("?triples" in query for query in server.queries)
             found.append(counts)
-    assert found[0] == found[2] == GraphId(server.url, (), graph.store.fingerprint, TRIPLES, "rdfs")
+    assert found[0] == found[2] == GraphId(server.url, (), graph.store.fingerprint_of(), TRIPLES, "rdfs")
     assert found[1] == found[3] and found[0].fingerprint
 
 
@@ -92,3 +92,42 @@ def test_embedding_server_that_does_not_respond_is_named():
     with open_resources(settings=resolve(QUICK)) as resources:
         assert resources.silent(0.1) == []
         assert replace(resources, encoder=Encoder()).silent(0.1) == ["the embedding model minilm"]
+
+
+def test_settings_are_given_by_keyword(monkeypatch):
+    """By the option's name or the key; they override environment variables."""
+    monkeypatch.setenv("KGQA_EXPLORE_BEAM", "7")
+    with open_resources(depth=1, explore_beam=3, embeddings="off") as resources:
+        settings = resources.settings
+        assert (settings["explore.depth"], settings["explore.beam"]) == (1, 3)
+        assert ask("Who directed Parasite?", resources=resources).answers[0].name == "Bong Joon-ho"
+        for call in (ask, open_resources):
+            with pytest.raises(SettingsError, match=r"Unknown setting dept\. Did you mean depth"):
+                call("Who directed Parasite?", dept=3)
+        with pytest.raises(SettingsError, match="depth cannot be given together with resources"):
+            ask("Who directed Parasite?", resources=resources, depth=3)
+        with pytest.raises(SettingsError, match="timeout has no effect on a graph that is already open"):
+            ask("Who directed Parasite?", graph=resources.graph, timeout=3)
+
+
+def test_question_answered_with_a_keyword():
+    assert ask("Who directed Parasite?", depth=1, embeddings="off", accept=99).status == "no_answer"
+
+
+def test_misspelled_variable_is_warned_of(monkeypatch):
+    monkeypatch.setenv("KGQA_EXPLORE_DEPHT", "3")
+    with pytest.warns(UserWarning, match="Did you mean KGQA_EXPLORE_DEPTH"):
+        open_resources(embeddings="off").close()
+
+
+def test_repr_says_what_is_open():
+    with open_resources(embeddings="off", languages="en") as resources:
+        graph = repr(resources.graph)
+        assert graph.startswith("<KnowledgeGraph (freebase) on <EmbeddedStore ") and graph.endswith(" triples)>>")
+        assert repr(resources) == f"<Resources of method top: {graph}>"
+
+
+def test_repr_of_a_server_graph_sends_nothing(server, graph):
+    sent = len(server.queries)
+    assert repr(graph) == f"<KnowledgeGraph ({graph.schema.name}) on <EndpointStore {server.url}>>"
+    assert len(server.queries) == sent

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-from importlib import invalidate_caches
-from pathlib import Path
-
 import pytest
 
 from kgqa import ask, open_resources
 from kgqa.errors import SettingsError
-from kgqa.methods.registry import Method, method, method_names
+from kgqa.methods.registry import method
 from kgqa.methods.top import answer
+from kgqa.plugins import known_settings, plugin_names
 from kgqa.settings import resolve
-from kgqa.settings_presets import PRESETS
+from kgqa.settings_table import BY_KEY, check
 
-BUILT_IN = ["top", "top-1", "top-2", "tog", "io", "cot"]
+BUILT_IN = ["cot", "io", "tog", "top", "top-1", "top-2"]
 MODULE = """
 from kgqa.methods.registry import Method
 from kgqa.model import Answer
@@ -28,40 +25,33 @@ whole = Method(plain, topics=False, model=True)
 
 
 @pytest.fixture
-def package(tmp_path, monkeypatch):
-    """An installed package of another project, with entry points and modules."""
-    method.cache_clear()
-    monkeypatch.syspath_prepend(str(tmp_path))
+def package(foreign_package):
+    """An installed package of another project, with methods."""
+    return lambda points, **modules: foreign_package(f"[kgqa.methods]\n{points}\n", **modules)
 
-    def install(points: str, **modules: str) -> None:
-        folder = Path(tmp_path / "theirs-1.0.dist-info")
-        folder.mkdir()
-        (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
-        (folder / "entry_points.txt").write_text(f"[kgqa.methods]\n{points}\n")
-        for name, source in modules.items():
-            (tmp_path / f"{name}.py").write_text(source)
-        invalidate_caches()
 
-    yield install
-    method.cache_clear()
-    for name in [name for name in sys.modules if name.startswith("theirs")]:
-        del sys.modules[name]
+def method_names() -> list[str]:
+    return plugin_names("method")
 
 
 def test_built_in_methods():
     assert method_names() == BUILT_IN
-    assert method("top") == Method(answer, topics=True, model=False)
-    needs = {name: (method(name).topics, method(name).model) for name in BUILT_IN}
+    assert method("top").answer is answer
+    needs = {name: (method(name).topics, method(name).graph, method(name).model) for name in BUILT_IN}
     assert needs == {
-        **dict.fromkeys(BUILT_IN[:3], (True, False)),
-        "tog": (True, True),
-        "io": (False, True),
-        "cot": (False, True),
+        **dict.fromkeys(["top", "top-1", "top-2"], (True, True, False)),
+        "tog": (True, True, True),
+        "io": (False, False, True),
+        "cot": (False, False, True),
     }
 
 
-def test_every_preset_belongs_to_a_method():
-    assert set(PRESETS) <= set(BUILT_IN)
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_presets_of_a_method_are_valid(name):
+    table, _ = known_settings({})
+    for values in method(name).presets.values():
+        for key, value in values.items():
+            assert check(table[key], value, name) == value
 
 
 @pytest.mark.parametrize("name", ["nosuch", "", "TOP", "top ", "kgqa.methods.top"])
@@ -77,7 +67,6 @@ def test_plain_function_as_a_method(package):
     found = method("plain")
     assert (found.topics, found.model) == (True, False)
     assert found.answer("q", resources=None, trace=None, topics=(), names={}).method == "plain"
-    assert method("plain") is found
 
 
 def test_external_method_declares_its_needs(package):
@@ -94,7 +83,7 @@ def test_built_in_method_cannot_be_replaced(package):
 
 def test_unknown_method_lists_external_ones(package):
     package("plain = theirs_module:plain", theirs_module=MODULE)
-    with pytest.raises(SettingsError, match="Choose one of: top, .*, cot, plain."):
+    with pytest.raises(SettingsError, match="Choose one of: cot, .*, top-2, plain."):
         method("plian")
 
 
@@ -135,3 +124,104 @@ def test_entry_point_that_is_no_method_is_refused(package):
     package("number = theirs_module:number", theirs_module="number = 42")
     with pytest.raises(SettingsError, match="method number is neither a Method nor a function: 42"):
         method("number")
+
+
+# ---- declarations of other packages ----
+
+DECLARED = """
+from kgqa.methods.registry import Method
+from kgqa.settings_table import Setting
+
+ROUNDS = Setting("mine.rounds", int, 2, "rounds of the search", minimum=1)
+mine = Method("theirs_search:answer", settings=(ROUNDS,), presets={"ours": {"explore.depth": 4}, "fast": {"mine.rounds": 1}})
+other = Method("theirs_search:answer", settings=(ROUNDS,))
+clash = Method("theirs_search:answer", settings=(Setting("mine.rounds", str, "few", "other"),))
+"""
+
+
+def declared(source: str) -> dict[str, str]:
+    return {"theirs_module": DECLARED + source, "theirs_search": "raise ImportError('imported')"}
+
+
+def test_settings_and_presets_of_another_package(package, tmp_path):
+    package("mine = theirs_module:mine\nother = theirs_module:other", **declared(""))
+
+    def values(text="", given=None, **environment):
+        (tmp_path / "kgqa.toml").write_text(text)
+        found = resolve(given, environment=environment, folder=tmp_path, user_file=tmp_path / "none")
+        return found["mine.rounds"], found["explore.depth"]
+
+    mine = {"ask.method": "mine"}
+    assert values(given=mine) == (2, 4)
+    assert values(given=mine, KGQA_MINE_ROUNDS="7") == (7, 4)
+    assert values("[ask]\nmethod = 'mine'\npreset = 'fast'\n") == (1, 4)
+    assert values("[mine]\nrounds = 9\n[ask]\nmethod = 'mine'\npreset = 'fast'\n") == (9, 4)
+    assert values("[mine]\nrounds = 9\n") == (9, 2), "the section of an installed method that is not used"
+    with pytest.raises(KeyError):
+        values()
+    for text, message in (
+        ("[mine]\nrounds = 0\n", "mine.rounds .* must be at least 1"),
+        ("[mine]\nround = 1\n", "unknown setting mine.round"),
+        ("[ask]\npreset = 'fast'\n", "ask.preset .* must be one of ours, as-published, economy, not 'fast'"),
+    ):
+        with pytest.raises(SettingsError, match=message):
+            values(text)
+    with pytest.raises(SettingsError, match="The method mine cannot be loaded from theirs_search:answer: imported"):
+        method("mine")
+
+
+def test_conflicting_settings_of_two_methods_are_reported(package):
+    package("mine = theirs_module:mine\nclash = theirs_module:clash", **declared(""))
+    table, errors = known_settings({"ask.method": "mine"}, installed=True)
+    assert table["mine.rounds"].kind is int
+    assert errors == ["The method clash is not used in full: another plugin has the setting mine.rounds."]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ('settings=(Setting("llm.model", str, None, "shadow"),)', "llm.model is in a section of kgqa"),
+        (
+            'settings=(Setting("cache.extra", str, None, "in a section of kgqa"),)',
+            "cache.extra is in a section of kgqa",
+        ),
+        ('settings=(Setting("tog.more", str, None, "in a section of kgqa"),)', "tog.more is in a section of kgqa"),
+        ('settings=(Setting("embeddings.key", str, None, "a secret"),)', "embeddings.key is in a section of kgqa"),
+        ('settings=(Setting("mine.key", str, None, "a secret", called="OPENAI_API_KEY"),)', "mine.key must be"),
+        ('settings=(Setting("mine", int, 1, "no section"),)', "mine must be a key such as mine.rounds"),
+        ('settings=(Setting("mine.rounds", int, 0, "default", minimum=1),)', "must be at least 1"),
+        ('presets={"ours": {"llm.model": "http://elsewhere/v1"}}', "preset ours may not set llm.model"),
+        ('presets={"ours": {"ask.method": "top"}}', "preset ours may not set ask.method"),
+        ('presets={"fast": {"explore.dept": 1}}', "preset fast may not set explore.dept"),
+        ('presets={"fast": {"explore.depth": 0}}', "explore.depth .preset fast. must be at least 1"),
+        ('stages={"plan": {"temperature": "mine.heat"}}', "mine.heat, which does not exist"),
+    ],
+)
+def test_invalid_declaration_is_reported_when_the_method_is_used(package, arguments, message):
+    package("bad = theirs_module:bad", **declared(f'bad = Method("theirs_search:answer", {arguments})'))
+    assert resolve({"ask.method": "bad"})["llm.model"] is None
+    with pytest.raises(SettingsError, match="The method bad .theirs_module:bad. is invalid: .*" + message):
+        method("bad")
+
+
+def test_package_that_cannot_be_imported_breaks_nothing_else(package, tmp_path):
+    package("broken = theirs_module:broken", theirs_module="import theirs_not_there")
+    (tmp_path / "kgqa.toml").write_text("[mine]\nrounds = 9\n[ask]\nmethod = 'broken'\n")
+    settings = resolve(environment={}, folder=tmp_path, user_file=tmp_path / "none")
+    assert set(settings.table) >= set(BY_KEY) and "mine.rounds" not in settings.table
+    with pytest.raises(SettingsError, match="The method broken cannot be loaded from theirs_module:broken"):
+        open_resources(settings=settings)
+
+
+def test_method_that_needs_a_corpus(package):
+    package("rag = theirs_module:rag", theirs_module=MODULE + "rag = Method(plain, topics=False, corpus=True)\n")
+    with pytest.raises(SettingsError, match="The method rag needs a text corpus. Build one: kgqa corpus build"):
+        open_resources(settings=resolve({"ask.method": "rag", "rank.embeddings": "off"}))
+
+
+@pytest.mark.parametrize(("graph", "recorded"), [("True", True), ("False", False)])
+def test_graph_of_a_method_without_topics(package, graph, recorded):
+    package("free = theirs_module:free", theirs_module=MODULE + f"free = Method(plain, topics=False, graph={graph})\n")
+    with open_resources(settings=resolve({"ask.method": "free", "rank.embeddings": "off"})) as resources:
+        answer = ask("How many films did Bong Joon-ho direct?", resources=resources)
+    assert answer.status == "no_answer" and (answer.graph is not None) == recorded

@@ -9,8 +9,6 @@ import pytest
 from kgqa import ask, open_resources
 from kgqa.errors import StoreTimeout
 from kgqa.graph.embedded.loading import load_graph
-from kgqa.methods import ranking
-from kgqa.rank.tournaments.chooser import ScoringChooser
 from kgqa.settings import resolve
 
 NS = "http://rdf.freebase.com/ns/"
@@ -113,9 +111,16 @@ def test_score_below_accept_is_rejected(opened):
     assert "rejected" in {event.kind for event in answer.trace}
 
 
-def test_rejection_names_a_chooser_of_another_package(opened, monkeypatch):
-    chooser = ScoringChooser(lambda question, candidates: [0.0] * len(candidates), "strict", accept_at=1.0)
-    monkeypatch.setattr(ranking, "plugin", lambda kind, name, ours: lambda resources: chooser)
+STRICT = """
+from kgqa.rank.tournaments.chooser import ScoringChooser
+
+def strict(resources):
+    return ScoringChooser(lambda question, candidates: [0.0] * len(candidates), "strict", accept_at=1.0)
+"""
+
+
+def test_rejection_names_a_chooser_of_another_package(opened, foreign_package):
+    foreign_package("[kgqa.choosers]\nstrict = theirs:strict\n", theirs=STRICT)
     answer = ask(PARASITE, resources=opened(rank__chooser="strict"))
     assert answer.status == "no_answer" and "was accepted by the chooser strict (best: " in answer.reason
 

@@ -12,12 +12,12 @@ import pytest
 from kgqa import open_resources
 from kgqa.cache import Cache
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion, read_questions
+from kgqa.evaluation.runs.asking import ask_question
 from kgqa.evaluation.runs.manifest import new_manifest
 from kgqa.evaluation.runs.plan import RunPlan, Selection
 from kgqa.evaluation.runs.records import Record
 from kgqa.evaluation.runs.run_files import Run
 from kgqa.evaluation.runs.run_folder import create_run
-from kgqa.evaluation.runs.runner import ask_question
 from kgqa.graph.opening import open_graph
 from kgqa.settings import resolve
 from kgqa.testing.gold_table import gold_for

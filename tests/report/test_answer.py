@@ -1,11 +1,31 @@
-"""How an answer names its graph."""
+"""An answer as text and as JSON: its graph, its evidence, its response."""
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from kgqa.answer_json import answer_object
-from kgqa.model import Answer, GraphId, Named, Question, Usage
+from kgqa.answer_json import answer_object, json_text
+from kgqa.model import (
+    Answer,
+    Citation,
+    Entity,
+    GraphId,
+    HyperedgeEvidence,
+    Literal,
+    Named,
+    Participant,
+    PathEvidence,
+    Question,
+    QuoteEvidence,
+    RelationPath,
+    Span,
+    StatementEvidence,
+    Step,
+    Triple,
+    Usage,
+)
 from kgqa.report.answer import MAX_SHOWN, answer_text, cost_line, graph_line
 
 SERVER = GraphId("http://h:8890/sparql", ("http://a", "http://b"), "remote-1", 1_234_567, "freebase")
@@ -56,6 +76,56 @@ def test_answer_of_a_model_names_its_source():
     answer = Answer(Question("x"), "answered", (Named("Paris", "", "Paris"),), grounding="model")
     assert "  source the language model's own knowledge" in answer_text(answer)
     assert "source" not in answer_text(Answer(Question("x"), "answered", answer.answers, grounding="graph"))
+
+
+EVIL = "x\x1b[31m\u202e\x07y"
+SPAN = Span("urn:doc:1", f"urn:chunk:{EVIL}", 5, 10)
+TRIPLE = Triple(Entity("urn:e:1"), f"urn:{EVIL}", Literal(EVIL))
+ALL_EVIDENCE = (
+    PathEvidence(RelationPath(Entity("urn:e:1"), (Step("urn:r"),)), f"the path {EVIL}"),
+    StatementEvidence("urn:s:1", TRIPLE, f"the statement {EVIL}", (SPAN,), 0.5, EVIL),
+    HyperedgeEvidence("urn:h:1", f"the segment {EVIL}", (Participant(EVIL, Named(Literal(EVIL), "", EVIL)),), (SPAN,)),
+    QuoteEvidence(SPAN, f"the quote {EVIL}", True),
+    QuoteEvidence(SPAN, f"the invention {EVIL}", False),
+)
+FULL = Answer(
+    Question("x"),
+    "answered",
+    (Named(Literal("Paris"), "", "Paris"),),
+    evidence=ALL_EVIDENCE,
+    grounding="text",
+    response=f"Two\nlines {EVIL}",
+    citations=(Citation(f"claim {EVIL}", "urn:p", SPAN, f"cited {EVIL}", True), Citation("bare claim", "urn:piece")),
+    evidence_sparql=f"SELECT {EVIL}",
+    evidence_class="exact",
+)
+
+
+def test_all_evidence_is_shown_without_control_characters():
+    text = answer_text(FULL)
+    lines = text.splitlines()
+    assert lines[:3] == ["Paris", "", "Two"]
+    for part in ("the path", "the statement", "the segment", "“the quote", "claim", "“cited", "SELECT", "5–10",
+                 "every answer stands in a verified quote", "(checked)", "urn:piece"):  # fmt: skip
+        assert part in text
+    assert text.count("(not found in the text)") == 2  # the invention and the claim without a quote
+    assert text.replace("\n", "").isprintable()
+
+
+def test_evidence_in_json():
+    found = json.loads(json_text(answer_object(FULL)))
+    assert [each["kind"] for each in found["paths"]] == ["path"]
+    assert [each["kind"] for each in found["evidence"]] == ["statement", "hyperedge", "quote", "quote"]
+    span = {"document": SPAN.document, "chunk": SPAN.chunk, "begin": 5, "end": 10}
+    statement, hyperedge, quote, invention = found["evidence"]
+    assert statement["triple"] == ["urn:e:1", TRIPLE.relation, EVIL] and statement["spans"] == [span]
+    assert (statement["confidence"], statement["iri"]) == (0.5, "urn:s:1")
+    assert hyperedge["participants"][0]["role"] == EVIL and hyperedge["participants"][0]["name"] == EVIL
+    assert (quote["span"], quote["verified"], invention["verified"]) == (span, True, False)
+    assert found["citations"][1] == {
+        "claim": "bare claim", "piece": "urn:piece", "span": None, "quote": "", "verified": False
+    }  # fmt: skip
+    assert (found["grounding"], found["evidence_class"]) == ("text", "exact")
 
 
 def test_notes_are_optional_and_defects_are_not():

@@ -16,7 +16,22 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
+from kgqa.answer_json import answer_object
 from kgqa.evaluation.runs.records import Record
+from kgqa.model import (
+    Answer,
+    Citation,
+    Entity,
+    HyperedgeEvidence,
+    Literal,
+    Named,
+    Participant,
+    Question,
+    QuoteEvidence,
+    Span,
+    StatementEvidence,
+    Triple,
+)
 from kgqa.report.comparison import compare
 from kgqa.report.files import ReportError
 from kgqa.report.index_page import index_page
@@ -88,8 +103,39 @@ def index_of(*runs: FakeRun) -> str:
 
 @pytest.fixture(scope="module")
 def answered_record(by_model) -> Record:
-    """A record with a tournament, a path, walks, triples, a query and model calls."""
-    return next(by_model.records())
+    """A record with a tournament, a path, walks, triples, a query, model calls, and all other kinds of evidence."""
+    record = next(by_model.records())
+    span = Span("urn:doc:1", "urn:chunk:1", 5, 10)
+    node = Named(Entity("urn:e:1"), "e:1", "Ada")
+    answer = Answer(
+        Question("x"),
+        "answered",
+        evidence=(
+            StatementEvidence("urn:s:1", Triple(Entity("urn:e:1"), "urn:r", Literal("x")), "the stated", (span,)),
+            HyperedgeEvidence("urn:h:1", "a segment", (Participant("urn:role", node),), (span, span)),
+            QuoteEvidence(span, "the quoted", True),
+            QuoteEvidence(span, "the invented", False),
+        ),
+        response="A long\nresponse.",
+        citations=(Citation("a claim", "urn:chunk:1", span, "cited words", True), Citation("bare", "urn:chunk:2")),
+        evidence_sparql="SELECT ?s",
+        evidence_class="exact",
+    )
+    keys = ("evidence", "response", "citations", "evidence_sparql", "evidence_class")
+    return replace(record, answer={**record.answer, **{key: answer_object(answer)[key] for key in keys}})
+
+
+def test_page_shows_response_citations_and_evidence(answered_record):
+    text = page_of(answered_record).text
+    for part in ("A long\nresponse.", "a claim", "cited words", "the stated", "a segment", "the quoted", "SELECT ?s",
+                 "urn:chunk:1, 5–10", "role", "Ada", "(checked)"):  # fmt: skip
+        assert part in text
+    assert text.count("not found in the text") == 2
+
+
+def test_page_without_them_has_no_empty_sections(by_model):
+    text = page_of(next(by_model.records())).text
+    assert "Response" not in text and "Statements" not in text and "Query of the evidence" not in text
 
 
 @pytest.mark.parametrize("attack", ATTACKS)

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.errors import QuestionError, SettingsError
+from kgqa.errors import SettingsError
+from kgqa.evaluation.datasets.questions import read_questions
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Entity, RelationPath, Step
 from kgqa.schema import bundled_schema
@@ -21,7 +22,6 @@ from kgqa.training.questions import (
     TrainingQuestion,
     gold_path_reader,
     labels_in,
-    read_training_questions,
     relations_by_local_name,
     training_questions,
 )
@@ -135,44 +135,10 @@ def test_paths_of_questions(row, schema, names, expected):
 
 @pytest.mark.slow
 def test_most_webqsp_training_questions_have_a_path(data_folder):
-    rows = read_training_questions(data_folder / "train" / "webqsp_train.jsonl.gz")
+    rows = [q.row for q in read_questions(data_folder / "train" / "webqsp_train.jsonl.gz")]
     found = [gold_paths(row, FREEBASE) for row in rows]
     assert sum(map(bool, found)) >= 0.99 * len(rows)
     assert all(path.topic.iri.startswith(NS + "m.") for paths in found for path in paths)
-
-
-# ---- files of questions ----
-
-
-def test_plain_and_gzipped_question_files(tmp_path):
-    text = '{"question": "who?"}\n\n{"question": "é?", "id": 1}\n'
-    (tmp_path / "q.jsonl").write_text(text, encoding="utf-8")
-    (tmp_path / "q.jsonl.gz").write_bytes(gzip.compress(text.encode()))
-    assert read_training_questions(tmp_path / "q.jsonl") == [{"question": "who?"}, {"question": "é?", "id": 1}]
-    assert read_training_questions(tmp_path / "q.jsonl.gz") == read_training_questions(tmp_path / "q.jsonl")
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b'{"question": "who?"}\n{', "line 2 is not JSON"),
-        (b'{"question": 5}', 'line 1 is not a JSON object with a "question" text'),
-        (b"[]", "line 1 is not a JSON object"),
-        (b"\xff\xfe", "Cannot read"),
-        (b"[" * 100_000, "line 1 is not JSON"),
-    ],
-)
-def test_invalid_question_files(tmp_path, content, message):
-    (tmp_path / "q.jsonl").write_bytes(content)
-    with pytest.raises(QuestionError, match=message):
-        read_training_questions(tmp_path / "q.jsonl")
-
-
-def test_damaged_and_missing_question_files(tmp_path):
-    (tmp_path / "q.gz").write_bytes(gzip.compress(b'{"question": "who?"}' * 100)[:-20])
-    for name in ("q.gz", "missing.jsonl"):
-        with pytest.raises(QuestionError, match="Cannot read"):
-            read_training_questions(tmp_path / name)
 
 
 # ---- the ontology ----
@@ -433,7 +399,7 @@ def test_test_questions_are_excluded_from_training(ontology, row, kept):
 @pytest.mark.slow
 def test_webqsp_test_questions_are_excluded_from_real_data(data_folder):
     train, test = (
-        read_training_questions(data_folder / name)
+        [question.row for question in read_questions(data_folder / name)]
         for name in ("train/webqsp_train.jsonl.gz", "freebase/questions_webqsp_test.dev.jsonl.gz")
     )
     guard = LeakGuard(gold_path_reader([FREEBASE]))
@@ -448,7 +414,7 @@ def test_webqsp_test_questions_are_excluded_from_real_data(data_folder):
 @pytest.mark.slow
 def test_real_pools_contain_the_gold_path_once(data_folder):
     ontology = read_ontology(data_folder / "ontology", FREEBASE)
-    rows = read_training_questions(data_folder / "train" / "webqsp_train.jsonl.gz")[:100]
+    rows = [q.row for q in read_questions(data_folder / "train" / "webqsp_train.jsonl.gz")][:100]
     builder = PoolBuilder(ontology=ontology)
     questions = training_questions(rows, gold_path_reader([FREEBASE]))
     examples = [example for question in questions if (example := builder.example(question))]

@@ -23,7 +23,7 @@ from kgqa.evaluation.runs.resume import Changes, resume
     help="also ask failed questions: `failed` for all, or a class of failure such as StoreTimeout; may be repeated",
 )
 @click.option("--trust", is_flag=True, help="use the settings in run.json although another user created the run")
-@setting_option("llm.model", "--llm", metavar="MODEL")
+@setting_option("llm.model")
 @run_options
 def command(
     folder: Path,

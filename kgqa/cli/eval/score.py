@@ -45,10 +45,10 @@ JUDGES = ("correct", "answer", "evidence", "generation")
     metavar="PREDICTIONS",
     help="second file of predictions in the same format; a language model compares the two files answer by answer",
 )
-@setting_option("llm.model", "--llm", metavar="MODEL")
-@setting_option("llm.concurrency", "--concurrency")
-@setting_option("llm.replay", "--replay", metavar="FILE")
-@setting_option("llm.reask", "--reask")
+@setting_option("llm.model")
+@setting_option("llm.concurrency")
+@setting_option("llm.replay")
+@setting_option("llm.reask")
 @click.option(
     "--max-calls", type=click.IntRange(min=0), help="maximum number of calls to the judging language model [no limit]"
 )

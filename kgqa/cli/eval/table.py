@@ -50,7 +50,7 @@ from kgqa.evaluation.runs.plan import DEFAULT_CONCURRENCY
     help="number of questions answered at the same time",
 )
 @graph_options
-@setting_option("rank.embeddings", "--embeddings")
+@setting_option("rank.embeddings")
 @JSON
 @verbosity_options
 def command(

@@ -10,7 +10,7 @@ import click
 from kgqa.answer_json import json_text
 from kgqa.cli.graph.stage_bar import StageBar
 from kgqa.cli.options import JSON, say, setting_option, verbosity_options
-from kgqa.model import to_json
+from kgqa.model_json import to_json
 from kgqa.words import clean
 
 
@@ -27,8 +27,8 @@ from kgqa.words import clean
 @click.option(
     "--invented", is_flag=True, help="generate an invented world with questions; no GRAPH or --questions needed"
 )
-@setting_option("graph.schema", "--schema", metavar="NAME|FILE")
-@setting_option("graph.walks", "--walks")
+@setting_option("graph.schema")
+@setting_option("graph.walks")
 @JSON
 @verbosity_options
 def fictionalise(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -9,6 +10,7 @@ import click
 from kgqa.answer_json import json_text
 from kgqa.cli.options import JSON, graph_options, say, setting_option, settings_from, verbosity_options
 from kgqa.errors import StoreTimeout
+from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph_of
 from kgqa.methods.ask import cache_of
@@ -18,7 +20,7 @@ from kgqa.words import clean
 @click.command("info")
 @click.argument("folder", required=False)
 @graph_options
-@setting_option("graph.schema", "--schema", metavar="NAME|FILE")
+@setting_option("graph.schema")
 @click.option(
     "--relations",
     "max_relations",
@@ -39,11 +41,13 @@ def info(folder: str | None, graph_path: str | None, max_relations: int, as_json
     settings = settings_from(options, folder or graph_path)
     with open_graph_of(settings, cache=cache_of(settings)) as graph:
         relations = {r: n for r, n in graph.relations.items() if not graph.is_noise(r)}
-        meta = getattr(graph.store, "meta", None)
+        iris = [entity.iri for entity in graph.view]
+        folder_of = GraphFolder(Path(graph.store.location))
+        files = folder_of.meta().files if not graph.store.capabilities.remote and folder_of.exists() else ()
         facts: dict[str, Any] = {
             "place": graph.store.location,
-            "graphs": [entity.iri for entity in graph.view],
-            "triples": graph.store.triples,
+            "graphs": iris,
+            "triples": graph.store.triples_of(iris),
             "relations": len(graph.relations),
             "explored_relations": len(relations),
             "labelled_entities": _labelled(graph),
@@ -54,8 +58,8 @@ def info(folder: str | None, graph_path: str | None, max_relations: int, as_json
             "schema": graph.schema.name,
             "walks": graph.walks,
             "settings": graph.settings,
-            "fingerprint": graph.store.fingerprint,
-            "files": [file["path"] for file in meta.files] if meta else [],
+            "fingerprint": graph.store.fingerprint_of(iris),
+            "files": [file["path"] for file in files],
             "notes": list(graph.notes),
             "top_relations": [
                 {"id": graph.schema.short_id(r), "edges": n} for r, n in list(relations.items())[:max_relations]

@@ -46,8 +46,8 @@ from kgqa.words import clean
 @click.option(
     "--schema", metavar="NAME|FILE", help="schema to store in the folder: a bundled name or a TOML file. [detected]"
 )
-@setting_option("graph.walks", "--walks")
-@setting_option("explore.mediator_hop", "--mediator-hop")
+@setting_option("graph.walks")
+@setting_option("explore.mediator_hop")
 @click.option("--resume", is_flag=True, help="resume an interrupted load")
 @click.option("--restart", is_flag=True, help="discard an interrupted load and load FILES")
 @click.option("--discard", is_flag=True, help="discard an interrupted load, and load nothing")

@@ -12,7 +12,7 @@ from tqdm import tqdm
 from kgqa.answer_json import json_text
 from kgqa.cli.options import verbosity
 from kgqa.graph.store import LoadReport, Progress
-from kgqa.model import to_json
+from kgqa.model_json import to_json
 from kgqa.words import clean
 
 
@@ -40,6 +40,8 @@ def print_report(report: LoadReport, target: str, schema: str, facts: dict[str, 
             f"{added} triples added from {report.lines:,} lines in {report.seconds:.1f} s; "
             f"{target} now has {report.triples:,}."
         )
+    if report.notice:
+        print(clean(report.notice))
     names = f" Names indexed: {facts['names']:,}." if "names" in facts else ""
     print(f"Schema: {schema}.{names} Fingerprint: {report.fingerprint or 'none'}")
     if report.malformed:

@@ -16,7 +16,7 @@ from kgqa.words import clean, display_name
 @click.command("search")
 @click.argument("text")
 @graph_options
-@setting_option("graph.schema", "--schema", metavar="NAME|FILE")
+@setting_option("graph.schema")
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="maximum number of entities")
 @JSON
 @verbosity_options

@@ -80,7 +80,7 @@ def index(folder: Path | None, graph_iri: str, schema: str | None) -> None:
             f"There is no graph <{clean(graph_iri)}> on the server. Correct --graph-iri, or load the graph: "
             f"kgqa graph load FILES --into {server.url} --graph-iri IRI"
         )
-    with EndpointStore(server.url, graphs=(graph_iri,)) as store:
+    with EndpointStore(server.url) as store:
         chosen = load_schema(schema) if schema else detect_schema(store, (graph_iri,))
         names = index_graph(server, store, chosen, graph_iri)
     print(_indexed_text(names))

@@ -122,7 +122,7 @@ class _Table:
             "statuses": _counted(self.statuses),
             "failures": _counted(self.failures),
             "losses": _counted(self.losses),
-            "grounding": _shares(self.grounding, ("graph", "model", "none"), answered),
+            "grounding": _shares(self.grounding, ("graph", "text", "model", "none"), answered),
             "reproduced": _shares(self.reproduced, QUERY_CLASSES, answered),
             "leaks": {"questions": self.leaked, "names": self.leaks, "share": _share(self.leaked, self.n)},
             "unparsed": {

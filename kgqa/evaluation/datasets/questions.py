@@ -17,7 +17,6 @@ from typing import Any, BinaryIO, TypeVar
 from typing import Literal as OneOf
 
 from kgqa.errors import KgqaError
-from kgqa.plugins import plugin
 
 MAX_LINE_BYTES = 4 << 20
 MAX_FILE_BYTES = 1 << 30
@@ -86,18 +85,6 @@ class GoldQuestion:
         if not self.answers:
             return False
         return all(not mark or mark in support for mark in (self.support, self.path_check))
-
-
-def questions_of(source: str) -> list[GoldQuestion]:
-    """Read the questions of a file, or of a data set from an installed package.
-
-    Raises:
-        QuestionFileError: the file cannot be read.
-        SettingsError: `source` is neither a file nor a data set.
-    """
-    if Path(source).exists() or "/" in source or "." in source:
-        return read_questions(Path(source))
-    return list(plugin("dataset", source, ours=[])())
 
 
 def read_questions(file: Path, *, max_line_bytes: int = MAX_LINE_BYTES) -> list[GoldQuestion]:

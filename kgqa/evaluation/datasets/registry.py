@@ -1,7 +1,8 @@
 """Finds the questions of a source, with a reader for each published format.
 
 A source is one of these: `NAME:FILE`; `NAME:SPLIT` or `NAME` for a published file in the folder KGQA_DATASETS; a file
-in the format of kgqa; the name of a data set in an installed package.
+in the format of kgqa. Other packages add names by entry points `kgqa.datasets`: a function that is called with a file
+and the name for `NAME:FILE`, or without arguments for `NAME`, and returns `GoldQuestion` objects.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
-from kgqa.errors import SettingsError
+from kgqa.errors import KgqaError, SettingsError
 from kgqa.evaluation.datasets.catalogue import PublishedFile, published_datasets
 from kgqa.evaluation.datasets.formats import (
     cwq,
@@ -73,15 +75,34 @@ def iter_dataset(source: str) -> Iterator[GoldQuestion]:
     dataset = source.strip() if source.strip() in DEMO else name
     if name in READERS and file is not None:
         yield from READERS[name](file, dataset)
+    elif name and file is not None and source.strip() not in DEMO:
+        yield from _plugin_questions(name, (file, name))
     elif file is not None:
         for question in iter_questions(file):
             yield replace(question, dataset=dataset) if dataset else question
     else:
-        yield from plugin("dataset", name, ours=[*READERS, *DEMO])()
+        yield from _plugin_questions(name, ())
+
+
+def _plugin_questions(name: str, arguments: Sequence[Any]) -> Iterator[GoldQuestion]:
+    """Yield the questions of a reader of another package."""
+    if name not in dataset_names():
+        raise SettingsError(f"Unknown dataset {name}. Choose one of: {', '.join(dataset_names())}.")
+    read = plugin("dataset", name)
+    try:
+        for question in read(*arguments):
+            if not isinstance(question, GoldQuestion):
+                raise TypeError(f"{question!r:.100} is not a GoldQuestion")
+            yield question
+    except KgqaError:
+        raise
+    except Exception as error:
+        source = ":".join(map(str, (name, *arguments[:1])))
+        raise QuestionFileError(f"{source} cannot be read: {type(error).__name__}: {error}.") from error
 
 
 def located(source: str) -> tuple[str, Path | None]:
-    """Return the format of a source (empty for the format of kgqa) and its file (None for a plugin).
+    """Return the format of a source (empty for the format of kgqa) and its file (None for a plugin without a file).
 
     Raises:
         QuestionFileError, SettingsError: as for `dataset_questions`.
@@ -90,12 +111,13 @@ def located(source: str) -> tuple[str, Path | None]:
     if source in DEMO:
         return source.removeprefix("demo").lstrip("-"), Path(str(files("kgqa") / "demo" / DEMO[source]))
     name, colon, rest = source.partition(":")
-    if name in READERS:
+    if name in READERS or (colon and name in plugin_names("dataset")):
         return name, _file_of(name, rest.strip())
     if Path(source).exists() or "/" in source or ("." in source and not colon):
         return "", Path(source)
     if colon:
-        raise SettingsError(f"{name!r} is not a format of question files. Choose from: {', '.join(READERS)}")
+        known = ", ".join([*READERS, *plugin_names("dataset")])
+        raise SettingsError(f"{name!r} is not a format of question files. Choose from: {known}")
     return source, None
 
 
@@ -103,15 +125,17 @@ def _file_of(name: str, rest: str) -> Path:
     """Find the file of NAME:REST, where REST is a path, a file in the folder KGQA_DATASETS, or a split."""
     if rest and Path(rest).exists():
         return Path(rest)
-    known = published_datasets()[name].files
+    known = published_datasets()[name].files if name in READERS else ()
     wanted = [file.name for file in known if rest == file.split] or ([rest] if rest else _by_default(known))
     folder = os.environ.get(FOLDER_VARIABLE)
     if folder:
         for file in wanted:
             if found := in_folder(Path(folder), name, file):
                 return found
-    if rest and ("/" in rest or (not folder and rest == wanted[0])):
+    if known and rest and ("/" in rest or (not folder and rest == wanted[0])):
         raise QuestionFileError(f"{rest} does not exist. To see where to download {name}: kgqa data list {name}")
+    if not known:
+        raise QuestionFileError(f"{rest or 'The file'} does not exist. Give an existing file: {name}:FILE")
     expected = f"Expected: {' or '.join(wanted)}; see kgqa data list {name}"
     if folder:
         raise QuestionFileError(f"{folder} has no question file of {name}. {expected}")

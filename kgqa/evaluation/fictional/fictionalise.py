@@ -119,7 +119,7 @@ def fictionalise(
                 questions=len(asked),
                 shapes=shapes,
                 left_out=reasons,
-                fingerprint=fiction.store.fingerprint,
+                fingerprint=fiction.store.fingerprint_of(),
             )
         (making / MANIFEST).write_text(json.dumps(asdict(found), indent=1) + "\n", encoding="utf-8")
         _publish(making, out)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kgqa.evaluation.judges.responses import MAX_SHOWN, NO_RESPONSE, JudgedResponse
-from kgqa.llm.client import Prompt
 from kgqa.llm.model_chooser import ask_and_read
 from kgqa.llm.models import QuestionModels
 from kgqa.llm.prompts import Prompts
@@ -26,15 +25,13 @@ def judge_correct(
     """
     indices = [index for index, each in enumerate(responses) if each.gold]
     asked = [
-        Prompt(
-            prompts.render(
-                "judge/correct",
-                question=responses[index].question,
-                answers=list(responses[index].gold[:MAX_SHOWN]),
-                response=responses[index].response.strip() or NO_RESPONSE,
-            ),
+        prompts.prompt(
+            "judge/correct",
             "judge",
             choices=("YES", "NO"),
+            question=responses[index].question,
+            answers=list(responses[index].gold[:MAX_SHOWN]),
+            response=responses[index].response.strip() or NO_RESPONSE,
         )
         for index in indices
     ]

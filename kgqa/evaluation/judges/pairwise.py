@@ -151,8 +151,15 @@ def _prompt(prompts: Prompts, pair: Pair, dimension: str, swapped: bool) -> Prom
     first, second = (text.strip() or NO_RESPONSE for text in (pair.first, pair.second))
     if swapped:
         first, second = second, first
-    messages = prompts.render("judge/pairwise", question=pair.question, first=first, second=second, dimension=dimension)
-    return Prompt(messages, "judge", choices=_CHOICES)
+    return prompts.prompt(
+        "judge/pairwise",
+        "judge",
+        choices=_CHOICES,
+        question=pair.question,
+        first=first,
+        second=second,
+        dimension=dimension,
+    )
 
 
 def _read(text: str) -> Reading[str]:

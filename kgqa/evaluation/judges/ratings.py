@@ -10,7 +10,6 @@ from typing import Literal as OneOf
 
 from kgqa.evaluation.judges.responses import MAX_SHOWN, NO_RESPONSE, JudgedResponse
 from kgqa.evaluation.metrics.measures import Mean, mean
-from kgqa.llm.client import Prompt
 from kgqa.llm.model_chooser import ask_and_read
 from kgqa.llm.models import QuestionModels
 from kgqa.llm.prompts import Prompts
@@ -72,25 +71,18 @@ def rate_responses(
     Raises:
         BudgetExhausted, ModelUnavailable: see `QuestionModels.complete`.
     """
-    shown = "evidence" if kind == "evidence" else "answers"
     indices = [index for index, each in enumerate(responses) if (each.evidence if kind == "evidence" else each.gold)]
     found: list[dict[str, int | None]] = [{} for _ in responses]
     for dimension in DIMENSIONS[kind]:
         asked = [
-            Prompt(
-                prompts.render(
-                    f"judge/{kind}",
-                    question=responses[index].question,
-                    response=responses[index].response.strip() or NO_RESPONSE,
-                    dimension=dimension,
-                    **{
-                        shown: list(
-                            (responses[index].evidence if kind == "evidence" else responses[index].gold)[:MAX_SHOWN]
-                        )
-                    },
-                ),
+            prompts.prompt(
+                f"judge/{kind}",
                 "judge",
                 choices=_RATINGS,
+                question=responses[index].question,
+                response=responses[index].response.strip() or NO_RESPONSE,
+                dimension=dimension,
+                **_shown(kind, responses[index]),
             )
             for index in indices
         ]
@@ -98,6 +90,13 @@ def rate_responses(
         for index, value in zip(indices, replies):
             found[index][dimension] = value
     return found  # type: ignore[return-value]
+
+
+def _shown(kind: Kind, response: JudgedResponse) -> dict[str, Any]:
+    """Return the value of the prompt that shows the judge the evidence or the gold answers."""
+    if kind == "evidence":
+        return {"evidence": list(response.evidence[:MAX_SHOWN])}
+    return {"answers": list(response.gold[:MAX_SHOWN])}
 
 
 def summarise_ratings(kind: Kind, ratings: Sequence[Ratings]) -> RatingSummary:

@@ -25,6 +25,7 @@ class JudgedResponse:
 
 
 def response_of(record: Record, evidence: Sequence[str] = ()) -> JudgedResponse:
-    """Build a response that consists of the names of the answers in a record."""
+    """Build a response from a record: the answer's long text or, if there is none, the names of the answers."""
     gold = gold_texts(record.readings, aliases=False)
-    return JudgedResponse(record.text, ", ".join(answer_texts(record.answer)), tuple(gold), tuple(evidence))
+    response = record.answer.get("response") or ", ".join(answer_texts(record.answer))
+    return JudgedResponse(record.text, response, tuple(gold), tuple(evidence))

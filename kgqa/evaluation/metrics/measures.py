@@ -7,8 +7,7 @@ drawn at random is right, that is, the share of right answers.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,8 +16,6 @@ from typing import Literal as OneOf
 import numpy as np
 
 from kgqa.evaluation.datasets.questions import GoldAnswer
-from kgqa.evaluation.metrics.keys import Key, answer_keys, gold_keys
-from kgqa.model import Answer, QueryClass, Status
 
 Z95 = 1.959964
 RESAMPLES = 2000
@@ -76,27 +73,17 @@ def score(answers: AbstractSet[Any], gold: AbstractSet[Any]) -> Score:
     )
 
 
-def score_answer(answer: Answer, gold: Collection[GoldAnswer]) -> Score:
-    """Score an Answer against gold answers by id, value or name (see `keys`).
-
-    Answers from a language model's memory have no ids. Such answers are compared by name; therefore more of them count
-    as right.
-    """
-    wanted: frozenset[Key] = gold_keys(gold_seen(gold, answer.grounding))
-    return score(answer_keys(answer.answers, wanted), wanted)
-
-
 def gold_seen(gold: Iterable[GoldAnswer], grounding: str, *, aliases: bool = False) -> list[GoldAnswer]:
     """Prepare gold answers for comparison with answers that have this grounding.
 
-    For answers from a language model's memory, the ids of gold answers are removed, because such answers have only
-    names.
+    For answers from a text or a language model's memory, the ids of gold answers are removed, because such answers
+    have only names.
 
     Args:
         grounding: `grounding` of the answer object.
         aliases: use the first alias as the name of a gold answer without a name.
     """
-    return [_by_name(each, aliases) if grounding == "model" else each for each in gold]
+    return [_by_name(each, aliases) if grounding in ("model", "text") else each for each in gold]
 
 
 def _by_name(gold: GoldAnswer, aliases: bool) -> GoldAnswer:
@@ -148,86 +135,3 @@ def resampled_means(data: np.ndarray, generator: np.random.Generator) -> np.ndar
         return np.asarray(generator.multinomial(data.size, counts / data.size, RESAMPLES) @ values / data.size)
     # one resample at a time to save memory, as n may be tens of thousands
     return np.array([data[generator.integers(0, data.size, data.size)].mean() for _ in range(RESAMPLES)])
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The result of one question: its status and score.
-
-    `hops`: None if unknown; `seconds`: wall time; `loss`: where the right answer was lost, empty if not analysed.
-    """
-
-    id: str
-    dataset: str
-    hops: int | None
-    status: Status
-    query_class: QueryClass
-    score: Score
-    seconds: float
-    loss: str = ""
-
-
-METRICS: Mapping[str, Callable[[Outcome], float]] = {
-    "hit@1": lambda outcome: outcome.score.hit,
-    "precision": lambda outcome: outcome.score.precision,
-    "recall": lambda outcome: outcome.score.recall,
-    "f1": lambda outcome: outcome.score.f1,
-    "em": lambda outcome: outcome.score.em,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """Means and counts over n outcomes.
-
-    `means`: each metric of `METRICS`; `reproduced`: share of answered questions for which a second run of the query
-    returns exactly the same answers (nan if no question was answered); `statuses`, `losses`: number of outcomes with
-    each value; `seconds`: mean wall time per question.
-    """
-
-    n: int
-    means: Mapping[str, Mean]
-    reproduced: float
-    statuses: Mapping[str, int]
-    losses: Mapping[str, int]
-    seconds: float
-
-    def as_json(self) -> dict[str, Any]:
-        """Convert to plain JSON data: `n`, the mean of each metric, `intervals` by metric, and the remaining fields."""
-        found: dict[str, Any] = {"n": self.n, **{name: m.value for name, m in self.means.items()}}
-        found["intervals"] = {name: [m.low, m.high] for name, m in self.means.items()}
-        found |= {"reproduced": self.reproduced, "statuses": dict(self.statuses), "seconds": self.seconds}
-        return found | ({"losses": dict(self.losses)} if self.losses else {})
-
-
-def summarise(outcomes: Sequence[Outcome], *, interval: Interval = "bootstrap") -> Summary:
-    """Compute the means of outcomes, and count statuses and losses, the most frequent first."""
-    answered = [outcome for outcome in outcomes if outcome.status == "answered"]
-    exact = sum(outcome.query_class == "exact" for outcome in answered)
-    return Summary(
-        n=len(outcomes),
-        means={name: mean([of(o) for o in outcomes], interval=interval) for name, of in METRICS.items()},
-        reproduced=exact / len(answered) if answered else math.nan,
-        statuses=_counted(outcome.status for outcome in outcomes),
-        losses=_counted(outcome.loss for outcome in outcomes if outcome.loss),
-        seconds=sum(o.seconds for o in outcomes) / len(outcomes) if outcomes else math.nan,
-    )
-
-
-def by_group(outcomes: Iterable[Outcome], group: Callable[[Outcome], str]) -> dict[str, list[Outcome]]:
-    """Map the name of each group to its outcomes, sorted by name."""
-    found: dict[str, list[Outcome]] = {}
-    for outcome in outcomes:
-        found.setdefault(group(outcome), []).append(outcome)
-    return dict(sorted(found.items()))
-
-
-def dataset_and_hop(outcome: Outcome) -> str:
-    """Return a group name such as `webqsp_test, 2 hops`, without the hops if they are unknown."""
-    if outcome.hops is None:
-        return outcome.dataset
-    return f"{outcome.dataset}, {outcome.hops} hop{'s' if outcome.hops > 1 else ''}"
-
-
-def _counted(items: Iterable[str]) -> dict[str, int]:
-    return dict(sorted(Counter(items).items(), key=lambda pair: (-pair[1], pair[0])))

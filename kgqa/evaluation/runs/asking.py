@@ -1,30 +1,34 @@
-"""Asks questions one after the other, scores the answers, and finds the step at which right answers were lost."""
+"""Asks one question of a data set, scores the answer, and finds the step at which right answers were lost."""
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 
-from kgqa.errors import SchemaError, StoreError
+from kgqa.answer_json import answer_object
+from kgqa.errors import KgqaError, SchemaError, StoreError
 from kgqa.evaluation.analysis.losses import Loss, lost_at
 from kgqa.evaluation.analysis.reach import Reach, exact_paths
 from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.metrics.keys import gold_keys
-from kgqa.evaluation.metrics.measures import Outcome, score_answer
+from kgqa.evaluation.metrics.scores import score_record
 from kgqa.evaluation.runs.plan import Topics
+from kgqa.evaluation.runs.records import Record, record_of
 from kgqa.explore.beam import BeamSettings, logical_hops
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.methods.ask import ask
+from kgqa.methods.ask import ask, budget_of
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, Question
+from kgqa.trace import Trace
 from kgqa.training.gold_paths import gold_paths
 
 
-def ask_all(
-    questions: Iterable[GoldQuestion], resources: Resources, *, topics: Topics = "gold", losses: bool = False
-) -> Iterator[tuple[Outcome, Answer]]:
-    """Ask every question and yield its score with its answer.
+def ask_question(question: GoldQuestion, resources: Resources, *, topics: Topics, losses: bool = False) -> Record:
+    """Ask one question and return the record; an exception becomes a failed question.
 
     Args:
         topics: `gold` uses the topic entities of the data set, if there are any; `linked` finds topic entities in the
@@ -32,24 +36,46 @@ def ask_all(
         losses: also find the step at which a right answer was lost. This requires following all paths up to the depth
             in the settings.
     """
-    for question in questions:
-        started = time.perf_counter()
-        given = question.topics if topics == "gold" else ()
-        answer = ask(Question(question.text, id=question.id), topics=given, resources=resources)
+    started = time.perf_counter()
+    asked = Question(question.text, id=question.id)
+    given = question.topics if topics == "gold" else ()
+    trace = Trace(budget_of(resources.settings))
+    try:
+        answer = ask(asked, topics=given, resources=resources, trace=trace)
+        failure = next((str(e.detail.get("error", "")) for e in answer.trace if e.kind == "failed"), "")
         seconds = time.perf_counter() - started
-        found = score_answer(answer, question.answers)
-        loss = loss_of(answer, question, resources, right=found.em == 1.0) if losses else ""
-        outcome = Outcome(
-            id=question.id,
-            dataset=question.dataset,
-            hops=hops_of(question, resources.graph),
-            status=answer.status,
-            query_class=answer.query_class,
-            score=found,
-            seconds=seconds,
-            loss=loss,
-        )
-        yield outcome, answer
+        shown = answer_object(answer, trace=True)
+        json.dumps(shown)  # the trace of a plugin may contain values that are not JSON
+    except Exception as error:  # noqa: BLE001 - a defect must fail only one question, not the run
+        failure = type(error).__name__
+        reason = str(error) if isinstance(error, KgqaError) else f"{failure}: {error}"
+        method = resources.settings["ask.method"]
+        answer = Answer(asked, "failed", reason=reason, method=method, usage=trace.usage())
+        seconds = time.perf_counter() - started
+        shown = answer_object(answer, trace=True)
+    scores = score_record(shown, question.parses or (question.answers,))
+    loss = ""
+    if losses and question.answers:
+        try:
+            loss = loss_of(answer, question, resources, right=scores.get("em") == 1.0)
+        except Exception:  # noqa: BLE001 - without a loss analysis the answer is still valid
+            loss = "unknown"
+    if answer.status == "failed" and not failure:
+        failure = "failed"
+    hops = question.hops
+    if hops is None:
+        with suppress(Exception):  # the gold query may have a syntax error
+            hops = hops_of(question, resources.graph)
+    return record_of(
+        replace(question, hops=hops),
+        shown,
+        scores=scores,
+        loss=loss,
+        failure=failure,
+        leaks=sum(int(event.detail.get("leaks", 0)) for event in answer.trace if event.kind == "leaks"),
+        seconds=round(seconds, 4),
+        at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
 
 
 def loss_of(answer: Answer, question: GoldQuestion, resources: Resources, *, right: bool) -> Loss:

@@ -9,6 +9,7 @@ import platform
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -16,14 +17,15 @@ from typing import Any
 
 from kgqa.cache import Cache
 from kgqa.evaluation.datasets.questions import GoldQuestion
-from kgqa.evaluation.datasets.registry import READERS
+from kgqa.evaluation.datasets.registry import dataset_names
 from kgqa.evaluation.runs.plan import RunPlan, Selection
 from kgqa.evaluation.runs.run_files import FORMAT, Run, RunError
 from kgqa.methods.ask import cache_of, graph_id
 from kgqa.methods.resources import Resources
-from kgqa.model import to_json
-from kgqa.settings import Settings, check, resolve
-from kgqa.settings_table import BY_KEY
+from kgqa.model_json import to_json
+from kgqa.plugins import known_settings
+from kgqa.settings import Settings, resolve
+from kgqa.settings_table import check
 from kgqa.version import __version__
 
 PACKAGES = ("pyoxigraph", "openai", "vllm", "sentence-transformers", "onnxruntime", "numpy", "jinja2", "urllib3")
@@ -95,7 +97,7 @@ def plan_of(run: Run) -> RunPlan:
     data = run.manifest
     try:
         return RunPlan(
-            dataset=_located(run, str(data["dataset"]["source"]), kinds=tuple(READERS)),
+            dataset=_located(run, str(data["dataset"]["source"]), kinds=dataset_names()),
             topics=data["topics"],
             sample=data["sample"],
             seed=data["seed"],
@@ -125,19 +127,20 @@ def settings_of(run: Run, given: Mapping[str, Any]) -> Settings:
     if not isinstance(named, dict):
         raise RunError(f"{run.folder}/run.json has no settings. Start a new run: kgqa eval run")
     named = {key: _located(run, value) if key in PATH_SETTINGS else value for key, value in named.items()}
-    old = {key: named[key] for key in data.get("given", ()) if key in BY_KEY and key in named}
+    table, _ = known_settings(named)
+    old = {key: named[key] for key in data.get("given", ()) if key in table and key in named}
     old = {key: value for key, value in old.items() if key not in SECRET_SETTINGS and value is not None}
     settings = resolve({**old, **{key: value for key, value in given.items() if value is not None}})
     values, origins = dict(settings.values), dict(settings.origins)
-    for key in set(BY_KEY) & set(named) - {*SECRET_SETTINGS, *MACHINE_SETTINGS}:
+    for key in settings.table.keys() & named.keys() - {*SECRET_SETTINGS, *MACHINE_SETTINGS}:
         if given.get(key) is None and not _alike(values[key], named[key]):
-            values[key], origins[key] = check(BY_KEY[key], named[key], "run.json"), "run.json"
-    settings = Settings(values, origins, settings.local)
+            values[key], origins[key] = check(table[key], named[key], "run.json"), "run.json"
+    settings = replace(settings, values=values, origins=origins)
     secret = data.get("secret") or {}
     for key in SECRET_SETTINGS:
         now = _digest(settings[key]) if settings[key] is not None else None
         if now != secret.get(key):
-            raise RunError(f"{key} has changed since the run was created. Set {BY_KEY[key].variable} to the old value")
+            raise RunError(f"{key} has changed since the run was created. Set {table[key].variable} to the old value")
     return settings
 
 
@@ -172,7 +175,7 @@ def differences(run: Run, plan: RunPlan, settings: Settings) -> list[str]:
     unasked = ("default", "graph", settings["ask.method"], settings["ask.preset"])
     now = {key for key, origin in settings.origins.items() if origin not in unasked}
     named = data.get("settings") or {}
-    for key in sorted({*now, *data.get("given", ())} & set(BY_KEY) - {*SECRET_SETTINGS, *MACHINE_SETTINGS}):
+    for key in sorted({*now, *data.get("given", ())} & settings.table.keys() - {*SECRET_SETTINGS, *MACHINE_SETTINGS}):
         if not _alike(without_address(key, settings[key]), without_address(key, named.get(key))):
             found.append(key)
     secret = data.get("secret") or {}

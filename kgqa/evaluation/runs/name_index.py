@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable
 
 from kgqa.errors import StoreError
-from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.names.name_reader import background_limit
 from kgqa.methods.registry import method
 from kgqa.methods.resources import Resources
@@ -33,7 +32,7 @@ def open_name_index(resources: Resources, *, required: bool, note: Callable[[str
     graph = resources.graph
     place = clean(graph.store.location)
     seconds = max(SERVER_SECONDS, graph.timeout)
-    limit = (lambda: seconds) if isinstance(graph.store, EndpointStore) else background_limit
+    limit = (lambda: seconds) if graph.store.capabilities.remote else background_limit
     text = f"Indexing the entity names of {place}, once for all questions. This may take some minutes."
     timer = threading.Timer(NOTE_AFTER_SECONDS, note, [text])
     timer.daemon = True

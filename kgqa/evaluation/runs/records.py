@@ -128,9 +128,10 @@ _SPENT = dict.fromkeys(("calls", "rounds", "prompt_tokens", "completion_tokens",
 _STAGE = object_with(stage=is_text, **_SPENT, **dict.fromkeys(("unparsed", "repaired", "reasked", "failed"), is_count))
 _ANSWER = {
     **dict.fromkeys(("status", "method"), is_text),
-    **dict.fromkeys(("reason", "sparql", "query_class", "grounding"), optional(is_text)),
+    **dict.fromkeys(("reason", "response", "sparql", "query_class", "grounding"), optional(is_text)),
     **dict.fromkeys(("answers", "topics"), optional(list_of(_NAMED))),
-    **dict.fromkeys(("paths", "trace"), optional(list_of(is_object))),
+    **dict.fromkeys(("evidence_sparql", "evidence_class"), optional(is_text)),
+    **dict.fromkeys(("paths", "evidence", "citations", "trace"), optional(list_of(is_object))),
     "usage": optional(
         object_with(
             **_SPENT,

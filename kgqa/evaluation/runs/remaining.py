@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from kgqa.errors import StoreError
@@ -138,7 +139,7 @@ def with_model_concurrency(settings: Settings, concurrency: int) -> Settings:
     """Raise `llm.concurrency` to the number of questions answered at the same time, unless the user set it."""
     if settings.origins["llm.concurrency"] != "default" or settings["llm.concurrency"] >= concurrency:
         return settings
-    return Settings({**settings.values, "llm.concurrency": concurrency}, settings.origins, settings.local)
+    return replace(settings, values={**settings.values, "llm.concurrency": concurrency})
 
 
 @contextmanager

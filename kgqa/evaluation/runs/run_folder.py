@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from kgqa.atomic_files import replace_file
 from kgqa.evaluation.runs.records import Record, record_object
 from kgqa.evaluation.runs.run_files import (
     BATCH,
@@ -37,6 +38,9 @@ class RunFolder:
         self.done: set[str] = set()
         """Ids of the questions that have a prediction."""
         self._file: int = -1
+        for leftover in path.glob(".*.json*.*-*"):  # temporary files of a killed process, see `replace_file`
+            with suppress(OSError):
+                leftover.unlink()
 
     def append(self, records: Iterable[Record]) -> None:
         """Append predictions and sync them to the disk.
@@ -223,18 +227,7 @@ def _end_of_last_line(path: Path) -> int:
 
 def _replace(path: Path, parts: Iterable[bytes]) -> None:
     """Replace a file atomically, synced to the disk."""
-    beside = path.with_name(f".{path.name}.new")
     try:
-        beside.unlink(missing_ok=True)  # left behind by a killed process, or a link placed by another user
-        with open(beside, "xb") as file:
-            file.writelines(parts)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        replace_file(path, parts)
     except OSError as error:
         raise RunError(f"{path} cannot be written: {error.strerror}. The old content of the file is kept.") from error

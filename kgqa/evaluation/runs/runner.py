@@ -7,7 +7,6 @@ are lost.
 from __future__ import annotations
 
 import gc
-import json
 import math
 import queue
 import sys
@@ -15,25 +14,17 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import replace
-from datetime import UTC, datetime
+from contextlib import contextmanager
 from itertools import islice
 
-from kgqa.answer_json import answer_object
-from kgqa.errors import KgqaError
 from kgqa.evaluation.datasets.questions import GoldQuestion
-from kgqa.evaluation.metrics.scores import score_record
-from kgqa.evaluation.runs.asking import hops_of, loss_of
+from kgqa.evaluation.runs.asking import ask_question
 from kgqa.evaluation.runs.outages import OutageWatch, outage_class, tolerable
 from kgqa.evaluation.runs.plan import DEFAULT_CONCURRENCY, Topics
 from kgqa.evaluation.runs.progress import RunProgress, StopSignal
-from kgqa.evaluation.runs.records import Record, record_of
+from kgqa.evaluation.runs.records import Record
 from kgqa.evaluation.runs.run_folder import RunFolder
-from kgqa.methods.ask import ask, budget_of
 from kgqa.methods.resources import Resources
-from kgqa.model import Answer, Question
-from kgqa.trace import Trace
 
 POLL_SECONDS = 0.2
 LAST_SECONDS = 10.0
@@ -166,50 +157,6 @@ def run_questions(
                 found.maxsize = sys.maxsize
                 found.not_full.notify_all()
     return stop
-
-
-def ask_question(question: GoldQuestion, resources: Resources, *, topics: Topics, losses: bool = False) -> Record:
-    """Ask one question and return the record; an exception becomes a failed question."""
-    started = time.perf_counter()
-    asked = Question(question.text, id=question.id)
-    given = question.topics if topics == "gold" else ()
-    trace = Trace(budget_of(resources.settings))
-    try:
-        answer = ask(asked, topics=given, resources=resources, trace=trace)
-        failure = next((str(e.detail.get("error", "")) for e in answer.trace if e.kind == "failed"), "")
-        seconds = time.perf_counter() - started
-        shown = answer_object(answer, trace=True)
-        json.dumps(shown)  # the trace of a plugin may contain values that are not JSON
-    except Exception as error:  # noqa: BLE001 - a defect must fail only one question, not the run
-        failure = type(error).__name__
-        reason = str(error) if isinstance(error, KgqaError) else f"{failure}: {error}"
-        method = resources.settings["ask.method"]
-        answer = Answer(asked, "failed", reason=reason, method=method, usage=trace.usage())
-        seconds = time.perf_counter() - started
-        shown = answer_object(answer, trace=True)
-    scores = score_record(shown, question.parses or (question.answers,))
-    loss = ""
-    if losses and question.answers:
-        try:
-            loss = loss_of(answer, question, resources, right=scores.get("em") == 1.0)
-        except Exception:  # noqa: BLE001 - without a loss analysis the answer is still valid
-            loss = "unknown"
-    if answer.status == "failed" and not failure:
-        failure = "failed"
-    hops = question.hops
-    if hops is None:
-        with suppress(Exception):  # the gold query may have a syntax error
-            hops = hops_of(question, resources.graph)
-    return record_of(
-        replace(question, hops=hops),
-        shown,
-        scores=scores,
-        loss=loss,
-        failure=failure,
-        leaks=sum(int(event.detail.get("leaks", 0)) for event in answer.trace if event.kind == "leaks"),
-        seconds=round(seconds, 4),
-        at=datetime.now(UTC).isoformat(timespec="seconds"),
-    )
 
 
 def _remove_lost(lost: Sequence[Record], folder: RunFolder, progress: RunProgress, stop: StopSignal) -> None:

@@ -17,7 +17,7 @@ from kgqa.evaluation.runs.run_files import MANIFEST, RunError, is_name, open_run
 from kgqa.evaluation.runs.run_folder import create_run, create_runs
 from kgqa.methods.ask import open_resources
 from kgqa.methods.resources import Resources
-from kgqa.settings import Settings, resolve
+from kgqa.settings import GIVEN, Settings, resolve
 
 SettingsLike = Settings | Mapping[str, Any] | None
 """Settings; or values by key, with all other values from the user's settings files and environment variables."""
@@ -141,7 +141,7 @@ def _start(
 
 def _changes(plan: RunPlan, settings: Settings) -> Changes:
     """Collect the changes to an existing run that this call makes."""
-    given = settings.origins.get("llm.model") == "command line"
+    given = settings.origins.get("llm.model") in GIVEN
     model = {"llm.model": settings["llm.model"]} if given else {}
     return Changes(model, concurrency=plan.concurrency, budget=plan.budget, keep_going=plan.keep_going)
 

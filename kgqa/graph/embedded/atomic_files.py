@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import errno
 import json
-import os
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from kgqa.atomic_files import replace_file
 from kgqa.errors import StoreUnavailable
 
 
@@ -18,25 +17,9 @@ def write_json(path: Path, data: Any) -> None:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Replace a file atomically. If `path` is a symbolic link, the link itself is replaced.
-
-    Raises:
-        OSError: the file cannot be written; the old file is unchanged. The error's `filename` is `path`.
-    """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        # Python decodes file names that are not UTF-8 with lone surrogates; these are written as JSON escapes
-        with open(temporary, "w", encoding="utf-8", errors="backslashreplace", opener=open_no_link) as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException as error:
-        with suppress(OSError):
-            temporary.unlink()
-        if isinstance(error, OSError):
-            raise OSError(error.errno, error.strerror, str(path)) from error
-        raise
+    """Replace a text file atomically. Raises the same errors as `replace_file`."""
+    # Python decodes file names that are not UTF-8 with lone surrogates; these are written as JSON escapes
+    replace_file(path, [text.encode("utf-8", "backslashreplace")])
 
 
 def write_error(path: Path, error: OSError) -> StoreUnavailable:
@@ -61,8 +44,3 @@ def link_error(path: Path | str) -> StoreUnavailable:
         f"{path} is a symbolic link, and kgqa does not write to a graph folder that contains links. Remove the link, "
         "or load the data into another folder."
     )
-
-
-def open_no_link(path: str, flags: int) -> int:
-    """Open a file for `open(opener=...)`; raise OSError (ELOOP) if it is a symbolic link."""
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)

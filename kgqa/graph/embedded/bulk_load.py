@@ -16,10 +16,11 @@ import pyoxigraph as ox
 
 from kgqa.errors import LoadError
 from kgqa.graph.embedded.atomic_files import write_json
-from kgqa.graph.embedded.folder import GraphFolder, Hashes
+from kgqa.graph.embedded.folder import GraphFolder
+from kgqa.graph.embedded.graph_hashes import DatasetHash, GraphHash, Hashes, dataset_hashes
 from kgqa.graph.embedded.records import read_journal_record
 from kgqa.graph.rdf.files import FileJob, LineSource, MalformedLines, file_job, open_lines, staged_file
-from kgqa.graph.rdf.lines import hashes
+from kgqa.graph.rdf.lines import hashes, hashes_by_graph
 from kgqa.graph.store import OnError
 
 __all__ = ["FileJob", "Journal", "file_job", "run_load"]
@@ -69,7 +70,8 @@ def run_load(
         report: called regularly with the fields of `store.Progress`.
 
     Returns:
-        The `lines`, `malformed`, `examples`, `added` and `triples` of `store.LoadReport`.
+        The `lines`, `malformed`, `examples`, `added` and `triples` of `store.LoadReport`, and as `graphs` the record
+        of the `DatasetHash`.
 
     Raises:
         LoadError: a file is malformed or cut short; the caller discards the generation.
@@ -81,8 +83,8 @@ def run_load(
     report({"file": "", "bytes_done": 0, "bytes_total": 0, "lines": load.lines, "stage": "finishing"})
     store.flush()
     store.optimize()
-    old = folder.load_hashes(journal.base) if journal.base is not None else np.empty(0, dtype="<u8")
-    merged = np.unique(np.concatenate([old, *load.hashes]))
+    old, before = _base_hashes(folder, journal)
+    merged = np.unique(np.concatenate([old, *(hashes for _, hashes in load.hashes)]))
     folder.save_hashes(journal.generation, merged)
     return {
         "lines": load.lines,
@@ -90,7 +92,35 @@ def run_load(
         "examples": [asdict(example) for example in load.malformed.examples],
         "added": int(merged.size - old.size),
         "triples": int(merged.size),
+        "graphs": before.plus(_new_hashes(load.hashes, old, GraphHash.of(merged) - before.total)).record(),
     }
+
+
+def _base_hashes(folder: GraphFolder, journal: Journal) -> tuple[Hashes, DatasetHash]:
+    """Return the sorted hashes of all triples before the load, and the hashes of their graphs."""
+    if journal.base is None:
+        return np.empty(0, dtype="<u8"), DatasetHash({})
+    old = folder.load_hashes(journal.base)
+    by_graph = folder.meta().hashes
+    if by_graph is None:
+        base = ox.Store.read_only(str(folder.store_dir(journal.base)))
+        by_graph = dataset_hashes(base, old)[0]
+    return old, by_graph
+
+
+def _new_hashes(loaded: list[tuple[str, Hashes]], old: Hashes, new: GraphHash) -> dict[str, GraphHash]:
+    """Return the hash of the new triples of each graph; `new` is the hash of all new triples together."""
+    if len({graph for graph, _ in loaded}) <= 1:
+        return {graph: new for graph, _ in loaded[:1]}
+    numbers = {graph: number for number, graph in enumerate(dict(loaded))}
+    sizes = [hashes.size for _, hashes in loaded]
+    graphs = np.repeat([numbers[graph] for graph, _ in loaded], sizes)
+    distinct, first = np.unique(np.concatenate([hashes for _, hashes in loaded]), return_index=True)
+    is_new = ~np.isin(distinct, old, assume_unique=True)
+    distinct, graphs = distinct[is_new], graphs[first[is_new]]
+    by_graph = np.argsort(graphs, kind="stable")
+    ends = np.cumsum(np.bincount(graphs, minlength=len(numbers)))
+    return dict(zip(numbers, map(GraphHash.of, np.split(distinct[by_graph], ends[:-1]))))
 
 
 class _Load:
@@ -100,7 +130,7 @@ class _Load:
         self, store: ox.Store, folder: GraphFolder, journal: Journal, report: Callable[[dict[str, Any]], None]
     ) -> None:
         self.lines = 0
-        self.hashes: list[Hashes] = []
+        self.hashes: list[tuple[str, Hashes]] = []
         self.malformed = MalformedLines(journal.on_error)
         self._store = store
         self._folder = folder
@@ -146,7 +176,9 @@ class _Load:
 
         for block in source.blocks(malformed, strict=strict):
             read_end[0] = block.end
-            self.hashes.append(np.frombuffer(hashes(block.lines), dtype="<u8"))
+            quads = source.format == ox.RdfFormat.N_QUADS
+            for graph, found in (hashes_by_graph(block.lines) if quads else {"": hashes(block.lines)}).items():
+                self.hashes.append((graph, np.frombuffer(found, dtype="<u8")))
             self.lines += block.end - block.first
             self._report_progress(job, source.bytes_done, self.lines, "loading")
             # a segment ends at the end of a block, so each block was loaded completely or not at all

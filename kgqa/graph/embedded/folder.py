@@ -1,40 +1,42 @@
 """The graph folder: numbered generations of the data, and a file with the number of the current generation.
 
     mygraph/
-      graph.json        number of the current generation; fingerprint, schema, settings; replaced atomically
+      graph.json        number of the published generation; hashes of its graphs, schema, settings; replaced atomically
       schema-*.toml     only if the user gave a schema file
       loading.json      the journal of a running or interrupted load
-      write.lock        held by the one process that loads or updates
+      unpublished.log   the sizes of the edits that are not published yet
+      write.lock        held by the one process that loads or edits
       gen-3/store/      the engine's files
-      gen-3/triples.u64 sorted hashes of all triples, used for duplicates, counts and the fingerprint
+      gen-3/triples.u64 sorted hashes of all triples, for the counts of later loads
       gen-3/read.lock   held (shared) by all readers of this generation
 
-A load builds the next generation from hard links to the files of the current generation. Readers are not affected, and
-an interrupted or failed load leaves the graph unchanged.
+A load builds the next generation from hard links to the files of the published generation, and so does a process that
+edits. Readers are not affected, and whatever is interrupted or fails leaves the published generation unchanged.
 """
 
 from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
 import os
 import re
 import shutil
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
-import numpy.typing as npt
 
 from kgqa.errors import StoreBusy, StoreIncomplete, StoreUnavailable
-from kgqa.graph.embedded.atomic_files import link_error, no_permission, write_error, write_json
+from kgqa.graph.embedded.atomic_files import link_error, write_error, write_json
+from kgqa.graph.embedded.graph_hashes import DatasetHash, GraphHash, Hashes
 from kgqa.graph.embedded.records import FORMAT, is_generation_name, read_graph_record, read_journal_record
+from kgqa.graph.embedded.unpublished import UnpublishedLog
 
-Hashes = npt.NDArray[np.uint64]
-HALF_WRITTEN = re.compile(r"\.(?:graph|loading)\.json\.[0-9]+")
+HALF_WRITTEN = re.compile(r"\.(?:graph|loading)\.json\.[0-9-]+")
 """Matches the temporary files that `write_json` leaves if the process is killed."""
 
 
@@ -43,18 +45,45 @@ class GraphMeta:
     """The content of graph.json.
 
     `settings` are the graph's own settings, such as its walk rule. `files` lists the path and SHA-256 of each loaded
-    file. `stale` is true if the graph was updated and its fingerprint and number of triples have not been computed
-    since then.
+    file. `hashes` are the hashes by named graph; None in a folder of format 1. `id` is a random name of the folder,
+    the same in all generations. `stale` is true in a folder of format 1 that was updated: its fingerprint and number
+    of triples are wrong.
     """
 
     generation: int
-    fingerprint: str
-    triples: int
+    hashes: DatasetHash | None = None
     schema: str = ""
     settings: dict[str, Any] = field(default_factory=dict)
     files: tuple[dict[str, Any], ...] = ()
+    id: str = ""
+    fingerprint: str = GraphHash().fingerprint
+    triples: int = 0
     stale: bool = False
     format: int = FORMAT
+
+    def with_hashes(self, generation: int, hashes: DatasetHash, **changes: Any) -> GraphMeta:
+        """Return the record of a later generation, in the present format."""
+        total, id = hashes.total, self.id or uuid4().hex
+        counted = replace(self, fingerprint=total.fingerprint, triples=total.triples, stale=False, format=FORMAT, id=id)
+        return replace(counted, generation=generation, hashes=hashes, **changes)
+
+    def view(self, graphs: Collection[str] = ()) -> GraphHash | None:
+        """Return the hash of some named graphs, or of the default graph; None in a folder of format 1."""
+        return None if self.hashes is None else self.hashes.view(graphs)
+
+    @classmethod
+    def of_record(cls, record: dict[str, Any]) -> GraphMeta:
+        """Return the content of a graph.json that has been checked."""
+        graphs = record.pop("graphs", None)
+        hashes = None if graphs is None else DatasetHash.of_record(graphs)
+        return cls(**{**record, "files": tuple(record["files"]), "hashes": hashes})
+
+    def record(self) -> dict[str, Any]:
+        """Return the content of graph.json, in the format of this record."""
+        record = {key: value for key, value in asdict(self).items() if key not in ("hashes", "stale", "id")}
+        if self.hashes is None:
+            return {**record, "stale": self.stale}
+        return {**record, "id": self.id, "graphs": self.hashes.record()}
 
 
 class Lock:
@@ -139,6 +168,8 @@ class GraphFolder:
                 "kgqa graph load FILE --into GRAPH"
             ) from None
         if not self.store_dir(meta.generation).is_dir():
+            if self._read_meta().generation != meta.generation:  # another process has just published and removed it
+                return self.meta()
             raise StoreUnavailable(f"The data of {self.path} is missing (gen-{meta.generation}). Load the data again.")
         return meta
 
@@ -156,11 +187,11 @@ class GraphFolder:
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or error
             raise StoreUnavailable(f"{self.path / 'graph.json'} is damaged ({why}). Load the data again.") from error
-        if data["format"] != FORMAT:
+        if len(data) == 1:
             raise StoreUnavailable(
                 f"{self.path} was written by another version of kgqa (format {data['format']}). Load the data again."
             )
-        return GraphMeta(**{**data, "files": tuple(data["files"])})
+        return GraphMeta.of_record(data)
 
     def current_generation(self) -> int | None:
         """Return the number of the published generation; None before the first load is complete.
@@ -182,7 +213,7 @@ class GraphFolder:
             return False
 
     def is_being_written(self) -> bool:
-        """Return whether a process is loading or updating."""
+        """Return whether a process is loading or editing."""
         try:
             Lock(self.path / "write.lock", exclusive=True).release()
         except BlockingIOError:
@@ -192,25 +223,42 @@ class GraphFolder:
         return False
 
     def interruption_notice(self) -> str:
-        """Return a warning if a later load was interrupted, else an empty string."""
-        if not self.journal_file.exists() or self.is_being_written() or self.is_journal_published():
+        """Return a warning if a later load or a process that edited was interrupted, else an empty string."""
+        if self.is_being_written():
             return ""
-        return (
-            f"The last load into {self.path} was interrupted, and its data is not part of the graph. "
-            f"Resume the load: kgqa graph load --resume --into {self.path}"
-        )
+        if self.journal_file.exists() and not self.is_journal_published():
+            return (
+                f"The last load into {self.path} was interrupted, and its data is not part of the graph. "
+                f"Resume the load: kgqa graph load --resume --into {self.path}"
+            )
+        return self.unpublished.notice(self.current_generation())
 
-    def publish(self, meta: GraphMeta) -> None:
-        """Make the generation `meta.generation` the current one, atomically, and remove unused generations."""
-        write_json(self.path / "graph.json", asdict(meta))
-        self.finish_publishing(meta.generation)
+    @property
+    def unpublished(self) -> UnpublishedLog:
+        """The log of edits that are not published yet."""
+        return UnpublishedLog(self.path / "unpublished.log")
 
-    def finish_publishing(self, current: int) -> None:
-        """Remove the journal of a published load, and generations without readers."""
+    def next_generation(self) -> int:
+        """Return a number greater than those of all generations in the folder."""
+        return 1 + max((int(item.name[4:]) for item in self.path.iterdir() if is_generation_name(item.name)), default=0)
+
+    def publish(self, meta: GraphMeta, *, keep: Collection[int] = ()) -> None:
+        """Make the generation `meta.generation` the published one, atomically, and remove unused ones not in `keep`."""
+        write_json(self.path / "graph.json", meta.record())
+        self.finish_publishing({meta.generation, *keep})
+
+    def finish_publishing(self, keep: Collection[int]) -> None:
+        """Remove what a published load or edit leaves: its journal or log, and generations without readers."""
         self.journal_file.unlink(missing_ok=True)
-        for old in self.path.iterdir():
-            if is_generation_name(old.name) and old.name != f"gen-{current}":
-                self._remove_if_unused(old)
+        self.unpublished.remove()
+        self.remove_unused(keep)
+
+    def remove_unused(self, keep: Collection[int]) -> None:
+        """Remove the generations that have no readers, except those in `keep`."""
+        names = {f"gen-{generation}" for generation in keep}
+        for item in self.path.iterdir():
+            if is_generation_name(item.name) and item.name not in names:
+                self._remove_if_unused(item)
 
     def remove_generation(self, generation: int) -> None:
         """Remove a generation that is not published. Raises StoreUnavailable if graph.json is damaged."""
@@ -220,14 +268,14 @@ class GraphFolder:
     def update_meta(self, **changes: Any) -> GraphMeta:
         """Change entries of graph.json."""
         meta = replace(self.meta(), **changes)
-        write_json(self.path / "graph.json", asdict(meta))
+        write_json(self.path / "graph.json", meta.record())
         return meta
 
     def _remove_if_unused(self, generation: Path) -> None:
         try:
             lock: Lock | None = Lock(generation / "read.lock", exclusive=True)
         except BlockingIOError:
-            return  # the generation has readers; the next load tries to remove it again
+            return  # the generation has readers; the next process that writes tries to remove it again
         except OSError:
             lock = None
         shutil.rmtree(generation, ignore_errors=True)
@@ -235,7 +283,7 @@ class GraphFolder:
             lock.release()
 
     def write_lock(self) -> Lock:
-        """Take the lock for loading and updating.
+        """Take the lock for loading and editing.
 
         Raises:
             StoreBusy: another process holds the lock.
@@ -273,23 +321,15 @@ class GraphFolder:
                         if os.path.islink(os.path.join(folder, name)):
                             raise link_error(os.path.join(folder, name))
 
-    def read_lock(self, generation: int, *, exclusive: bool = False) -> Lock | None:
+    def read_lock(self, generation: int) -> Lock | None:
         """Take the lock for reading a generation. Returns None if locking is not possible, e.g. on a read-only disk.
 
         Raises:
-            StoreBusy: another process is updating the generation, or is reading it while `exclusive` is true.
-            StoreUnavailable: `exclusive` is true, and the folder is not writable.
+            BlockingIOError: the generation is being removed, because a later one has been published.
         """
         try:
-            return Lock(self.path / f"gen-{generation}" / "read.lock", exclusive=exclusive)
-        except BlockingIOError:
-            doing = "is reading" if exclusive else "is updating"
-            raise StoreBusy(
-                f"Another process {doing} {self.path}. Wait until that process is done and try again."
-            ) from None
+            return Lock(self.path / f"gen-{generation}" / "read.lock", exclusive=False)
         except OSError as error:
-            if exclusive:
-                raise no_permission(self.path, error) from error
             if error.errno in (errno.ENOENT, errno.EACCES, errno.EROFS, errno.ENOLCK, errno.ENOTSUP):
                 return None
             raise
@@ -314,6 +354,17 @@ class GraphFolder:
             # the engine never changes an .sst file, so links to it are safe
             (_link if file.suffix == ".sst" else shutil.copy2)(file, target / "store" / file.name)
 
+    def sync(self, generation: int) -> None:
+        """Wait until the files of a generation are on the disk. The engine has written its own files that way."""
+        for path in (self.triples_file(generation), self.store_dir(generation), self.path / f"gen-{generation}"):
+            sync(path)
+
+    def create_copy_target(self, generation: int) -> Path:
+        """Create a new generation without a store, and return the path of its store."""
+        (self.path / f"gen-{generation}").mkdir()
+        (self.path / f"gen-{generation}" / "read.lock").touch()
+        return self.store_dir(generation)
+
     def created_ns(self, generation: int) -> int:
         """Return the time when a generation was created, in nanoseconds since 1970; 0 if unknown."""
         try:
@@ -336,13 +387,13 @@ class GraphFolder:
             file.write(np.ascontiguousarray(sorted_hashes, dtype="<u8").data.cast("B"))
 
 
-def fingerprint(sorted_hashes: Hashes) -> str:
-    """Return a 16-digit hexadecimal hash of a set of triples, computed from the count, sum and XOR of their hashes."""
-    count = int(sorted_hashes.size)
-    low = int((sorted_hashes & np.uint64(0xFFFFFFFF)).sum(dtype=np.uint64)) if count else 0
-    high = int((sorted_hashes >> np.uint64(32)).sum(dtype=np.uint64)) if count else 0
-    mixed = int(np.bitwise_xor.reduce(sorted_hashes)) if count else 0
-    return hashlib.sha256(f"{count} {low} {high} {mixed}".encode()).hexdigest()[:16]
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _link(source: Path, target: Path) -> None:

@@ -12,12 +12,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from kgqa.errors import LoadError, QueryRejected, StoreCrashed, StoreError, StoreUnavailable
 from kgqa.graph.embedded.atomic_files import write_error
 from kgqa.graph.embedded.bulk_load import Journal
-from kgqa.graph.embedded.folder import HALF_WRITTEN, GraphFolder, GraphMeta, Lock, fingerprint
+from kgqa.graph.embedded.folder import HALF_WRITTEN, GraphFolder, GraphMeta, Lock
+from kgqa.graph.embedded.graph_hashes import DatasetHash
 from kgqa.graph.embedded.worker_client import OUT_OF_MEMORY, TOO_FEW_FILES, Worker
 from kgqa.graph.rdf.files import check_unchanged, file_job
 from kgqa.graph.store import LoadReport, MalformedLine, OnError, Progress
@@ -68,7 +67,7 @@ def _is_utf8(path: Path) -> bool:
 
 
 def create_empty_graph(folder: GraphFolder) -> None:
-    """Create a graph without triples, for a store that is filled by updates."""
+    """Create a graph without triples, for a store that is filled by edits."""
     make_folder(folder.path)
     lock = folder.write_lock()
     try:
@@ -76,9 +75,8 @@ def create_empty_graph(folder: GraphFolder) -> None:
         worker = Worker({"path": str(folder.store_dir(1)), "mode": "write"})
         worker.call({"op": "ask", "query": "ASK {}"}, timeout=60)
         worker.kill()
-        empty = np.empty(0, dtype="<u8")
-        folder.save_hashes(1, empty)
-        folder.publish(GraphMeta(generation=1, fingerprint=fingerprint(empty), triples=0))
+        folder.triples_file(1).touch()
+        folder.publish(GraphMeta(0).with_hashes(1, DatasetHash({})))
     finally:
         lock.release()
 
@@ -132,6 +130,8 @@ def load_graph(
                 "kgqa.graph.opening.open_store(PATH, writable=True), then load again."
             )
         done = _finish_published(folder, base)
+        notice = folder.unpublished.notice(base.generation) if base else ""
+        folder.unpublished.remove()
         if resume and done and base:
             return _report_published(done, base, started)
         if resume:
@@ -158,12 +158,10 @@ def load_graph(
                 + MEMORY_PER_TRIPLE * (base.triples if base else 0)
             )
             result = _run_worker(folder, lock, progress, limit)
-            hashes = folder.load_hashes(journal.generation)
             history = (*(base.files if base else ()), *({"path": j.path, "sha256": j.sha256} for j in journal.files))
-            meta = GraphMeta(
-                generation=journal.generation,
-                fingerprint=fingerprint(hashes),
-                triples=result["triples"],
+            meta = (base or GraphMeta(0)).with_hashes(
+                journal.generation,
+                DatasetHash.of_record(result["graphs"]),
                 schema=schema or journal.schema or (base.schema if base else ""),
                 settings={**(base.settings if base else {}), **journal.settings, **(settings or {})},
                 files=history,
@@ -180,6 +178,7 @@ def load_graph(
         examples=tuple(MalformedLine(**example) for example in result["examples"]),
         fingerprint=meta.fingerprint,
         seconds=round(time.monotonic() - started, 3),
+        notice=notice,
     )
 
 
@@ -209,7 +208,7 @@ def _finish_published(folder: GraphFolder, base: GraphMeta | None) -> Journal | 
     if base is None or not folder.is_journal_published():
         return None
     journal = Journal.read(folder)
-    folder.finish_publishing(base.generation)
+    folder.finish_publishing({base.generation})
     return journal
 
 

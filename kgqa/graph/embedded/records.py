@@ -12,14 +12,15 @@ from typing import Any
 
 from kgqa.untrusted_json import Check, is_flag, load_json
 
-FORMAT = 1
-"""The version of the folder format."""
+FORMAT = 2
+"""The version of the folder format. Folders of format 1 are read, too; they have one hash for all graphs together."""
 MAX_BYTES = 16 << 20
 """Maximum size of a record, enough for the names and hashes of about 100,000 files."""
 MAX_GENERATION = 10**9
 MAX_COUNT = 1 << 53
 _GENERATION = re.compile(r"gen-(0|[1-9][0-9]{0,9})")
-_FINGERPRINT = re.compile(r"[0-9a-f]{16}")
+_HEX_16 = re.compile(r"[0-9a-f]{16}")
+_HEX_32 = re.compile(r"[0-9a-f]{32}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _PLAIN_NAME = re.compile(r"[\w-][\w.-]{0,199}")
 
@@ -30,16 +31,20 @@ def is_generation_name(name: str) -> bool:
 
 
 def read_graph_record(file: Path) -> dict[str, Any]:
-    """Read and check graph.json. If its `format` is not FORMAT, only the format is returned.
+    """Read and check graph.json. If its `format` is unknown, only the format is returned.
 
     Raises:
         ValueError: the file is damaged; the message says which value is wrong.
         OSError: the file cannot be read.
     """
     record = _read_object(file)
-    if type(record.get("format")) is int and record["format"] != FORMAT:
-        return {"format": record["format"]}
-    return _checked(record, _GRAPH, "")
+    written = record.get("format")
+    if type(written) is int and written not in _GRAPH:
+        return {"format": written}
+    _checked(record, _GRAPH[1 if written == 1 else FORMAT], "")
+    for graph, graph_hash in record.get("graphs", {}).items():
+        _checked(graph_hash, _GRAPH_HASH, f"graphs[{reprlib.repr(graph)}].")
+    return record
 
 
 def read_journal_record(file: Path) -> dict[str, Any]:
@@ -108,15 +113,27 @@ def _is_history(value: Any) -> bool:
 _FLAG: tuple[Check, str] = (is_flag, "true or false")
 _SCHEMA: tuple[Check, str] = (_is_schema, "the name of a schema, or of a file in this folder")
 _SETTINGS: tuple[Check, str] = (_is_settings, "an object of texts and numbers")
-_GRAPH: dict[str, tuple[Check, str]] = {
+_COMMON: dict[str, tuple[Check, str]] = {
     "generation": _whole(MAX_GENERATION),
-    "fingerprint": _text(_FINGERPRINT, "16 hexadecimal digits"),
+    "fingerprint": _text(_HEX_16, "16 hexadecimal digits"),
     "triples": _whole(MAX_COUNT),
     "schema": _SCHEMA,
     "settings": _SETTINGS,
     "files": (_is_history, "a list of objects with path and sha256"),
-    "stale": _FLAG,
     "format": _whole(MAX_COUNT),
+}
+_GRAPH: dict[int, dict[str, tuple[Check, str]]] = {
+    1: {**_COMMON, "stale": _FLAG},
+    2: {
+        **_COMMON,
+        "id": _text(_HEX_32, "32 hexadecimal digits"),
+        "graphs": (lambda value: isinstance(value, dict), "an object of named graphs"),
+    },
+}
+_GRAPH_HASH: dict[str, tuple[Check, str]] = {
+    "triples": _whole(MAX_COUNT),
+    "sum": _text(_HEX_32, "32 hexadecimal digits"),
+    "xor": _text(_HEX_16, "16 hexadecimal digits"),
 }
 _JOURNAL: dict[str, tuple[Check, str]] = {
     "generation": _whole(MAX_GENERATION),

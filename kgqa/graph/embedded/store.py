@@ -5,50 +5,61 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from kgqa.errors import QueryRejected, StoreBusy, StoreTimeout, StoreUnavailable
-from kgqa.graph.embedded.folder import GraphFolder, GraphMeta, Lock, fingerprint
+from kgqa.errors import QueryRejected, StoreBusy, StoreError, StoreUnavailable
+from kgqa.graph.editing import EditHistory
+from kgqa.graph.embedded.folder import GraphFolder, GraphMeta, Lock
+from kgqa.graph.embedded.graph_hashes import GraphHash
 from kgqa.graph.embedded.loading import create_empty_graph, load_graph
 from kgqa.graph.embedded.tsv import decode_tsv
-from kgqa.graph.embedded.worker_client import Worker, WorkerKilled
+from kgqa.graph.embedded.worker_client import Worker
+from kgqa.graph.embedded.worker_pool import WorkerPool
+from kgqa.graph.embedded.working_copy import MAX_TRANSACTION, Change, WorkingCopy, disk_errors
 from kgqa.graph.query.tokens import prepare_for_engine
 from kgqa.graph.query.virtuoso_dialect import to_standard_sparql
 from kgqa.graph.store import (
     DEFAULT_MAX_ROWS,
     DEFAULT_TIMEOUT,
+    Capabilities,
+    EditReport,
     LoadReport,
     OnError,
     Progress,
     Rows,
 )
+from kgqa.model import Triple
 
 MAX_RESULT_BYTES = 512 << 20
 MAX_QUERY_CHARS = 4 << 20
+MAX_TRIES = 1000
+"""How often a store tries to lock the published generation while other processes publish."""
 
 
 class EmbeddedStore:
-    """A graph folder opened for reading or, with `writable`, for reading and updates.
+    """A graph folder opened for reading or, with `writable`, for reading and editing.
 
-    A store opened for reading uses up to `workers` processes, each of which runs one query at a time. With `writable`,
-    a single worker process runs all queries and updates, and no other process can open the folder.
+    A store opened for reading uses up to `workers` processes, each of which runs one query at a time. It reads the
+    generation that was published when it was opened; `refresh` changes to a later one.
+
+    A store opened for editing works on a copy of the published generation, in a single worker process. Its own queries
+    see its edits at once, other processes after `publish`. `close` publishes, too, and so does the end of a
+    with-statement, unless an exception ended it: then the edits since the last `publish` are discarded. Edits that a
+    killed process has not published are lost; `notice` of the next store that is opened for editing says how many.
 
     Args:
         path: the graph folder.
-        writable: whether to allow updates.
+        writable: whether to allow edits. Only one process at a time can have a folder open for editing.
         create: whether to create an empty graph if the folder has none.
         workers: maximum number of worker processes; None for the number of CPUs, at most 4.
-        timeout: default timeout of queries and updates, in seconds.
+        timeout: default timeout of queries, in seconds.
 
     Raises:
-        StoreUnavailable, StoreIncomplete, StoreBusy: see `GraphFolder.meta` and `GraphFolder.write_lock`.
+        StoreUnavailable, StoreIncomplete, StoreBusy: see `GraphFolder.meta`, `GraphFolder.write_lock`, `WorkingCopy`.
     """
 
     def __init__(
@@ -64,55 +75,82 @@ class EmbeddedStore:
         self.location = str(self.folder.path)
         self.writable = writable
         self.timeout = timeout
-        self._size = 1 if writable else max(1, workers or min(4, os.cpu_count() or 1))
-        self._slots = threading.BoundedSemaphore(self._size)
-        self._guard = threading.Lock()
-        self._idle: list[Worker] = []
-        self._busy: list[Worker] = []
-        self._closed = False
-        self._updates = 0
         self._locks: list[Lock] = []
+        size = 1 if writable else max(1, workers or min(4, os.cpu_count() or 1))
+        self._pool = WorkerPool(size, writable=writable, locks=self._locks, name=self.location)
+        self._history = EditHistory()
+        self._editing = threading.RLock()
+        self._uncertain: Change | None = None
+        """An edit during which the worker died or was killed: it is not known yet whether it was made."""
+        self._copy: WorkingCopy | None = None
         if create and not self.folder.exists():
             create_empty_graph(self.folder)
-        self._meta = self._lock_current()
-        self._finalizer = weakref.finalize(self, _close, self._idle, self._busy, self._locks)
-        self._give_back(self._start())  # the worker process starts while the caller continues
+        self._finalizer = weakref.finalize(self, _close, self._pool, self._locks)
+        try:
+            self._meta = self._open_copy() if writable else self._lock_current()
+            self._pool.open(self.folder.store_dir(self._copy.generation if self._copy else self._meta.generation))
+            if self._copy and self._meta.hashes is None:
+                with self._worker() as worker:
+                    self._copy.hash_old_format(worker)
+        except BaseException:
+            self._finalizer()
+            raise
 
-    concurrency = 1
+    has_free_slot = True
+
+    def __repr__(self) -> str:
+        count = self._copy.hashes.total.triples if self._copy else self._meta.triples
+        known = "" if self._meta.stale else f" ({count:,} triple{'s' if count != 1 else ''})"
+        return f"<EmbeddedStore {self.location}{known}>"
 
     # --- the Store protocol
 
     @property
-    def fingerprint(self) -> str:
-        if self._meta.stale:
-            self._rehash()
-        return self._meta.fingerprint
+    def capabilities(self) -> Capabilities:
+        return Capabilities(updates=self.writable, identity=self.identity)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        schema = self._meta.schema
+        if schema and schema.endswith(".toml"):
+            schema = str(self.folder.path / schema)
+        return {**self._meta.settings, **({"schema": schema} if schema else {})}
+
+    def triples_of(self, graphs: Sequence[str] = ()) -> int:
+        found = self._hash_of(graphs)
+        return self._meta.triples if found is None else found.triples
+
+    def may_scan(self, graphs: Sequence[str] = ()) -> bool:
+        return True
+
+    def fingerprint_of(self, graphs: Sequence[str] = ()) -> str:
+        found = self._hash_of(graphs)
+        return self._meta.fingerprint if found is None else found.fingerprint
+
+    def version_of(self, graphs: Sequence[str] = ()) -> str:
+        return self._history.version_of(graphs or ("",))
+
+    def edits_since(self, version: str, graphs: Sequence[str] = ()) -> list[EditReport] | None:
+        return self._history.since(version, graphs or ("",))
+
+    def responds(self, seconds: float) -> bool:
+        return True
 
     @property
     def identity(self) -> str:
-        """A hash of this folder and generation for cache keys, because two folders can have the same fingerprint."""
-        created = (
-            f"{self.folder.path.resolve()}\0{self._meta.generation}\0{self.folder.created_ns(self._meta.generation)}"
-        )
-        return f"-{hashlib.sha256(os.fsencode(created)).hexdigest()[:12]}"
-
-    @property
-    def version(self) -> str:
-        return f"{self._meta.generation}.{self._updates}"
+        """A hash of this folder for cache keys, because two folders can have the same fingerprint."""
+        generation = self._meta.generation
+        id = self._meta.id or f"{generation}\0{self.folder.created_ns(generation)}"
+        path = os.fsencode(f"{self.folder.path.resolve()}\0{id}")
+        return f"-{hashlib.sha256(path).hexdigest()[:12]}"
 
     @property
     def meta(self) -> GraphMeta:
-        """The content of graph.json: number of triples, schema, settings, files."""
-        if self._meta.stale:
-            self._rehash()
+        """The content of graph.json when this store was opened or last published: schema, settings, files."""
         return self._meta
 
-    @property
-    def triples(self) -> int:
-        return self.meta.triples
-
     def notice(self) -> str | None:
-        return self.folder.interruption_notice()
+        return self._copy.notice if self._copy else self.folder.interruption_notice()
 
     def select(
         self, query: str, *, timeout: float | None = None, max_rows: int | None = None, fresh: bool = False
@@ -127,16 +165,75 @@ class EmbeddedStore:
     def ask(self, query: str, *, timeout: float | None = None, fresh: bool = False) -> bool:
         return self._query({"op": "ask"}, query, timeout) == b"1"
 
-    def update(self, update: str, *, timeout: float | None = None) -> None:
-        if not self.writable:
-            raise QueryRejected("This graph is open for reading only. Open it with writable=True to change it.")
-        text = self._prepared(update)
-        if not self._meta.stale:  # marked as stale before the update, in case of a crash
-            self._meta = self.folder.update_meta(stale=True)
-        try:
-            self._call({"op": "update", "update": text}, timeout)
-        finally:  # changed only after the update, because tables computed during the update may be outdated
-            self._updates += 1
+    def edit(self, graph: str, adds: Iterable[Triple], removes: Iterable[Triple] = ()) -> EditReport:
+        if not self._copy:
+            raise QueryRejected(
+                "This graph is open for reading only.", python="Open it for editing: open_store(PATH, writable=True)"
+            )
+        with self._editing:
+            try:
+                return self._edit(self._copy, graph, adds, removes)
+            except StoreError:
+                if self._uncertain is None:
+                    raise
+                before = self._history.version_of((graph,))
+                with suppress(StoreError), self._worker():
+                    made = self._history.since(before, (graph,))
+                    if made:
+                        return made[0]
+                raise
+
+    def _edit(self, copy: WorkingCopy, graph: str, adds: Iterable[Triple], removes: Iterable[Triple]) -> EditReport:
+        # the only worker is held, so that a query sees all of the edit with its new version, or nothing
+        with self._worker() as worker:
+            change = copy.plan(worker, graph, adds, removes)
+            if not len(change):
+                return self._history.add(graph, (), (), fingerprint=self.fingerprint_of([graph] if graph else ()))
+            with disk_errors(self.folder):
+                log = self.folder.unpublished
+                log.append_edit(self._meta.generation, len(change.adds), len(change.removes))
+            if len(change) > MAX_TRANSACTION:
+                try:
+                    copy.apply_to_copy(worker, change, self._pool.start)
+                except BaseException:
+                    log.drop_last()
+                    raise
+                self._pool.open(self.folder.store_dir(copy.generation))
+            else:
+                self._uncertain = change
+                try:
+                    copy.apply(worker, change)
+                except BaseException:
+                    worker.kill()  # the engine accepts no more changes after an error of the disk
+                    raise
+            return self._record(copy, change)
+
+    def _record(self, copy: WorkingCopy, change: Change) -> EditReport:
+        self._uncertain = None
+        fingerprint = copy.record(change).fingerprint
+        return self._history.add(change.graph, change.adds.values(), change.removes.values(), fingerprint=fingerprint)
+
+    def publish(self) -> None:
+        if not self._copy or self._copy.is_published:
+            return
+        with self._editing, self._worker() as worker:
+            try:
+                self._copy.publish(worker)
+            except BaseException:
+                worker.kill()  # see _edit
+                raise
+            finally:
+                self._meta = self._copy.published
+
+    def refresh(self) -> bool:
+        """Change to the generation that another process has published since. Return whether there was one.
+
+        Running queries finish on the old generation. Raises the same errors as opening the folder.
+        """
+        if self.writable or self.folder.meta().generation == self._meta.generation:
+            return False
+        self._reopen()
+        return True
 
     def load(
         self,
@@ -148,43 +245,54 @@ class EmbeddedStore:
     ) -> LoadReport:
         if self.writable:
             raise StoreUnavailable(
-                "A store that is open for updates cannot load files. Close it, and load the files with "
+                "A store that is open for editing cannot load files. Close it, and load the files with "
                 "kgqa graph load or a store that is open for reading."
             )
         report = load_graph(self.folder.path, files, on_error=on_error, progress=progress, format=format)
         self._reopen()
         return report
 
-    def close(self) -> None:
+    def close(self, *, publish: bool = True) -> None:
+        """Publish the edits unless `publish` is False, end the worker processes and release the locks.
+
+        Raises:
+            StoreUnavailable: the edits cannot be published and are lost; call `publish` first to be able to repeat it.
+        """
+        if not self._finalizer.alive:
+            return
         try:
-            if self.writable and self._meta.stale and not self._closed:
-                self._rehash()
-        finally:  # if hashing fails, e.g. on a full disk, the graph stays marked as stale
-            self._closed = True
+            if publish:
+                self.publish()
+            if self._copy:
+                self.folder.unpublished.remove()
+        finally:
+            self._pool.close()
+            if self._copy:  # removed before the lock is released
+                self._copy.remove()
             self._finalizer()
 
     def __enter__(self) -> EmbeddedStore:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, exception: type[BaseException] | None, *_: object) -> None:
+        self.close(publish=exception is None)
 
     # --- workers
 
     def worker_pids(self) -> list[int]:
         """Return the process ids of idle workers."""
-        with self._guard:
-            return [worker.pid for worker in self._idle]
+        return self._pool.pids()
 
     def _query(self, request: dict[str, Any], query: str, timeout: float | None) -> bytes:
+        timeout = self.timeout if timeout is None else timeout
         prepared = self._prepared(query)
         try:
-            return self._call({**request, "query": prepared}, timeout)
+            return self._pool.call({**request, "query": prepared}, timeout)
         except QueryRejected:
             standard = to_standard_sparql(prepared)
             if standard == prepared:
                 raise
-            return self._call({**request, "query": standard}, timeout)
+            return self._pool.call({**request, "query": standard}, timeout)
 
     def _prepared(self, query: str) -> str:
         if len(query) > MAX_QUERY_CHARS:
@@ -193,24 +301,26 @@ class EmbeddedStore:
             )
         return prepare_for_engine(query)
 
+    def _open_copy(self) -> GraphMeta:
+        """Lock the folder for writing, create the working copy, and return the record of the published generation."""
+        self.folder.meta()  # raises the error for a folder without a graph
+        self._locks.append(self.folder.write_lock())
+        meta = self.folder.meta()
+        self._copy = WorkingCopy(self.folder, meta)
+        return meta
+
     def _lock_current(self) -> GraphMeta:
-        """Lock the current generation and return its record.
+        """Lock the published generation and return its record.
 
         If another process publishes a new generation between reading and locking, the record is read again.
         """
-        for last_try in (False, False, True):
+        for _ in range(MAX_TRIES):
             meta = self.folder.meta()
-            try:
-                if self.writable:
-                    self._locks.append(self.folder.write_lock())
-                lock = self.folder.read_lock(meta.generation, exclusive=self.writable)
+            with suppress(BlockingIOError):
+                lock = self.folder.read_lock(meta.generation)
                 self._locks += [lock] if lock else []
                 if self.folder.meta().generation == meta.generation:
                     return meta
-            except BaseException:
-                self._drop_locks()
-                if last_try or self.folder.meta().generation == meta.generation:
-                    raise
             self._drop_locks()
         raise StoreBusy(f"{self.folder.path} is replaced again and again by loads of other processes. Try again later.")
 
@@ -218,85 +328,44 @@ class EmbeddedStore:
         while self._locks:
             self._locks.pop().release()
 
-    def _start(self) -> Worker:
-        store = str(self.folder.store_dir(self._meta.generation))
-        mode = "write" if self.writable else "read"
-        worker = Worker({"path": store, "mode": mode}, tuple(lock.fd for lock in self._locks))
-        worker.generation = self._meta.generation
-        return worker
-
-    def _give_back(self, worker: Worker) -> None:
-        with self._guard:
-            if self._closed or worker.generation != self._meta.generation:
-                worker.kill()
-            else:
-                self._idle.append(worker)
-
-    @contextmanager
-    def _worker(self, timeout: float) -> Iterator[Worker]:
-        if self._closed:
-            raise StoreUnavailable(f"The graph at {self.folder.path} has been closed. Open it again.")
-        if not self._slots.acquire(timeout=timeout):
-            raise StoreTimeout(
-                f"All {self._size} workers were busy for {timeout:g} s. Try again, or allow more time: --timeout"
-            )
-        worker = None
-        try:
-            with self._guard:
-                while self._idle and worker is None:
-                    worker = self._idle.pop()
-                    if not worker.alive:  # the idle worker was killed from outside
-                        worker.kill()
-                        worker = None
-            worker = worker or self._start()
-            self._busy.append(worker)
-            yield worker
-        finally:
-            if worker in self._busy:
-                self._busy.remove(worker)
-            if worker is not None and worker.alive:
-                self._give_back(worker)
-            self._slots.release()
-
-    def _call(self, request: dict[str, Any], timeout: float | None) -> bytes:
-        limit = self.timeout if timeout is None else timeout
-        deadline = time.monotonic() + limit
-        try:
-            return self._call_once(request, deadline)
-        except WorkerKilled:
-            if request["op"] == "update":
-                raise  # the update is not repeated, because it may have been applied in part
-        return self._call_once(request, deadline)
-
-    def _call_once(self, request: dict[str, Any], deadline: float) -> bytes:
-        with self._worker(max(0.0, deadline - time.monotonic())) as worker:
-            return worker.call(request, timeout=max(0.001, deadline - time.monotonic()))
-
-    # --- records
-
-    def _rehash(self) -> None:
-        if not self.writable:
+    def _hash_of(self, graphs: Sequence[str]) -> GraphHash | None:
+        """Return the hash of some named graphs; None in a folder of format 1 that is open for reading."""
+        if self._copy:
+            if self._uncertain:
+                with self._worker():
+                    pass
+            return self._copy.hashes.view(graphs)
+        if self._meta.stale:
             raise StoreUnavailable(
                 f"The graph at {self.folder.path} was updated and not closed properly. Open and close it once with "
                 "kgqa.graph.opening.open_store(PATH, writable=True), or load the data again."
             )
-        data = np.frombuffer(self._call({"op": "hash"}, 3600.0), dtype="<u8")
-        self.folder.save_hashes(self._meta.generation, data)
-        self._meta = self.folder.update_meta(stale=False, triples=int(data.size), fingerprint=fingerprint(data))
+        return self._meta.view(graphs)
+
+    @contextmanager
+    def _worker(self) -> Iterator[Worker]:
+        """Lend the worker of a store that is open for editing."""
+        with self._pool.worker(None) as worker:
+            self._resolve(worker)
+            yield worker
+
+    def _resolve(self, worker: Worker) -> None:
+        """Find out whether the edit was made during which the worker before this one died."""
+        if self._copy and self._uncertain:
+            if self._uncertain.was_applied(worker):
+                self._record(self._copy, self._uncertain)
+            else:
+                self.folder.unpublished.drop_last()
+                self._uncertain = None
 
     def _reopen(self) -> None:
-        with self._guard:
-            idle, self._idle[:] = list(self._idle), []
-        for worker in idle:
-            worker.kill()
         self._drop_locks()
         self._meta = self._lock_current()
+        self._pool.open(self.folder.store_dir(self._meta.generation))
+        self._history.forget()
 
 
-def _close(idle: list[Worker], busy: list[Worker], locks: list[Lock]) -> None:
-    while idle:
-        idle.pop().kill()
-    for worker in list(busy):
-        worker.end()  # the thread that waits for the worker's response gets StoreCrashed
+def _close(pool: WorkerPool, locks: list[Lock]) -> None:
+    pool.close()
     while locks:
         locks.pop().release()

@@ -41,14 +41,15 @@ def decode_tsv(data: bytes) -> Rows:
                         entity = seen[field] = Entity(field[1:-1])
                     row.append(entity)
                 else:
-                    row.append(_term(field))
+                    row.append(decode_term(field))
             if len(row) != width:
                 raise ValueError(f"a row has {len(row)} columns where the header has {len(variables)}")
             append(tuple(row) if variables else ())
     return Rows(variables, rows)
 
 
-def _term(field: str) -> Value | None:
+def decode_term(field: str) -> Value | None:
+    """Decode one field of a row, or a term in N-Triples; None if it is empty. Raises ValueError."""
     if not field:
         return None
     if field[0] == '"':
@@ -69,4 +70,6 @@ def _term(field: str) -> Value | None:
         return Literal(field, _XSD + "decimal")
     if re.fullmatch(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]+", field):
         return Literal(field, _XSD + "double")
+    if field[0] == "<" and field[-1] == ">":
+        return Entity(field[1:-1])
     raise ValueError(f"not an RDF term: {field[:80]}")

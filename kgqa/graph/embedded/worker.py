@@ -113,16 +113,41 @@ class RequestHandler:
             raise SyntaxError("not an ASK query")
         return b"1" if result else b"0"
 
-    def do_update(self, request: dict[str, Any]) -> bytes:
-        self.store.update(request["update"])
-        self.store.flush()
+    def do_contained(self, request: dict[str, Any]) -> bytes:
+        """Return one byte for each N-Quads line: 1 if the store contains the quad."""
+        return bytes(quad in self.store for quad in ox.parse(request["lines"], format=ox.RdfFormat.N_QUADS))
+
+    def do_edit(self, request: dict[str, Any]) -> bytes:
+        """Remove and add N-Quads lines of one graph: in one transaction, or with `bulk` faster, but not atomically."""
+        removes, adds = (list(ox.parse(request[key], format=ox.RdfFormat.N_QUADS)) for key in ("removes", "adds"))
+        steps = []
+        if removes:
+            steps.append(f"DELETE DATA {_block(removes)}")
+        if request["drop"]:
+            steps.append(f"DROP SILENT GRAPH {removes[0].graph_name}")
+        if adds and not request["bulk"]:
+            steps.append(f"INSERT DATA {_block(adds)}")
+        if steps:
+            self.store.update(" ;\n".join(steps))
+        if adds and request["bulk"]:
+            self.store.bulk_extend(adds)
+        return b""
+
+    def do_copy(self, request: dict[str, Any]) -> bytes:
+        """Copy the store into a new folder, by hard links where possible."""
+        self.store.backup(request["target"])
         return b""
 
     def do_hash(self, request: dict[str, Any]) -> bytes:
-        """Return the hashes of all triples in the store after updates."""
-        from kgqa.graph.embedded.stored_hashes import stored_hashes
+        """Return the hashes of a store of format 1 as JSON. If it is stale, correct its file of hashes."""
+        from kgqa.graph.embedded.folder import GraphFolder
+        from kgqa.graph.embedded.graph_hashes import dataset_hashes
 
-        return stored_hashes(self.store)
+        folder, generation = GraphFolder(Path(request["folder"])), request["generation"]
+        by_graph, hashes = dataset_hashes(self.store, None if request["stale"] else folder.load_hashes(generation))
+        if request["stale"]:
+            folder.save_hashes(generation, hashes)
+        return json.dumps(by_graph.record()).encode()
 
     def do_load(self, request: dict[str, Any]) -> bytes:
         import resource
@@ -142,6 +167,13 @@ class RequestHandler:
         if now - self._last_progress >= PROGRESS_SECONDS:
             self._last_progress = now
             send(b"P", json.dumps(fields).encode())
+
+
+def _block(quads: list[ox.Quad]) -> str:
+    """Return the quads of one graph as the block of a SPARQL update."""
+    triples = "\n".join(f"{quad.subject} {quad.predicate} {quad.object} ." for quad in quads)
+    graph = quads[0].graph_name
+    return f"{{ {triples} }}" if isinstance(graph, ox.DefaultGraph) else f"{{ GRAPH {graph} {{ {triples} }} }}"
 
 
 def send(kind: bytes, payload: bytes) -> None:

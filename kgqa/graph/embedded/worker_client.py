@@ -55,8 +55,6 @@ class Worker:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._stdin, self._stdout = self._process.stdin, self._process.stdout
         self._received = b""
-        self.generation = 0
-        """The generation of the graph that the worker has open."""
         self._opening = open_request is not None
         if open_request is not None:
             self._send({"op": "open", **open_request})

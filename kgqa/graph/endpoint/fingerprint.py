@@ -12,6 +12,7 @@ import hashlib
 import json
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from kgqa.errors import PartialResult, QueryRejected, StoreTimeout
@@ -31,25 +32,22 @@ LARGE_TRIPLES = 10_000_000
 class CountingStore(Store, Protocol):
     """A store that can save counts between runs, such as `EndpointStore`."""
 
-    @property
-    def graphs(self) -> tuple[str, ...]:
-        """IRIs of the graphs in view; empty for the default graph."""
+    def load_fact(self, name: str, graphs: Sequence[str], *, max_age: float) -> str | None:
+        """Return the text saved for these graphs less than `max_age` seconds ago; None if there is none."""
         ...
 
-    def load_fact(self, name: str, *, max_age: float) -> str | None:
-        """Return the text saved for this view less than `max_age` seconds ago; None if there is none."""
-        ...
-
-    def save_fact(self, name: str, text: str | None) -> None:
-        """Save a short text for this view; None removes the saved text."""
+    def save_fact(self, name: str, graphs: Sequence[str], text: str | None) -> None:
+        """Save a short text for these graphs; None removes the saved text."""
         ...
 
 
 class EndpointFingerprint:
-    """The fingerprint of the graphs in an endpoint's view, computed when first needed. Thread-safe."""
+    """The fingerprint of some graphs of an endpoint, computed when first needed. Thread-safe."""
 
-    def __init__(self, store: CountingStore) -> None:
+    def __init__(self, store: CountingStore, graphs: Sequence[str]) -> None:
         self._store = store
+        self._graphs = tuple(graphs)
+        self._view = tuple(map(Entity, graphs))
         self._lock = threading.Lock()
         self._counts: dict[str, int | None] | None = None
         self._has_many: bool | None = None
@@ -79,7 +77,7 @@ class EndpointFingerprint:
         counts = self._counted(seconds)
         if counts is None or not any(counts.values()):
             return ""
-        facts = json.dumps([sorted(self._store.graphs), counts], sort_keys=True)
+        facts = json.dumps([sorted(self._graphs), counts], sort_keys=True)
         return "remote-" + hashlib.sha256(facts.encode()).hexdigest()[:25]
 
     def _counted(self, seconds: float | None = None) -> dict[str, int | None] | None:
@@ -96,14 +94,13 @@ class EndpointFingerprint:
 
     def _count_all(self) -> dict[str, int | None]:
         started = time.monotonic()
-        view = tuple(Entity(iri) for iri in self._store.graphs)
         deadline = started + ALL_COUNTS_SECONDS
-        counts: dict[str, int | None] = {"triples": self._count(deadline, "count_triples", view=view)}
+        counts: dict[str, int | None] = {"triples": self._count(deadline, "count_triples", view=self._view)}
         for predicate in detection_predicates():
-            counts[predicate] = self._count(deadline, "count_predicate", view=view, predicate=Entity(predicate))
+            counts[predicate] = self._count(deadline, "count_predicate", view=self._view, predicate=Entity(predicate))
         # if the triples could not be counted, perhaps the server was busy: do not save such counts for a day
         if time.monotonic() - started > SLOW_SECONDS and (counts["triples"] or self._is_large(counts)):
-            self._store.save_fact("counts", json.dumps(counts))
+            self._store.save_fact("counts", self._graphs, json.dumps(counts))
         return counts
 
     @staticmethod
@@ -115,13 +112,12 @@ class EndpointFingerprint:
         """Return whether a count that stops at twice LARGE_TRIPLES reaches that number. The query is sent only once."""
         with self._lock:
             if self._has_many is None:
-                limit, view = 2 * LARGE_TRIPLES, tuple(Entity(iri) for iri in self._store.graphs)
-                count = self._count(time.monotonic() + COUNT_SECONDS, "count_up_to", view=view, most=limit)
-                self._has_many = count == limit
+                limit, at = 2 * LARGE_TRIPLES, time.monotonic() + COUNT_SECONDS
+                self._has_many = self._count(at, "count_up_to", view=self._view, most=limit) == limit
             return self._has_many
 
     def _load(self) -> dict[str, int | None] | None:
-        text = self._store.load_fact("counts", max_age=MAX_AGE_SECONDS)
+        text = self._store.load_fact("counts", self._graphs, max_age=MAX_AGE_SECONDS)
         try:
             found = json.loads(text) if text else None
         except ValueError:

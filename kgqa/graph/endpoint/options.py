@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from kgqa.cache import Cache
@@ -66,7 +67,9 @@ class EndpointOptions:
             row_cap=settings["endpoint.row_cap"],
         )
 
-    def open(self, url: str, *, cache: Cache, timeout: float, writable: str | None = None) -> EndpointStore:
+    def open(
+        self, url: str, *, cache: Cache, timeout: float, writable: str | Collection[str] | None = None
+    ) -> EndpointStore:
         """Open an endpoint with these options.
 
         Raises:

@@ -38,7 +38,7 @@ class Profile:
         truncation_headers, row_caps: headers and numbers of rows that mean that the result was truncated.
         denied_texts: parts of error messages that mean that the user lacks a permission.
         retry_texts: parts of error messages after which the same query may succeed.
-        full_text: kind of full-text search: `bif` for Virtuoso's, empty for none.
+        full_text: kind of full-text search, see `Capabilities`.
         fixed_order: text put before queries that begin with FIXED_ORDER_MARK, so that the server joins patterns in the
             order in which they are written.
         update_path: URL path for updates; empty if updates have the same path as queries.
@@ -66,7 +66,7 @@ class Profile:
     timeout_texts: tuple[str, ...] = ()
     denied_texts: tuple[str, ...] = ()
     retry_texts: tuple[str, ...] = ()
-    full_text: OneOf["", "bif"] = ""
+    full_text: OneOf["", "virtuoso"] = ""
     fixed_order: str = ""
     update_path: str = ""
     concurrency: int = 4

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from kgqa.errors import DamagedResult, PartialResult, QueryRejected, SettingsError, StoreTimeout, StoreUnavailable
+from kgqa.graph.editing import EditHistory, net_changes, present_triples
+from kgqa.graph.endpoint.edits import send_edit
 from kgqa.graph.endpoint.fingerprint import EndpointFingerprint
 from kgqa.graph.endpoint.profiles import Profile, profile_named, profile_of
 from kgqa.graph.endpoint.replies.json_results import decode_boolean, decode_rows
@@ -24,9 +26,20 @@ from kgqa.graph.endpoint.requests.transport import ConnectionLost, Transport
 from kgqa.graph.endpoint.result_cache import GraphResults, ResultCache
 from kgqa.graph.endpoint.server_limits import ServerLimits
 from kgqa.graph.endpoint.upload import load_by_updates
-from kgqa.graph.query.tokens import prepare_for_server
-from kgqa.graph.query.update_guard import check_update
-from kgqa.graph.store import DEFAULT_MAX_ROWS, DEFAULT_TIMEOUT, LoadReport, OnError, Progress, Rows
+from kgqa.graph.query.templates import render
+from kgqa.graph.query.tokens import dataset_of, prepare_for_server, refuse_surrogates
+from kgqa.graph.store import (
+    DEFAULT_MAX_ROWS,
+    DEFAULT_TIMEOUT,
+    Capabilities,
+    EditReport,
+    LoadReport,
+    OnError,
+    Progress,
+    Rows,
+)
+from kgqa.model import Entity, Triple
+from kgqa.words import clean
 
 T = TypeVar("T")
 ResultReader = Callable[[Iterable[bytes], Mapping[str, str]], T]
@@ -35,6 +48,10 @@ MAX_RESULT_BYTES = 2 << 30
 MAX_QUERY_CHARS = 1 << 20
 MAX_SLOW_QUERIES = 10_000
 MAX_SECONDS = 1e7
+MAX_SCANNED_TRIPLES = 20_000_000
+"""Size, in triples, of the largest graph on a server for which kgqa runs queries that read every triple.
+
+On 5 million triples, Virtuoso takes 10 s for the slowest of these queries, and it stops queries after 60 s."""
 MIN_RETRY_FACTOR = 1.5
 """A query that timed out is sent again only with at least this many times its former time limit."""
 
@@ -44,9 +61,8 @@ class EndpointStore:
 
     Args:
         url: the address, such as http://127.0.0.1:8890/sparql.
-        graphs: IRIs of the graphs in view. The fingerprint is computed from these graphs; each query specifies its own
-            graphs.
-        writable: IRI of the only graph that `update` and `load` may write to; None to forbid writing.
+        writable: IRIs of the graphs that may be edited, or the IRI of the only one, into which `load` loads; None to
+            forbid writing.
         access: login and limits of requests.
         profile: name of a profile in endpoints.toml; `auto` to detect the profile by host or Server header.
         cache: stores results and counts between runs; None for no cache.
@@ -61,8 +77,7 @@ class EndpointStore:
         self,
         url: str,
         *,
-        graphs: Iterable[str] = (),
-        writable: str | None = None,
+        writable: str | Collection[str] | None = None,
         access: Access | None = None,
         profile: str = "auto",
         cache: ResultCache | None = None,
@@ -71,7 +86,6 @@ class EndpointStore:
     ) -> None:
         self.url = check_address(url)
         self.location = self.url
-        self.graphs = tuple(graphs)
         self.writable = writable
         self.timeout = timeout
         access = access or Access()
@@ -83,37 +97,65 @@ class EndpointStore:
         self._cache = cache
         self._lock = threading.Lock()
         self._slow_queries: dict[bytes, float] = {}
-        self._version = 0
+        self._history = EditHistory()
+        self._edits = threading.Lock()
         self._closed = False
-        self._fingerprint = EndpointFingerprint(self)
-        self._results: GraphResults | None = None
+        self._fingerprints: dict[tuple[str, ...], EndpointFingerprint] = {}
+        self._results: dict[tuple[str, ...], GraphResults | None] = {}
+        self._capabilities: tuple[Profile, Capabilities] | None = None
+
+    def __repr__(self) -> str:
+        return f"<EndpointStore {self.url}>"
 
     # --- the Store protocol
 
-    @property
-    def fingerprint(self) -> str:
-        """A hash of counts of triples, see `EndpointFingerprint.text`."""
-        return self._fingerprint.text
+    settings: Mapping[str, Any] = {}
 
     @property
-    def triples(self) -> int | None:
-        """The number of triples in view; None if counting took too long."""
-        return self._fingerprint.triples
+    def capabilities(self) -> Capabilities:
+        """The capabilities of this kind of server, which is detected by a query if its address does not reveal it."""
+        profile = self.profile
+        if self._capabilities is None or self._capabilities[0] is not profile:
+            # eight hex digits identify the address and the user
+            identity = "-" + hashlib.sha256(f"{self.url}\n{self._user}".encode()).hexdigest()[:8]
+            self._capabilities = (
+                profile,
+                Capabilities(
+                    updates=self.writable is not None,
+                    remote=True,
+                    full_text=profile.full_text,
+                    identity=identity,
+                    concurrency=self._transport.concurrency,
+                    system_graphs=profile.system_graphs,
+                    row_cap=min((*self._caps, *profile.row_caps), default=None),
+                ),
+            )
+        return self._capabilities[1]
 
-    @property
-    def large(self) -> bool:
-        """Whether there are too many triples to count in time, that is, many millions."""
-        return self._fingerprint.large
+    def triples_of(self, graphs: Sequence[str] = ()) -> int | None:
+        return self._fingerprint(graphs).triples
 
-    @property
-    def version(self) -> str:
-        """A string that changes with every update through this object."""
-        return str(self._version)
+    def may_scan(self, graphs: Sequence[str] = ()) -> bool:
+        """Return whether the graphs have at most MAX_SCANNED_TRIPLES triples, and the server is no public service."""
+        if not self.profile.allows_scans:
+            return False
+        triples = self.triples_of(graphs)
+        # graphs that are not counted in time are large, or the server is busy
+        return not self._fingerprint(graphs).large if triples is None else triples <= MAX_SCANNED_TRIPLES
 
-    @property
-    def concurrency(self) -> int:
-        """The largest number of concurrent requests: setting `endpoint.concurrency`, or the profile's value."""
-        return self._transport.concurrency
+    def fingerprint_of(self, graphs: Sequence[str] = ()) -> str:
+        """Return a hash of counts of triples, see `EndpointFingerprint.text`."""
+        return self._fingerprint(graphs).text
+
+    def version_of(self, graphs: Sequence[str] = ()) -> str:
+        return self._history.version_of(graphs or None)
+
+    def edits_since(self, version: str, graphs: Sequence[str] = ()) -> list[EditReport] | None:
+        return self._history.since(version, graphs or None)
+
+    def _fingerprint(self, graphs: Sequence[str]) -> EndpointFingerprint:
+        with self._lock:
+            return self._fingerprints.setdefault(tuple(graphs), EndpointFingerprint(self, graphs))
 
     @property
     def has_free_slot(self) -> bool:
@@ -138,19 +180,57 @@ class EndpointStore:
 
         return self._run(query, read, is_ask=True, timeout=timeout, fresh=fresh)
 
-    def update(self, update: str, *, timeout: float | None = None) -> None:
-        """Run a SPARQL update that writes only to the writable graph. Raises the same errors as `select`."""
+    def edit(self, graph: str, adds: Iterable[Triple], removes: Iterable[Triple] = ()) -> EditReport:
+        """Remove and add triples of the writable graph in one update; see `Store.edit`.
+
+        On Virtuoso, an update is one transaction: after an error or a crash of the server, all of it holds or nothing.
+        A query that runs at the same time sees all of an edit of up to INLINE_TRIPLES triples or nothing; of a larger
+        edit it may see a part. What is absent and what is there is asked before the update, so another program that
+        writes the same triples at the same time makes the report wrong, but not the graph.
+        """
+        self._check_writable(graph)
+        with self._edits:
+            added, removed = net_changes(adds, removes, present=lambda triples: present_triples(self, graph, triples))
+            if added or removed:
+                try:
+                    send_edit(self._send_update, graph, added, removed)
+                except BaseException:
+                    self.invalidate()
+                    raise
+                self._forget_results()
+            return self._history.add(graph, added, removed)
+
+    def publish(self) -> None:
+        """Do nothing: a server's edits are visible at once."""
+
+    def update(self, template: str, *, graph: str, timeout: float | None = None, **values: Any) -> None:
+        """Send the update queries/TEMPLATE.rq, which writes to the writable graph only, with typed values.
+
+        Raises:
+            InvalidTerm, QueryRejected, StoreTimeout, StoreUnavailable.
+        """
+        self._check_writable(graph)
+        try:
+            self._send_update(template, timeout=timeout, graph=Entity(graph), **values)
+        finally:
+            self.invalidate()
+
+    def _check_writable(self, graph: str) -> None:
         self._check_open()
         if not self.writable:
             raise QueryRejected(
                 f"{self.url} is open for reading only. Name the graph to write to: EndpointStore(url, writable=IRI)."
             )
-        update = prepare_for_server(update)
-        check_update(update, self.writable)
-        try:
-            self._transport.update(update, seconds=self.timeout if timeout is None else timeout)
-        finally:
-            self.invalidate()
+        if graph not in ((self.writable,) if isinstance(self.writable, str) else self.writable):
+            raise QueryRejected(
+                f"{clean(graph)[:200] or 'The default graph'} is not writable. Name the graph to write to: "
+                "EndpointStore(url, writable=IRI)."
+            )
+
+    def _send_update(self, template: str, *, timeout: float | None = None, **values: Any) -> None:
+        update = render(template, **values)
+        refuse_surrogates(update)
+        self._transport.update(update, seconds=self.timeout if timeout is None else timeout)
 
     def load(
         self,
@@ -196,51 +276,39 @@ class EndpointStore:
         """Return whether the server sends any reply within `seconds`."""
         return self._transport.responds(seconds)
 
-    def set_graphs(self, graphs: Iterable[str]) -> None:
-        """Set the graphs in view."""
-        self.graphs = tuple(graphs)
-        with self._lock:
-            self._reset()
-
     def invalidate(self) -> None:
-        """Forget the fingerprint and the results cached under it, because the graph has changed."""
+        """Forget the fingerprints and the results cached under them, because a graph has changed."""
+        self._forget_results()
+        self._history.forget()
+
+    def _forget_results(self) -> None:
         if self._cache:
-            # facts that other views and users saved before this time are no longer used
+            # facts that other users saved before this time are no longer used
             self._cache.put_fact(self._changed_key, repr(time.time()))
         with self._lock:
             self._slow_queries.clear()
-            self._version += 1
-            self._reset()
+            self._fingerprints, self._results = {}, {}
 
-    def _reset(self) -> None:
-        self._fingerprint = EndpointFingerprint(self)
-        self._results = None
-
-    def load_fact(self, name: str, *, max_age: float) -> str | None:
-        """Return the text saved for this view less than `max_age` seconds ago; None if there is none."""
+    def load_fact(self, name: str, graphs: Sequence[str], *, max_age: float) -> str | None:
+        """Return the text saved for these graphs less than `max_age` seconds ago; None if there is none."""
         if self._cache is None:
             return None
         changed = self._cache.fact(self._changed_key, max_age=max_age)
         if changed is not None:
             max_age = min(max_age, time.time() - float(changed))
-        return self._cache.fact(self._fact_key(name), max_age=max_age)
+        return self._cache.fact(self._fact_key(name, graphs), max_age=max_age)
 
-    def save_fact(self, name: str, text: str | None) -> None:
-        """Save a short text for this view; None removes the saved text."""
+    def save_fact(self, name: str, graphs: Sequence[str], text: str | None) -> None:
+        """Save a short text for these graphs; None removes the saved text."""
         if self._cache:
-            self._cache.put_fact(self._fact_key(name), text)
+            self._cache.put_fact(self._fact_key(name, graphs), text)
 
     @property
     def _changed_key(self) -> bytes:
         return hashlib.blake2b(f"changed\n{self.url}".encode(), digest_size=16).digest()
 
-    @property
-    def identity(self) -> str:
-        """A hyphen and eight hex digits that identify the address and the user in names of cached data."""
-        return "-" + hashlib.sha256(f"{self.url}\n{self._user}".encode()).hexdigest()[:8]
-
-    def _fact_key(self, name: str) -> bytes:
-        parts = (name, self.url, self._user, *self.graphs)
+    def _fact_key(self, name: str, graphs: Sequence[str]) -> bytes:
+        parts = (name, self.url, self._user, *graphs)
         return hashlib.blake2b("\n".join(parts).encode(), digest_size=16).digest()
 
     def reply_headers(self, query: str, *, timeout: float | None = None) -> dict[str, str]:
@@ -261,7 +329,8 @@ class EndpointStore:
         query = prepare_for_server(query, reads="ASK" if is_ask else "SELECT")
         limit = min(self.timeout if timeout is None else timeout, MAX_SECONDS)
         # the time to compute the fingerprint (only once) does not count towards the limit of the query
-        cached, version = None if fresh else self._cached_results(limit), self._version
+        version = self.version_of()
+        cached = None if fresh else self._cached_results(query, limit)
         if cached and (body := cached.get(query)) is not None:
             return read([body], {})
         at = time.monotonic() + limit
@@ -280,7 +349,7 @@ class EndpointStore:
             except StoreTimeout:
                 self._add_slow_query(key, deadline.seconds)
                 raise
-        if cached and body is not None and version == self._version:  # else the result may include an update
+        if cached and body is not None and version == self.version_of():  # else the result may include an update
             cached.put(query, body)
         return result
 
@@ -310,18 +379,22 @@ class EndpointStore:
                     if deadline.failures >= MAX_FAILURES or not isinstance(problem, (ConnectionLost, DamagedResult)):
                         raise
 
-    def _cached_results(self, limit: float) -> GraphResults | None:
-        """Return the cached results of the current graph; None without a cache or a fingerprint."""
+    def _cached_results(self, query: str, limit: float) -> GraphResults | None:
+        """Return the cached results of the graphs that a query reads; None without a cache or a fingerprint."""
         if self._cache is None:
             return None
+        graphs = dataset_of(query)
+        if graphs is None or (not graphs and self.capabilities.system_graphs):
+            return None  # what the query reads is unknown, or has other graphs among it that are not worth counting
         with self._lock:
-            results, fingerprint = self._results, self._fingerprint
-        if results is None:
-            text = fingerprint.text_within(limit)
-            results = GraphResults(self._cache, self.url, text, user=self._user) if text else None
-            with self._lock:
-                if fingerprint is self._fingerprint:  # else the graph has changed in the meantime
-                    self._results = results
+            if graphs in self._results:
+                return self._results[graphs]
+            fingerprints = self._fingerprints
+        text = self._fingerprint(graphs).text_within(limit)
+        results = GraphResults(self._cache, self.url, text, user=self._user) if text else None
+        with self._lock:
+            if fingerprints is self._fingerprints:  # else a graph has changed in the meantime
+                self._results[graphs] = results
         return results
 
     def _add_slow_query(self, key: bytes, limit: float) -> None:

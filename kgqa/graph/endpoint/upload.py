@@ -9,9 +9,9 @@ from __future__ import annotations
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pyoxigraph as ox
 
@@ -45,13 +45,17 @@ class UpdatableStore(Store, Protocol):
         ...
 
     @property
-    def writable(self) -> str | None:
+    def writable(self) -> str | Collection[str] | None:
         """The graph that `update` may write to; None if writing is not allowed."""
         ...
 
     @property
     def profile(self) -> Profile:
         """The kind of server."""
+        ...
+
+    def update(self, template: str, *, graph: str, timeout: float | None = None, **values: Any) -> None:
+        """Send the update queries/TEMPLATE.rq with typed values."""
         ...
 
     def invalidate(self) -> None:
@@ -87,7 +91,7 @@ def target_graph(store: UpdatableStore) -> str:
             the server.
     """
     graph = store.writable
-    if not graph:
+    if not graph or not isinstance(graph, str):
         raise LoadError(f"{store.url} is open for reading only. Name the graph to write to: --graph-iri IRI.")
     try:
         render_term(Entity(graph))
@@ -107,9 +111,8 @@ def check_updates(store: UpdatableStore, graph: str) -> None:
         QueryRejected, StoreUnavailable, StoreTimeout: the update failed; the message gives the reason.
     """
     subject, relation, value = (Entity(uuid.uuid4().urn) for _ in range(3))
-    update = render("doctor_update", graph=Entity(graph), subject=subject, relation=relation, object=value)
     try:
-        store.update(update)
+        store.update("doctor_update", graph=graph, subject=subject, relation=relation, object=value)
     except QueryRejected as error:
         raise QueryRejected(
             f"{store.url} rejects updates, so nothing can be loaded. Check that the server allows updates for this "
@@ -191,7 +194,7 @@ def load_by_updates(
         triples=after,
         malformed=malformed.count,
         examples=tuple(malformed.examples),
-        fingerprint=store.fingerprint,
+        fingerprint=store.fingerprint_of([graph]),
         seconds=round(time.monotonic() - started, 3),
     )
 
@@ -234,7 +237,7 @@ class _Uploader:
         """Send lines in one update. If the server rejects the update, find the line at fault by bisection."""
         try:
             triples = [to_triple(quad) for quad in parse_lines(lines)]
-            self._store.update(render("insert_triples", graph=self._graph, triples=triples), timeout=UPDATE_SECONDS)
+            self._store.update("insert_triples", graph=self._graph.iri, triples=triples, timeout=UPDATE_SECONDS)
         except (QueryRejected, StoreUnavailable) as error:
             if not self._is_rejection(error):
                 raise

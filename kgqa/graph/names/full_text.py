@@ -195,6 +195,8 @@ def pattern(*groups: Sequence[str]) -> Literal:
         InvalidTerm: a phrase has characters other than letters, marks, digits, spaces and a wildcard at its end.
     """
     for phrase in (phrase for group in groups for phrase in group):
-        if not phrase or any(unicodedata.category(char)[0] not in "LMN" for char in phrase.removesuffix("*").replace(" ", "")):
+        if not phrase or any(
+            unicodedata.category(char)[0] not in "LMN" for char in phrase.removesuffix("*").replace(" ", "")
+        ):
             raise InvalidTerm("A full-text pattern may contain only words.")
     return Literal(" AND ".join("(" + " OR ".join(f'"{phrase}"' for phrase in group) + ")" for group in groups))

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Protocol
 
 from kgqa.errors import PartialResult
-from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Row, Store, single_count
 from kgqa.model import Entity, Literal
@@ -96,7 +95,7 @@ def count_names(store: Store, schema: Schema, view: Sequence[Entity], *, limit: 
 
 
 def _pairs(store: Store, view: Sequence[Entity], predicate: Entity, limit: Limit) -> Iterator[Row]:
-    if isinstance(store, EndpointStore):
+    if store.capabilities.remote:
         yield from _pages(store, view, predicate, limit)
     else:
         query = render("predicate_pairs", view=view, predicate=predicate)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from typing import cast
 
 from kgqa.errors import PartialResult, QueryRejected, StoreTimeout
 from kgqa.graph.endpoint.store import EndpointStore
@@ -49,15 +51,16 @@ def open_names(graph: IndexedGraph, *, limit: Limit = background_limit) -> tuple
         StoreError: the names cannot be counted or read. BudgetExhausted: the question has no time left.
     """
     store = graph.store
-    if not isinstance(store, EndpointStore):
+    if not store.capabilities.remote:
         index = SqliteNames.open(graph, limit=limit)
         return index, index.note
+    endpoint = cast(EndpointStore, store)
     reader = EntityNameReader(store, graph.schema, graph.view)
-    if store.profile.full_text == "bif" and _is_indexed(reader.within(limit)):
-        count = _count(store, graph, _check_limit(limit), optional=True)
+    if store.capabilities.full_text == "virtuoso" and _is_indexed(reader.within(limit)):
+        count = _count(endpoint, graph, _check_limit(limit), optional=True)
         many = MAX_LOCAL_NAMES + 1
         return ServerNames(reader, count=many if count is None else count, languages=graph.schema.languages), ""
-    count = _count(store, graph, limit)
+    count = _count(endpoint, graph, limit)
     if count is not None and count <= MAX_LOCAL_NAMES:
         try:
             index = SqliteNames.open(graph, limit=limit)
@@ -72,8 +75,9 @@ def open_names(graph: IndexedGraph, *, limit: Limit = background_limit) -> tuple
 def _is_indexed(reader: EntityNameReader) -> bool:
     """Return whether the server's full-text index finds a sample of the names of each predicate."""
     phrases: dict[Entity, list[str]] = {}
-    for predicate, name in reader.select("sample", fresh=True, view=reader.view, predicates=reader.predicates,
-                                         limit=SAMPLED, offsets=SAMPLE_OFFSETS):
+    for predicate, name in reader.select(
+        "sample", fresh=True, view=reader.view, predicates=reader.predicates, limit=SAMPLED, offsets=SAMPLE_OFFSETS
+    ):
         if isinstance(predicate, Entity) and isinstance(name, Literal):
             words = name.value.split()[:MAX_PHRASE_WORDS]
             if words and all(word.isalpha() and len(word) <= MAX_WORD_LETTERS for word in words):
@@ -104,29 +108,30 @@ def _count(store: EndpointStore, graph: IndexedGraph, limit: Limit, *, optional:
     Raises:
         StoreError: the server sent no complete result for the count.
     """
-    fingerprint = store.fingerprint
-    if fingerprint and (known := _load_number(store, "names", COUNT_MAX_AGE)) and known[0] == fingerprint:
+    graphs = [entity.iri for entity in graph.view]
+    fingerprint = store.fingerprint_of(graphs)
+    if fingerprint and (known := _load_number(store, graphs, "names", COUNT_MAX_AGE)) and known[0] == fingerprint:
         return known[1]
-    too_slow = _load_number(store, "names too slow", TOO_SLOW_MAX_AGE) if optional else None
+    too_slow = _load_number(store, graphs, "names too slow", TOO_SLOW_MAX_AGE) if optional else None
     if too_slow and too_slow[0] == fingerprint:
         return None
     try:
         count = count_names(store, graph.schema, graph.view, limit=limit)
     except StoreTimeout:
         if optional and fingerprint:
-            store.save_fact("names too slow", json.dumps([fingerprint, 0]))
+            store.save_fact("names too slow", graphs, json.dumps([fingerprint, 0]))
         return None
     except PartialResult as error:  # the message does not say that names were counted
         raise PartialResult(f"The names of {store.location} could not be counted. {error}") from error
     if fingerprint:
-        store.save_fact("names", json.dumps([fingerprint, count]))
+        store.save_fact("names", graphs, json.dumps([fingerprint, count]))
     return count
 
 
-def _load_number(store: EndpointStore, name: str, max_age: float) -> tuple[str, int] | None:
+def _load_number(store: EndpointStore, graphs: Sequence[str], name: str, max_age: float) -> tuple[str, int] | None:
     """Load the fingerprint and the number that were saved under `name` for this view of a server."""
     try:
-        fingerprint, number = json.loads(store.load_fact(name, max_age=max_age) or "null")
+        fingerprint, number = json.loads(store.load_fact(name, graphs, max_age=max_age) or "null")
         return str(fingerprint), int(number)
     except (TypeError, ValueError):
         return None  # nothing is saved, or a different version of kgqa saved it in a different format

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import copy
 import math
-from itertools import chain
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from string import ascii_lowercase
 
 from kgqa.errors import QueryRejected
@@ -96,7 +96,11 @@ class ServerNames:
             kinds = {
                 _match(name): how
                 for name in names
-                if (name.words[: len(words)] == words or name.words[-len(words) :] == words or "".join(name.words) == text)
+                if (
+                    name.words[: len(words)] == words
+                    or name.words[-len(words) :] == words
+                    or "".join(name.words) == text
+                )
                 and (how := spellings_of(name.name).get(text))
             }
             if kinds:
@@ -114,7 +118,9 @@ class ServerNames:
         long = [word for word in words if len(word) >= MIN_SIMILAR and len(word.encode()) >= MIN_PREFIX_BYTES]
         known = self.frequencies(long)
         phrases = [f"{word[: max(4, min(len(word) - 4, 6))]}*" for word in long]
-        phrases += [singular for word in long for singular in (word[:-1], word[:-2]) if word[len(singular) :] in ("s", "es")]
+        phrases += [
+            singular for word in long for singular in (word[:-1], word[:-2]) if word[len(singular) :] in ("s", "es")
+        ]
         phrases += [edited for word in long if word not in known for edited in _edits(word)]
         names: dict[str, int] = {}
         for name in self._text.matching_any(list(dict.fromkeys(phrases))):
@@ -138,7 +144,11 @@ class ServerNames:
             return []
         bound = self.for_text(text)
         names = bound._with_all(words)
-        ranked = bound._ranked(names, words[:-1], prefix=words[-1]) if names else bound._ranked(bound._with_any(words), words)
+        ranked = (
+            bound._ranked(names, words[:-1], prefix=words[-1])
+            if names
+            else bound._ranked(bound._with_any(words), words)
+        )
         whole = tuple(words)
         best: dict[str, NameMatch] = {}
         for name in ranked:
@@ -170,10 +180,11 @@ class ServerNames:
                 found[text] = [*found[text], name]
         return found
 
-
     def _usual_spellings(self, text: str) -> list[Literal]:
         texts = dict.fromkeys((text, text.title(), text.capitalize(), text.upper()))
-        return [Literal(text, language=language) for text in texts for language in dict.fromkeys((*self._languages, ""))]
+        return [
+            Literal(text, language=language) for text in texts for language in dict.fromkeys((*self._languages, ""))
+        ]
 
     def _with_any(self, words: Sequence[str]) -> list[FoundName]:
         """Find the names with any of these words, among those words that are not very frequent."""
@@ -198,9 +209,7 @@ class ServerNames:
         else:
             names = self._most_similar([phrases], [])
         return [
-            name
-            for name in names
-            if set(full) <= set(name.words) and any(word.startswith(last) for word in name.words)
+            name for name in names if set(full) <= set(name.words) and any(word.startswith(last) for word in name.words)
         ]
 
     def _most_similar(self, groups: list[list[str]], others: list[list[str]]) -> list[FoundName]:

@@ -6,9 +6,9 @@ import copy
 from collections.abc import Sequence
 
 from kgqa.errors import NamesNotIndexed
+from kgqa.graph.names.entity_names import EntityNameReader
 from kgqa.graph.names.interface import LooseMatch, NameMatch
 from kgqa.graph.names.name_reader import Limit
-from kgqa.graph.names.entity_names import EntityNameReader
 from kgqa.graph.store import Store
 from kgqa.model import Entity
 from kgqa.schema import Schema

@@ -148,7 +148,7 @@ def prepare_for_engine(sparql: str) -> str:
         QueryRejected: the query fetches data (see `forbid_fetching`), contains a lone surrogate, or uses a prefix that
             is not declared with a full IRI.
     """
-    _refuse_surrogates(sparql)
+    refuse_surrogates(sparql)
     lower = sparql.lower()
     if not any(word in lower for word in _NEEDS_READING):
         return sparql
@@ -173,7 +173,7 @@ def _refuse_functions(sparql: str) -> None:
             )
 
 
-def _refuse_surrogates(sparql: str) -> None:
+def refuse_surrogates(sparql: str) -> None:
     """Refuse lone surrogates, which Python uses for bytes that are not UTF-8."""
     if not sparql.isascii():
         try:
@@ -196,7 +196,7 @@ def prepare_for_server(sparql: str, *, reads: str = "") -> str:
     Raises:
         QueryRejected: the query is of a different kind, or uses SERVICE, LOAD, DEFINE or a function of Virtuoso.
     """
-    _refuse_surrogates(sparql)
+    refuse_surrogates(sparql)
     lower = sparql.lower()
     if any(word in lower for word in _NEEDS_CHECKING):
         sparql = decode_codepoints(sparql)
@@ -212,6 +212,26 @@ def prepare_for_server(sparql: str, *, reads: str = "") -> str:
                 f"Expected {'an' if reads == 'ASK' else 'a'} {reads} query" + (f", not {kind}." if kind else ".")
             )
     return sparql
+
+
+def dataset_of(query: str) -> tuple[str, ...] | None:
+    """Return the IRIs after FROM and FROM NAMED in a query; None if one of them is abbreviated."""
+    graphs: list[str] = []
+    after_from = False
+    for token in tokens(query):
+        if token.kind in ("space", "comment"):
+            continue
+        word = token.text.upper() if token.kind == "word" else ""
+        if after_from and word != "NAMED":
+            if token.kind != "iri":
+                return None
+            graphs.append(token.text[1:-1])
+            after_from = False
+        if word == "FROM":
+            after_from = True
+        elif token.text == "{":
+            break
+    return tuple(graphs)
 
 
 def _kind(sparql: str) -> str:

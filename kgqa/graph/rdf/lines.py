@@ -176,6 +176,33 @@ def hashes(lines: Iterable[bytes]) -> bytes:
     return b"".join([blake2b(line, digest_size=8).digest() for line in lines])
 
 
+def graph_of(line: bytes) -> str:
+    """Return the IRI of the named graph of a canonical line; "" for the default graph."""
+    literal = line.rfind(b'"') + 1  # IRIs contain no quotation marks
+    terms = line[literal:].split(b" ")
+    return terms[-2][1:-1].decode() if len(terms) > (2 if literal else 4) else ""
+
+
+def hashes_by_graph(lines: Iterable[bytes]) -> dict[str, bytes]:
+    """Hash each line as `hashes` does, apart for each named graph."""
+    groups: dict[str, list[bytes]] = {}
+    for line in lines:
+        groups.setdefault(graph_of(line), []).append(line)
+    return {graph: hashes(group) for graph, group in groups.items()}
+
+
+def stored_line(line: bytes) -> bytes:
+    """Return one N-Quads line without blank nodes in the form in which the engine stores it.
+
+    Raises:
+        SyntaxError: the line is not valid.
+    """
+    if not _QUADS.fullmatch(line):
+        (quad,) = ox.parse(line, format=ox.RdfFormat.N_QUADS)
+        line = quad_line(quad, lambda node: node.value)
+    return _as_stored(line) if _TYPED in line else line
+
+
 def _lines(block: bytes) -> list[bytes]:
     return [line + b"\n" for line in block.removesuffix(b"\n").split(b"\n")]
 

@@ -19,7 +19,8 @@ from kgqa.graph.tables.mediators import MediatorTable, mediator_table
 from kgqa.graph.tables.relation_labels import FindLabels, declared_labels, find_relation_labels
 from kgqa.graph.tables.versioned_values import VersionedValues
 from kgqa.graph.tables.whole_graph import WholeGraphQueries
-from kgqa.model import Entity, Value, from_json, to_json
+from kgqa.model import Entity, Value
+from kgqa.model_json import from_json, to_json
 from kgqa.schema import Schema
 
 T = TypeVar("T")
@@ -41,8 +42,7 @@ class GraphTables:
         find_labels: returns the labels of entities; see `KnowledgeGraph.labels`.
         cache: where the tables are stored between processes; None keeps them in memory only.
         timeout: maximum seconds per query over the whole graph.
-        scan: whether to run queries that read every triple.
-        max_scanned_triples: size of the largest graph on which such queries are run; None for any size.
+        scan: whether to run queries that read every triple if the store allows them.
     """
 
     def __init__(
@@ -55,7 +55,6 @@ class GraphTables:
         cache: Cache | None,
         timeout: float = TIMEOUT,
         scan: bool = True,
-        max_scanned_triples: int | None = None,
     ) -> None:
         self.store = store
         self.schema = schema
@@ -64,8 +63,8 @@ class GraphTables:
         self._cache = cache
         self._timeout = timeout
         self._may_scan = scan
-        self._max_scanned_triples = max_scanned_triples
-        self._values = VersionedValues(lambda: store.version, drop=_close_names)
+        self._graphs = graphs = tuple(entity.iri for entity in view)
+        self._values = VersionedValues(lambda: store.version_of(graphs), drop=_close_names)
         self._names = SharedNames(self, self._values, notes=lambda: self._whole.notes)
 
     def select(self, name: str, **values: Any) -> Rows:
@@ -77,11 +76,7 @@ class GraphTables:
         return self._values.once("whole", lambda: WholeGraphQueries(self.select, may_scan=self._may_scan_now))
 
     def _may_scan_now(self) -> bool:
-        if not self._may_scan or self._max_scanned_triples is None:
-            return self._may_scan
-        if self.store.triples is None:  # not counted in time: the graph is large, or the server is busy
-            return not getattr(self.store, "large", False)
-        return self.store.triples <= self._max_scanned_triples
+        return self._may_scan and self.store.may_scan(self._graphs)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -91,12 +86,12 @@ class GraphTables:
     @property
     def folder(self) -> Path | None:
         """The cache folder for this combination of graph, schema and view; None without a cache."""
-        if self._cache is None or not self.store.fingerprint:
+        if self._cache is None or not (fingerprint := self.store.fingerprint_of(self._graphs)):
             return None
         # a server's fingerprint is computed from counts, so two servers can have the same fingerprint
-        identity = getattr(self.store, "identity", "")
+        identity = self.store.capabilities.identity
         view = "".join(f"-{hashlib.sha256(e.iri.encode()).hexdigest()[:12]}" for e in self.view)
-        return self._cache.entry("graphs", f"{self.store.fingerprint}{identity}-{self.schema.digest}{view}-{VERSION}")
+        return self._cache.entry("graphs", f"{fingerprint}{identity}-{self.schema.digest}{view}-{VERSION}")
 
     @property
     def relations(self) -> dict[str, int]:

@@ -1,8 +1,9 @@
-"""Constraint modes: they limit a language model to choices, by the best method that its server supports.
+"""Constraint modes: they limit a language model to choices or to a JSON schema, by a method that its server supports.
 
 The mode "structured_outputs" sends a field that only vLLM knows; the text of the reply is then one of the choices. The
 mode "json_schema" sends a schema in the field `response_format`; other servers support this field too, and the reply is
 then a JSON object. The mode "free" constrains nothing. If a server rejects or ignores a field, the next mode is used.
+A JSON schema is sent in `response_format` only, because servers with `structured_outputs` support that field as well.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 ConstraintMode = Literal["structured_outputs", "json_schema", "free"]
@@ -22,6 +23,14 @@ REQUEST_FIELDS: dict[ConstraintMode, str] = {
 """Map from a mode to the request field that selects the mode."""
 JSON_TOKENS = 16
 """Most tokens that `{"choice": "..."}` takes, apart from the choice itself."""
+_TYPES: dict[str, Any] = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "number": (int, float),
+    "boolean": bool,
+    "null": type(None),
+}
 _MEANT = re.compile(r"structured.?output|guided|grammar|json.?schema|response.?format", re.IGNORECASE)
 
 
@@ -58,13 +67,63 @@ def constraint_fields(mode: ConstraintMode, choices: Sequence[str]) -> dict[str,
             "required": ["choice"],
             "additionalProperties": False,
         }
-        return {
-            "response_format": {
-                "type": "json_schema",
-                "json_schema": {"name": "choice", "strict": True, "schema": schema},
-            }
-        }
+        return schema_fields(schema, "choice")
     return {}
+
+
+def schema_fields(schema: Mapping[str, Any], name: str = "reply") -> dict[str, Any]:
+    """Return the request fields that constrain the reply to a JSON schema."""
+    format_ = {"name": name, "strict": _is_closed(schema), "schema": schema}
+    return {"response_format": {"type": "json_schema", "json_schema": format_}}
+
+
+def _is_closed(schema: Any) -> bool:
+    """Return whether every object in a schema has exactly its declared keys, as OpenAI's strict mode requires."""
+    if isinstance(schema, list):
+        return all(map(_is_closed, schema))
+    if not isinstance(schema, Mapping):
+        return True
+    if "properties" in schema or schema.get("type") == "object":
+        keys = set(schema.get("properties", ()))
+        if schema.get("additionalProperties") is not False or set(schema.get("required", ())) != keys:
+            return False
+    return all(map(_is_closed, schema.values()))
+
+
+def fits_schema(value: Any, schema: Any) -> bool:
+    """Return whether a JSON value has the types, keys and enumerated values of a schema; other rules are ignored."""
+    if not isinstance(schema, Mapping):
+        return schema is not False
+    if "enum" in schema and value not in schema["enum"]:
+        return False
+    kinds = schema.get("type", [])
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    if kinds and not any(_has_type(value, kind) for kind in kinds):
+        return False
+    if isinstance(value, list):
+        return all(fits_schema(each, schema.get("items", True)) for each in value)
+    if isinstance(value, dict):
+        properties, others = schema.get("properties", {}), schema.get("additionalProperties", True)
+        return all(key in value for key in schema.get("required", ())) and all(
+            fits_schema(each, properties.get(key, others)) for key, each in value.items()
+        )
+    return True
+
+
+def _has_type(value: Any, kind: str) -> bool:
+    if kind == "integer":
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value // 1
+    if isinstance(value, bool):
+        return kind == "boolean"
+    return isinstance(value, _TYPES.get(kind, object))
+
+
+def is_of_schema(text: str, schema: Mapping[str, Any]) -> bool:
+    """Return whether a reply is JSON of this schema; if it is not, the server ignored the schema."""
+    try:
+        return fits_schema(json.loads(text), schema)
+    except (ValueError, RecursionError):
+        return False
 
 
 def chosen_option(mode: ConstraintMode, text: str, choices: Sequence[str]) -> str | None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import random
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from typing import Any, Literal, TypeVar
 
 from kgqa.llm.backends.chat_response import UnreadableBody, message_of
-from kgqa.servers import ReplyTooLarge, redirect_target
+from kgqa.servers import ReplyTooLarge, redirect_target, retry_after
 
 FIRST_PAUSE = 0.5  # seconds
 LONGEST_PAUSE = 30.0  # seconds
@@ -87,19 +84,6 @@ def _status_failure(error: Any) -> RequestFailure:
     if status in _TEMPORARY or status >= 500:
         return RequestFailure("temporary", cause, status, wait=retry_after(response.headers))
     return RequestFailure("refused", cause, status, error.body)
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds to wait from the header Retry-After (a number or an HTTP date); None if it is missing."""
-    text = headers.get("retry-after", "").strip()
-    try:
-        seconds = float(text)
-    except ValueError:
-        try:
-            seconds = parsedate_to_datetime(text).timestamp() - time.time()
-        except (ValueError, TypeError, OverflowError):
-            return None
-    return max(seconds, 0.0) if math.isfinite(seconds) else None
 
 
 class RetryDelays:

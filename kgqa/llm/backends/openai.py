@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -20,11 +21,14 @@ from kgqa.llm.backends.constraints import (
     ConstraintSupport,
     chosen_option,
     constraint_fields,
+    is_of_schema,
     mentions_constraint,
+    schema_fields,
 )
 from kgqa.llm.backends.exchange import RequestFailure, RetryDelays, exchange
 from kgqa.llm.backends.parameters import TOKEN_LIMIT_FIELDS, SupportedParameters, refused_parameter
-from kgqa.llm.client import Completion, Message, OnCompletion, Prompt
+from kgqa.llm.backends.wire_messages import encodable, wire_messages
+from kgqa.llm.client import Completion, OnCompletion, Prompt
 from kgqa.servers import (
     KEY_VARIABLE,
     OPENAI_KEY_VARIABLE,
@@ -39,6 +43,7 @@ from kgqa.workers import Workers
 
 _SHOWN = 300
 """Most characters of a server's message that are shown to the user."""
+_UNCONSTRAINED = ConstraintSupport("free")
 
 
 class OpenAIChat:
@@ -96,7 +101,8 @@ class OpenAIChat:
         self._notes: list[str] = []
         self._parameters = SupportedParameters()
         # OpenAI does not support the field `structured_outputs`; only vLLM has it
-        self._constraints = ConstraintSupport("structured_outputs" if url is not None else "json_schema")
+        self._choices = ConstraintSupport("structured_outputs" if url is not None else "json_schema")
+        self._schemas: dict[str, ConstraintSupport] = {}  # by schema: a server may reject only some schemas
         # the library's own retries are off: `_retry` also repeats after invalid JSON and after errors with status 200
         self._client = open_client(self.url, self._key, timeout=timeout, is_openai=url is None)
         self._workers = Workers(concurrency, name="kgqa-llm")
@@ -162,7 +168,8 @@ class OpenAIChat:
         self, prompt: Prompt, abandoned: threading.Event, index: int, on_completion: OnCompletion | None
     ) -> Completion:
         start = time.monotonic()
-        completion = replace(self._retry(_encodable(prompt), abandoned), seconds=time.monotonic() - start)
+        prompt = replace(prompt, choices=tuple(map(encodable, prompt.choices)))
+        completion = replace(self._retry(prompt, abandoned), seconds=time.monotonic() - start)
         if on_completion is not None:
             on_completion(index, completion)
         return completion
@@ -173,52 +180,70 @@ class OpenAIChat:
         while True:
             if abandoned.is_set() or self._closed.is_set():
                 return Completion(failure="unreachable", detail="given up")
-            mode: ConstraintMode = self._constraints.mode if prompt.choices else "free"
-            fields = {
-                **self._parameters.request_fields(
-                    prompt.sampling, more_tokens=JSON_TOKENS if mode == "json_schema" else 0
-                ),
-                **constraint_fields(mode, prompt.choices),
-            }
+            support = self._support(prompt)
+            mode = support.mode
+            more_tokens = JSON_TOKENS if prompt.choices and mode == "json_schema" else 0
+            fields = self._parameters.request_fields(prompt.sampling, more_tokens=more_tokens)
+            if prompt.choices:
+                fields |= constraint_fields(mode, prompt.choices)
+            elif prompt.schema is not None and mode != "free":
+                fields |= schema_fields(prompt.schema)
             result = exchange(partial(self._post, prompt, fields), read_body)
             if isinstance(result, Completion):
-                return self._with_choice(result, mode, prompt.choices)
+                return self._constrained(result, prompt, support, mode)
             if result.kind == "fatal":
                 raise self._fatal(result)
             if result.kind == "refused":
-                if not self._adapt(result, mode, fields):
+                if not self._adapt(result, support, mode, fields):
                     return Completion(failure="rejected", detail=self._shown(result.cause))
             elif (pause := delays.pause(result)) is not None:
                 self._sleep(pause)
             else:
                 return Completion(failure="unreachable", detail=self._shown(result.cause))
 
+    def _support(self, prompt: Prompt) -> ConstraintSupport:
+        """Return what is known about the server's support for the prompt's choices or schema."""
+        if prompt.choices:
+            return self._choices
+        if prompt.schema is None:
+            return _UNCONSTRAINED
+        return self._schemas.setdefault(json.dumps(prompt.schema, sort_keys=True), ConstraintSupport("json_schema"))
+
     def _post(self, prompt: Prompt, fields: dict[str, Any]) -> Any:
         return self._client.chat.completions.with_raw_response.create(
             model=self.name,
-            messages=[{"role": message.role, "content": message.content} for message in prompt.messages],
+            messages=wire_messages(prompt.messages),
             extra_body=fields,
         )
 
-    def _with_choice(self, completion: Completion, mode: ConstraintMode, choices: Sequence[str]) -> Completion:
+    def _constrained(
+        self, completion: Completion, prompt: Prompt, support: ConstraintSupport, mode: ConstraintMode
+    ) -> Completion:
         """Return the completion, with the chosen option as its text if the server constrained the model."""
         if mode == "free" or completion.failure:
             return completion
-        choice = chosen_option(mode, completion.text, choices)
-        if choice is not None:
-            # if another thread has found that the server ignores constraints, the reply is a choice only by chance
-            return replace(completion, text=choice, constrained=self._constraints.mode == mode)
-        self._fall_back(mode, "the server's reply was none of the choices")
+        text: str | None
+        if prompt.choices:
+            text, problem = chosen_option(mode, completion.text, prompt.choices), "was none of the choices"
+        else:
+            right = is_of_schema(completion.text, prompt.schema or {})
+            text, problem = completion.text if right else None, "does not have the form of the schema"
+        if text is not None:
+            # if another thread has found that the server ignores constraints, the reply fits only by chance
+            return replace(completion, text=text, constrained=support.mode == mode)
+        self._fall_back(support, mode, f"the server's reply {problem}")
         return completion
 
-    def _adapt(self, failure: RequestFailure, mode: ConstraintMode, fields: dict[str, Any]) -> bool:
+    def _adapt(
+        self, failure: RequestFailure, support: ConstraintSupport, mode: ConstraintMode, fields: dict[str, Any]
+    ) -> bool:
         """Drop the parameter or the constraint mode that the server refused; return False if it refused neither."""
         if failure.status not in (400, 422):
             return False
         message = message_of(failure.error)
         name = refused_parameter(failure.error, fields)
         if mode != "free" and (name == REQUEST_FIELDS[mode] or (name is None and mentions_constraint(mode, message))):
-            self._fall_back(mode, message)
+            self._fall_back(support, mode, message)
             return True
         if name is None:
             return False
@@ -231,12 +256,13 @@ class OpenAIChat:
             )
         return True
 
-    def _fall_back(self, mode: ConstraintMode, reason: str) -> None:
-        if self._constraints.fall_back(mode):
-            now = self._constraints.mode
+    def _fall_back(self, support: ConstraintSupport, mode: ConstraintMode, reason: str) -> None:
+        if support.fall_back(mode):
+            now = support.mode
+            what = "choices" if support is self._choices else "a JSON schema"
             instead = "replies are free text" if now == "free" else f"{REQUEST_FIELDS[now]} is used"
             self._note(
-                f"The server at {self.url} does not constrain the model to choices with {REQUEST_FIELDS[mode]}, "
+                f"The server at {self.url} does not constrain the model to {what} with {REQUEST_FIELDS[mode]}, "
                 f"so {instead} from now on. Reason: {reason}"
             )
 
@@ -274,7 +300,9 @@ class OpenAIChat:
         return ModelUnavailable(f"The language model {clean(self.name)} at {self.url} cannot be used: {cause}. {hint}")
 
     def _note(self, text: str) -> None:
-        self._notes.append(self._shown(text))
+        note = self._shown(text)
+        if note not in self._notes:
+            self._notes.append(note)
 
     def _shown(self, text: str) -> str:
         """Return a text as one line of limited length, with the API key masked."""
@@ -289,17 +317,3 @@ def _first_listed(body: Any) -> str:
         error = body.get("error") if isinstance(body, dict) else None
         raise UnreadableBody(f"the server lists no models{': ' + message_of(error) if error else ''}")
     return name
-
-
-def _encodable(prompt: Prompt) -> Prompt:
-    """Return the prompt with question marks in place of unpaired surrogates, which occur in damaged data."""
-    try:
-        "".join([*(message.content for message in prompt.messages), *prompt.choices]).encode()
-    except UnicodeEncodeError:
-        messages = tuple(Message(message.role, _replaced(message.content)) for message in prompt.messages)
-        return replace(prompt, messages=messages, choices=tuple(map(_replaced, prompt.choices)))
-    return prompt
-
-
-def _replaced(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()

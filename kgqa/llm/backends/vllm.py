@@ -16,7 +16,8 @@ from jinja2 import TemplateError
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.llm.backends.batching import RequestBatcher
 from kgqa.llm.backends.chat_response import read_reply
-from kgqa.llm.backends.constraints import chosen_option
+from kgqa.llm.backends.constraints import chosen_option, is_of_schema, mentions_constraint
+from kgqa.llm.backends.wire_messages import encodable, wire_messages
 from kgqa.llm.client import Completion, OnCompletion, Prompt
 from kgqa.words import clean
 
@@ -140,10 +141,7 @@ class VLLMChat:
         """
         try:
             outputs = engine.chat(
-                [
-                    [{"role": message.role, "content": _encodable(message.content)} for message in prompt.messages]
-                    for prompt in prompts
-                ],
+                [wire_messages(prompt.messages) for prompt in prompts],
                 # created for each attempt, because vLLM modifies these objects
                 sampling_params=[_sampling_params(engine, prompt) for prompt in prompts],
                 use_tqdm=False,
@@ -153,6 +151,11 @@ class VLLMChat:
             if not _rejects_prompt(error):
                 raise self._failed(error) from error
             if len(prompts) == 1:
+                if prompts[0].schema is not None and mentions_constraint("json_schema", str(error)):
+                    self._note(
+                        f"vLLM does not support the JSON schema of a reply, so it is free text: {_message(error)}"
+                    )
+                    return self._chat(engine, [replace(prompts[0], schema=None)], kwargs)
                 return [Completion(failure="rejected", detail=_message(error))]
             half = len(prompts) // 2
             return [*self._chat(engine, prompts[:half], kwargs), *self._chat(engine, prompts[half:], kwargs)]
@@ -207,14 +210,16 @@ def _sampling_params(engine: Any, prompt: Prompt) -> Any:
 
     sampling = prompt.sampling
     advised = engine.get_default_sampling_params()
-    choices = list(dict.fromkeys(map(_encodable, prompt.choices)))
+    choices = list(dict.fromkeys(map(encodable, prompt.choices)))
+    constraint: dict[str, Any] = {"choice": choices} if choices else {"json": prompt.schema}
+    constrains = bool(choices) or prompt.schema is not None
     return SamplingParams(
         temperature=advised.temperature if sampling.temperature is None else sampling.temperature,
         top_p=advised.top_p if sampling.top_p is None else sampling.top_p,
         **{name: getattr(advised, name) for name in _ADVISED},
         seed=sampling.seed,
         max_tokens=DEFAULT_MAX_TOKENS if sampling.max_tokens is None else sampling.max_tokens,
-        structured_outputs=StructuredOutputsParams(choice=choices) if choices else None,
+        structured_outputs=StructuredOutputsParams(**constraint) if constrains else None,
     )
 
 
@@ -229,7 +234,11 @@ def _completion(output: Any, prompt: Prompt) -> Completion:
         prompt_tokens=len(output.prompt_token_ids or ()),
         completion_tokens=len(reply.token_ids),
     )
-    choice = None if completion.failure else chosen_option("structured_outputs", completion.text, prompt.choices)
+    if completion.failure:
+        return completion
+    if not prompt.choices and prompt.schema is not None:
+        return replace(completion, constrained=is_of_schema(completion.text, prompt.schema))
+    choice = chosen_option("structured_outputs", completion.text, prompt.choices)
     return completion if choice is None else replace(completion, text=choice, constrained=True)
 
 
@@ -246,8 +255,3 @@ def _rejects_prompt(error: Exception) -> bool:
 
 def _message(error: Exception) -> str:
     return clean(str(error))[:_SHOWN].rstrip(".") or type(error).__name__
-
-
-def _encodable(text: str) -> str:
-    """Replace unpaired surrogates by question marks; damaged data contains them, and tokenizers reject them."""
-    return text.encode(errors="replace").decode()

@@ -98,7 +98,7 @@ def bulk_load(
         triples=triples,
         malformed=journal.malformed,
         examples=tuple(MalformedLine(**example) for example in journal.examples),
-        fingerprint=store.fingerprint,
+        fingerprint=store.fingerprint_of([graph]),
         seconds=round(time.monotonic() - started, 3),
     )
 

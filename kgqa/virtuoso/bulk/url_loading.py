@@ -93,7 +93,6 @@ def load_into_url(
             graph = choose_target_graph(store)
             notify(f"Loading into the graph <{clean(graph)}>. To choose another graph, use --graph-iri.")
         store.writable = graph
-        store.set_graphs([graph])
         if server is None:
             report = store.load(files, progress=progress, on_error=on_error, format=format)
         else:

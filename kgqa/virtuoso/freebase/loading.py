@@ -327,7 +327,7 @@ class _Load:
     def _index(self) -> FreebaseReport:
         self._report("indexing")
         started, schema, graph = time.monotonic(), bundled_schema("freebase"), self._journal.options.graph_iri
-        with EndpointStore(self._server.url, graphs=(graph,), timeout=INDEX_QUERY_SECONDS) as store:
+        with EndpointStore(self._server.url, timeout=INDEX_QUERY_SECONDS) as store:
             names = index_graph(self._server, store, schema, graph)
         triples = self._count("G = iri_to_id(?, 0)", graph)
         self._add_seconds("indexing", time.monotonic() - started)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import shlex
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -24,6 +23,7 @@ from typing import Any
 
 from platformdirs import user_data_dir
 
+from kgqa.atomic_files import replace_file
 from kgqa.errors import ServerError
 from kgqa.virtuoso.instance.memory import DEFAULT_SHARE
 from kgqa.words import clean
@@ -239,18 +239,8 @@ class ServerFolder:
             ServerError: permission is missing, or the disk is full.
         """
         target = self.path / name
-        temporary = target.with_name(f".{name}.{secrets.token_hex(4)}")
         try:
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            try:
-                with open(descriptor, "w", encoding="utf-8") as file:
-                    file.write(text)
-                    file.flush()
-                    os.fsync(file.fileno())
-                os.replace(temporary, target)
-            except OSError:
-                temporary.unlink(missing_ok=True)
-                raise
+            replace_file(target, [text.encode("utf-8")], mode=0o600)
         except OSError as error:
             raise ServerError(
                 f"{target} cannot be written ({error.strerror}). Check free space and permissions, or choose "

@@ -73,7 +73,7 @@ def test_summary_of_a_run():
     assert found["statuses"] == {"answered": 4, "failed": 1, "no_answer": 1}
     assert found["failures"] == {"StoreTimeout": 1}
     assert found["losses"] == {"prefilter": 2, "right": 1}
-    assert found["grounding"] == {"n": 4, "graph": 0.75, "model": 0.25, "none": 0}
+    assert found["grounding"] == {"n": 4, "graph": 0.75, "text": 0, "model": 0.25, "none": 0}
     assert found["reproduced"] == {"n": 4, "exact": 0.5, "restricted": 0.25, "superset": 0, "none": 0.25}
     assert found["leaks"] == {"questions": 1, "names": 3, "share": pytest.approx(1 / 6)}
     assert found["unparsed"]["rate"] == pytest.approx(1 / 12)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kgqa.evaluation.analysis.losses import LOSSES, lost_at, paths_of
 from kgqa.evaluation.analysis.reach import Reach
 from kgqa.explore.beam import BeamSettings, explore
-from kgqa.model import Answer, Entity, Event, Evidence, Named, Question, RelationPath, Step
+from kgqa.model import Answer, Entity, Event, Named, PathEvidence, Question, RelationPath, Step
 from kgqa.schema import bundled_schema
 from kgqa.trace import Trace
 from kgqa.words import path_key, paths_key
@@ -71,7 +71,7 @@ def answer(events=(), status="answered", paths=(), topics=("m.1",)) -> Answer:
     return Answer(
         Question("?"),
         status,
-        paths=tuple(Evidence(p, "") for p in paths),
+        evidence=tuple(PathEvidence(p, "") for p in paths),
         topics=tuple(Named(Entity(NS + t), t, t) for t in topics),
         trace=tuple(events),
     )

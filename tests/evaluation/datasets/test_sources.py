@@ -9,8 +9,9 @@ import pytest
 
 from kgqa.errors import SettingsError
 from kgqa.evaluation.datasets.catalogue import published_datasets
+from kgqa.evaluation.datasets.checking import check as check_file
 from kgqa.evaluation.datasets.query_topics import freebase_topics, wikidata_topics
-from kgqa.evaluation.datasets.questions import QuestionFileError, questions_of, read_questions
+from kgqa.evaluation.datasets.questions import QuestionFileError, read_questions
 from kgqa.evaluation.datasets.registry import DEMO, READERS, dataset_names, dataset_questions
 from kgqa.evaluation.metrics.keys import gold_keys
 from tests.evaluation.datasets.conftest import FIXTURES
@@ -92,19 +93,37 @@ def test_json_lines_files(tmp_path):
     assert [q.text for q in dataset_questions(str(tmp_path / "od:d.jsonl"))] == ["b?"]
 
 
-def test_dataset_of_another_package(tmp_path, monkeypatch):
-    (tmp_path / "brought.py").write_text(
-        "from kgqa.evaluation.datasets.questions import GoldQuestion\n"
-        "def load():\n    return [GoldQuestion('a?', '1', 'brought', 0)]\n"
-    )
-    info = tmp_path / "brought-1.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: brought\nVersion: 1\n")
-    (info / "entry_points.txt").write_text("[kgqa.datasets]\nbrought-set = brought:load\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    assert [q.text for q in dataset_questions("brought-set")] == ["a?"]
-    assert [q.text for q in questions_of("brought-set")] == ["a?"]
-    assert "brought-set" in dataset_names()
+THEIRS = """
+from kgqa.evaluation.datasets.questions import GoldQuestion
+
+def read(file=None, name="theirs"):
+    texts = file.read_text().splitlines() if file else ["a?"]
+    return [GoldQuestion(text, str(number), name, number) for number, text in enumerate(texts)]
+
+def broken(file, name):
+    yield {"question": file.read_text()}
+"""
+
+
+def test_reader_of_another_package(foreign_package, tmp_path, monkeypatch):
+    foreign_package("[kgqa.datasets]\ntheirs-set = theirs:read\nbroken = theirs:broken\n", theirs=THEIRS)
+    file = tmp_path / "questions.txt"
+    file.write_text("b?\nc?\n")
+    assert [(q.text, q.dataset) for q in dataset_questions("theirs-set")] == [("a?", "theirs")]
+    assert [(q.text, q.dataset) for q in dataset_questions(f"theirs-set:{file}")] == [
+        ("b?", "theirs-set"),
+        ("c?", "theirs-set"),
+    ]
+    monkeypatch.setenv("KGQA_DATASETS", str(tmp_path))
+    assert len(dataset_questions("theirs-set:questions.txt")) == 2
+    assert check_file(f"theirs-set:{file}").questions == 2
+    assert "theirs-set" in dataset_names()
+    with pytest.raises(QuestionFileError, match="nothing.txt does not exist"):
+        dataset_questions("theirs-set:nothing.txt")
+    with pytest.raises(QuestionFileError, match=r"broken:.*questions.txt cannot be read: TypeError: .*GoldQuestion"):
+        dataset_questions(f"broken:{file}")
+    with pytest.raises(QuestionFileError, match="broken cannot be read: TypeError"):
+        dataset_questions("broken")
 
 
 @pytest.mark.parametrize("name", DEMO)

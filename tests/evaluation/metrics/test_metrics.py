@@ -1,27 +1,19 @@
-"""Measures, means with intervals, and summaries."""
+"""Measures, and means with intervals."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.evaluation.datasets.questions import GoldAnswer
 from kgqa.evaluation.metrics.measures import (
-    Outcome,
     Score,
-    by_group,
-    dataset_and_hop,
     hit_at_1,
     mean,
     score,
-    score_answer,
-    summarise,
 )
-from kgqa.model import Answer, Entity, Literal, Named, Question
 
 TABLE = [
     # answers, gold, hit@1, precision, recall, F1, EM
@@ -44,14 +36,6 @@ def test_score(answers, gold, hit, precision, recall, f1, em):
 def test_score_without_gold_is_an_error():
     with pytest.raises(ValueError, match="gold"):
         score({"a"}, set())
-
-
-def test_score_answer_compares_ids():
-    answers = (Named(Entity("http://e/m.1"), "m.1", "Ann"), Named(Entity("http://e/m.2"), "m.2", "Bob"))
-    gold = [GoldAnswer("m.1", "Ann"), GoldAnswer("m.3", "Bob")]
-    found = score_answer(Answer(Question("?"), "answered", answers), gold)
-    assert found == Score(0.5, 0.5, 0.5, 0.5, 0.0)
-    assert score_answer(Answer(Question("?"), "no_answer"), [GoldAnswer("m.1", "")]).hit == 0
 
 
 keys = st.frozensets(st.integers(0, 12))
@@ -130,56 +114,3 @@ def test_interval_contains_the_mean_in_any_order(values, random):
     assert 0 <= found.low <= found.value <= found.high <= 1
     shuffled = random.sample(values, len(values))
     assert mean(shuffled) == found
-
-
-# --- summaries
-
-
-def outcome(dataset="web", hops=1, status="answered", query_class="exact", right=1.0, seconds=1.0, loss=""):
-    return Outcome("id", dataset, hops, status, query_class, Score(right, right, right, right, right), seconds, loss)
-
-
-OUTCOMES = [
-    outcome(loss="right"),
-    outcome(hops=2, right=0.0, seconds=3.0, query_class="superset", loss="depth"),
-    outcome(dataset="cwq", hops=None, status="no_answer", query_class="none", right=0.0, loss="depth"),
-    outcome(dataset="cwq", hops=None, right=0.5, loss="prefilter"),
-]
-
-
-def test_summary():
-    found = summarise(OUTCOMES)
-    assert found.n == 4
-    assert found.means["hit@1"].value == found.means["em"].value == 0.375
-    assert found.reproduced == pytest.approx(2 / 3)
-    assert found.statuses == {"answered": 3, "no_answer": 1}
-    assert list(found.losses.items()) == [("depth", 2), ("prefilter", 1), ("right", 1)]
-    assert found.seconds == 1.5
-
-
-def test_summary_as_json():
-    data = summarise(OUTCOMES).as_json()
-    wanted = {"hit@1", "f1", "em", "reproduced", "n", "precision", "recall", "statuses", "seconds", "losses"}
-    assert wanted <= data.keys()
-    low, high = data["intervals"]["hit@1"]
-    assert 0 <= low <= data["hit@1"] <= high <= 1
-
-
-def test_empty_summary():
-    found = summarise([])
-    assert found.n == 0 and math.isnan(found.reproduced) and math.isnan(found.seconds)
-    assert "losses" not in found.as_json()
-
-
-def test_groups_by_dataset_and_hops():
-    groups = by_group(OUTCOMES, dataset_and_hop)
-    assert {name: len(part) for name, part in groups.items()} == {"cwq": 2, "web, 1 hop": 1, "web, 2 hops": 1}
-    assert list(groups) == sorted(groups)
-
-
-def test_model_answers_are_compared_by_name():
-    gold = [GoldAnswer("m.1", "Bong Joon-ho"), GoldAnswer("m.2", "")]
-    answers = (Named(Literal("bong joon ho"), "", "bong joon ho"),)
-    by_model = Answer(Question("who?"), "answered", answers=answers, grounding="model")
-    assert score_answer(by_model, gold).hit == 1
-    assert score_answer(replace(by_model, grounding="graph"), gold).hit == 0

@@ -176,7 +176,7 @@ def test_removed_predictions_are_asked_again(run_path):
         assert folder.done == {"a", "c"} and folder.remove(lambda each: False) == 0
         folder.append([record("b")])
     assert [each.id for each in open_run(run_path).records()] == ["a", "c", "b"]
-    assert not list(run_path.glob(".*.new"))
+    assert not list(run_path.glob(".*"))
 
 
 def _hold_run(path: str, ready, leave) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from kgqa.errors import StoreTimeout
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
-from kgqa.evaluation.runs import outages, runner
+from kgqa.evaluation.runs import asking, outages, runner
 from kgqa.evaluation.runs.progress import RunProgress, StopSignal
 from kgqa.evaluation.runs.run_files import open_run
 from kgqa.evaluation.runs.run_folder import create_run
@@ -40,7 +40,7 @@ def answers(monkeypatch):
             trace.spend("judge", cost=0.5)
             return function(question, topics)
 
-        monkeypatch.setattr(runner, "ask", ask)
+        monkeypatch.setattr(asking, "ask", ask)
 
     return set_method
 
@@ -302,7 +302,7 @@ def test_loss_is_unknown_after_a_timeout(answers, run, monkeypatch):
     def late(*_, **__):
         raise StoreTimeout("Late.")
 
-    monkeypatch.setattr(runner, "loss_of", late)
+    monkeypatch.setattr(asking, "loss_of", late)
     answers(right)
     (record,) = run(questions(1), losses=True).records
     assert (record.status, record.loss) == ("answered", "unknown")

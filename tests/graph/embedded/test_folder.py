@@ -8,6 +8,7 @@ import os
 import random
 import shutil
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,8 @@ from hypothesis import strategies as st
 
 from kgqa.errors import StoreBusy, StoreIncomplete, StoreUnavailable
 from kgqa.graph.embedded.atomic_files import write_json
-from kgqa.graph.embedded.folder import GraphFolder, GraphMeta, fingerprint
+from kgqa.graph.embedded.folder import GraphFolder, GraphMeta
+from kgqa.graph.embedded.graph_hashes import GraphHash
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.opening import open_store
@@ -38,22 +40,26 @@ def _refuse(number: int):
     return refuse
 
 
+def fingerprint_of(hashes) -> str:
+    return GraphHash.of(hashes).fingerprint
+
+
 class TestFingerprint:
     @given(st.sets(st.integers(0, 2**64 - 1), min_size=1, max_size=30), st.data())
     def test_any_change_changes_it(self, values, data):
-        whole = fingerprint(sorted_hashes(values))
+        whole = fingerprint_of(sorted_hashes(values))
         gone = data.draw(st.sampled_from(sorted(values)))
         new = data.draw(st.integers(0, 2**64 - 1).filter(lambda n: n not in values))
-        assert fingerprint(sorted_hashes(values - {gone})) != whole
-        assert fingerprint(sorted_hashes(values | {new})) != whole
-        assert fingerprint(sorted_hashes(values - {gone} | {new})) != whole
-        assert fingerprint(sorted_hashes(values)) == whole
+        assert fingerprint_of(sorted_hashes(values - {gone})) != whole
+        assert fingerprint_of(sorted_hashes(values | {new})) != whole
+        assert fingerprint_of(sorted_hashes(values - {gone} | {new})) != whole
+        assert fingerprint_of(sorted_hashes(values)) == whole
 
     def test_fingerprint_format(self):
         for values in ((), (0,), (2**64 - 1,), range(1000)):
-            text = fingerprint(sorted_hashes(values))
+            text = fingerprint_of(sorted_hashes(values))
             assert len(text) == 16 and int(text, 16) >= 0
-        assert fingerprint(sorted_hashes(())) != fingerprint(sorted_hashes((0,)))
+        assert fingerprint_of(sorted_hashes(())) != fingerprint_of(sorted_hashes((0,)))
 
     def test_does_not_depend_on_order_or_repetition(self, load):
         shuffled = LINES * 2
@@ -210,27 +216,22 @@ class TestLocks:
         lock.release()
         folder.write_lock().release()
 
-    def test_readers_do_not_exclude_each_other(self, load):
+    def test_readers_exclude_only_the_removal_of_their_generation(self, load):
         folder = GraphFolder(load(LINES[:2]))
         first, second = folder.read_lock(1), folder.read_lock(1)
-        with pytest.raises(StoreBusy, match="is reading"):
-            folder.read_lock(1, exclusive=True)
+        folder.remove_unused(())
         first.release()
-        with pytest.raises(StoreBusy):
-            folder.read_lock(1, exclusive=True)
+        folder.remove_unused(())
+        assert folder.store_dir(1).is_dir()
         second.release()
-        exclusive = folder.read_lock(1, exclusive=True)
-        with pytest.raises(StoreBusy, match="is updating"):
-            folder.read_lock(1)
-        exclusive.release()
+        folder.remove_unused(())
+        assert not folder.store_dir(1).exists()
 
     @pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.ENOLCK])
     def test_graph_is_read_without_a_lock_where_none_can_be_taken(self, load, monkeypatch, number):
         folder = GraphFolder(load(LINES[:2]))
         monkeypatch.setattr("kgqa.graph.embedded.folder.Lock", _refuse(number))
         assert folder.read_lock(1) is None
-        with pytest.raises(StoreUnavailable, match="No permission to write to"):
-            folder.read_lock(1, exclusive=True)
         assert not folder.is_being_written()
 
     def test_other_error_of_a_lock_is_raised(self, load, monkeypatch):
@@ -286,10 +287,9 @@ def test_bookkeeping_is_replaced_atomically(tmp_path):
     assert json.loads(file.read_text()) == {"a": 1}
 
 
-def test_amend_keeps_other_fields(load):
+def test_changed_record_keeps_other_fields(load):
     folder = GraphFolder(load(LINES[:2], schema="rdfs", settings={"walks": "free"}))
     before = folder.meta()
     assert isinstance(before, GraphMeta) and before.schema == "rdfs" and before.settings == {"walks": "free"}
-    assert folder.update_meta(stale=True).stale
-    after = folder.meta()
-    assert after.stale and after.fingerprint == before.fingerprint and after.settings == before.settings
+    assert folder.update_meta(schema="wikidata").schema == "wikidata"
+    assert folder.meta() == replace(before, schema="wikidata")

@@ -34,8 +34,9 @@ RECORD = {
     "schema": "rdfs",
     "settings": {"walks": "free", "mediator_hop": "free"},
     "files": [{"path": "/x.nt", "sha256": "0" * 64}],
-    "stale": False,
-    "format": 1,
+    "format": 2,
+    "id": "0" * 32,
+    "graphs": {"": {"triples": 1, "sum": "0" * 32, "xor": "0" * 16}},
 }
 MAX_EXAMPLES = 100 if SOAK else 5
 

@@ -377,10 +377,10 @@ class TestReport:
     def test_load_through_an_open_store(self, load, numbers):
         folder = load(NUMBER[:20])
         with EmbeddedStore(folder, workers=2) as store:
-            before = store.fingerprint
+            before = store.fingerprint_of()
             assert len(store.select(ALL_TRIPLES)) == 20
             assert store.load([numbers]).added == 30
-            assert store.fingerprint != before
+            assert store.fingerprint_of() != before
             assert len(store.select(ALL_TRIPLES)) == 50
 
 

@@ -1,9 +1,8 @@
-"""The embedded store: results, limits, updates, and killed processes."""
+"""The embedded store: results, limits, and killed processes."""
 
 from __future__ import annotations
 
 import os
-import re
 import signal
 import threading
 import time
@@ -28,6 +27,7 @@ from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.opening import open_store
 from kgqa.graph.store import Store
 from kgqa.model import Entity, Literal
+from tests.graph.edits import triples
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 LINES = [
@@ -38,6 +38,7 @@ LINES = [
 ] + [f"<http://e/n{n}> <http://e/next> <http://e/n{(n + 1) % 300}> ." for n in range(300)]
 ALL = "SELECT ?s ?p ?o { ?s ?p ?o }"
 SLOW = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l FILTER(?a != ?l) }"
+NEW = triples("<http://e/new> <http://e/p> <http://e/b> .")
 QUICK = "SELECT ?o { <http://e/a> <http://e/p> ?o }"
 
 
@@ -110,7 +111,7 @@ class TestAnswers:
 
     def test_implements_the_store_protocol(self, shared, folder):
         assert not {name for name in dir(Store) if not name.startswith("_")} - set(dir(shared))
-        assert shared.fingerprint == GraphFolder(folder).meta().fingerprint
+        assert shared.fingerprint_of() == GraphFolder(folder).meta().fingerprint
         assert shared.meta.triples == len(LINES)
 
     def test_web_address(self):
@@ -150,11 +151,11 @@ class TestRefused:
             shared.select(query)
         assert len(shared.select(QUICK)) == 1
 
-    def test_ask_and_update(self, shared):
+    def test_ask_and_edit(self, shared):
         with pytest.raises(QueryRejected):
             shared.ask(ALL)
-        with pytest.raises(QueryRejected, match="writable=True"):
-            shared.update("INSERT DATA { <http://e/x> <http://e/p> 1 }")
+        with pytest.raises(QueryRejected, match="reading only.*writable=True"):
+            shared.edit("", triples("<http://e/x> <http://e/p> 1 ."))
         with pytest.raises(QueryRejected, match="longer than"):
             shared.select(QUICK + " #" + "x" * 5_000_000)
         assert shared.select(ALL).rows and shared.meta.triples == len(LINES)
@@ -291,7 +292,7 @@ class TestKilledWorker:
         assert isinstance(errors[0], StoreCrashed) and f"{-by_itself}" in str(errors[0])
         assert "not retried" in str(errors[0])
 
-    def test_update_is_not_repeated(self, new_store, wait_until):
+    def test_edit_during_which_the_worker_is_killed(self, new_store, wait_until):
         store = new_store(LINES, writable=True)
         store.select(QUICK)
         (worker,) = store.worker_pids()
@@ -300,7 +301,7 @@ class TestKilledWorker:
 
         def update():
             try:
-                store.update("INSERT DATA { <http://e/new> <http://e/p> <http://e/o> }")
+                store.edit("", NEW)
             except StoreError as error:
                 errors.append(error)
 
@@ -310,6 +311,8 @@ class TestKilledWorker:
         os.kill(worker, signal.SIGKILL)
         thread.join(10)
         assert isinstance(errors[0], StoreCrashed)
+        assert store.edits_since("0") == [] and store.triples_of() == len(LINES)
+        assert store.edit("", NEW).added == tuple(NEW)
 
     def test_only_the_query_of_the_killed_worker_ends(self, folder, wait_until):
         with EmbeddedStore(folder, workers=2) as store:
@@ -405,10 +408,11 @@ PARENT = """
 import signal, sys, threading, time
 from pathlib import Path
 from kgqa.graph.embedded.store import EmbeddedStore
+from kgqa.model import Entity, Triple
 store = EmbeddedStore(Path(sys.argv[1]), workers=1, writable=sys.argv[2] == "write")
 store.select("SELECT ?o { <http://e/a> <http://e/p> ?o }")
 if sys.argv[2] == "write":
-    store.update("INSERT DATA { <http://e/new> <http://e/p> <http://e/b> }")
+    store.edit("", [Triple(Entity("http://e/new"), "http://e/p", Entity("http://e/b"))])
 print(store.worker_pids()[0], flush=True)
 if sys.argv[3] == "interrupt":
     signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
@@ -454,8 +458,8 @@ class TestParent:
         worker = int(parent.stdout.readline())
         time.sleep(0.3)
         if mode == "write":
-            with pytest.raises(StoreBusy):
-                EmbeddedStore(folder)
+            with pytest.raises(StoreBusy, match=rf"\({parent.pid}\)"):
+                EmbeddedStore(folder, writable=True)
         os.kill(parent.pid, signal.SIGKILL)
         parent.wait(10)
         assert wait_until(lambda: not running(worker) and not users_of(folder), 10)
@@ -468,166 +472,6 @@ class TestParent:
                 assert time.monotonic() < deadline, "a lock outlived its process"
                 time.sleep(0.05)
         with writer:
-            assert len(writer.select(ALL)) == len(LINES) + (mode == "write")
-            writer.update("INSERT DATA { <http://e/x> <http://e/p> <http://e/b> }")
-
-
-def fresh_fingerprint(load, store: EmbeddedStore) -> str:
-    """Return the fingerprint of a new graph loaded from all triples of the store."""
-    lines = []
-    for s, p, o in store.select(ALL):
-        if isinstance(o, Entity):
-            text = f"<{o.iri}>"
-        else:
-            value = o.value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
-            text = f'"{value}"' + (f"@{o.language}" if o.language else f"^^<{o.datatype}>")
-        lines.append(f"<{s.iri}> <{p.iri}> {text} .")
-    return GraphFolder(load(lines)).meta().fingerprint
-
-
-class TestUpdates:
-    def test_updates_change_results_and_fingerprint(self, new_store, load):
-        store = new_store(LINES, writable=True)
-        before = store.fingerprint
-        store.update("INSERT DATA { <http://e/new> <http://e/p> <http://e/b>, 'a\\tb\\u007F', 'ä'@en, 5, 1.5, true }")
-        assert len(store.select("SELECT ?o { <http://e/new> ?p ?o }")) == 6
-        middle = store.fingerprint
-        assert middle != before and store.meta.triples == len(LINES) + 6
-        assert middle == fresh_fingerprint(load, store)
-        store.update("DELETE WHERE { <http://e/new> ?p ?o }")
-        assert not store.ask("ASK { <http://e/new> ?p ?o }")
-        assert store.fingerprint == before
-        store.close()
-        store.close()
-        assert GraphFolder(store.folder.path).meta().fingerprint == before
-
-    @pytest.mark.parametrize(
-        "values",
-        [
-            ('"007"^^xsd:integer', '"+5"^^xsd:integer', '"1.50"^^xsd:decimal', '"1.0E0"^^xsd:double', '"1.50"^^xsd:float'),
-            ('"1"^^xsd:boolean', '"2020-01-01T00:00:00+00:00"^^xsd:dateTime', '"P1Y0M"^^xsd:duration', '"02020"^^xsd:gYear'),
-            ('"a"@EN-GB', '"a\\tb\\u007F\\u0001"', '"a\u2028b"', '"x"^^<http://E/t>', "<http://e/%7Ex>", "<http://E/B#>"),
-        ],
-        ids=["numbers", "other values", "texts"],
-    )  # fmt: skip
-    def test_removing_an_added_triple_restores_the_fingerprint(self, new_store, values):
-        """Adding and removing a triple restores the fingerprint, however its value is written."""
-        full = [re.sub(r"xsd:(\w+)", rf"<{XSD}\1>", value) for value in values]
-        store = new_store([f"<http://e/x> <http://e/v{n}> {value} ." for n, value in enumerate(full)], writable=True)
-        before = store.meta
-        store.update("INSERT DATA { <http://e/y> <http://e/p> 1 }")
-        store.update("DELETE DATA { <http://e/y> <http://e/p> 1 }")
-        after = store.meta
-        assert (after.triples, after.fingerprint) == (before.triples, before.fingerprint)
-
-    def test_two_spellings_of_one_value_are_one_triple(self, new_store):
-        """The engine stores numbers by value; the triple count must match the returned triples."""
-        store = new_store(
-            [f'<http://e/x> <http://e/v> "{text}"^^<{XSD}integer> .' for text in ("1", "01", "+1")], writable=True
-        )
-        assert store.meta.triples == len(store.select(ALL))
-
-    def test_writing_store_locks_out_other_writers(self, new_store, python):
-        store = new_store(LINES, writable=True)
-        folder = store.folder.path
-        script = (
-            "import sys; from pathlib import Path; from kgqa.errors import KgqaError\n"
-            "from kgqa.graph.embedded.store import EmbeddedStore, load_graph\n"
-            "def attempt(do):\n"
-            "    try: do(); print('done')\n"
-            "    except KgqaError as error: print(type(error).__name__, error)\n"
-            "attempt(lambda: EmbeddedStore(Path(sys.argv[1])))\n"
-            "attempt(lambda: EmbeddedStore(Path(sys.argv[1]), writable=True))\n"
-            "attempt(lambda: load_graph(Path(sys.argv[1]), [Path(sys.argv[2])]))\n"
-        )
-        data = folder.parent / "lines1.nq"
-        out, errors = python(script, folder, data).communicate(timeout=30)
-        lines = out.splitlines()
-        assert len(lines) == 3 and all(line.startswith("StoreBusy Another process") for line in lines), out + errors
-        store.close()
-        with EmbeddedStore(folder, workers=1) as reader:
-            with pytest.raises(StoreBusy, match="is reading"):
-                EmbeddedStore(folder, writable=True)
-            assert len(reader.select(ALL)) == len(LINES)
-
-    def test_load_through_a_writing_store_is_refused(self, new_store, tmp_path):
-        store = new_store(LINES, writable=True)
-        with pytest.raises(StoreUnavailable):
-            store.load([tmp_path / "x.nt"])
-        assert len(store.select(ALL)) == len(LINES)
-
-    @pytest.mark.slow
-    def test_crash_between_update_and_close(self, load, python, users_of, wait_until):
-        folder = load(LINES)
-        before = GraphFolder(folder).meta().fingerprint
-        parent = python(PARENT, folder, "write", "wait", SLOW)
-        parent.stdout.readline()
-        parent.kill()
-        parent.wait(10)
-        assert wait_until(lambda: not users_of(folder))
-        time.sleep(0.1)
-        with EmbeddedStore(folder, workers=1) as reader:
-            with pytest.raises(StoreUnavailable, match="not closed properly.*Open and close it once"):
-                reader.fingerprint
-        with pytest.raises(StoreUnavailable, match="not closed properly.*Open and close it once"):
-            load_graph(folder, [folder.parent / "lines1.nq"])
-        EmbeddedStore(folder, writable=True).close()
-        with EmbeddedStore(folder, workers=1) as reader:
-            assert reader.fingerprint not in ("", before)
-            assert reader.meta.triples == len(LINES) + 1
-            assert reader.fingerprint == fresh_fingerprint(load, reader)
-
-    def test_refused_update_changes_nothing(self, new_store):
-        store = new_store(LINES, writable=True)
-        before = store.fingerprint
-        for text in ("nonsense", "LOAD <http://127.0.0.1:9/>", "INSERT DATA { <http://e/x> <http://e/p> ?v }", ALL):
-            with pytest.raises(QueryRejected):
-                store.update(text)
-        assert store.fingerprint == before and len(store.select(ALL)) == len(LINES)
-
-    def test_named_graphs(self, new_store):
-        store = new_store(LINES[:2], writable=True)
-        before = store.fingerprint
-        store.update("INSERT DATA { GRAPH <http://e/g> { <http://e/a> <http://e/p> <http://e/b> } }")
-        assert len(store.select(ALL)) == 2 and store.meta.triples == 3 and store.fingerprint != before
-
-    def test_blank_nodes_in_updates(self, new_store):
-        store = new_store(LINES[:2], writable=True)
-        store.update("INSERT DATA { _:x <http://e/p> [ <http://e/q> 'a' ] }")
-        first = store.fingerprint
-        assert first == store.fingerprint and store.meta.triples == 4
-        store.close()
-        with EmbeddedStore(store.folder.path, workers=1) as reader:
-            assert reader.fingerprint == first
-
-    def test_create_new_graph(self, tmp_path):
-        with open_store(tmp_path / "new", writable=True, create=True) as store:
-            assert store.meta.triples == 0 and len(store.select(ALL)) == 0
-            store.update("INSERT DATA { <http://e/a> <http://e/p> <http://e/b> }")
-        with open_store(tmp_path / "new", create=True) as store:
-            assert len(store.select(ALL)) == 1
-
-    def test_load_after_updates_keeps_both(self, new_store, load):
-        store = new_store(LINES[:2], writable=True)
-        store.update("INSERT DATA { <http://e/new> <http://e/p> <http://e/b> }")
-        store.close()
-        folder = load(LINES[2:4], into=store.folder.path)
-        with EmbeddedStore(folder, workers=1) as reader:
-            assert len(reader.select(ALL)) == reader.meta.triples == 5
-            assert reader.fingerprint == fresh_fingerprint(load, reader)
-
-
-def test_failing_close_releases_everything(load, monkeypatch):
-    folder = load(LINES)
-    store = EmbeddedStore(folder, writable=True)
-    store.update("INSERT DATA { <http://e/new> <http://e/p> <http://e/o> }")
-
-    def full(*arguments):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(store.folder, "save_hashes", full)
-    with pytest.raises(OSError):
-        store.close()
-    monkeypatch.undo()
-    with EmbeddedStore(folder, writable=True) as again:
-        assert again.ask("ASK { <http://e/new> ?p ?o }")
+            assert len(writer.select(ALL)) == len(LINES)
+            assert ("1 edit" in writer.notice()) == (mode == "write")
+            writer.edit("", NEW)

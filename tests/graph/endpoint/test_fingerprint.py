@@ -45,8 +45,8 @@ def is_total(query: str) -> bool:
 
 def test_fingerprint_uses_counts_and_is_measured_once(graph_of):
     store, server = graph_of(lambda query: count_reply(1000 if is_total(query) else 3))
-    assert store.fingerprint.startswith("remote-") and len(store.fingerprint) == 32
-    assert store.triples == 1000
+    assert store.fingerprint_of().startswith("remote-") and len(store.fingerprint_of()) == 32
+    assert store.triples_of() == 1000
     assert len(server.requests) == 1 + len(detection_predicates())
     assert all("COUNT(*)" in query for query in server.queries)
 
@@ -55,21 +55,21 @@ def test_fingerprint_is_of_the_graph_not_of_the_server(graph_of):
     def answer(query):
         return count_reply(1000 if is_total(query) else 3)
 
-    fingerprints = {graph_of(answer, graphs=["http://e/b", "http://e/a"])[0].fingerprint for _ in range(2)}
-    fingerprints.add(graph_of(answer, graphs=["http://e/a", "http://e/b"])[0].fingerprint)
+    fingerprints = {graph_of(answer)[0].fingerprint_of(["http://e/b", "http://e/a"]) for _ in range(2)}
+    fingerprints.add(graph_of(answer)[0].fingerprint_of(["http://e/a", "http://e/b"]))
     assert len(fingerprints) == 1
-    fingerprints.add(graph_of(answer, graphs=["http://e/a"])[0].fingerprint)
-    fingerprints.add(graph_of(answer)[0].fingerprint)
-    fingerprints.add(graph_of(lambda query: count_reply(1001 if is_total(query) else 3))[0].fingerprint)
-    fingerprints.add(graph_of(lambda query: count_reply(1000 if is_total(query) else 4))[0].fingerprint)
+    fingerprints.add(graph_of(answer)[0].fingerprint_of(["http://e/a"]))
+    fingerprints.add(graph_of(answer)[0].fingerprint_of())
+    fingerprints.add(graph_of(lambda query: count_reply(1001 if is_total(query) else 3))[0].fingerprint_of())
+    fingerprints.add(graph_of(lambda query: count_reply(1000 if is_total(query) else 4))[0].fingerprint_of())
     assert len(fingerprints) == 5
 
 
 def test_large_graph_uses_the_schema_relations(graph_of):
     store, _ = graph_of(lambda query: LATE if is_total(query) else count_reply(3))
     other, _ = graph_of(lambda query: LATE if is_total(query) else count_reply(4))
-    assert store.fingerprint and store.triples is None
-    assert other.fingerprint and other.fingerprint != store.fingerprint
+    assert store.fingerprint_of() and store.triples_of() is None
+    assert other.fingerprint_of() and other.fingerprint_of() != store.fingerprint_of()
 
 
 @pytest.mark.parametrize(("counted", "large"), [(20_000_000, True), (19_999_999, False), (None, False)])
@@ -82,7 +82,7 @@ def test_large_graph_is_recognised_by_a_limited_count(graph_of, counted, large):
         return LATE if is_total(query) else count_reply(0)
 
     store, server = graph_of(answer)
-    assert store.large is large and store.large is large
+    assert store.may_scan() is not large and store.may_scan() is not large
     assert sum("LIMIT 20000000" in query for query in server.queries) == 1
 
 
@@ -92,16 +92,16 @@ def test_large_graph_is_recognised_by_a_limited_count(graph_of, counted, large):
 )
 def test_unmeasurable_graph_has_no_fingerprint(graph_of, answer):
     store, _ = graph_of(lambda query: answer)
-    assert store.fingerprint == ""
+    assert store.fingerprint_of() == ""
 
 
 def test_unreachable_server_is_measured_later(graph_of):
     down = True
     store, _ = graph_of(lambda query: SparqlReply(503) if down else count_reply(3))
     with pytest.raises(StoreUnavailable):
-        store.fingerprint
+        store.fingerprint_of()
     down = False
-    assert store.fingerprint
+    assert store.fingerprint_of()
 
 
 def test_slow_counts_are_cached(graph_of, tmp_path, monkeypatch):
@@ -112,26 +112,26 @@ def test_slow_counts_are_cached(graph_of, tmp_path, monkeypatch):
             return count_reply(7, seconds=0.3 if is_total(query) else 0.0)
 
         store, server = graph_of(answer, cache=cache)
-        first = store.fingerprint
+        first = store.fingerprint_of()
         again = EndpointStore(server.url, profile="generic", cache=cache)
         requests = len(server.requests)
-        assert again.fingerprint == first and len(server.requests) == requests
+        assert again.fingerprint_of() == first and len(server.requests) == requests
         again.invalidate()
-        assert again.fingerprint == first and len(server.requests) > requests
+        assert again.fingerprint_of() == first and len(server.requests) > requests
         for kept in ("nonsense", json.dumps([1]), json.dumps({"other": 1})):
-            again.save_fact("counts", kept)
-            again.set_graphs(())
-            assert again.fingerprint == first
+            again.save_fact("counts", (), kept)
+            third = EndpointStore(server.url, profile="generic", cache=cache)
+            assert third.fingerprint_of() == first
 
 
 def test_fast_counts_are_repeated_by_each_run(graph_of, tmp_path):
     triples = 5
     with contextlib.closing(ResultCache(tmp_path / "results.sqlite")) as cache:
         store, server = graph_of(lambda query: count_reply(triples), cache=cache)
-        first = store.fingerprint
+        first = store.fingerprint_of()
         triples = 6
-        assert store.fingerprint == first  # it stays the same within a run
-        assert EndpointStore(server.url, profile="generic", cache=cache).fingerprint != first
+        assert store.fingerprint_of() == first  # it stays the same within a run
+        assert EndpointStore(server.url, profile="generic", cache=cache).fingerprint_of() != first
 
 
 def test_counting_ends_at_the_deadline(graph_of, monkeypatch):
@@ -139,7 +139,7 @@ def test_counting_ends_at_the_deadline(graph_of, monkeypatch):
     monkeypatch.setattr(fingerprint, "ALL_COUNTS_SECONDS", 0.5)
     store, server = graph_of(lambda query: count_reply(7, seconds=5))
     started = time.monotonic()
-    assert store.fingerprint == ""
+    assert store.fingerprint_of() == ""
     assert time.monotonic() - started < 1.5 and len(server.requests) <= 4
 
 
@@ -155,7 +155,7 @@ def test_threads_measure_once_and_respect_their_deadline(graph_of, tmp_path):
 
     with contextlib.closing(ResultCache(tmp_path / "results.sqlite")) as cache:
         store, server = graph_of(answer, cache=cache)
-        measuring = threading.Thread(target=lambda: store.fingerprint)
+        measuring = threading.Thread(target=lambda: store.fingerprint_of())
         measuring.start()
         assert begun.wait(5)
         started = time.monotonic()
@@ -164,7 +164,7 @@ def test_threads_measure_once_and_respect_their_deadline(graph_of, tmp_path):
         assert time.monotonic() - started < 1
         go_on.set()
         measuring.join(5)
-        assert store.fingerprint
+        assert store.fingerprint_of()
         assert sum("COUNT" in query for query in server.queries) == 1 + len(detection_predicates())
 
 
@@ -173,6 +173,6 @@ def test_silent_server_is_measured_again(graph_of, tmp_path, monkeypatch):
     silent = True
     with contextlib.closing(ResultCache(tmp_path / "results.sqlite")) as cache:
         store, server = graph_of(lambda query: LATE if silent else count_reply(7), cache=cache)
-        assert store.fingerprint == ""
+        assert store.fingerprint_of() == ""
         silent = False
-        assert EndpointStore(server.url, profile="generic", cache=cache).fingerprint
+        assert EndpointStore(server.url, profile="generic", cache=cache).fingerprint_of()

@@ -109,7 +109,7 @@ def test_questions_survive_restarts(server, tmp_path):
 @pytest.mark.parametrize("end", ["stop", "kill"] if SOAK else ["kill"])
 def test_server_killed_during_a_query_is_an_error(server, end):
     problems: list[StoreError] = []
-    with EndpointStore(server.url, graphs=[GRAPH], access=Access(patience=1.0)) as store:
+    with EndpointStore(server.url, access=Access(patience=1.0)) as store:
         store.profile
 
         def work() -> None:

@@ -17,7 +17,15 @@ from kgqa.model import Entity, Literal
 from kgqa.testing import sparql_faults as faults
 from kgqa.testing.sparql_server import SparqlReply, table, table_bytes, truth
 from tests.graph import scripted_endpoint
-from tests.graph.scripted_endpoint import ASK, QUERY, TABLE, count_reply, counting_script, queries_without_counts
+from tests.graph.scripted_endpoint import (
+    ASK,
+    QUERY,
+    TABLE,
+    count_reply,
+    counting_script,
+    insert,
+    queries_without_counts,
+)
 
 serve, store_of, cache = scripted_endpoint.serve, scripted_endpoint.store_of, scripted_endpoint.cache
 
@@ -252,7 +260,6 @@ def test_query_that_timed_out_in_the_queue_is_sent_again(serve, store_of):
         ("select", 'PREFIX x: <\\u0062if:> SELECT (x:exec("shutdown") AS ?x) WHERE { ?s ?p ?o }'),
         ("select", 'SELECT (SQL:x("") AS ?x) WHERE { ?s ?p ?o }'),
         ("select", "SELECT ?x WHERE { ?x ?p '" + "x" * (1 << 20) + "' }"),
-        ("update", "INSERT DATA { GRAPH <http://e/g> { <http://e/s> <http://e/p> 1 } }"),
     ],
 )
 def test_refused_query_is_not_sent(serve, store_of, call, query):
@@ -264,14 +271,14 @@ def test_refused_query_is_not_sent(serve, store_of, call, query):
 
 def test_update_writes_only_to_its_graph_and_drops_cached_results(serve, store_of, cache):
     server = serve(counting_script({}))
-    store = store_of(server, cache=cache(), writable="http://e/g", graphs=["http://e/g"])
+    store = store_of(server, cache=cache(), writable="http://e/g")
     store.select(QUERY)
-    with pytest.raises(QueryRejected, match="only <http://e/g>"):
-        store.update("INSERT DATA { GRAPH <http://e/h> { <http://e/s> <http://e/p> 1 } }")
+    with pytest.raises(QueryRejected, match="<?http://e/h>? is not writable"):
+        insert(store, "http://e/h")
     server.enqueue(SparqlReply(204))
-    version, requests = store.version, len(server.requests)
-    store.update("INSERT DATA { GRAPH <http://e/g> { <http://e/s> <http://e/p> 1 } }")
-    assert store.version != version
+    version, requests = store.version_of(), len(server.requests)
+    insert(store)
+    assert store.version_of() != version
     assert [bool(request.update) for request in server.requests[requests:]] == [True]
     server.enqueue(count_reply(8))
     assert len(store.select(QUERY)) == 50
@@ -294,13 +301,13 @@ def test_failed_update_is_sent_once(serve, store_of, sent, error, message):
     server = serve(sent)
     store = store_of(server, writable="http://e/g")
     with pytest.raises(error, match=message):
-        store.update("INSERT DATA { GRAPH <http://e/g> { <http://e/s> <http://e/p> 1 } }", timeout=0.5)
+        insert(store, timeout=0.5)
     assert len(server.requests) == 1
 
 
 def test_update_refused_by_a_busy_server_is_sent_again(serve, store_of):
     server = serve([faults.busy(503), SparqlReply(204)])
-    store_of(server, writable="http://e/g").update("INSERT DATA { GRAPH <http://e/g> { <http://e/s> <http://e/p> 1 } }")
+    insert(store_of(server, writable="http://e/g"))
     assert len(server.requests) == 2
 
 
@@ -313,8 +320,7 @@ def test_password_is_not_shown(serve, store_of, caplog, name):
     server = serve(FAULTS[name][0])
     access = Access(user="u", password=SECRET, patience=0.0)
     store = store_of(server, access=access, writable="http://e/g")
-    update = "INSERT DATA { GRAPH <http://e/g> { <http://e/s> <http://e/p> 1 } }"
-    for call in (lambda: store.select(QUERY), lambda: store.update(update)):
+    for call in (lambda: store.select(QUERY), lambda: insert(store)):
         error: BaseException | None = None
         try:
             call()
@@ -374,7 +380,7 @@ def test_closed_store_refuses_queries(serve, store_of):
     store = store_of(server, writable="http://e/g")
     store.close()
     store.close()
-    for call in (lambda: store.select(QUERY), lambda: store.ask(ASK), lambda: store.update("x")):
+    for call in (lambda: store.select(QUERY), lambda: store.ask(ASK), lambda: insert(store)):
         with pytest.raises(StoreUnavailable, match="has been closed"):
             call()
     assert server.requests == []
@@ -397,10 +403,9 @@ def test_infinite_timeout_is_accepted(serve, store_of):
 
 
 def test_identity_depends_on_url_and_user():
-    stores = [
-        EndpointStore("http://127.0.0.1:1/sparql"),
-        EndpointStore("http://127.0.0.1:2/sparql"),
-        EndpointStore("http://127.0.0.1:1/sparql", access=Access(user="u", password="p")),
-    ]
-    assert len({store.identity for store in stores}) == 3
-    assert stores[0].identity == EndpointStore("http://127.0.0.1:1/sparql").identity
+    def identity(url: str, **options) -> str:
+        return EndpointStore(url, profile="generic", **options).capabilities.identity
+
+    one, other = "http://127.0.0.1:1/sparql", "http://127.0.0.1:2/sparql"
+    assert len({identity(one), identity(other), identity(one, access=Access(user="u", password="p"))}) == 3
+    assert identity(one) == identity(one)

@@ -13,7 +13,15 @@ from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.model import Entity
 from kgqa.testing.sparql_server import SparqlReply, table, truth
 from tests.graph import scripted_endpoint
-from tests.graph.scripted_endpoint import ASK, QUERY, TABLE, count_reply, counting_script, queries_without_counts
+from tests.graph.scripted_endpoint import (
+    ASK,
+    QUERY,
+    TABLE,
+    count_reply,
+    counting_script,
+    insert,
+    queries_without_counts,
+)
 
 serve, store_of, cache = scripted_endpoint.serve, scripted_endpoint.store_of, scripted_endpoint.cache
 
@@ -52,15 +60,12 @@ def test_changed_graph_is_queried_again(serve, store_of, cache):
 def test_view_url_and_user_are_cached_separately(serve, store_of, cache):
     server = serve(counting_script({}))
     kept = cache()
-    for options in [
-        {},
-        {"graphs": ["http://e/g"]},
-        {"access": Access(user="u", password="p")},
-    ]:
-        store_of(server, cache=kept, **options).select(QUERY)
-        store_of(server, cache=kept, **options).select(QUERY)
+    view = QUERY.replace("WHERE", "FROM <http://e/g> WHERE")
+    for query, options in [(QUERY, {}), (view, {}), (QUERY, {"access": Access(user="u", password="p")})]:
+        store_of(server, cache=kept, **options).select(query)
+        store_of(server, cache=kept, **options).select(query)
     store_of(server.url + "/", cache=kept).select(QUERY)
-    assert queries_without_counts(server) == [QUERY] * 4
+    assert queries_without_counts(server) == [QUERY, view, QUERY, QUERY]
 
 
 def test_row_limit_holds_for_cached_results(serve, store_of, cache):
@@ -83,7 +88,7 @@ def test_graph_without_fingerprint_is_not_cached(serve, store_of, cache):
     store = store_of(server, cache=cache())
     store.select(QUERY)
     store.select(QUERY)
-    assert queries_without_counts(server) == [QUERY] * 2 and store.fingerprint == "" and store.triples is None
+    assert queries_without_counts(server) == [QUERY] * 2 and store.fingerprint_of() == "" and store.triples_of() is None
 
 
 def test_no_counts_without_cache(serve, store_of):
@@ -105,13 +110,13 @@ def test_update_invalidates_other_stores(serve, store_of, cache, monkeypatch):
     monkeypatch.setattr(fingerprint, "SLOW_SECONDS", 0.0)  # counts are cached
     answers, kept = {}, cache()
     server = serve(counting_script(answers))
-    both = {"graphs": ["http://e/g", "http://e/h"], "cache": kept}
-    assert len(store_of(server, **both).select(QUERY)) == 50
-    writer = store_of(server, graphs=["http://e/g"], writable="http://e/g", cache=kept, access=Access(user="w"))
+    query = QUERY.replace("WHERE", "FROM <http://e/g> FROM <http://e/h> WHERE")
+    assert len(store_of(server, cache=kept).select(query)) == 50
+    writer = store_of(server, writable="http://e/g", cache=kept, access=Access(user="w"))
     server.enqueue(SparqlReply(204))
-    writer.update("INSERT DATA { GRAPH <http://e/g> { <http://e/s> <http://e/p> 1 } }")
+    insert(writer)
     answers.update({"COUNT": count_reply(8), "<http://e/p>": table(["x"], [])})
-    assert len(store_of(server, **both).select(QUERY)) == 0
+    assert len(store_of(server, cache=kept).select(query)) == 0
 
 
 def test_result_from_before_an_update_is_not_cached(serve, store_of, cache):
@@ -122,7 +127,7 @@ def test_result_from_before_an_update_is_not_cached(serve, store_of, cache):
             return SparqlReply(204)
         if "COUNT" in request.query:
             return count_reply(7)
-        store.update("INSERT DATA { GRAPH <http://e/g> { <http://e/s> <http://e/p> 1 } }")
+        insert(store)
         return TABLE
 
     server = serve(script)

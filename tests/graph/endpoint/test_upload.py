@@ -19,7 +19,7 @@ from kgqa.graph.endpoint import upload
 from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.endpoint.upload import DEFAULT_GRAPH, choose_target_graph, split_batches
-from kgqa.model import Literal
+from kgqa.model import Literal, Triple
 from tests.rdf_samples import files_of_each_format
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:rdflib")
@@ -43,7 +43,7 @@ def target(virtuoso_server, password):
     def target(url: str | None = None, **options) -> EndpointStore:
         graph = options.pop("writable", f"urn:load:{next(_graphs)}")
         options = {"access": Access("kgqa", password), **options}
-        new_store.append(EndpointStore(url or virtuoso_server.url, graphs=[graph or ""], writable=graph, **options))
+        new_store.append(EndpointStore(url or virtuoso_server.url, writable=graph, **options))
         return new_store[-1]
 
     yield target
@@ -80,16 +80,20 @@ class TestSameGraph:
         store = target()
         path = file("@prefix : <http://e/> . :a :p [ :q [ :r 1 ] ; :s (1 2) ] . _:b :p _:c .", "nodes.ttl")
         first = store.load([path])
-        version, again = store.version, store.load([path])
+        version, again = store.version_of(), store.load([path])
         assert (again.added, again.triples, again.fingerprint) == (0, first.triples, first.fingerprint)
-        assert store.version != version
+        assert store.version_of() != version
 
     def test_report(self, target, file):
         store = target()
-        empty = store.fingerprint
+        empty = store.fingerprint_of([store.writable])
         report = store.load([file(LINES), file([*LINES[:3], "<http://e/x> <http://e/p> <http://e/y> ."], "more.nt")])
         assert (report.files, report.lines, report.added, report.triples) == (2, 54, 51, 51)
-        assert report.malformed == 0 and report.fingerprint == store.fingerprint != empty and report.seconds > 0
+        assert (
+            report.malformed == 0
+            and report.fingerprint == store.fingerprint_of([store.writable]) != empty
+            and report.seconds > 0
+        )
 
     def test_empty_file(self, target, file):
         report = target().load([file("# nothing\n")])
@@ -334,6 +338,6 @@ def test_terms_are_unchanged_in_updates(new_store, load):
     texts = ['"', "\\", "\n\r\t", "} ; DROP ALL #", "\u0001", "'''", "?x $y _:b <http://e/>"]
     lines = [f"<http://e/{n}> <http://e/p> {ox.Literal(text)} .\n".encode() for n, text in enumerate(texts)]
     triples = [upload.to_triple(quad) for quad in upload.parse_lines(lines)]
-    store.update(upload.render("insert_triples", graph=upload.Entity("urn:g"), triples=triples))
+    store.edit("urn:g", [Triple(subject, relation.iri, value) for subject, relation, value in triples])
     rows = store.select("SELECT ?o { GRAPH <urn:g> { ?s ?p ?o } }")
     assert {row[0] for row in rows} == {Literal(text) for text in texts}

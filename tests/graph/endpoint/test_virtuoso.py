@@ -17,10 +17,11 @@ from kgqa.graph.endpoint.server_limits import ServerLimits
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
-from kgqa.model import Entity, Literal, RelationPath
+from kgqa.model import Entity, Literal, RelationPath, Triple
 from kgqa.schema import bundled_schema
 from tests.conftest import SOAK
 from tests.graph.query_recording import RecordingProxy
+from tests.graph.scripted_endpoint import insert
 from tests.virtuoso_server import copied, running_server
 
 GRAPH = "http://e/limits"
@@ -52,7 +53,7 @@ def server(prepared_folder, tmp_path_factory):
 
 @pytest.fixture
 def store(server):
-    with EndpointStore(server.url, graphs=[GRAPH], timeout=10) as store:
+    with EndpointStore(server.url, timeout=10) as store:
         yield store
 
 
@@ -218,7 +219,7 @@ def test_blank_nodes_can_be_queried(server, store):
 
 def update(server, **access) -> None:
     with EndpointStore(server.url, writable="http://e/written", access=Access(**access)) as store:
-        store.update(f"INSERT DATA {{ GRAPH <http://e/written> {{ {EDGE} }} }}", timeout=20)
+        insert(store, "http://e/written", timeout=20)
 
 
 def test_update_needs_the_password(server):
@@ -235,7 +236,7 @@ def test_update_needs_the_password(server):
 def test_update_needs_write_permission(server):
     with EndpointStore(server.url, writable="http://e/written", profile="generic") as store:
         with pytest.raises(StoreUnavailable, match="SPARQL_UPDATE"):
-            store.update(f"INSERT DATA {{ GRAPH <http://e/written> {{ {EDGE} }} }}")
+            insert(store, "http://e/written")
 
 
 def test_updates_log_in_at_most_once_each(server):
@@ -243,7 +244,7 @@ def test_updates_log_in_at_most_once_each(server):
     access = Access(user="writer", password=password)
     with EndpointStore(server.url, writable="http://e/many", access=access) as store:
         for number in range(50):
-            store.update(f"INSERT DATA {{ GRAPH <http://e/many> {{ <http://e/s> <http://e/p> {number} }} }}")
+            insert(store, "http://e/many", value=number)
         count = "SELECT (COUNT(*) AS ?n) FROM <http://e/many> WHERE { ?s ?p ?o }"
         assert store.select(count).rows[0][0].value == "50"
 
@@ -253,7 +254,7 @@ def test_updates_log_in_at_most_once_each(server):
 
 def explore(url: str, cache: ResultCache) -> list[object]:
     """Return the results of a few calls on a new connection."""
-    store = EndpointStore(url, graphs=[GRAPH], cache=cache)
+    store = EndpointStore(url, cache=cache)
     with contextlib.closing(KnowledgeGraph(store, bundled_schema("rdfs"), view=[GRAPH])) as graph:
         start = Entity("http://e/n5")
         return [
@@ -281,7 +282,7 @@ def test_second_exploration_sends_only_the_fingerprint(server, tmp_path):
         password = server.allow_updates("writer").read_text(encoding="utf-8").strip()
         access = Access(user="writer", password=password)
         with EndpointStore(server.url, writable=GRAPH, access=access) as store:
-            store.update(f"INSERT DATA {{ GRAPH <{GRAPH}> {{ <http://e/n5> <http://e/new> <http://e/n1> }} }}")
+            store.edit(GRAPH, [Triple(Entity("http://e/n5"), "http://e/new", Entity("http://e/n1"))])
         with contextlib.closing(ResultCache(tmp_path / "results.sqlite")) as cache:
             assert explore(proxy.url, cache) != found[0]  # the next run notices the changed graph
     finally:
@@ -290,7 +291,10 @@ def test_second_exploration_sends_only_the_fingerprint(server, tmp_path):
 
 def test_graph_is_opened_by_its_url(server, cache_dir):
     with contextlib.closing(open_graph(server.url, view=[GRAPH])) as graph:
-        assert graph.store.fingerprint.startswith("remote-") and graph.store.triples in (NODES, NODES + 1)
+        assert graph.store.fingerprint_of([GRAPH]).startswith("remote-") and graph.store.triples_of([GRAPH]) in (
+            NODES,
+            NODES + 1,
+        )
     with contextlib.closing(open_graph(server.url, view=[GRAPH])) as graph:
         assert graph.view == (Entity(GRAPH),)
     with pytest.raises(StoreError, match="--graph-iri"):

@@ -51,7 +51,7 @@ def open_table(server):
     graphs: list[KnowledgeGraph] = []
 
     def open_table(**options) -> KnowledgeGraph:
-        graphs.append(KnowledgeGraph(EndpointStore(server.url, graphs=[IRI]), SCHEMA, view=[IRI], **options))
+        graphs.append(KnowledgeGraph(EndpointStore(server.url), SCHEMA, view=[IRI], **options))
         return graphs[-1]
 
     yield open_table
@@ -160,7 +160,7 @@ class TestLimitsOfAQuestion:
 
         def graph_of_question(script, *, timeout: float = 60.0, **budget) -> KnowledgeGraph:
             server = serve(script, server="Virtuoso/07.20.3229 (Linux) x86_64-pc-linux-gnu")
-            store = EndpointStore(server.url, graphs=[IRI])
+            store = EndpointStore(server.url)
             graph = KnowledgeGraph(store, SCHEMA, view=[IRI], timeout=timeout)
             graphs.append(graph)
             graph.prepare()
@@ -313,7 +313,7 @@ class TestDamagedCounts:
                 return SparqlReply(body=body)
             return truth(False) if request.query.startswith("ASK") else scripted_endpoint.count_reply(7)
 
-        with EndpointStore(serve(answer).url, graphs=[IRI]) as store:
+        with EndpointStore(serve(answer).url) as store:
             graph = KnowledgeGraph(store, SCHEMA, view=[IRI])
             with pytest.raises(StoreError) as raised:
                 graph.search("bowl")
@@ -386,7 +386,7 @@ class TestReading:
             file = server.import_folder / "names.nt"
             file.write_text("\n".join(lines()) + "\n", encoding="utf-8")
             server.load([file], "http://g")
-            with EndpointStore(server.url, graphs=["http://g"]) as store:
+            with EndpointStore(server.url) as store:
                 yield store
 
     def test_page_size_is_reduced_below_the_row_cap(self, server_with_row_cap):

@@ -154,7 +154,7 @@ class TestCache:
     def test_full_disk(self, graph, tmp_path):
         limits = resource.getrlimit(resource.RLIMIT_FSIZE)
         full = graph(tmp_path)
-        full.store.fingerprint
+        full.store.fingerprint_of()
         resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
         try:
             assert full.search("name 7")[0].entity == entity("7")

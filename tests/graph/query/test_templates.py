@@ -108,6 +108,10 @@ FULL = {
         for out in (True, False)
         for untrue in ([], [TypeTest(R, A), TypeTest(R, B)])
     ],
+    "present_triples": [
+        {"literals": False, "triples": [(A, R, B), (B, R, A)]},
+        {"literals": True, "triples": [(A, R, Literal("x")), (A, R, Literal('" } DROP ALL #\n', language="en"))]},
+    ],
     "walks": [
         {"walk": WALK, "variables": [Variable("e1"), Variable("answer")], "ends": None, "limit": 5},
         {"walk": WALK, "variables": [Variable("e1"), Variable("answer")], "ends": [A, Literal("x", language="en")], "limit": 5},
@@ -116,6 +120,8 @@ FULL = {
 UPDATES = {
     "insert_triples": {"graph": A, "triples": [(A, R, B), (B, R, Literal('" } DROP ALL #\n', language="en")), (B, R, Literal("7", R.iri))]},
     "clear_graph": {"graph": A},
+    "edit": {"graph": A, "adds": [(A, R, Literal('" } DROP ALL #\n'))], "removes": [(A, R, B)]},
+    "edit_staged": {"graph": A, "adds": B, "removes": R},
     "doctor_update": {"graph": A, "subject": A, "relation": R, "object": B},
 }  # fmt: skip
 CASES = [

@@ -256,9 +256,6 @@ class TestFetching:
             ):
                 with contextlib.suppress(KgqaError):
                     store.select(query, timeout=20)
-            for update in (f"PREFIX : <{there}> LOAD:x", f"PREFIX:<{there}> LOAD:x", f"PREFIX : <{there}> load:x.ttl"):
-                with contextlib.suppress(KgqaError):
-                    store.update(update, timeout=20)
             assert not connected
 
 

@@ -15,11 +15,12 @@ from kgqa.graph.endpoint.profiles import profile_named
 from kgqa.graph.endpoint.replies.reply_errors import check_complete
 from kgqa.graph.endpoint.requests.transport import ConnectionLost
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.store import Rows
+from kgqa.graph.store import Capabilities, Rows
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Entity, RelationPath, Step
 from kgqa.schema import bundled_schema, parse_schema
 from kgqa.trace import Trace
+from tests.graph.edits import triples
 
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 INVERSE = "<http://www.w3.org/2002/07/owl#inverseOf>"
@@ -70,7 +71,7 @@ def test_tables_after_an_update(load, tmp_path):
     with EmbeddedStore(load(LINES), writable=True) as store:
         graph = KnowledgeGraph(store, SCHEMA, cache=Cache(tmp_path / "c"))
         assert all_properties(graph) == PROPERTIES_BEFORE
-        store.update("INSERT DATA { " + " ".join(MORE) + " }")
+        store.edit("", triples(MORE))
         assert all_properties(graph) == PROPERTIES_AFTER
         graph.close()
 
@@ -244,19 +245,13 @@ class TestLargeGraphs:
         graph.prepare()
         assert store.refused == [] and len(graph.relations) == 12 and len(graph.notes) == 1
 
-    @pytest.mark.parametrize(("most", "scans"), [(None, True), (11, True), (10, False)])
-    def test_no_scan_above_the_triple_limit(self, new_store, most, scans):
-        graph = KnowledgeGraph(new_store(WIKIDATA_LINES), bundled_schema("wikidata"), max_scanned_triples=most)
+    @pytest.mark.parametrize("scans", [True, False])
+    def test_no_scan_if_the_store_does_not_allow_it(self, new_store, scans):
+        store = LargeGraphStore(new_store(WIKIDATA_LINES), "no such query")
+        store.may_scan = lambda graphs: scans
+        graph = KnowledgeGraph(store, bundled_schema("wikidata"))
         graph.prepare()
         assert graph.tables.counted == scans and bool(graph.notes) != scans
-
-    @pytest.mark.parametrize("large", [True, False])
-    def test_count_timeout_does_not_mean_a_large_graph(self, new_store, large):
-        store = LargeGraphStore(new_store(WIKIDATA_LINES), "no such query")
-        store.triples, store.large = None, large
-        graph = KnowledgeGraph(store, bundled_schema("wikidata"), max_scanned_triples=100)
-        graph.prepare()
-        assert graph.tables.counted != large and bool(graph.notes) == large
 
     def test_freebase_tables_by_ranges_and_names(self, new_store, tmp_path):
         store, cache = new_store(FREEBASE_LINES), Cache(tmp_path / "c")
@@ -273,11 +268,12 @@ class TestLargeGraphs:
 
     def test_notes_belong_to_a_graph_version(self, load):
         with EmbeddedStore(load(LINES), writable=True) as store:
-            graph = KnowledgeGraph(store, SCHEMA, max_scanned_triples=7)
+            store.may_scan = lambda graphs: len(store.select("SELECT * WHERE { ?s ?p ?o }")) <= 7
+            graph = KnowledgeGraph(store, SCHEMA)
             assert graph.tables.counted and graph.notes == ()
-            store.update("INSERT DATA { " + " ".join(MORE) + " }")
+            store.edit("", triples(MORE))
             assert not graph.tables.counted and graph.notes
-            store.update("DELETE DATA { " + " ".join(MORE) + " }")
+            store.edit("", [], triples(MORE))
             assert "http://e/knows" in graph.relations and graph.notes == ()
 
 
@@ -375,7 +371,7 @@ class TestIncompleteTables:
 def test_cached_tables_are_kept_per_server(new_store, tmp_path):
     def on(identity: str) -> GraphTables:
         store = LargeGraphStore(new_store(LINES), "no such query")
-        store.identity = identity
+        store.capabilities = Capabilities(identity=identity)
         return KnowledgeGraph(store, SCHEMA, cache=Cache(tmp_path / "c")).tables
 
     assert on("-1").folder != on("-2").folder and on("-1").folder == on("-1").folder

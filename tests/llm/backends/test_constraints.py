@@ -12,7 +12,10 @@ from kgqa.llm.backends.constraints import (
     ConstraintSupport,
     chosen_option,
     constraint_fields,
+    fits_schema,
+    is_of_schema,
     mentions_constraint,
+    schema_fields,
 )
 from kgqa.llm.backends.openai import OpenAIChat
 from kgqa.llm.client import Message, Prompt, Sampling
@@ -262,3 +265,117 @@ def test_openai_starts_with_json_schema(monkeypatch):
         assert fields_of(server) == ["response_format"]
         json.dumps(server.requests[0].body["response_format"])
         model.close()
+
+
+# ---- JSON schemas of replies ----
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "answer": {"type": ["string", "null"]},
+        "support": {"type": "array", "items": {"type": "integer"}},
+        "verdict": {"enum": ["yes", "no"]},
+    },
+    "required": ["answer"],
+}
+RIGHT = '{"answer": "Tokyo", "support": [1, 2], "verdict": "yes"}'
+
+
+def ask_for_schema(schema=SCHEMA) -> Prompt:
+    return Prompt((Message("user", "which?"),), "decide", schema=schema)
+
+
+@pytest.mark.parametrize(
+    ("value", "fits"),
+    [
+        ({"answer": "x"}, True),
+        ({"answer": None, "support": []}, True),
+        ({"answer": "x", "support": [1, 2.0], "verdict": "no", "more": [{}]}, True),
+        ({}, False),
+        ({"answer": 3}, False),
+        ({"answer": "x", "support": [True]}, False),
+        ({"answer": "x", "support": [1.5]}, False),
+        ({"answer": "x", "support": {"0": 1}}, False),
+        ({"answer": "x", "verdict": "maybe"}, False),
+        (["answer"], False),
+        ("answer", False),
+        (None, False),
+    ],
+)
+def test_values_of_a_schema(value, fits):
+    assert fits_schema(value, SCHEMA) is fits
+    assert is_of_schema(json.dumps(value), SCHEMA) is fits
+
+
+@pytest.mark.parametrize("text", ["", "Tokyo", '{"answer": "x"', f"```json\n{RIGHT}\n```", "[" * 100_000, "NaN"])
+def test_text_that_is_no_json_of_the_schema(text):
+    assert not is_of_schema(text, SCHEMA)
+
+
+def test_closed_and_open_objects():
+    closed = {**SCHEMA, "additionalProperties": False}
+    assert not fits_schema({"answer": "x", "more": 1}, closed)
+    assert fits_schema({"a": 1}, {"type": "object", "additionalProperties": {"type": "integer"}})
+    assert not fits_schema({"a": "1"}, {"type": "object", "additionalProperties": {"type": "integer"}})
+
+
+def test_strict_is_sent_only_for_closed_schemas():
+    """OpenAI rejects a strict schema whose objects may have other keys, or may lack some."""
+    inner = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    closed = {**inner, "additionalProperties": False}
+    for schema, strict in ((closed, True), (inner, False), (SCHEMA, False), ({"type": "array", "items": inner}, False),
+                           ({"type": "array", "items": closed}, True)):  # fmt: skip
+        format_ = schema_fields(schema)["response_format"]
+        assert format_["type"] == "json_schema" and format_["json_schema"]["strict"] is strict
+        assert format_["json_schema"]["schema"] == schema
+
+
+def test_server_that_holds_to_the_schema(open_client):
+    with ScriptedServer(lambda _: "It is Tokyo.", constrains="json_schema") as server:
+        model = open_client(server)
+        (completion,) = model.complete([ask_for_schema()])
+        assert completion.constrained and json.loads(completion.text)["answer"] == "It is Tokyo."
+        assert fields_of(server) == ["response_format"] and model.notes == ()
+        assert server.requests[0].body["response_format"]["json_schema"]["schema"] == SCHEMA
+
+
+@pytest.mark.parametrize("ignores", [True, False], ids=["ignores silently", "rejects"])
+def test_server_that_does_not_hold_to_the_schema(open_client, ignores):
+    with ScriptedServer(lambda _: "It is Tokyo.", ignores_silently=ignores) as server:
+        model = open_client(server)
+        completions = [model.complete([ask_for_schema()])[0] for _ in range(3)]
+        assert {(each.text, each.constrained, each.failure) for each in completions} == {("It is Tokyo.", False, "")}
+        assert fields_of(server) == ["response_format"] + ["-"] * (2 if ignores else 3)
+        (note,) = model.notes
+        assert "JSON schema" in note and "free text" in note
+
+
+def test_right_reply_of_a_server_that_ignores_the_schema(open_client):
+    with ScriptedServer(lambda _: RIGHT) as server:
+        model = open_client(server)
+        assert model.complete([ask_for_schema()])[0].text == RIGHT and model.notes == ()
+
+
+def test_one_rejected_schema_does_not_affect_others_nor_choices(open_client):
+    reject = faults.failing(400, "Invalid schema for response_format 'reply'.", param="response_format")
+    with ScriptedServer([reject, "free", RIGHT, "blue"]) as server:
+        model = open_client(server)
+        odd = model.complete([ask_for_schema({"type": "object", "$ref": "#/odd"})])[0]
+        assert (odd.text, odd.constrained) == ("free", False)
+        assert model.complete([ask_for_schema()])[0].constrained
+        assert model.complete([ask()])[0].constrained
+        assert fields_of(server) == ["response_format", "-", "response_format", "structured_outputs"]
+
+
+def test_cut_reply_causes_no_fallback(open_client):
+    with ScriptedServer([ModelReply('{"answer": "To', finish_reason="length"), RIGHT]) as server:
+        model = open_client(server)
+        assert model.complete([ask_for_schema()])[0].failure == "length"
+        assert model.complete([ask_for_schema()])[0].constrained and model.notes == ()
+
+
+def test_choices_take_precedence_over_the_schema(open_client):
+    prompt = Prompt((Message("user", "q"),), "decide", choices=CHOICES, schema=SCHEMA)
+    with ScriptedServer(["blue"], constrains="structured_outputs") as server:
+        assert open_client(server).complete([prompt])[0].text == "blue"
+        assert fields_of(server) == ["structured_outputs"]

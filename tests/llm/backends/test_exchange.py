@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from email.utils import formatdate
-
 import pytest
 
 from kgqa.llm.backends.exchange import (
@@ -12,24 +9,9 @@ from kgqa.llm.backends.exchange import (
     LONGEST_REQUESTED,
     RequestFailure,
     RetryDelays,
-    retry_after,
 )
 
 FAILURE = RequestFailure("temporary", "busy")
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [("3", 3), ("0.5", 0.5), (" 7 ", 7), ("0", 0), ("-4", 0), ("", None), ("soon", None), ("nan", None), ("inf", None),
-     ("Wed, 21 Oct 2015 07:28:00 GMT", 0), ("Wed, 99 Oct 2015 07:28:00 GMT", None)],
-)  # fmt: skip
-def test_retry_after_header(text, seconds):
-    assert retry_after({"retry-after": text}) == seconds
-
-
-def test_retry_after_date():
-    assert retry_after({"retry-after": formatdate(time.time() + 60, usegmt=True)}) == pytest.approx(60, abs=3)
-    assert retry_after({}) is None
 
 
 def test_pauses_double_up_to_a_limit_with_jitter():

@@ -11,6 +11,7 @@ import threading
 import types
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from importlib.machinery import ModuleSpec
 from types import SimpleNamespace
 
@@ -19,7 +20,7 @@ from jinja2 import TemplateError
 
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.llm.backends.vllm import _ENVIRONMENT, DEFAULT_MAX_TOKENS, VLLMChat
-from kgqa.llm.client import Completion, Message, Prompt, Sampling
+from kgqa.llm.client import Completion, Image, Message, Prompt, Sampling
 
 PASSED_NAMES = {
     "LLM": {"model", "seed", "runner", "trust_remote_code"},
@@ -28,7 +29,7 @@ PASSED_NAMES = {
         *("temperature", "top_p", "top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty"),
         *("seed", "max_tokens", "structured_outputs"),
     },
-    "StructuredOutputsParams": {"choice"},
+    "StructuredOutputsParams": {"choice", "json"},
 }
 """The parameter names that the client passes; the stand-in accepts no other, and a real vLLM knows them all."""
 MAX_PROMPT_CHARS = 100
@@ -69,9 +70,9 @@ class VLLMStandIn:
 
         class StructuredOutputsParams:
             def __init__(self, json=None, regex=None, choice=None, grammar=None, json_object=None):
-                stand_in.passed_names["StructuredOutputsParams"] |= {"choice"}
-                assert choice and (json, regex, grammar, json_object) == (None,) * 4
-                self.choice = choice
+                stand_in.passed_names["StructuredOutputsParams"] |= {"choice"} if choice else {"json"}
+                assert (choice or json) and (regex, grammar, json_object) == (None,) * 3 and not (choice and json)
+                self.choice, self.json = choice, json
 
         class SamplingParams:
             def __init__(self, **given):
@@ -128,6 +129,7 @@ class VLLMStandIn:
 
     def chat(self, messages, params, kwargs) -> list[SimpleNamespace]:
         texts = [each[-1]["content"] for each in messages]
+        texts = [text if isinstance(text, str) else text[-1]["text"] for text in texts]
         # a prompt that is too long fails the whole call, as in vLLM
         choices = [param.structured_outputs and param.structured_outputs.choice for param in params]
         self.calls.append(
@@ -140,15 +142,19 @@ class VLLMStandIn:
             if len(text) > MAX_PROMPT_CHARS:
                 raise self.too_long(f"The decoder prompt (length {len(text)}) is longer than the maximum model length.")
             if param.structured_outputs is not None:
-                assert param.structured_outputs.choice, "the parameters were used before, and vLLM wrote into them"
+                held = param.structured_outputs.choice or param.structured_outputs.json
+                if held == {"unsupported": True}:
+                    raise ValueError("The provided JSON schema contains features not supported by xgrammar.")
+                assert held, "the parameters were used before, and vLLM wrote into them"
         outputs = [self.output(text, param) for text, param in zip(texts, params)]
         for param in params:
             if param.structured_outputs is not None:
-                param.structured_outputs.choice = None  # as the xgrammar backend does
+                param.structured_outputs.choice = param.structured_outputs.json = None  # as the xgrammar backend does
         return outputs[self.missing_replies :]
 
     def output(self, text: str, param) -> SimpleNamespace:
-        reply_text = param.structured_outputs.choice[0] if param.structured_outputs else self.reply(text, param)
+        held = param.structured_outputs
+        reply_text = held.choice[0] if held and held.choice else self.reply(text, param)
         completion = SimpleNamespace(
             text=reply_text, finish_reason=self.finish(text, param), token_ids=reply_text.split()
         )
@@ -254,6 +260,30 @@ def test_reply_outside_the_choices_is_not_constrained(vllm, model):
     )
     (got,) = model.complete([prompt("q", choices=("yes", "no"))])
     assert (got.text, got.constrained, got.failure, got.prompt_tokens) == ("maybe", False, "", 0)
+
+
+def schema_prompt(text: str, schema=None) -> Prompt:
+    return replace(prompt(text), schema=schema or {"type": "object", "required": ["a"]})
+
+
+def test_schema_constrains_the_reply(vllm, model):
+    vllm.reply = lambda text, params: '{"a": 1}' if text == "q" else "no"
+    got = model.complete([schema_prompt("q"), schema_prompt("other"), prompt("q")])
+    assert [(each.text, each.constrained) for each in got] == [('{"a": 1}', True), ("no", False), ('{"a": 1}', False)]
+
+
+def test_unsupported_schema_is_left_out(vllm, model):
+    vllm.reply = lambda text, params: text.upper()
+    got = model.complete([prompt("a"), schema_prompt("b", {"unsupported": True}), prompt("c")])
+    assert [(each.text, each.constrained, each.failure) for each in got] == [(t, False, "") for t in "ABC"]
+    assert len(model.notes) == 1 and "schema" in model.notes[0]
+
+
+def test_images_are_passed_as_data(vllm, model):
+    message = Message("user", (Image(b"x", "image/png"), "what?"))
+    assert model.complete([Prompt((message,), "decide")])[0].text == "WHAT?"
+    image, text = vllm.calls[0].messages[0][0]["content"]
+    assert image["image_url"]["url"] == "data:image/png;base64,eA==" and text == {"type": "text", "text": "what?"}
 
 
 def test_chat_template_arguments_split_a_batch(vllm, model):
@@ -398,7 +428,7 @@ def test_completion_type(vllm, model):
 
 
 def test_passed_parameter_names(vllm, model):
-    model.complete([prompt("q", choices=("yes",))])
+    model.complete([prompt("q", choices=("yes",)), schema_prompt("q")])
     assert dict(vllm.passed_names) == PASSED_NAMES
 
 

@@ -74,13 +74,7 @@ READERS: dict[str, Callable[[str], Any]] = {
         ("{'selected': [3, 1]}", (2, 0)),
         ("```json\n[\n  3,\n  1\n]\n```", (2, 0)),
         ("Answer: [3, 1", (2, 0)),
-        ("1. [3]\n2. [1]", (2, 0)),
-        ("1. Path 3 (0.9)\n2. Path 1", (2, 0)),
-        ("1. 3\n2. 1", (2, 0)),
         ("- 3\n- 1", (2, 0)),
-        ("* Path 3: x\n* Path 1: y", (2, 0)),
-        ("3. people.person\n1. location", (2, 0)),
-        ("[3] people.person\n[1] location", (2, 0)),
         # nothing selected
         ("[]", ()),
         ('{"selected": []}', ()),
@@ -120,6 +114,10 @@ READERS: dict[str, Callable[[str], Any]] = {
         ("[3] is irrelevant", None),
         ("1. people.person\n2. location", None),  # its own numbering, or the prompt's
         ("[1] x\n[2] y\n[3] z\n[4] w", None),  # walks through all
+        # items in prose: the prompt is sent again
+        ("1. [3]\n2. [1]", None),
+        ("* Path 3: x\n* Path 1: y", None),
+        ("[3] people.person\n[1] location", None),
         ("<think>[1, 2]", None),
     ],
 )
@@ -167,10 +165,10 @@ def test_read_indices_reports_repairs(text, repaired):
         ("**Final Answer:**\n\n[B]", "B"),
         ("<answer>B</answer>", "B"),
         ("The better candidate is B.", "B"),
-        ("I prefer B.", "B"),
-        ("I choose [A] over [B].", "A"),
-        ("Between [A] and [B], I choose [B].", "B"),
-        ("[A] is better than [B].", "A"),
+        ("I prefer B.", None),
+        ("I choose [A] over [B].", None),
+        ("Between [A] and [B], I choose [B].", None),
+        ("[A] is better than [B].", None),
         ("B because it asks for it", "B"),
         ('{"choice": "A"}', "A"),
         ('{"answer": "A"}', "A"),
@@ -182,7 +180,7 @@ def test_read_indices_reports_repairs(text, repaired):
         ("A leads to X. B leads to Y.\n[B]", "B"),
         ("Candidate A: leads to the capital.\nCandidate B: leads to the anthem.\n\nBetter: B", "B"),
         ("[B]\n\nReason: [B] asks for the anthem; [A] ends at the capital.", "B"),
-        ("Answer: B. A ends too early.", "B"),
+        ("Answer: B. A ends too early.", None),
         ("Choice: [A]\nConfidence: high", "A"),
         ("[A]\nAnswer: B", "B"),
         ("A asks for the anthem and B does not.\n[A]", "A"),

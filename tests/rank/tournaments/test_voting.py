@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.rank.tournaments.chooser import EntityGroup, RandomChooser
-from kgqa.rank.tournaments.registry import TOURNAMENTS
+from kgqa.rank.tournaments.registry import tournament
 from kgqa.rank.tournaments.voting import VotingChooser
 from kgqa.testing.oracle import NoisyOracle
-from tests.rank.tournaments.test_listwise import pool_of
+from tests.rank.tournaments.test_listwise import TOURNAMENTS, pool_of
 
 POOL = pool_of(6)
 A, B, C = POOL[:3]
@@ -178,7 +178,7 @@ def test_scores_are_passed_through():
 
 
 @pytest.mark.parametrize("votes", [1, 3])
-@pytest.mark.parametrize("play", TOURNAMENTS.values(), ids=TOURNAMENTS)
+@pytest.mark.parametrize("play", [tournament(name).play for name in TOURNAMENTS], ids=TOURNAMENTS)
 @given(
     size=st.integers(0, 20), k=st.integers(1, 4), p=st.sampled_from([0.6, 1.0]), silent=st.sampled_from([0.0, 0.5, 1.0])
 )

@@ -57,7 +57,7 @@ def target(virtuoso_server):
 
     def target(server: Server | None = None, *, writable: str | None = None) -> EndpointStore:
         graph = writable or f"urn:bulk:{next(_graphs)}"
-        opened.append(EndpointStore((server or virtuoso_server).url, graphs=[graph], writable=graph))
+        opened.append(EndpointStore((server or virtuoso_server).url, writable=graph))
         return opened[-1]
 
     yield target
@@ -314,7 +314,6 @@ class TestInterrupted:
 
     def test_stopped_server(self, own_server, target, file):
         store = target(own_server)
-        store.set_graphs([store.writable])
         own_server.stop()
         with pytest.raises(StoreUnavailable, match="whether the server is running"):
             bulk_load(own_server, store, [file(LINES[:5])])
@@ -343,7 +342,7 @@ from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.virtuoso.bulk.loading import bulk_load
 from kgqa.virtuoso.server.server import Server
 server = Server.at(Path(sys.argv[1]))
-store = EndpointStore(server.url, graphs=[sys.argv[2]], writable=sys.argv[2])
+store = EndpointStore(server.url, writable=sys.argv[2])
 bulk_load(server, store, sys.argv[4:], on_error="skip", chunk_lines=int(sys.argv[3]))
 """
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import random
-import re
 import time
-from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 
 BUSY_STATUSES = (429, 502, 503)
 UPDATE_BUSY_STATUSES = (429, 503)
@@ -45,18 +42,3 @@ class Backoff:
         pause = self._pause * random.uniform(0.7, 1.3)
         self._pause = min(2 * self._pause, MAX_PAUSE_SECONDS)
         return None if now + pause >= min(self._give_up_at, self._deadline) else pause
-
-
-def retry_after(headers: Mapping[str, str]) -> float:
-    """Read the Retry-After header, a number or a date (RFC 9110, section 10.2.3).
-
-    Returns:
-        Seconds from now; 0 if there is no such header, or if its value cannot be read.
-    """
-    value = headers.get("Retry-After", "").strip()
-    if re.fullmatch(r"[0-9]+", value):
-        return float(value)
-    try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except (TypeError, ValueError, OverflowError):
-        return 0.0

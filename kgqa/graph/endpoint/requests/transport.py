@@ -30,10 +30,10 @@ from kgqa.graph.endpoint.requests.retries import (
     MAX_FAILURES,
     UPDATE_BUSY_STATUSES,
     Backoff,
-    retry_after,
 )
 from kgqa.graph.endpoint.server_limits import UNKNOWN, ServerLimits, limit_in_error, read_limits
 from kgqa.graph.query.templates import render
+from kgqa.servers import retry_after
 
 LOOPBACK = ("localhost", "::1")
 FOREIGN_STATUSES = (401, 403, 404, 429)
@@ -280,7 +280,7 @@ class Transport:
                 if not isinstance(found, StoreUnavailable) and not transient:
                     return response, body  # QLever uses status 429 for a query that ran out of time
                 error = found if transient and found else overload_error(response.status, self.url)
-                if wait := retry_after(response.headers):
+                if wait := retry_after(_lower(response.headers)):
                     self._limiter.pause(wait)
                     continue
             pause = backoff.next_pause(self.access.patience, answered_before=self._has_answered)

@@ -1,0 +1,5 @@
+"""Runs the command line: `python -m kgqa`."""
+
+from kgqa.cli.main import main
+
+main()

@@ -1,0 +1,50 @@
+"""Replaces files atomically."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+
+def replace_file(path: Path, parts: Iterable[bytes], *, mode: int = 0o666, sync: bool = True) -> None:
+    """Replace a file atomically. If `path` is a symbolic link, the link itself is replaced.
+
+    A process that is killed may leave its temporary file, `.NAME.PROCESS-THREAD`, in the same folder.
+
+    Args:
+        parts: the new content.
+        mode: permissions of the new file, reduced by the umask.
+        sync: whether the file is on the disk when this function returns.
+
+    Raises:
+        OSError: the file cannot be written; the old file is unchanged. The error's `filename` is `path`.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    try:
+        temporary.unlink(missing_ok=True)  # left by a killed process with the same id, or a link of another user
+        with open(temporary, "xb", opener=lambda name, _: os.open(name, flags, mode)) as file:
+            file.writelines(parts)
+            file.flush()
+            if sync:
+                os.fsync(file.fileno())
+        os.replace(temporary, path)
+        if sync:
+            _sync_folder(path.parent)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink()  # an incomplete file would take up space on a full disk
+        if isinstance(error, OSError):
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,115 @@
+"""What all stores share in editing: the history of edits, and what an edit has to change."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+from kgqa.graph.query.templates import render
+from kgqa.graph.store import EditReport, Store, count_value
+from kgqa.model import Entity, Literal, Triple, Value
+
+PRESENT_LINKS, PRESENT_LITERALS, PRESENT_CHARS = 500, 50, 200_000
+"""Limits of the triples whose presence is asked in one query: their number, by kind of object, and their characters."""
+MAX_EDITS = 10_000
+"""Number of edits that are kept; what was derived from an older version is computed anew."""
+
+
+class EditHistory:
+    """Numbers the edits of a store. Thread-safe.
+
+    The version of some graphs is the number of the last edit that changed one of them. `graphs` are IRIs, "" for the
+    default graph; None stands for all graphs of the store.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._edits: deque[tuple[int, EditReport]] = deque()
+        self._last: dict[str, int] = {}
+        self._number = 0
+        self._known_from = 0
+
+    def version_of(self, graphs: Collection[str] | None) -> str:
+        """Return the version of some graphs."""
+        last = self._last
+        numbers = [self._number] if graphs is None else [last.get(graph, 0) for graph in graphs]
+        return str(max((self._known_from, *numbers)))
+
+    def add(
+        self, graph: str, added: Iterable[Triple], removed: Iterable[Triple], *, fingerprint: str = ""
+    ) -> EditReport:
+        """Record an edit and return its report. An edit that changed nothing gives no new version."""
+        adds, removes = tuple(added), tuple(removed)
+        with self._lock:
+            if adds or removes:
+                self._number += 1
+                self._last = {**self._last, graph: self._number}
+            report = EditReport(graph, adds, removes, self.version_of((graph,)), fingerprint)
+            if adds or removes:
+                self._edits.append((self._number, report))
+                if len(self._edits) > MAX_EDITS:
+                    self._known_from = self._edits.popleft()[0]
+            return report
+
+    def forget(self) -> None:
+        """Give all graphs a new version, because triples changed in a way that is not known."""
+        with self._lock:
+            self._number += 1
+            self._known_from = self._number
+            self._edits.clear()
+
+    def since(self, version: str, graphs: Collection[str] | None) -> list[EditReport] | None:
+        """Return the edits of some graphs after a version, oldest first; None if they are not all known."""
+        with self._lock:
+            if not version.isdecimal() or not self._known_from <= int(version) <= self._number:
+                return None
+            return [
+                report
+                for number, report in self._edits
+                if number > int(version) and (graphs is None or report.graph in graphs)
+            ]
+
+
+def net_changes(
+    adds: Iterable[Triple], removes: Iterable[Triple], *, present: Callable[[list[Triple]], Collection[Triple]]
+) -> tuple[list[Triple], list[Triple]]:
+    """Return what an edit has to add and to remove: no triple twice, none without an effect.
+
+    Args:
+        present: returns those of the given triples that are in the graph.
+    """
+    wanted = dict.fromkeys(adds)
+    unwanted = [triple for triple in dict.fromkeys(removes) if triple not in wanted]
+    there = present([*wanted, *unwanted])
+    return [triple for triple in wanted if triple not in there], [triple for triple in unwanted if triple in there]
+
+
+def present_triples(store: Store, graph: str, triples: Sequence[Triple]) -> set[Triple]:
+    """Return those of the triples that are in a graph, "" for the default graph, asked in batches."""
+    view = (Entity(graph),) if graph else ()
+    found: set[Triple] = set()
+    for literals, most in ((False, PRESENT_LINKS), (True, PRESENT_LITERALS)):
+        asked = [triple for triple in triples if isinstance(triple.object, Literal) == literals]
+        for batch in batches(asked, most, PRESENT_CHARS):
+            query = render("present_triples", view=view, literals=literals, triples=list(map(terms, batch)))
+            found.update(batch[count_value(row[0])] for row in store.select(query, fresh=True))
+    return found
+
+
+def batches(triples: Sequence[Triple], most: int, chars: int) -> Iterator[Sequence[Triple]]:
+    """Split triples into batches of at most `most` triples and `chars` characters, or a single longer triple."""
+    start = size = 0
+    for index, triple in enumerate(triples):
+        length = sum(len(text) for text in (triple.subject.iri, triple.relation, str(triple.object)))
+        if index > start and (index - start == most or size + length > chars):
+            yield triples[start:index]
+            start, size = index, 0
+        size += length
+    if triples:
+        yield triples[start:]
+
+
+def terms(triple: Triple) -> tuple[Entity, Entity, Value]:
+    """Return the subject, relation and object of a triple as terms of a query."""
+    return triple.subject, Entity(triple.relation), triple.object

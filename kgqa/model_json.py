@@ -1,0 +1,90 @@
+"""Converts the data classes of `kgqa.model` to plain JSON data and back.
+
+A class with a text `kind` writes it into its JSON; where a field may hold one of several such classes, the kind says
+which one to build.
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any, TypeVar, Union
+from typing import Literal as OneOf
+
+T = TypeVar("T")
+
+
+def to_json(value: Any) -> Any:
+    """Convert a model object to plain JSON data. `from_json` restores an equal object."""
+    if is_dataclass(value) and not isinstance(value, type):
+        data = {f.name: to_json(getattr(value, f.name)) for f in fields(value)}
+        kind = getattr(type(value), "kind", None)  # a field without a default is a descriptor here, not a text
+        return {**data, "kind": kind} if isinstance(kind, str) and "kind" not in data else data
+    if isinstance(value, (list, tuple)):
+        return [to_json(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): to_json(item) for key, item in value.items()}
+    return value
+
+
+def from_json(kind: type[T], data: Any) -> T:
+    """Build a `kind` from the output of `to_json`.
+
+    Raises:
+        ValueError: the data does not have the shape of `kind`.
+    """
+    try:
+        found: T = _build(kind, data)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"not the JSON of {getattr(kind, '__name__', kind)}: {error}") from error
+    return found
+
+
+@cache
+def _hints(kind: type) -> dict[str, tuple[str, Any]]:
+    """Return the name in JSON before a change of names, and the type, of each field."""
+    hints = typing.get_type_hints(kind)
+    return {f.name: (f.metadata.get("formerly", f.name), hints[f.name]) for f in fields(kind) if f.init}
+
+
+@cache
+def _members(union: Any) -> tuple[tuple[type, ...], dict[str | None, type]]:
+    """Return the members of a union except None, and its members by kind; None is the kind of JSON without one."""
+    members = tuple(each for each in typing.get_args(union) if each is not types.NoneType)
+    kinds = {getattr(each, "kind", None): each for each in members}
+    kinds.update((None, each) for each in members if getattr(each, "unmarked", False))
+    return members, kinds
+
+
+def _build(kind: Any, data: Any) -> Any:
+    origin = typing.get_origin(kind)
+    if origin in (Union, types.UnionType):
+        if data is None and types.NoneType in typing.get_args(kind):
+            return None
+        members, kinds = _members(kind)
+        return _build(members[0] if len(members) == 1 else kinds[data.get("kind")], data)
+    if origin is tuple:
+        if not isinstance(data, (list, tuple)):
+            raise TypeError(f"{data!r} is not a list")
+        item = typing.get_args(kind)[0]
+        return tuple(_build(item, each) for each in data)
+    if origin is OneOf:
+        if data not in typing.get_args(kind):
+            raise TypeError(f"{data!r} is not one of {typing.get_args(kind)}")
+        return data
+    if isinstance(kind, type) and is_dataclass(kind):
+        if not isinstance(data, dict):
+            raise TypeError(f"{data!r} is not an object")
+        found = {}
+        for name, (formerly, hint) in _hints(kind).items():
+            if name in data or formerly in data:
+                found[name] = _build(hint, data[name if name in data else formerly])
+        return kind(**found)
+    kind = origin or kind
+    if kind is float and isinstance(data, int) and not isinstance(data, bool):
+        return float(data)
+    if isinstance(kind, type) and (not isinstance(data, kind) or (isinstance(data, bool) and kind is not bool)):
+        raise TypeError(f"{data!r} is not {kind.__name__}")
+    return data

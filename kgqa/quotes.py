@@ -1,0 +1,88 @@
+"""Finds quotes in texts and verifies them.
+
+Quotes and texts are compared without blanks and without characters that prompts do not show (control characters, soft
+hyphens), and in Unicode's canonical form. Letters are compared exactly.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from kgqa.model import Named, QuoteEvidence
+
+# two letters or digits of one word; Chinese, Japanese and Korean attach words to each other
+_SPACED = re.compile(r"[^\W_\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]{2}")
+_INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn")
+
+
+def find_quote(text: str, quote: str) -> tuple[int, int] | None:
+    """Return where a quote first stands in a text, as `(begin, end)` in code points; None if it does not.
+
+    A match does not begin or end within a letter and its accents.
+    """
+    return next(_matches(text, quote), None)
+
+
+def is_quote(text: str, begin: int, end: int, quote: str) -> bool:
+    """Return whether a quote is `text[begin:end]`. An empty quote and positions outside the text are never right."""
+    wanted = _folded(quote)[0]
+    return bool(wanted) and 0 <= begin < end <= len(text) and _folded(text[begin:end])[0] == wanted
+
+
+def stand_in_quotes(answers: Iterable[Named], quotes: Iterable[QuoteEvidence]) -> bool:
+    """Return whether there are answers and the name of each one stands in a verified quote.
+
+    Names are compared as whole words, regardless of case; scripts without spaces between words have no whole words.
+    """
+    texts = [quote.words.casefold() for quote in quotes if quote.verified]
+    names = [answer.name.casefold() for answer in answers]
+    return bool(names) and all(
+        any(_is_whole(text, *match) for text in texts for match in _matches(text, name)) for name in names
+    )
+
+
+def _matches(text: str, quote: str) -> Iterator[tuple[int, int]]:
+    letters, places = _folded(text)
+    wanted = _folded(quote)[0]
+    start = letters.find(wanted) if wanted else -1
+    while start >= 0:
+        stop = start + len(wanted)
+        if _is_border(letters, places, start) and _is_border(letters, places, stop):
+            yield min(places[start:stop]), max(places[start:stop]) + 1
+        start = letters.find(wanted, start + 1)
+
+
+def _is_whole(text: str, begin: int, end: int) -> bool:
+    """Return whether no word of the text is cut at `begin` or `end`."""
+    pairs = [text[at - 1 : at + 1] for at in (begin, end) if 0 < at < len(text)]
+    return not any(_SPACED.fullmatch(pair) for pair in pairs)
+
+
+@lru_cache(256)
+def _folded(text: str) -> tuple[str, tuple[int, ...]]:
+    """Return a text in the form in which it is compared, and for each of its characters the index in the text."""
+    found: list[tuple[str, int]] = []
+    accents: list[tuple[int, str, int]] = []
+    for index, char in enumerate(text):
+        if char.isspace() or unicodedata.category(char) in _INVISIBLE:
+            continue
+        for part in unicodedata.normalize("NFD", char):
+            order = unicodedata.combining(part)
+            if order:
+                accents.append((order, part, index))
+                continue
+            found += [(accent, at) for _, accent, at in sorted(accents, key=lambda each: each[0])]
+            accents.clear()
+            found.append((part, index))
+    found += [(accent, at) for _, accent, at in sorted(accents, key=lambda each: each[0])]
+    return "".join(part for part, _ in found), tuple(index for _, index in found)
+
+
+def _is_border(letters: str, places: tuple[int, ...], at: int) -> bool:
+    """Return whether a match may begin or end before the character `at`."""
+    if at in (0, len(letters)):
+        return True
+    return places[at - 1] != places[at] and not unicodedata.combining(letters[at])

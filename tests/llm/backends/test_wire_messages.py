@@ -1,0 +1,88 @@
+"""Messages with images: the data that a server receives, limits, and servers that do not read images."""
+
+from __future__ import annotations
+
+import base64
+from itertools import pairwise
+
+import pytest
+
+from kgqa.errors import SettingsError
+from kgqa.llm.backends.openai import OpenAIChat
+from kgqa.llm.backends.wire_messages import wire_messages
+from kgqa.llm.client import MAX_IMAGE_BYTES, Image, Message, Prompt
+from kgqa.testing import faults
+from kgqa.testing.server import ScriptedServer
+
+PNG = Image(b"\x89PNG\r\n\x1a\n...", "image/png")
+JPEG = Image(b"\xff\xd8...", "image/jpeg")
+
+
+def ask(server: ScriptedServer, *content: str | Image):
+    model = OpenAIChat("m", url=server.url, retries=0)
+    try:
+        return model.complete([Prompt((Message("system", "Look."), Message("user", content)), "decide")])[0]
+    finally:
+        model.close()
+
+
+def test_server_receives_texts_and_images_in_order():
+    with ScriptedServer(["a cat"]) as server:
+        assert ask(server, "First:", PNG, "second:", JPEG, "Same?").text == "a cat"
+        system, user = server.requests[0].messages
+        assert system == {"role": "system", "content": "Look."}
+        assert [part.get("text") for part in user["content"]] == ["First:", None, "second:", None, "Same?"]
+        urls = [part["image_url"]["url"] for part in user["content"] if part["type"] == "image_url"]
+        for url, image in zip(urls, (PNG, JPEG), strict=True):
+            head, data = url.split(",")
+            assert head == f"data:{image.media_type};base64" and base64.b64decode(data, validate=True) == image.data
+
+
+def test_text_stays_a_plain_string():
+    assert wire_messages([Message("user", "q")]) == [{"role": "user", "content": "q"}]
+
+
+def test_unpaired_surrogates_are_replaced():
+    (message,) = wire_messages([Message("user", ("a\ud83d", PNG))])
+    assert message["content"][0] == {"type": "text", "text": "a?"}
+
+
+def test_large_image_arrives_whole():
+    large = Image(bytes(3 << 20), "image/webp")
+    with ScriptedServer(["ok"]) as server:
+        assert ask(server, large, "What?").text == "ok"
+        url = server.requests[0].messages[1]["content"][0]["image_url"]["url"]
+        assert base64.b64decode(url.split(",")[1]) == large.data
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (b"", "image/png"),
+        (bytes(MAX_IMAGE_BYTES + 1), "image/png"),
+        (b"x", "image/svg+xml"),
+        (b"x", "text/html"),
+        (b"x", "image/png;base64,AAAA"),
+        (b"x", ""),
+    ],
+)
+def test_unusable_images_are_refused(data, kind):
+    with pytest.raises(SettingsError) as error:
+        Image(data, kind)
+    assert len(str(error.value)) < 300 and error.value.hint
+
+
+def test_image_is_not_shown_in_messages_about_it():
+    assert repr(PNG) == f"Image({len(PNG.data)} bytes, 'image/png')"
+
+
+def test_server_without_images_rejects_the_prompt():
+    with ScriptedServer([faults.failing(400, "m is not a multimodal model")]) as server:
+        completion = ask(server, PNG)
+        assert completion.failure == "rejected" and "multimodal" in completion.detail
+
+
+def test_texts_of_a_message():
+    assert Message("user", ("a", PNG, "b")).text == "a\nb"
+    assert Message("user", "a").text == "a"
+    assert all(one != other for one, other in pairwise([Message("user", "a"), Message("user", ("a",))]))
