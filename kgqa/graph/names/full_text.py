@@ -7,6 +7,7 @@ candidates: names that probably have the words. They are normalised and compared
 from __future__ import annotations
 
 import copy
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -30,6 +31,7 @@ COUNT_BATCH = 50
 EQUAL_BATCH = 200
 MAX_CACHED_WORDS = 100_000
 MAX_CACHED_NAMES = 200_000
+_OUTER_DOTS = re.compile(r"(?<!\w)\.|\.(?!\w)")
 Word = tuple[str, ...]
 """A normalised word, followed by other phrases that a name may have in its place, such as `o neill` for `oneill`."""
 
@@ -177,26 +179,31 @@ class FullText:
 
 def phrases_of(word: Word) -> list[str]:
     """Return the phrases to search for a word, without those that Virtuoso cannot find."""
-    # NFC: the normalised form of Korean words consists of parts of syllables
-    phrases = dict.fromkeys(unicodedata.normalize("NFC", phrase) for phrase in word)
-    return [phrase for phrase in phrases if phrase and max(map(len, phrase.split())) <= MAX_WORD_LETTERS]
+    return [phrase for phrase in word if _is_searchable(phrase) and max(map(len, phrase.split())) <= MAX_WORD_LETTERS]
+
+
+def _is_searchable(phrase: str) -> bool:
+    letters = phrase.replace(" ", "").replace(".", "")
+    return bool(letters) and all(unicodedata.category(char)[0] in "LMN" for char in letters)
 
 
 def written_phrase(token: str) -> str:
-    """Return the words of a text as the server splits them: `o neill` for `O'Neill`."""
-    kept = (char if unicodedata.category(char)[0] in "LMN" else " " for char in unicodedata.normalize("NFC", token))
-    return " ".join("".join(kept).lower().split())
+    """Return the words of a text as the server splits them: `o neill` for `O'Neill`, and `u.s` for `U.S.`."""
+    kept = (
+        char if char == "." or unicodedata.category(char) == "Nd" or unicodedata.category(char)[0] in "LM" else " "
+        for char in unicodedata.normalize("NFC", token)
+    )
+    return " ".join(_OUTER_DOTS.sub(" ", "".join(kept)).lower().split())
 
 
 def pattern(*groups: Sequence[str]) -> Literal:
     """Build a full-text pattern for texts with at least one phrase of each group.
 
     Raises:
-        InvalidTerm: a phrase has characters other than letters, marks, digits, spaces and a wildcard at its end.
+        InvalidTerm: a phrase has characters other than letters, marks, digits, spaces, dots and a wildcard at its end.
     """
     for phrase in (phrase for group in groups for phrase in group):
-        if not phrase or any(
-            unicodedata.category(char)[0] not in "LMN" for char in phrase.removesuffix("*").replace(" ", "")
-        ):
+        if not _is_searchable(phrase.removesuffix("*")):
             raise InvalidTerm("A full-text pattern may contain only words.")
-    return Literal(" AND ".join("(" + " OR ".join(f'"{phrase}"' for phrase in group) + ")" for group in groups))
+    text = " AND ".join("(" + " OR ".join(f'"{phrase}"' for phrase in group) + ")" for group in groups)
+    return Literal(unicodedata.normalize("NFC", text))  # normalised Korean words consist of parts of syllables

@@ -22,7 +22,8 @@ MAX_LOCAL_NAMES = 3_000_000
 COUNT_MAX_AGE = 86_400.0
 CHECK_SECONDS = 20.0
 CHECK_SHARE = 0.25
-"""Time limits for a count that is not necessary: in seconds, and as a share of a query's limit."""
+"""Time limits for the search for an index and for a count that is not needed: in seconds, and as a share of a query's
+limit."""
 TOO_SLOW_MAX_AGE = 3_600.0
 """Seconds until a count that took too long is repeated."""
 SAMPLED = 10
@@ -56,7 +57,7 @@ def open_names(graph: IndexedGraph, *, limit: Limit = background_limit) -> tuple
         return index, index.note
     endpoint = cast(EndpointStore, store)
     reader = EntityNameReader(store, graph.schema, graph.view)
-    if store.capabilities.full_text == "virtuoso" and _is_indexed(reader.within(limit)):
+    if store.capabilities.full_text == "virtuoso" and _is_indexed(reader.within(_check_limit(limit))):
         count = _count(endpoint, graph, _check_limit(limit), optional=True)
         many = MAX_LOCAL_NAMES + 1
         return ServerNames(reader, count=many if count is None else count, languages=graph.schema.languages), ""
@@ -73,19 +74,18 @@ def open_names(graph: IndexedGraph, *, limit: Limit = background_limit) -> tuple
 
 
 def _is_indexed(reader: EntityNameReader) -> bool:
-    """Return whether the server's full-text index finds a sample of the names of each predicate."""
+    """Return whether the server's full-text index finds some names of each predicate of names."""
     phrases: dict[Entity, list[str]] = {}
-    for predicate, name in reader.select(
-        "sample", fresh=True, view=reader.view, predicates=reader.predicates, limit=SAMPLED, offsets=SAMPLE_OFFSETS
-    ):
-        if isinstance(predicate, Entity) and isinstance(name, Literal):
-            words = name.value.split()[:MAX_PHRASE_WORDS]
-            if words and all(word.isalpha() and len(word) <= MAX_WORD_LETTERS for word in words):
-                phrases.setdefault(predicate, []).append(" ".join(words))
-    searched = [phrase for found in phrases.values() for phrase in sorted(found, key=len)[-SEARCHED:]]
+    sample = {"predicates": reader.predicates, "limit": SAMPLED, "offsets": SAMPLE_OFFSETS}
     try:
+        for predicate, name in reader.select("sample", fresh=True, view=reader.view, **sample):
+            if isinstance(predicate, Entity) and isinstance(name, Literal):
+                words = name.value.split()[:MAX_PHRASE_WORDS]
+                if words and all(word.isalpha() and len(word) <= MAX_WORD_LETTERS for word in words):
+                    phrases.setdefault(predicate, []).append(" ".join(words))
+        searched = [phrase for found in phrases.values() for phrase in sorted(found, key=len)[-SEARCHED:]]
         return bool(searched) and FullText(reader).finds_all(searched)
-    except QueryRejected:
+    except (QueryRejected, StoreTimeout):
         return False
 
 
@@ -103,7 +103,7 @@ def _count(store: EndpointStore, graph: IndexedGraph, limit: Limit, *, optional:
     The count is saved, and counted again when the graph's fingerprint changes.
 
     Args:
-        optional: whether the caller can use a graph of names without knowing the count.
+        optional: whether the caller can do without the count.
 
     Raises:
         StoreError: the server sent no complete result for the count.

@@ -34,8 +34,8 @@ from kgqa.words import normalise
 
 MAX_SCANNED_NAMES = 3_000_000
 """Graphs with more names are not scanned for a prefix that is too short for the full-text index."""
-MIN_SIMILAR = 4
-WORDS_PER_NAME = 2.5
+WORDS_PER_NAME = 2.3
+MIN_APOSTROPHE = 3
 K1 = 1.2
 B = 0.75
 
@@ -115,12 +115,10 @@ class ServerNames:
         return {wanted[word]: names for word, names in self._text.counts(wanted).items() if names}
 
     def similar_words(self, words: Sequence[str]) -> dict[str, dict[str, int]]:
-        long = [word for word in words if len(word) >= MIN_SIMILAR and len(word.encode()) >= MIN_PREFIX_BYTES]
+        long = [word for word in words if len(word) >= MIN_PREFIX_BYTES and phrases_of((word,))]
         known = self.frequencies(long)
         phrases = [f"{word[: max(4, min(len(word) - 4, 6))]}*" for word in long]
-        phrases += [
-            singular for word in long for singular in (word[:-1], word[:-2]) if word[len(singular) :] in ("s", "es")
-        ]
+        phrases += [word.removesuffix(ending) for word in long for ending in ("s", "es") if word.endswith(ending)]
         phrases += [edited for word in long if word not in known for edited in _edits(word)]
         names: dict[str, int] = {}
         for name in self._text.matching_any(list(dict.fromkeys(phrases))):
@@ -144,11 +142,7 @@ class ServerNames:
             return []
         bound = self.for_text(text)
         names = bound._with_all(words)
-        ranked = (
-            bound._ranked(names, words[:-1], prefix=words[-1])
-            if names
-            else bound._ranked(bound._with_any(words), words)
-        )
+        ranked = bound._ranked(names, words[:-1], words[-1]) if names else bound._ranked(bound._with_any(words), words)
         whole = tuple(words)
         best: dict[str, NameMatch] = {}
         for name in ranked:
@@ -158,7 +152,12 @@ class ServerNames:
     # --- candidates
 
     def _word(self, word: str) -> Word:
-        return self._written.get(word, (word,))
+        found = self._written.get(word, (word,))
+        if len(word) > MIN_APOSTROPHE and word.isalpha():
+            # the normalised forms of Night's and O'Neill have no space, but the server finds two words
+            found += (f"{word[:-1]} s",) if word[-1] == "s" else ()
+            found += (f"{word[0]} {word[1:]}",) if word[0] in "dlo" else ()
+        return found
 
     def _candidates(self, texts: Sequence[str]) -> dict[str, list[FoundName]]:
         """Find, for each text, the names with the text's rarest word."""
@@ -182,9 +181,8 @@ class ServerNames:
 
     def _usual_spellings(self, text: str) -> list[Literal]:
         texts = dict.fromkeys((text, text.title(), text.capitalize(), text.upper()))
-        return [
-            Literal(text, language=language) for text in texts for language in dict.fromkeys((*self._languages, ""))
-        ]
+        languages = dict.fromkeys((*self._languages, ""))
+        return [Literal(spelled, language=language) for spelled in texts for language in languages]
 
     def _with_any(self, words: Sequence[str]) -> list[FoundName]:
         """Find the names with any of these words, among those words that are not very frequent."""
@@ -200,8 +198,9 @@ class ServerNames:
         *full, last = words
         groups = [phrases for word in full if (phrases := phrases_of(self._word(word)))]
         phrases = phrases_of(self._word(last))
-        if len(last.encode()) >= MIN_PREFIX_BYTES:
-            names = self._most_similar([*groups, [*phrases, *(f"{phrase}*" for phrase in phrases)]], [*groups, phrases])
+        wildcards = [f"{phrase}*" for phrase in phrases if len(phrase.split()[-1].encode()) >= MIN_PREFIX_BYTES]
+        if wildcards:
+            names = self._most_similar([*groups, [*phrases, *wildcards]], [*groups, phrases])
         elif groups:
             names = self._most_similar(groups, [*groups, phrases])
         elif self.count <= MAX_SCANNED_NAMES:
@@ -221,7 +220,7 @@ class ServerNames:
             return self._most_similar(others, []) if others else []
 
     def _ranked(self, names: Iterable[FoundName], words: Sequence[str], prefix: str = "") -> list[FoundName]:
-        """Sort names: first those that equal the text, then by BM25 score, labels before aliases, by IRI and by name."""
+        """Sort names: those that equal the text first, then by BM25 score, labels before aliases, and by IRI."""
         found = list(dict.fromkeys(names))
         counts = self._text.counts([self._word(word) for word in words])
         weights = [self._weight(counts[self._word(word)]) for word in words]
@@ -240,12 +239,13 @@ class ServerNames:
 
     def _prefix_count(self, prefix: str, least: int) -> int:
         """Return the number of names with a word with this prefix; roughly, if the server cannot count them."""
-        rough = max(least, self.count // 10 ** min(len(prefix), 9))
+        whole = self._word(prefix)
+        rough = max(least, self.count // 10 ** min(len(prefix), 9), self._text.counts([whole])[whole])
         if len(prefix.encode()) < MIN_PREFIX_BYTES or not phrases_of((prefix,)):
             return rough
         try:
-            word = (f"{phrases_of((prefix,))[0]}*",)
-            return self._text.counts([word])[word]
+            wildcard: Word = (f"{prefix}*",)
+            return self._text.counts([wildcard])[wildcard]
         except QueryRejected:
             return rough
 

@@ -1,6 +1,6 @@
-"""Adds the names of a graph to the server's full-text index; removes indexes of names built by older versions of kgqa.
+"""Adds the names of a graph to the server's full-text index, and removes indexes of older versions of kgqa.
 
-Older versions wrote each index of names into a graph of its own, `urn:kgqa:names:...`. kgqa no longer uses these graphs.
+Older versions wrote each index of names into a graph of its own, `urn:kgqa:names:...`. kgqa does not use these graphs.
 """
 
 from __future__ import annotations
