@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any, ClassVar
+from typing import ClassVar
 from typing import Literal as OneOf
+
+from kgqa.events import Event
 
 XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 RDF_LANG_STRING = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
@@ -301,15 +303,6 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
-    """An event in a trace: kind (`expanded`, `filtered`, `match`, ...), seconds since the question started, details."""
-
-    kind: str
-    at: float
-    detail: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class GraphId:
     """The address, fingerprint and schema that identify the graph of a question.
 
@@ -326,6 +319,14 @@ class GraphId:
 
 
 @dataclass(frozen=True, slots=True)
+class NearPath:
+    """A path, in words, that was not accepted as the answer. `score`: None if no score decides."""
+
+    words: str
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """The answers to a question, with their evidence, query and cost.
 
@@ -337,6 +338,8 @@ class Answer:
     `response`: the answer as a longer text, if the method writes one. `citations`: what the claims of the response
     cite. `evidence_sparql`: a query that returns the statements and chunks in `evidence`. `evidence_class`: `exact` if
     the query returned the same rows when it was run again.
+
+    `nearest`: if there is no answer, the best paths of the search, best first. `hints`: what would help then.
     """
 
     question: Question
@@ -359,6 +362,8 @@ class Answer:
     citations: tuple[Citation, ...] = ()
     evidence_sparql: str = ""
     evidence_class: QueryClass = "none"
+    nearest: tuple[NearPath, ...] = ()
+    hints: tuple[str, ...] = ()
 
     @property
     def paths(self) -> tuple[PathEvidence, ...]:

@@ -61,8 +61,8 @@ def plugin(kind: PluginKind, name: str) -> Any:
     point = _points(kind, tuple(sys.path)).get(name)
     if point is None:
         if kind != "dataset" and not any(map(_is_ours, _points(kind, tuple(sys.path)).values())):
-            raise SettingsError(f"kgqa is not installed completely: it has no {kind}s. Install it again with pip.")
-        raise SettingsError(f"Unknown {kind} {name}. Choose one of: {', '.join(plugin_names(kind))}.")
+            raise SettingsError(f"kgqa is not installed completely: it has no {kind}s.", "Install it again with pip.")
+        raise SettingsError(f"Unknown {kind} {name}.", f"Choose one of: {', '.join(plugin_names(kind))}.")
     try:
         found = point.load()
     except (Exception, SystemExit) as error:  # the import of a foreign package may raise anything
@@ -166,7 +166,7 @@ def _check(extension: Extension) -> None:
         ):
             raise SettingsError(f"{setting.key} must be a key such as mine.rounds, of type str, int, float or dict.")
         if match[1] in {key.partition(".")[0] for key in own} | _SECRET_SECTIONS:
-            raise SettingsError(f"{setting.key} is in a section of kgqa. Use your own section, such as mine.rounds.")
+            raise SettingsError(f"{setting.key} is in a section of kgqa.", "Use your own section, such as mine.rounds.")
         check(setting, setting.default, "default")
     for preset, values in extension.presets.items() if isinstance(extension, MethodExtension) else ():
         for key, value in values.items():

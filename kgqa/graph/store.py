@@ -41,8 +41,8 @@ def count_value(value: Value | None) -> int:
     if text is None or not re.fullmatch(r"[0-9]{1,18}", text):
         found = clean(str(value if text is None else text))[:60]
         raise StoreUnavailable(
-            f"The server answered a count with {found!r}, which is not a whole number. "
-            "Check that the server supports SPARQL 1.1."
+            f"The server answered a count with {found!r}, which is not a whole number.",
+            "Check that the server supports SPARQL 1.1.",
         )
     return int(text)
 
@@ -180,7 +180,10 @@ class Store(Protocol):
         ...
 
     def version_of(self, graphs: Sequence[str] = ()) -> str:
-        """Return a text that changes with every change to these graphs through this object; cheap to read."""
+        """Return a text that changes with every change to these graphs through this object; cheap to read.
+
+        A version that ends in + says that queries may or may not see an edit that is being made.
+        """
         ...
 
     def edits_since(self, version: str, graphs: Sequence[str] = ()) -> list[EditReport] | None:

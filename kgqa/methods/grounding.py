@@ -1,17 +1,33 @@
-"""Builds answers grounded in the graph: runs the exported query twice, and classifies it by the results."""
+"""Builds grounded answers: runs their queries twice, and classifies the queries by the results."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from kgqa.errors import PartialResult, StoreTimeout
+from kgqa.errors import PartialResult, QueryRejected, StoreTimeout
+from kgqa.events import Checked, GaveUp, Read
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.query.export import check_no_answers, query_class
+from kgqa.graph.query.evidence import StatementVocabulary, evidence_query
+from kgqa.graph.query.export import check_names_no_answers, check_no_answers, query_class
 from kgqa.methods.evidence import gather_evidence
-from kgqa.model import Answer, Candidate, Entity, Named, PathEvidence, Question, Value
-from kgqa.trace import Trace
+from kgqa.model import (
+    Answer,
+    Candidate,
+    Entity,
+    HyperedgeEvidence,
+    Named,
+    PathEvidence,
+    Question,
+    QuoteEvidence,
+    StatementEvidence,
+    Value,
+)
+from kgqa.trace import BudgetExhausted, Trace
+from kgqa.words import sentence
 
+MAX_PIECES = 50
+"""Most statements and chunks in an evidence query; servers are slow with long lists."""
 DEFECT = "The exported query returned a different result when it was run again."
 
 
@@ -50,7 +66,7 @@ def answer_of_path(
     sparql = graph.answer_query(candidate.path, joins=candidate.joins, restricted=dict(candidate.restricted))
     first, again = graph.map(graph.run_exported, [sparql, sparql])
     values = tuple(dict.fromkeys(first))
-    trace.event("read", path=candidate.words, answers=len(values))
+    trace.record(Read(path=candidate.words, answers=len(values)))
     others = {topic.value for topic in topics} - {candidate.path.topic}
     if not set(values) - others:
         return None
@@ -58,7 +74,7 @@ def answer_of_path(
     topic_entities = [topic.value for topic in topics if isinstance(topic.value, Entity)]
     check_no_answers(sparql, values, [*topic_entities, *selected])
     class_ = query_class(values, again, restricted=bool(candidate.restricted))
-    trace.event("checked", query_class=class_ or "none")
+    trace.record(Checked(query_class=class_ or "none"))
     named = sorted(graph.named(values), key=_by_name)
     shown = [item.value for item in named]
     return Answer(
@@ -101,7 +117,7 @@ def answer_of_entities(
         try:
             read = answer_of_path(graph, candidate, None, empty.topics, trace, chosen=wanted)
         except (StoreTimeout, PartialResult) as error:
-            trace.event("gave_up", path=candidate.words, error=str(error))
+            trace.record(GaveUp(path=candidate.words, error=str(error)))
             continue
         every = {item.value for item in read.answers} if read else set()
         if read is not None and wanted <= every:
@@ -125,4 +141,55 @@ def answer_of_entities(
         evidence=tuple(evidence),
         grounding="graph" if not missing else "model",
         notes=(*empty.notes, note),
+    )
+
+
+def with_evidence_query(graph: KnowledgeGraph, answer: Answer, vocabulary: StatementVocabulary) -> Answer:
+    """Return the answer with the query that returns its statements, and the chunks of its quotes and hyperedges.
+
+    The query is run twice. It is `exact` if both runs returned the same rows, with at least one row for each statement
+    and chunk. If the graph cannot run the query in time, the answer stands without the query, and a note says so.
+
+    Args:
+        graph: A view of the graphs that contain the statements and chunks.
+        answer: The answer with its evidence.
+        vocabulary: The relations of statements and chunks.
+
+    Raises:
+        AnswerInQuery: The query contains an answer, which is a bug in kgqa.
+        StoreError: The graph failed.
+    """
+    statements = [each.iri for each in answer.evidence if isinstance(each, StatementEvidence)]
+    spans = [each.span for each in answer.evidence if isinstance(each, QuoteEvidence) and each.verified]
+    spans += [span for each in answer.evidence if isinstance(each, HyperedgeEvidence) for span in each.spans]
+    every = dict.fromkeys([*statements, *(span.chunk for span in spans if span.chunk)])
+    pieces = list(map(Entity, every))[:MAX_PIECES]
+    if not pieces:
+        return answer
+    known = set(statements)
+    sparql = evidence_query(
+        graph.view, [e for e in pieces if e.iri in known], [e for e in pieces if e.iri not in known], vocabulary
+    )
+    topics = [topic.value for topic in answer.topics if isinstance(topic.value, Entity)]
+    check_names_no_answers(sparql, [item.value for item in answer.answers], topics)
+    notes, defects = [], []
+    if len(every) > len(pieces):
+        notes.append(f"The evidence query returns the first {len(pieces)} of {len(every)} statements and texts.")
+    try:
+        first, again = graph.map(graph.rows, [sparql, sparql])
+    except (StoreTimeout, PartialResult, QueryRejected, BudgetExhausted) as error:
+        return replace(answer, notes=(*answer.notes, f"There is no evidence query: {sentence(error)}"))
+    missing = set(pieces) - {row[0] for row in first}
+    if missing:
+        defects.append(
+            f"The evidence query returned {len(pieces) - len(missing)} of {len(pieces)} statements and texts."
+        )
+    elif set(first) != set(again):
+        defects.append(DEFECT)
+    return replace(
+        answer,
+        evidence_sparql=sparql,
+        evidence_class="none" if defects else "exact",
+        notes=(*answer.notes, *notes),
+        defects=(*answer.defects, *defects),
     )

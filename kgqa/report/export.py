@@ -53,7 +53,7 @@ def write_queries(runs: Sequence[ReportedRun], folder: str | Path) -> list[Expor
             raise _other_files(folder)
         return [_write(run, folder / place) for run, place in zip(runs, places)]
     except OSError as error:
-        raise ReportError(f"{folder} cannot be written: {error.strerror}. Choose another folder.") from error
+        raise ReportError(f"{folder} cannot be written: {error.strerror}.", "Choose another folder.") from error
 
 
 def query_file(record: Record) -> str:
@@ -114,7 +114,7 @@ def _prepared(folder: Path) -> set[Path]:
 
 
 def _other_files(folder: Path) -> ReportError:
-    return ReportError(f"{folder} contains other files. Choose an empty or new folder.")
+    return ReportError(f"{folder} contains other files.", "Choose an empty or new folder.")
 
 
 def _subfolders(labels: Sequence[str]) -> list[str]:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import codecs
 import gzip
-import json
-import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -17,13 +15,13 @@ from typing import Any, BinaryIO
 
 from kgqa.evaluation.datasets.fields import Record
 from kgqa.evaluation.datasets.questions import GoldQuestion, QuestionFileError
+from kgqa.json_stream import DamagedJson, JsonStream, LongValue
 
 MAX_FILE_BYTES = 2 << 30
 MAX_RECORD_CHARS = 32 << 20
 TOO_DEEP = "nested too deeply"
 
 _CHUNK = 1 << 20
-_SPACE = re.compile(r"[ \t\r\n]*")
 
 
 def questions_in(
@@ -63,19 +61,43 @@ def json_records(file: Path, *, within: Sequence[str] = ()) -> Iterator[Any]:
     Raises:
         QuestionFileError: the file cannot be read, is not JSON, contains no array of records, or is too large.
     """
-    text = _Text(file)
-    first = text.peek()
+    text = JsonStream((piece.encode() for piece in _pieces(file)), max_value_chars=MAX_RECORD_CHARS)
+    number = 0
+    records = _records(text, within)
+    try:
+        first = text.peek()
+        for number, record in enumerate(records, 1):  # noqa: B007 - the number of the last record, for messages
+            yield record
+        text.end()
+    except DamagedJson as error:
+        raise broken(file, number + 1, f"not JSON ({error})") from None
+    except LongValue:
+        raise broken(file, number + 1, f"not JSON, or longer than {MAX_RECORD_CHARS:,} characters") from None
+    except LookupError:
+        raise QuestionFileError(f"{file} has no array under the key {' or '.join(map(repr, within))}.") from None
+    except ValueError as error:
+        raise broken(file, number + 1, str(error)) from None
     if not first:
         raise QuestionFileError(f"{file} contains no question.")
+
+
+def _records(text: JsonStream, within: Sequence[str]) -> Iterator[Any]:
+    first = text.peek()
     if first == "[":
-        yield from text.array()
+        yield from text.items()
     elif first == "{" and within:
-        yield from text.member(within)
+        found = False
+        for name in text.members():
+            if name in within and text.peek() == "[":
+                found = True
+                yield from text.items()
+            else:
+                text.value()
+        if not found:
+            raise LookupError
     else:
         while text.peek():
             yield text.value()
-    if text.peek():
-        raise broken(file, text.number, "unexpected content after the last question")
 
 
 def lines(file: Path) -> Iterator[tuple[int, str]]:
@@ -107,13 +129,14 @@ def _pieces(file: Path) -> Iterator[str]:
                 total += len(chunk)
                 if total > MAX_FILE_BYTES:
                     raise QuestionFileError(
-                        f"{file} is larger than {MAX_FILE_BYTES:,} bytes (unpacked). Split the file into smaller files."
+                        f"{file} is larger than {MAX_FILE_BYTES:,} bytes (unpacked).",
+                        "Split the file into smaller files.",
                     )
                 yield decode(chunk)
             yield decode(b"", True)
     except UnicodeDecodeError:
         raise QuestionFileError(
-            f"{file} is not UTF-8 text. If the file is an archive, unpack the archive first."
+            f"{file} is not UTF-8 text.", "If the file is an archive, unpack the archive first."
         ) from None
     except (OSError, EOFError, zlib.error) as error:  # EOFError and zlib.error: truncated or damaged gzip file
         reason = getattr(error, "strerror", None) or str(error)
@@ -122,104 +145,3 @@ def _pieces(file: Path) -> Iterator[str]:
 
 def _opened(file: Path) -> BinaryIO:
     return gzip.open(file, "rb") if file.name.endswith(".gz") else file.open("rb")  # type: ignore[return-value]
-
-
-class _Text:
-    """JSON text that is read on demand; `number` is the number of the current record, for messages."""
-
-    def __init__(self, file: Path) -> None:
-        self.file = file
-        self.number = 0
-        self._pieces = _pieces(file)
-        self._text, self._at = "", 0
-        self._decode = json.JSONDecoder().raw_decode
-
-    def peek(self) -> str:
-        """Return the next non-blank character and stay in front of it; empty at the end."""
-        while True:
-            self._at = _SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]
-            if self._at < len(self._text):
-                return self._text[self._at]
-            if not self._more():
-                return ""
-
-    def take(self, wanted: str) -> str:
-        """Return the next non-blank character, which must be in `wanted`, and move behind it."""
-        found = self.peek()
-        if not found or found not in wanted:
-            expected = " or ".join(map(repr, wanted))
-            raise self._broken(f"{expected} expected, found {found!r}" if found else "the file ends too early")
-        self._at += 1
-        return found
-
-    def value(self, *, counts: bool = True) -> Any:
-        """Return the next JSON value; if the text read so far ends within the value, read twice as much."""
-        self.number += counts
-        if not self.peek():
-            raise self._broken("the file ends too early")
-        wanted = _CHUNK
-        while True:
-            try:
-                found, end = self._decode(self._text, self._at)
-            except RecursionError:
-                raise self._broken(TOO_DEEP) from None
-            except ValueError as error:
-                size = len(self._text) - self._at
-                if size > MAX_RECORD_CHARS:
-                    raise self._broken(f"not JSON, or longer than {MAX_RECORD_CHARS:,} characters") from None
-                if not self._more(wanted):
-                    where = getattr(error, "msg", None) or str(error)
-                    raise self._broken(f"not JSON ({where})") from None
-                wanted = max(_CHUNK, size)
-                continue
-            # a number at the end of the text read so far may have more digits
-            if end == len(self._text) and self._text[self._at] not in '{["' and self._more():
-                continue
-            self._at = end
-            return found
-
-    def array(self) -> Iterator[Any]:
-        """Yield the values of the next array."""
-        self.take("[")
-        if self.peek() == "]":
-            self.take("]")
-            return
-        while True:
-            yield self.value()
-            if self.take(",]") == "]":
-                return
-
-    def member(self, keys: Sequence[str]) -> Iterator[Any]:
-        """Yield the values of the array under one of `keys` in the next object; skip the other keys of the object."""
-        self.take("{")
-        seen, more = False, self.peek() != "}"
-        while more:
-            key = self.value(counts=False)
-            self.take(":")
-            if key in keys and not seen and self.peek() == "[":
-                seen = True
-                yield from self.array()
-            else:
-                self.value(counts=False)
-            more = self.take(",}") == ","
-            if not more:
-                break
-        else:
-            self.take("}")
-        if not seen:
-            raise QuestionFileError(f"{self.file} has no array under the key {' or '.join(map(repr, keys))}.")
-
-    def _more(self, wanted: int = 1) -> bool:
-        """Read at least `wanted` more characters; False at the end of the file."""
-        self._text, self._at = self._text[self._at :], 0
-        found, got = [], 0
-        for piece in self._pieces:
-            found.append(piece)
-            got += len(piece)
-            if got >= wanted:
-                break
-        self._text += "".join(found)
-        return got > 0
-
-    def _broken(self, what: str) -> QuestionFileError:
-        return broken(self.file, max(self.number, 1), what)

@@ -131,7 +131,7 @@ def fictionalise(
 def check_free(out: Path) -> None:
     """Raise FictionError if the folder for the new graph exists and is not empty."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise FictionError(f"{out} already exists. Choose another folder with --out, or remove {out} first.")
+        raise FictionError(f"{out} already exists.", f"Choose another folder with --out, or remove {out} first.")
 
 
 def rewire(

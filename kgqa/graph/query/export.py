@@ -101,8 +101,17 @@ def check_no_answers(sparql: str, answers: Iterable[Value], topics: Collection[E
     Raises:
         AnswerInQuery: the query contains an answer, or uses the selected variable in any other place.
     """
-    solid = [t for t in tokens(expand_prefixes(decode_codepoints(sparql))) if t.kind not in ("space", "comment")]
-    iris, texts = _terms_in(solid)
+    check_names_no_answers(sparql, answers, topics)
+    _check_variable(_solid(sparql))
+
+
+def check_names_no_answers(sparql: str, answers: Iterable[Value], topics: Collection[Entity]) -> None:
+    """Check that a query does not contain the IRI or text of an answer in any notation, unless the answer is a topic.
+
+    Raises:
+        AnswerInQuery: the query contains an answer.
+    """
+    iris, texts = _terms_in(_solid(sparql))
     known = {topic.iri for topic in topics}
     for answer in answers:
         if isinstance(answer, Literal):
@@ -111,7 +120,11 @@ def check_no_answers(sparql: str, answers: Iterable[Value], topics: Collection[E
             found = answer.iri not in known and (answer.iri in iris or answer.iri in texts)
         if found:
             raise AnswerInQuery(f"the exported query names its answer {str(answer)[:100]}")
-    _check_variable(solid)
+
+
+def _solid(sparql: str) -> list[Token]:
+    """Return the tokens of a query, with full IRIs, except spaces and comments."""
+    return [t for t in tokens(expand_prefixes(decode_codepoints(sparql))) if t.kind not in ("space", "comment")]
 
 
 def _check_variable(solid: list[Token]) -> None:

@@ -32,7 +32,8 @@ _UNDECIDED = re.compile(
 )
 _DOUBT = re.compile(
     r"\b(?:not (?:\w+ )?(?:sure|certain|clear|decided)|unsure|uncertain|unclear|maybe|perhaps|possibly|undecided|"
-    r"can ?not|can't|unable|hard to|depends?|idea|doubt|but|however|although|though|except|if|unless|provided|assuming)\b",
+    r"can ?not|can't|unable|hard to|depends?|idea|doubt|but|however|although|though|except|if|unless|provided|"
+    r"assuming)\b",
     re.IGNORECASE,
 )
 _CONDITION = re.compile(r"\b(?:if|unless|whether|while|not|never|neither|nor|cannot|hardly)\b|n't\b", re.IGNORECASE)

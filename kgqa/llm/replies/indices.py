@@ -44,7 +44,7 @@ def read_indices(text: str, *, size: int, k: int) -> Reading[tuple[int, ...]]:
         k: Most items to return; a longer list is cut.
 
     Returns:
-        Distinct indices from 0 to size - 1. The last list in JSON, after a label or on a line of its own counts; without
+        Distinct indices from 0 to size - 1. The last list in JSON, after a label or on its own line counts; without
         one, the last list of several numbers in brackets. Empty if the reply states that no item fits. No value if
         there is no list, or no number in the list is from 1 to `size`. Never raises, whatever the text.
     """

@@ -75,8 +75,8 @@ class BulkJournal:
             return None
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise LoadError(
-                f"{path} is damaged ({error}). Remove this file and load all files again; triples already loaded do "
-                "no harm."
+                f"{path} is damaged ({error}).",
+                "Remove this file and load all files again; triples already loaded do no harm.",
             ) from error
 
 
@@ -96,6 +96,6 @@ def load_lock(folder: ServerFolder) -> Iterator[None]:
     with only_one(folder.path / load_list_journal.LOAD_LOCK) as only:
         if not only:
             raise ServerError(
-                "Another kgqa process is loading files into this server. Wait until that load ends and try again."
+                "Another kgqa process is loading files into this server.", "Wait until that load ends and try again."
             )
         yield

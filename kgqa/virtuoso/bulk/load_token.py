@@ -45,7 +45,8 @@ def check(server: Server, token: str, done: int) -> None:
     if not rows or int(rows[0][0]) < done:
         raise LoadError(
             "The server's database lacks triples that the interrupted load had finished: it is another database or an "
-            "older copy. Load all files again: --restart"
+            "older copy.",
+            "Load all files again: --restart",
         )
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 from kgqa.errors import DamagedResult, PartialResult, StoreUnavailable
 from kgqa.graph.endpoint.replies.canonical_values import canonical_text
-from kgqa.graph.endpoint.replies.streaming_json import TRUNCATED, JsonStream
 from kgqa.graph.store import Row, Rows
+from kgqa.json_stream import MAX_VALUE_CHARS, DamagedJson, JsonStream, LongValue
 from kgqa.model import RDF_LANG_STRING, XSD_STRING, Entity, Literal, Value
 from kgqa.words import clean
 
 AT_ONCE_BYTES = 1 << 20
+TRUNCATED = "The server's reply is truncated or damaged ({}) and is not used. Try again, or narrow the query."
 
 
 class TermReader:
@@ -78,7 +80,7 @@ def decode_rows(chunks: Iterable[bytes], *, max_rows: int) -> Rows:
     for chunk in chunks:
         data += chunk
         if len(data) > AT_ONCE_BYTES:
-            return _decode_row_by_row(JsonStream(bytes(data), chunks), max_rows, read_term)
+            return _decode_row_by_row(JsonStream(chain([bytes(data)], chunks)), max_rows, read_term)
     table = _load_json(bytes(data))
     try:
         read_row = RowReader(table["head"], read_term)
@@ -110,13 +112,13 @@ def _load_json(data: bytes) -> Any:
     except ValueError as error:
         if data.lstrip()[:1] not in (b"{", b"["):
             what = "something other than a SPARQL result" if data.strip() else "an empty reply"
-            raise StoreUnavailable(f"The server sent {what}. Check the address of the SPARQL endpoint.") from error
+            raise StoreUnavailable(f"The server sent {what}.", "Check the address of the SPARQL endpoint.") from error
         raise DamagedResult(TRUNCATED.format(str(error)[:100])) from error
 
 
 def _check_row_count(rows: int, max_rows: int) -> None:
     if rows > max_rows:
-        raise PartialResult(f"The result has more than {max_rows:,} rows. Narrow the query, or add a LIMIT.")
+        raise PartialResult(f"The result has more than {max_rows:,} rows.", "Narrow the query, or add a LIMIT.")
 
 
 def _decode_row_by_row(text: JsonStream, max_rows: int, read_term: TermReader) -> Rows:
@@ -146,6 +148,12 @@ def _decode_row_by_row(text: JsonStream, max_rows: int, read_term: TermReader) -
         if read_row is None or rows is None:
             raise ValueError("the head or the bindings are missing")
         return Rows(read_row.variables, rows or [read_row(binding) for binding in bindings])
+    except DamagedJson as error:
+        raise DamagedResult(TRUNCATED.format(error)) from error
+    except LongValue as error:
+        raise PartialResult(
+            f"A row of the result is longer than {MAX_VALUE_CHARS:,} characters.", "Narrow the query."
+        ) from error
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise _not_a_result(error) from error
 
@@ -153,5 +161,5 @@ def _decode_row_by_row(text: JsonStream, max_rows: int, read_term: TermReader) -
 def _not_a_result(error: Exception) -> StoreUnavailable:
     detail = clean(str(error))[:100]
     return StoreUnavailable(
-        f"The server sent JSON that is not a SPARQL result ({detail}). Check the address of the SPARQL endpoint."
+        f"The server sent JSON that is not a SPARQL result ({detail}).", "Check the address of the SPARQL endpoint."
     )

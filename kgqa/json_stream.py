@@ -8,29 +8,37 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from kgqa.errors import DamagedResult, PartialResult
-
-TRUNCATED = "The server's reply is truncated or damaged ({}) and is not used. Try again, or narrow the query."
 MAX_VALUE_CHARS = 16 << 20
-"""The longest value, such as a row, that is read into memory."""
-_SPACE = " \t\r\n"
 _SPACES = re.compile(r"[ \t\r\n]*+")
 _decode_at = json.JSONDecoder().raw_decode
+
+
+class DamagedJson(Exception):
+    """The text is truncated or not JSON; the message says what was expected."""
+
+
+class LongValue(Exception):
+    """A value is longer than the limit."""
 
 
 class JsonStream:
     """A reader of JSON text. Each method continues where the previous call stopped reading.
 
+    Args:
+        chunks: the text in UTF-8, with or without a byte order mark.
+        max_value_chars: the longest value, such as a row, that is read into memory.
+
     Raises:
-        DamagedResult: the text is truncated or not JSON. PartialResult: a value is too long.
-        ValueError: the next value is not of the requested type.
+        DamagedJson, LongValue.
+        ValueError: the next value is not of the requested type, or nested too deeply.
     """
 
-    def __init__(self, data: bytes, chunks: Iterator[bytes]) -> None:
+    def __init__(self, chunks: Iterator[bytes], *, max_value_chars: int = MAX_VALUE_CHARS) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
         self._chunks = chunks
+        self._max_value_chars = max_value_chars
         self._at = 0
-        self._text = self._decode(data, final=False)
+        self._text = ""
 
     def members(self) -> Iterator[str]:
         """Yield the names of an object's members. The caller must read each member's value before the next name."""
@@ -43,7 +51,7 @@ class JsonStream:
         while True:
             name = self.value()
             if not isinstance(name, str) or self._next_character() != ":":
-                raise DamagedResult(TRUNCATED.format("a name was expected"))
+                raise DamagedJson("a name was expected")
             self._at += 1
             yield name
             if not self._has_next("}"):
@@ -77,14 +85,12 @@ class JsonStream:
             except ValueError:
                 pass  # incomplete so far
             length = len(self._text) - self._at
-            if length >= MAX_VALUE_CHARS:
-                raise PartialResult(
-                    f"A row of the result is longer than {MAX_VALUE_CHARS:,} characters. Narrow the query."
-                )
+            if length >= self._max_value_chars:
+                raise LongValue
             if not more:
-                raise DamagedResult(TRUNCATED.format("the last value is incomplete"))
+                raise DamagedJson("the last value is incomplete")
             # decode again only when the text is twice as long; otherwise a long value would be decoded once per packet
-            more = self._fill(min(2 * length, MAX_VALUE_CHARS))
+            more = self._fill(min(2 * length, self._max_value_chars))
 
     def _may_continue(self, end: int) -> bool:
         """Return whether a number that ends here may have more digits in the next chunk."""
@@ -92,22 +98,18 @@ class JsonStream:
 
     def end(self) -> None:
         """Check that only white space follows."""
-        while True:
-            if self._text[self._at :].strip(_SPACE):
-                raise DamagedResult(TRUNCATED.format("text follows the end of the JSON"))
-            self._at = len(self._text)
-            if not self._fill(1):
-                return
+        if self.peek():
+            raise DamagedJson("text follows the end of the JSON")
 
     def _has_next(self, closing: str) -> bool:
         character = self._next_character()
         if character not in (",", closing):
-            raise DamagedResult(TRUNCATED.format(f"a comma or {closing} was expected"))
+            raise DamagedJson(f"a comma or {closing} was expected")
         self._at += 1
         return character == ","
 
-    def _next_character(self) -> str:
-        """Return the next character that is not white space, without consuming it."""
+    def peek(self) -> str:
+        """Return the next character that is not white space, without consuming it; "" at the end of the text."""
         while True:
             spaces = _SPACES.match(self._text, self._at)
             assert spaces is not None
@@ -115,7 +117,12 @@ class JsonStream:
             if self._at < len(self._text):
                 return self._text[self._at]
             if not self._fill(1):
-                raise DamagedResult(TRUNCATED.format("the end is missing"))
+                return ""
+
+    def _next_character(self) -> str:
+        if found := self.peek():
+            return found
+        raise DamagedJson("the end is missing")
 
     def _fill(self, length: int) -> bool:
         """Read until there are `length` unread characters, at least one more than before; return False at the end."""
@@ -135,4 +142,4 @@ class JsonStream:
         try:
             return self._decoder.decode(data, final)
         except UnicodeDecodeError as error:
-            raise DamagedResult(TRUNCATED.format("the text is not UTF-8")) from error
+            raise DamagedJson("the text is not UTF-8") from error
