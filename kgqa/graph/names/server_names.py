@@ -240,14 +240,10 @@ class ServerNames:
     def _prefix_count(self, prefix: str, least: int) -> int:
         """Return the number of names with a word with this prefix; roughly, if the server cannot count them."""
         whole = self._word(prefix)
-        rough = max(least, self.count // 10 ** min(len(prefix), 9), self._text.counts([whole])[whole])
-        if len(prefix.encode()) < MIN_PREFIX_BYTES or not phrases_of((prefix,)):
-            return rough
-        try:
-            wildcard: Word = (f"{prefix}*",)
-            return self._text.counts([wildcard])[wildcard]
-        except QueryRejected:
-            return rough
+        rough = max(least, self.count // int(10 ** min(len(prefix), 9)), self._text.counts([whole])[whole])
+        wildcard: Word = (f"{prefix}*",)
+        can_count = len(prefix.encode()) >= MIN_PREFIX_BYTES and phrases_of((prefix,))
+        return max(rough, self._text.counts([wildcard])[wildcard]) if can_count else rough
 
     def _weight(self, count: int) -> float:
         return max(math.log((max(self.count, count) - count + 0.5) / (count + 0.5)), 1e-6)
