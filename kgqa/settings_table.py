@@ -8,7 +8,7 @@ from typing import Any, Literal
 from kgqa.errors import SettingsError
 from kgqa.schema import WALK_RULES
 
-PluginKind = Literal["method", "chooser", "tournament", "dataset"]
+PluginKind = Literal["method", "chooser", "tournament", "dataset", "store"]
 LARGEST = 1_000_000_000
 
 
