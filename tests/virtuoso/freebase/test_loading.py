@@ -20,7 +20,7 @@ from benchmarks.dump_sample import REPAIRED, UNUSUAL, dump_lines, write_dump
 from kgqa.errors import LoadError, ServerError
 from kgqa.graph.names.server.server_names import ServerNames
 from kgqa.graph.opening import open_graph
-from kgqa.virtuoso.bulk.load_token import TABLE
+from kgqa.virtuoso.bulk.groups import TABLE
 from kgqa.virtuoso.freebase import loading as freebase
 from kgqa.virtuoso.freebase.cleaning import Cleaner
 from kgqa.virtuoso.freebase.dump.layout import MAX_FILES
