@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any, ClassVar
+from typing import ClassVar
 from typing import Literal as OneOf
+
+from kgqa.events import Event
 
 XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 RDF_LANG_STRING = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
@@ -298,15 +300,6 @@ class Usage:
     completion_tokens: int = 0
     cost: float | None = None
     stages: tuple[StageUsage, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """An event in a trace: kind (`expanded`, `filtered`, `match`, ...), seconds since the question started, details."""
-
-    kind: str
-    at: float
-    detail: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

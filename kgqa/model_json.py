@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import types
 import typing
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, TypeVar, Union
 from typing import Literal as OneOf
+
+from kgqa.events import KINDS, Event, UnknownEvent
 
 T = TypeVar("T")
 
 
 def to_json(value: Any) -> Any:
     """Convert a model object to plain JSON data. `from_json` restores an equal object."""
+    if isinstance(value, Event):
+        return {"kind": value.kind, "at": value.at, "detail": value.detail}
     if is_dataclass(value) and not isinstance(value, type):
         data = {f.name: to_json(getattr(value, f.name)) for f in fields(value)}
         kind = getattr(type(value), "kind", None)  # a field without a default is a descriptor here, not a text
@@ -42,6 +48,28 @@ def from_json(kind: type[T], data: Any) -> T:
     return found
 
 
+def read_event(data: Mapping[str, Any]) -> Event:
+    """Restore an event of a trace from its JSON object `{kind, at, ...}`; never raises.
+
+    Returns:
+        An event of the first class in `kgqa.events.KINDS` whose kind and fields fit, without keys that are not fields;
+        otherwise an `UnknownEvent` with all the data.
+    """
+    kind = data.get("kind")
+    at: Any = data.get("at")
+    for event in _events_of(kind) if isinstance(kind, str) else ():
+        with suppress(KeyError, TypeError, AttributeError, OverflowError):
+            found: Event = _built(event, data)
+            return found
+    values = {str(key): value for key, value in data.items() if key not in ("kind", "at")}
+    return UnknownEvent(kind if isinstance(kind, str) else "", values, at=at if type(at) in (int, float) else 0.0)
+
+
+@cache
+def _events_of(kind: str) -> list[type[Event]]:
+    return [event for event in KINDS if event.kind == kind]
+
+
 @cache
 def _hints(kind: type) -> dict[str, tuple[str, Any]]:
     """Return the name in JSON before a change of names, and the type, of each field."""
@@ -64,27 +92,39 @@ def _build(kind: Any, data: Any) -> Any:
         if data is None and types.NoneType in typing.get_args(kind):
             return None
         members, kinds = _members(kind)
+        if type(data) in (str, int) and type(data) in members:
+            return data
         return _build(members[0] if len(members) == 1 else kinds[data.get("kind")], data)
     if origin is tuple:
         if not isinstance(data, (list, tuple)):
             raise TypeError(f"{data!r} is not a list")
         item = typing.get_args(kind)[0]
+        if item is str and set(map(type, data)) <= {str}:  # traces have thousands of strings
+            return tuple(data)
         return tuple(_build(item, each) for each in data)
     if origin is OneOf:
         if data not in typing.get_args(kind):
             raise TypeError(f"{data!r} is not one of {typing.get_args(kind)}")
         return data
     if isinstance(kind, type) and is_dataclass(kind):
-        if not isinstance(data, dict):
-            raise TypeError(f"{data!r} is not an object")
-        found = {}
-        for name, (formerly, hint) in _hints(kind).items():
-            if name in data or formerly in data:
-                found[name] = _build(hint, data[name if name in data else formerly])
-        return kind(**found)
+        if issubclass(kind, Event):
+            return read_event({**data["detail"], "kind": data["kind"], "at": data["at"]})
+        return _built(kind, data)
     kind = origin or kind
     if kind is float and isinstance(data, int) and not isinstance(data, bool):
         return float(data)
     if isinstance(kind, type) and (not isinstance(data, kind) or (isinstance(data, bool) and kind is not bool)):
         raise TypeError(f"{data!r} is not {kind.__name__}")
     return data
+
+
+def _built(kind: Any, data: Any) -> Any:
+    """Build an object of a data class."""
+    if not isinstance(data, dict):
+        raise TypeError(f"{data!r} is not an object")
+    found = {}
+    for name, (formerly, hint) in _hints(kind).items():
+        if name in data or formerly in data:
+            value = data[name if name in data else formerly]
+            found[name] = value if type(value) is hint else _build(hint, value)
+    return kind(**found)

@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kgqa.model import Event, StageUsage, Usage
+from kgqa.events import Event
+from kgqa.model import StageUsage, Usage
 
 GRACE = 10.0
 """Seconds allowed for reading the answers of the best path so far, after the question's budget is used up."""
@@ -64,9 +65,9 @@ class Trace:
         self._stages: dict[str, StageUsage] = {}
         self._grace_until: float | None = None
 
-    def event(self, kind: str, /, **detail: Any) -> None:
-        """Record an event of this kind. `detail` may contain only JSON values."""
-        event = Event(kind, round(self.elapsed(), 4), detail)
+    def record(self, event: Event) -> None:
+        """Record an event, with the time since the start of the question."""
+        event = replace(event, at=round(self.elapsed(), 4))
         with self._lock:
             self._events.append(event)
         if self._listener:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from functools import cache
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import kgqa
+from kgqa.methods.registry import method
 
 PACKAGE = Path(kgqa.__file__).parent
 # Top to bottom. Packages of one layer do not import each other.
@@ -96,6 +98,24 @@ def test_imports_go_down_without_circles():
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"c"}, "e": set()}) == ["b", "c"]
     # `kgqa/__init__.py` names modules above it for type checkers only.
     assert circles({module: needed(module) for module in MODULES.keys() - {"kgqa"}}) == []
+
+
+def test_no_method_is_named_below_methods():
+    """A string that is the name of a method, or of a setting of a method, stands in no room below `methods/`."""
+    points = entry_points(group="kgqa.methods")
+    names = {point.name for point in points if point.dist is not None and point.dist.name == "kgqa"}
+    assert len(names) >= 6
+    sections = {setting.key.partition(".")[0] for name in names for setting in method(name).settings} - {"ask"}
+    named = [
+        f"{module}, line {node.lineno}: {node.value}"
+        for module in MODULES.keys() - {"kgqa"}
+        if layer(module)[0] > PACKAGE_LAYERS["methods"]
+        for node in ast.walk(tree(module))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if node.value in names or (node.value.partition(".")[0] in sections and "." in node.value.strip())
+    ]
+    # "top" is also a key of JSON replies
+    assert [each for each in named if not each.startswith("kgqa.llm.replies.indices, ")] == []
 
 
 def test_folders_hold_four_to_fourteen_modules():

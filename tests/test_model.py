@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kgqa.events import Event, MatchPlayed, UnknownEvent
 from kgqa.model import (
     RDF_LANG_STRING,
     XSD_STRING,
@@ -16,7 +17,6 @@ from kgqa.model import (
     Candidate,
     Citation,
     Entity,
-    Event,
     Evidence,
     GraphId,
     HyperedgeEvidence,
@@ -93,7 +93,7 @@ plain = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3),
     max_leaves=6,
 )
-events = st.builds(Event, text, st.floats(0, 1e6), st.dictionaries(text, plain, max_size=3))
+events = st.builds(UnknownEvent, text, st.dictionaries(text, plain, max_size=3), at=st.floats(0, 1e6))
 texts = st.lists(text, max_size=2).map(tuple)
 answers = st.builds(
     Answer,
@@ -232,7 +232,10 @@ def test_json_round_trip_of_a_full_answer():
             ),
         ),
         usage=Usage(2, 30, 4, 5, 0.25),
-        trace=(Event("match", 0.1, {"picked": ["capital"], "deep": {"n": [1, None, True, 0.5]}}),),
+        trace=(
+            MatchPlayed(candidates=("capital",), picked=("capital",), at=0.1),
+            UnknownEvent("deep", {"n": [1, None, True, 0.5]}, at=0.2),
+        ),
         graph=GraphId("http://ex.org/sparql", ("http://ex.org/g",), "remote-1", None, "wikidata"),
     )
     equal_path = from_json(Answer, json.loads(json.dumps(to_json(answer))))
@@ -351,7 +354,7 @@ def test_html_escapes_every_text_field():
         notes=(EVIL,),
         defects=(EVIL,),
         topics=(evil,),
-        trace=(Event(EVIL, 0.0, {EVIL: EVIL}),),
+        trace=(UnknownEvent(EVIL, {EVIL: EVIL}),),
     )
     for variant in (answer, replace(answer, status="failed", answers=())):
         html = variant._repr_html_()

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass
 
 import pytest
 
-from kgqa.model import Event, StageUsage
+from kgqa.events import Event, Shown
+from kgqa.model import StageUsage
 from kgqa.trace import Budget, BudgetExhausted, Trace
+
+
+@dataclass(frozen=True)
+class Retrieved(Event):
+    """An event of another package."""
+
+    chunks: tuple[str, ...]
 
 
 class Clock:
@@ -29,29 +38,26 @@ def clock(monkeypatch):
 
 def test_events_are_kept_in_order_with_their_time(clock):
     trace = Trace()
-    trace.event("expanded", hop=1)
+    trace.record(Shown(question="who?"))
     clock.now += 1.5
-    trace.event("match", picked=["capital"], kind="detail may have this name")
-    assert trace.events() == (
-        Event("expanded", 0.0, {"hop": 1}),
-        Event("match", 1.5, {"picked": ["capital"], "kind": "detail may have this name"}),
-    )
+    trace.record(Retrieved(chunks=("c1",)))
+    assert trace.events() == (Shown(question="who?", at=0.0), Retrieved(chunks=("c1",), at=1.5))
 
 
 def test_listener_receives_each_event():
     received: list[Event] = []
     trace = Trace(listener=received.append)
-    trace.event("expanded", hop=1)
-    assert [event.kind for event in received] == ["expanded"]
-    trace.event("match")
+    trace.record(Shown(question="who?"))
+    assert [event.kind for event in received] == ["shown"]
+    trace.record(Retrieved(chunks=()))
     assert tuple(received) == trace.events()
 
 
 def test_listener_can_read_the_trace():
     seen: list[int] = []
     trace = Trace(listener=lambda event: seen.append(len(trace.events())))
-    trace.event("one")
-    trace.event("two")
+    trace.record(Shown(question="one"))
+    trace.record(Shown(question="two"))
     assert seen == [1, 2]
 
 
@@ -145,7 +151,7 @@ def test_counts_and_events_of_threads():
     def work() -> None:
         for _ in range(200):
             trace.count("candidates", 2)
-            trace.event("match")
+            trace.record(Retrieved(chunks=()))
 
     _in_threads(work)
     assert trace.usage().candidates == 3200
@@ -170,9 +176,9 @@ def test_query_budget_across_threads():
 
 def test_events_are_a_snapshot():
     trace = Trace()
-    trace.event("one")
+    trace.record(Shown(question="one"))
     before = trace.events()
-    trace.event("two")
+    trace.record(Shown(question="two"))
     assert len(before) == 1
 
 

@@ -25,7 +25,8 @@ from kgqa.cli.options import (
     verbosity,
     verbosity_options,
 )
-from kgqa.model import Answer, Event, Question
+from kgqa.events import Event
+from kgqa.model import Answer, Question
 from kgqa.trace import Trace
 from kgqa.words import clean, safe_text
 

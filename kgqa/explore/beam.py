@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from kgqa.errors import StoreTimeout
+from kgqa.events import Expanded, GaveUp, Kept, Pool, Shortlist
 from kgqa.graph.expansion import Expansion
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, RelationPath, Step
@@ -117,11 +118,12 @@ def explore(
         trace.count("hops")
         trace.count("candidates", len(found))
         keys |= {candidate.path: path_key(candidate.path, graph.schema) for candidate in found}
-        trace.event("pool", hop=number, paths=[keys[c.path] for c in pool])
+        trace.record(Pool(hop=number, paths=tuple(keys[c.path] for c in pool)))
         short = prefilter(pool)
-        trace.event("shortlist", hop=number, paths=[keys[c.path] for c in short])
+        trace.record(Shortlist(hop=number, paths=tuple(keys[c.path] for c in short)))
         kept = tournament(short)
-        trace.event("kept", hop=number, paths=[c.words for c in kept], keys=[keys[c.path] for c in kept])
+        winners = tuple(keys[c.path] for c in kept)
+        trace.record(Kept(hop=number, paths=tuple(c.words for c in kept), keys=winners))
         hops.append(HopResult(tuple(pool), tuple(short), tuple(kept)))
         if number == settings.depth or enough(hops):
             break
@@ -194,7 +196,7 @@ def _expand(
             if isinstance(expansion, StoreTimeout):
                 # the other paths are still extended, but all candidates are marked as approximate
                 late = expansion
-                trace.event("gave_up", path=_shown(graph, parent.path), error=str(expansion))
+                trace.record(GaveUp(path=_shown(graph, parent.path), error=str(expansion)))
                 continue
             approximate = parent.approximate or expansion.approximate
             onward = 0
@@ -209,12 +211,13 @@ def _expand(
                 if extent != "none" and _may_pass(graph, path, settings):
                     waiting.append(candidate)
                     onward += 1
-            trace.event(
-                "expanded",
-                path=_shown(graph, parent.path),
-                steps=len(expansion.steps),
-                through_mediators=onward,
-                approximate=approximate,
+            trace.record(
+                Expanded(
+                    path=_shown(graph, parent.path),
+                    steps=len(expansion.steps),
+                    through_mediators=onward,
+                    approximate=approximate,
+                )
             )
     if late and not found:
         raise late

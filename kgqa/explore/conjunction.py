@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kgqa.errors import PartialResult, StoreTimeout
+from kgqa.events import GaveUp, Joined, NoIntersection
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, Join, RelationPath, Value
 from kgqa.trace import Trace
@@ -52,12 +53,10 @@ def join_topics(
             break
     found.sort(key=lambda candidate: -len(candidate.joins))
     if finder.timed_out and not timed_out:
-        trace.event("gave_up", error="testing which paths meet took too long")
-    trace.event(
-        "joined" if found else "no_intersection",
-        paths=[c.words for c in found[:5]],
-        topics=max((len(c.joins) + 1 for c in found), default=0),
-    )
+        trace.record(GaveUp(error="testing which paths meet took too long"))
+    kind = Joined if found else NoIntersection
+    most = max((len(c.joins) + 1 for c in found), default=0)
+    trace.record(kind(paths=tuple(c.words for c in found[:5]), topics=most))
     return found
 
 

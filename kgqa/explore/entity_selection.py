@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from kgqa.errors import PartialResult, ResultCapped, StoreTimeout
+from kgqa.events import Entities, EntitiesFiltered, GaveUp
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, RelationPath
 from kgqa.rank.tournaments.chooser import Chooser, EntityGroup
@@ -54,10 +55,10 @@ def select_entities(
         ]
         index_of: dict[int, int] = {id(each): index for index, each in enumerate(stand_ins)}
         pool = [index_of[id(each)] for each in prefilter(stand_ins)][:FILTER_ABOVE]
-        trace.event("entities_filtered", pool=len(reached), kept=len(pool))
+        trace.record(EntitiesFiltered(pool=len(reached), kept=len(pool)))
     prefixes = {id(candidate): worded(candidate) if worded else candidate.words for candidate in candidates}
     chosen = _choose(question, reached, texts, pool, chooser, k, prefixes)
-    trace.event("entities", selected=[texts[index] for index in chosen])
+    trace.record(Entities(selected=tuple(texts[index] for index in chosen)))
     result = []
     for candidate in candidates:
         entities = tuple(reached[index][1] for index in chosen if reached[index][0] is candidate)
@@ -77,7 +78,7 @@ def _reached(graph: KnowledgeGraph, candidates: Sequence[Candidate], trace: Trac
     )
     for candidate, ends in zip(candidates, every):
         if isinstance(ends, Exception):
-            trace.event("gave_up", path=candidate.words, error=str(ends))
+            trace.record(GaveUp(path=candidate.words, error=str(ends)))
             continue
         found += [(candidate, end) for end in ends.values if isinstance(end, Entity) and not end.iri.startswith("_:")]
     return found

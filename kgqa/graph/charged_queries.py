@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from kgqa.errors import ResultCapped, RowCapMet, StoreTimeout
+from kgqa.events import Timeout
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Rows, Store
 from kgqa.model import Entity
@@ -60,5 +61,5 @@ class ChargedQueries:
             yield self._trace.charge_query(self._timeout) if self._trace else self._timeout
         except StoreTimeout as error:
             if self._trace:
-                self._trace.event("timeout", error=type(error).__name__)
+                self._trace.record(Timeout(error=type(error).__name__))
             raise

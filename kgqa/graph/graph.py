@@ -120,6 +120,14 @@ class KnowledgeGraph:
         """Compute the tables that every question needs, so that no question waits for them."""
         self.tables.prepare()
 
+    def publish(self) -> None:
+        """Publish the edits of the store, with tables and names for the processes that read them. See `Store.publish`.
+
+        Raises the same errors as `Store.select`.
+        """
+        self.store.publish()
+        self.tables.save()
+
     def close(self) -> None:
         """Close the index of names, and the store if it belongs to this object. Other views stay open."""
         self._calls.close()
@@ -295,8 +303,8 @@ class KnowledgeGraph:
             except StoreTimeout:
                 rows = Rows((), [])  # stored as empty, because the relations are only a hint
             found = {row[0].iri for row in rows if isinstance(row[0], Entity) and not self.is_noise(row[0].iri)}
-            known[relation] = tuple(name for name in self.relations if name in found)[:MAX_DESCRIBING_RELATIONS]
-        return known[relation]
+            known[relation] = frozenset(found)
+        return tuple(self.tables.by_frequency(known[relation])[:MAX_DESCRIBING_RELATIONS])
 
     def leads_to_mediator(self, step: Step) -> bool:
         """Return whether all nodes that a step leads to are mediators."""

@@ -180,7 +180,10 @@ class Store(Protocol):
         ...
 
     def version_of(self, graphs: Sequence[str] = ()) -> str:
-        """Return a text that changes with every change to these graphs through this object; cheap to read."""
+        """Return a text that changes with every change to these graphs through this object; cheap to read.
+
+        A version that ends in + says that queries may or may not see an edit that is being made.
+        """
         ...
 
     def edits_since(self, version: str, graphs: Sequence[str] = ()) -> list[EditReport] | None:

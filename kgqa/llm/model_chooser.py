@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
+from kgqa.events import Unparsed
 from kgqa.llm.client import Completion, Message, Prompt, Stage
 from kgqa.llm.models import QuestionModels
 from kgqa.llm.prompts import Prompts
@@ -214,7 +215,7 @@ def ask_and_read(
     unparsed = sum(value is None for value in values)
     if unparsed:
         models.trace.tally(asked[0].stage, unparsed=unparsed)
-        models.trace.event("unparsed", stage=asked[0].stage, count=unparsed)
+        models.trace.record(Unparsed(stage=asked[0].stage, count=unparsed))
     return values
 
 

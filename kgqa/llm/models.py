@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.errors import ModelUnavailable, SettingsError
+from kgqa.events import NoReply, Reasoning
 from kgqa.llm.backends.openai import OpenAIChat
 from kgqa.llm.backends.vllm import VLLMChat
 from kgqa.llm.client import LLM, STAGES, Completion, Prompt, Sampling, Stage
@@ -139,9 +140,9 @@ class QuestionModels:
         for completion in completions:
             if completion.failure:
                 self.trace.tally(stage, failed=1)
-                self.trace.event("no_reply", stage=stage, failure=completion.failure, detail=completion.detail[:300])
+                self.trace.record(NoReply(stage=stage, failure=completion.failure, text=completion.detail[:300]))
             if completion.reasoning:
-                self.trace.event("reasoning", stage=stage, text=completion.reasoning[:2000])
+                self.trace.record(Reasoning(stage=stage, text=completion.reasoning[:2000]))
 
 
 def open_models(settings: Settings) -> Models | None:

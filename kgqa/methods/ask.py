@@ -21,6 +21,7 @@ from kgqa.errors import (
     SettingsError,
     StoreError,
 )
+from kgqa.events import Failed, GaveUp, Linked, LinkedMention, StageModels, Unsupported
 from kgqa.explore.linking import Mention, RelationFit, find_mentions
 from kgqa.explore.masking import drop_mentions
 from kgqa.explore.name_lookup import mention_of
@@ -207,7 +208,7 @@ def ask(
     except BudgetExhausted as error:
         found = Answer(question, "budget_exhausted", reason=error.reason, method=name)
     except KgqaError as error:
-        trace.event("failed", error=type(error).__name__, message=str(error))
+        trace.record(Failed(error=type(error).__name__, message=str(error)))
         found = Answer(question, "failed", reason=str(error), method=name)
     finally:
         if own and not isinstance(graph, KnowledgeGraph):
@@ -235,7 +236,7 @@ def _answer(question: Question, topics: Sequence[str | Entity], resources: Resou
     name = resources.settings["ask.method"]
     chosen = method(name)
     if resources.models is not None:
-        trace.event("models", stages=resources.models.stage_settings())
+        trace.record(StageModels(stages=resources.models.stage_settings()))
     graph = resources.graph.for_question(trace)
     named: Sequence[Named] = ()
     names: Mapping[Value, Sequence[str]] = {}
@@ -245,7 +246,7 @@ def _answer(question: Question, topics: Sequence[str | Entity], resources: Resou
         # a language model may recognise that no path answers the question; without a model, it is rejected here
         kind = None if resources.by_model else _unsupported(graph, text, mentions)
         if kind:
-            trace.event("unsupported", kind=kind)
+            trace.record(Unsupported(asks_for=kind))
             return Answer(
                 question,
                 "unsupported",
@@ -294,10 +295,10 @@ def _missing_paths(trace: Trace) -> list[tuple[str, str]]:
     """Return the errors of the first queries that failed during the search, each with a note for the user."""
     found: dict[str, str] = {}
     for event in trace.events():
-        if event.kind == "gave_up" and len(found) < SHOWN_ERRORS:
-            error, path = str(event.detail.get("error", "")), event.detail.get("path")
-            where = f" ({path})" if path else ""
-            found.setdefault(error, f"A query failed during the search{where}; a path may be missing: {error}")
+        if isinstance(event, GaveUp) and len(found) < SHOWN_ERRORS:
+            where = f" ({event.path})" if event.path else ""
+            note = f"A query failed during the search{where}; a path may be missing: {event.error}"
+            found.setdefault(event.error, note)
     return list(found.items())
 
 
@@ -363,12 +364,9 @@ def _search_command(settings: Settings, name: str) -> str:
 
 
 def _link_topics(graph: KnowledgeGraph, found: Sequence[Mention], notes: list[str], trace: Trace) -> list[Entity]:
-    trace.event(
-        "linked",
-        mentions=[
-            {"text": m.text, "entities": [graph.schema.short_id(x.entity.iri) for x in m.matches[:5]]} for m in found
-        ],
-    )
+    short = graph.schema.short_id
+    mentions = (LinkedMention(m.text, tuple(short(match.entity.iri) for match in m.matches[:5])) for m in found)
+    trace.record(Linked(mentions=tuple(mentions)))
     if not found:
         if graph.names.count == 0:
             named = "".join(f" <{entity.iri}>" for entity in graph.view)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from kgqa.events import Clauses
 from kgqa.llm.model_chooser import ask_and_read
 from kgqa.llm.replies.json_values import Reading, read_json
 from kgqa.methods.prompt_view import PromptView
@@ -37,7 +38,7 @@ def clauses_of(view: PromptView, topics: Sequence[Named], resources: Resources, 
         reask=resources.settings["llm.reask"],
     )
     clauses = clauses or {}
-    trace.event("clauses", clauses=clauses)
+    trace.record(Clauses(clauses=clauses))
     view.texts.update(clauses.values())  # searched for leaks, because the model may have guessed a topic's name
     return {marks[mark]: clause for mark, clause in clauses.items()}
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from kgqa.errors import PartialResult, StoreTimeout
+from kgqa.events import Composed, GaveUp
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.model_chooser import ask_and_read
 from kgqa.llm.replies.answers import read_numbered_answers
@@ -75,7 +76,7 @@ def compose(
     if not replied:
         return replace(empty, reason="The language model found no answer in the paths, and knew no answer itself.")
     found = _resolved(replied, retained)
-    trace.event("composed", said=list(replied)[:50], resolved=found is not None)
+    trace.record(Composed(said=replied[:50], resolved=found is not None))
     if found is None:
         numbered = _numbered(retained)
         texts = (numbered[each].name if isinstance(each, int) else each for each in replied)
@@ -102,7 +103,7 @@ def _retained(graph: KnowledgeGraph, candidates: Sequence[Candidate], empty: Ans
     found: list[tuple[Candidate, list[Value]]] = []
     for candidate, ends in zip(candidates, every):
         if isinstance(ends, Exception):
-            trace.event("gave_up", path=candidate.words, error=str(ends))
+            trace.record(GaveUp(path=candidate.words, error=str(ends)))
             continue
         topics = {topic.value for topic in empty.topics} - {candidate.path.topic}
         found.append((candidate, [value for value in ends.values if value not in topics]))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kgqa.errors import PartialResult, StoreTimeout
+from kgqa.events import Accepted, Converged, GaveUp, Met
 from kgqa.explore.beam import HopResult
 from kgqa.explore.conjunction import JoinFinder, join_topics
 from kgqa.explore.cues import Cues
@@ -132,7 +133,7 @@ class Decisions:
             return False
         if self._ranking.by_model and not self._ranking.accepts(*ranked[0]):
             return False
-        self._trace.event("met", path=ranked[0][0].words, topics=len(self._topics))
+        self._trace.record(Met(path=ranked[0][0].words, topics=len(self._topics)))
         return True
 
     def _accepted(self, ranked: Ranked) -> bool:
@@ -145,7 +146,7 @@ class Decisions:
         if not self._ranking.accepts(*ranked[0]):
             return False
         score = ranked[0][1]
-        self._trace.event("accepted", path=ranked[0][0].words, score=None if score is None else round(score, 4))
+        self._trace.record(Accepted(path=ranked[0][0].words, score=None if score is None else round(score, 4)))
         return True
 
     def _converged(self, ranked: Ranked) -> bool:
@@ -158,13 +159,13 @@ class Decisions:
         same = bool(best) and (best == self._ends_before or (len(sets) > 1 and best == sets[1]))
         self._ends_before = best
         if same:
-            self._trace.event("converged", path=ranked[0][0].words, answers=len(best or ()))
+            self._trace.record(Converged(path=ranked[0][0].words, answers=len(best or ())))
         return same
 
     def _ends(self, candidate: Candidate) -> frozenset[Value] | None:
         try:
             found = self._graph.ends(candidate.path, joins=candidate.joins, restricted=candidate.restricted, limit=ENDS)
         except (StoreTimeout, PartialResult) as error:
-            self._trace.event("gave_up", path=candidate.words, error=str(error))
+            self._trace.record(GaveUp(path=candidate.words, error=str(error)))
             return None
         return None if found.approximate else frozenset(found.values)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kgqa.errors import QueryRejected, StoreTimeout
+from kgqa.events import NoWalks
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, Named, PathEvidence, RelationPath, Triple, Value
 from kgqa.trace import BudgetExhausted, Trace
@@ -50,7 +51,7 @@ def _walks(
         every = graph.walks_along(path, ends=ends[:MAX_ENDS], limit=20 * MAX_ENDS, timeout=SECONDS, **conditions)
     except (StoreTimeout, QueryRejected, BudgetExhausted) as error:
         # a server may reject a query with a value that the server itself returned, such as xsd:time on Virtuoso
-        trace.event("no_walks", error=str(error))
+        trace.record(NoWalks(error=str(error)))
         return []
     walks: list[tuple[Value, ...]] = []
     seen: dict[Value, int] = {}

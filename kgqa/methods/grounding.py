@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from kgqa.errors import PartialResult, QueryRejected, StoreTimeout
+from kgqa.events import Checked, GaveUp, Read
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.evidence import StatementVocabulary, evidence_query
 from kgqa.graph.query.export import check_names_no_answers, check_no_answers, query_class
@@ -65,7 +66,7 @@ def answer_of_path(
     sparql = graph.answer_query(candidate.path, joins=candidate.joins, restricted=dict(candidate.restricted))
     first, again = graph.map(graph.run_exported, [sparql, sparql])
     values = tuple(dict.fromkeys(first))
-    trace.event("read", path=candidate.words, answers=len(values))
+    trace.record(Read(path=candidate.words, answers=len(values)))
     others = {topic.value for topic in topics} - {candidate.path.topic}
     if not set(values) - others:
         return None
@@ -73,7 +74,7 @@ def answer_of_path(
     topic_entities = [topic.value for topic in topics if isinstance(topic.value, Entity)]
     check_no_answers(sparql, values, [*topic_entities, *selected])
     class_ = query_class(values, again, restricted=bool(candidate.restricted))
-    trace.event("checked", query_class=class_ or "none")
+    trace.record(Checked(query_class=class_ or "none"))
     named = sorted(graph.named(values), key=_by_name)
     shown = [item.value for item in named]
     return Answer(
@@ -116,7 +117,7 @@ def answer_of_entities(
         try:
             read = answer_of_path(graph, candidate, None, empty.topics, trace, chosen=wanted)
         except (StoreTimeout, PartialResult) as error:
-            trace.event("gave_up", path=candidate.words, error=str(error))
+            trace.record(GaveUp(path=candidate.words, error=str(error)))
             continue
         every = {item.value for item in read.answers} if read else set()
         if read is not None and wanted <= every:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kgqa.errors import PartialResult, StoreTimeout
+from kgqa.events import GaveUp
 from kgqa.explore.masking import Span, leaks, mask, placeholders
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, Named, RelationPath, Value
@@ -121,7 +122,7 @@ class PromptView:
                 candidate.path, joins=candidate.joins, restricted=candidate.restricted, limit=COUNTED
             )
         except (StoreTimeout, PartialResult) as error:
-            self._trace.event("gave_up", path=candidate.words, error=str(error))
+            self._trace.record(GaveUp(path=candidate.words, error=str(error)))
             return "too many to be listed"
         others = {topic.value for topic in self._topics} - {candidate.path.topic}
         values = [value for value in found.values if value not in others]

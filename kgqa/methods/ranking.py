@@ -172,7 +172,7 @@ class Ranking:
         before = memo.calls
         try:
             return self._tournament.play(
-                question, pool, memo, k=self._settings["explore.beam"], record=self._trace.event, **parameters
+                question, pool, memo, k=self._settings["explore.beam"], record=self._trace.record, **parameters
             )
         finally:
             self._trace.count("comparisons", memo.calls - before)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kgqa.errors import PartialResult, StoreError, StoreTimeout
+from kgqa.events import GaveUp, Kept, Sufficient
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.client import Stage
 from kgqa.llm.model_chooser import ask_and_read
@@ -104,9 +105,8 @@ class ThinkOnGraph:
         self.chains += best
         self._trace.count("hops")
         self._trace.count("candidates", len(found))
-        self._trace.event(
-            "kept", hop=len(best[0].nodes) if best else 0, paths=[", ".join(self.hops(w.path)) for w in best]
-        )
+        paths = tuple(", ".join(self.hops(chain.path)) for chain in best)
+        self._trace.record(Kept(hop=len(best[0].nodes) if best else 0, paths=paths))
         return best
 
     def sufficient(self) -> tuple[str, ...] | None:
@@ -125,7 +125,7 @@ class ThinkOnGraph:
         )
         for chain, expansion in zip(frontier, expansions):
             if isinstance(expansion, StoreTimeout):
-                self._trace.event("gave_up", path=self._name(chain.end), error=str(expansion))
+                self._trace.record(GaveUp(path=self._name(chain.end), error=str(expansion)))
                 continue
             steps = expansion.steps
             back = {chain.path.steps[-1].reversed()} if chain.path.steps else set()
@@ -156,7 +156,7 @@ class ThinkOnGraph:
         )
         for (chain, step, score), there in zip(steps, reached):
             if isinstance(there, Exception):
-                self._trace.event("gave_up", path=self._step_name(step), error=str(there))
+                self._trace.record(GaveUp(path=self._step_name(step), error=str(there)))
                 continue
             ends = self._sampled(chain, there.values)
             if len(ends) == 1:
@@ -307,7 +307,7 @@ def answer(
                 break
             texts = search.sufficient()
             if texts:
-                trace.event("accepted", answers=list(texts)[:20])
+                trace.record(Sufficient(answers=texts[:20]))
                 break
         if not texts:
             # as published, the model answers from the triples; if there are none, it thinks step by step
@@ -336,7 +336,7 @@ def _best_so_far(
             graph = resources.graph.for_question(trace)
             found = answer_of_entities(graph, empty, graph.named(ends), _leading_to(search, set(ends)), trace)
         except (StoreError, BudgetExhausted) as failure:
-            trace.event("gave_up", path="", error=str(failure))
+            trace.record(GaveUp(path="", error=str(failure)))
             return spent
     notes = (*found.notes, "The search was not finished. This is the answer of the best walk so far.")
     return replace(found, status="budget_exhausted", reason=spent.reason, notes=notes)

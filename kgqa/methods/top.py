@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kgqa.errors import PartialResult, StoreError, StoreTimeout
+from kgqa.events import CuesRead, GaveUp, Leaks, Masked, PathsRanked, RankedPath, Rejected, Shown
 from kgqa.explore.beam import BeamSettings, explore, path_cost
 from kgqa.explore.cues import read_cues
 from kgqa.explore.entity_selection import select_entities
@@ -58,10 +59,10 @@ def answer(
     view = PromptView(graph, question.text, topics, names, settings, trace, spans) if resources.by_model else None
     masked = _masked(question.text, by_entity, spans, topics, settings, trace)
     if view is not None:
-        trace.event("shown", question=view.question)
+        trace.record(Shown(question=view.question))
     mentions = [question.text[span.start : span.end] for span in masked.spans]
     cues = read_cues(question.text, [*mentions, *(topic.name for topic in topics)])
-    trace.event("cues", words=list(cues.words), hops=cues.hops, asked_for=cues.asked_for)
+    trace.record(CuesRead(words=cues.words, hops=cues.hops, asked_for=cues.asked_for))
     clauses: Mapping[Entity, str] = {}
     if view is not None and settings["explore.clauses"] == "on":
         clauses = clauses_of(view, topics, resources, trace)
@@ -122,7 +123,7 @@ def answer(
     except BudgetExhausted as error:
         found = _best_so_far(graph, empty, decisions, error, trace)
     if view is not None:
-        trace.event("leaks", texts=len(view.texts), leaks=view.leaked())
+        trace.record(Leaks(texts=len(view.texts), leaks=view.leaked()))
     return found
 
 
@@ -148,12 +149,8 @@ def _masked(
     if style == "none":
         found = replace(found, text=text)
     every = [name for several in names.values() for name in several]
-    trace.event(
-        "masked",
-        question=found.text,
-        unmasked=len(found.unmasked),
-        leaks=0 if style == "none" else len(leaks([found.text], every)),
-    )
+    left = 0 if style == "none" else len(leaks([found.text], every))
+    trace.record(Masked(question=found.text, unmasked=len(found.unmasked), leaks=left))
     return found
 
 
@@ -162,11 +159,8 @@ def _key(candidate: Candidate, graph: KnowledgeGraph) -> str:
 
 
 def _trace_ranked(ranked: Ranked, graph: KnowledgeGraph, trace: Trace) -> None:
-    trace.event(
-        "ranked",
-        paths=[{"path": c.words, "score": _rounded(score), "joins": len(c.joins)} for c, score in ranked[:20]],
-        keys=[_key(c, graph) for c, _ in ranked],
-    )
+    paths = tuple(RankedPath(c.words, _rounded(score), len(c.joins)) for c, score in ranked[:20])
+    trace.record(PathsRanked(paths=paths, keys=tuple(_key(c, graph) for c, _ in ranked)))
 
 
 def _rounded(score: float | None) -> float | None:
@@ -181,7 +175,7 @@ def _first_answered(
     unaccepted = False
     for candidate, score in ranked:
         if not unaccepted and not ranking.accepts(candidate, score):
-            trace.event("rejected", path=candidate.words, score=_rounded(score), key=_key(candidate, graph))
+            trace.record(Rejected(path=candidate.words, score=_rounded(score), key=_key(candidate, graph)))
             if late:
                 break  # a better path may have had the answer
             if settings["ask.on_exhausted"] != "best":
@@ -193,7 +187,7 @@ def _first_answered(
             found = answer_of_path(graph, candidate, score, empty.topics, trace)
         except (StoreTimeout, PartialResult) as error:
             late = error
-            trace.event("gave_up", path=candidate.words, error=str(error))
+            trace.record(GaveUp(path=candidate.words, error=str(error)))
             notes += (f"Skipped a better path ({candidate.words}) whose answers could not be read: {error}",)
             continue
         if found is not None:
@@ -243,7 +237,7 @@ def _best_so_far(
             try:
                 found = answer_of_path(graph, candidate, score, empty.topics, trace)
             except (StoreError, BudgetExhausted) as failure:
-                trace.event("gave_up", path=candidate.words, error=str(failure))
+                trace.record(GaveUp(path=candidate.words, error=str(failure)))
                 continue
             if found is not None:
                 notes = (*empty.notes, "The search was not finished. This is the answer of the best path so far.")

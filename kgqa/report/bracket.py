@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
-from kgqa.report.lenient_json import count_of, list_of, number_of, objects_of, text_of, texts_of
+from kgqa.events import Event, Kept, MatchPlayed, PathsRanked, Pool, RankedPath, Shortlist
+from kgqa.report.lenient_json import number_of
 
 _HOPS = re.compile(r", | (?=(?:->|<-) )")
 MAX_MATCHES = 300
@@ -67,7 +67,7 @@ class Stage:
     left_out: int = 0
     kept: list[str] = field(default_factory=list)
     played: dict[str, int] = field(default_factory=dict, repr=False)
-    pooled: list[str] = field(default_factory=list, repr=False)
+    pooled: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def title(self) -> str:
@@ -75,61 +75,55 @@ class Stage:
         return "Final comparison" if self.hop is None else f"Hop {self.hop}"
 
 
-def stages_of(trace: Iterable[Mapping[str, Any]]) -> list[Stage]:
-    """Read the stages from a trace (see `answer_object`). The result is empty for methods without tournaments."""
+def stages_of(trace: Iterable[Event]) -> list[Stage]:
+    """Return the stages of a trace; empty for methods without tournaments. Events of other packages are ignored."""
     stages: list[Stage] = []
     open_: Stage | None = None
     for event in trace:
-        kind = event.get("kind")
-        if kind == "pool":
-            open_ = Stage(count_of(event.get("hop")) or len(stages) + 1)
+        if isinstance(event, Pool):
+            open_ = Stage(event.hop or len(stages) + 1, pool=len(event.paths), pooled=event.paths)
             stages.append(open_)
-            open_.pooled = texts_of(event.get("paths"))
-            open_.pool = len(open_.pooled)
-        elif kind == "shortlist" and open_ is not None:
-            short = texts_of(event.get("paths"))
-            open_.shortlist = len(short)
-            kept = set(short)
+        elif isinstance(event, Shortlist) and open_ is not None:
+            open_.shortlist = len(event.paths)
+            kept = set(event.paths)
             open_.cut = [path for path in open_.pooled if path not in kept][:MAX_LISTED]
-            open_.pooled = []
-        elif kind == "match":
+            open_.pooled = ()
+        elif isinstance(event, MatchPlayed):
             if open_ is None:
                 open_ = Stage(None)
                 stages.append(open_)
             _play(open_, event)
-        elif kind == "kept":
+        elif isinstance(event, Kept):
             if open_ is None or open_.hop is None:
-                open_ = Stage(count_of(event.get("hop")))
+                open_ = Stage(event.hop)
                 stages.append(open_)
-            open_.kept = texts_of(event.get("paths"))[:MAX_LISTED]
+            open_.kept = list(event.paths[:MAX_LISTED])
             open_ = None
-        elif kind == "ranked":
+        elif isinstance(event, PathsRanked):
             if open_ is None or open_.hop is not None:
                 open_ = Stage(None)
                 stages.append(open_)
-            open_.kept = [_ranked(each) for each in objects_of(event.get("paths"))][:MAX_LISTED]
+            open_.kept = [_ranked(each) for each in event.paths[:MAX_LISTED]]
             open_ = None
     return stages
 
 
-def _ranked(path: Mapping[str, Any]) -> str:
-    score = number_of(path.get("score"))
-    return text_of(path.get("path")) + ("" if score is None else f" ({score:.3f})")
+def _ranked(path: RankedPath) -> str:
+    return path.path + ("" if path.score is None else f" ({path.score:.3f})")
 
 
-def _play(stage: Stage, event: Mapping[str, Any]) -> None:
-    words = texts_of(event.get("candidates"))
+def _play(stage: Stage, event: MatchPlayed) -> None:
+    words = event.candidates
     stage.matches += 1
     round_ = max((stage.played.get(each, 0) for each in words), default=0)
     stage.played.update(dict.fromkeys(words, round_ + 1))
     if stage.matches > MAX_MATCHES:
         stage.left_out += 1
         return
-    picked = set(texts_of(event.get("picked")))
-    scores = [number_of(each) for each in list_of(event.get("scores"))]
-    scores += [None] * (len(words) - len(scores))
-    contenders = tuple(Contender(each, each in picked, score) for each, score in zip(words, scores))
-    match = Match(contenders[:MAX_CONTENDERS], bool(event.get("tie")), max(0, len(contenders) - MAX_CONTENDERS))
+    picked = set(event.picked)
+    scores = (*(event.scores or ()), *[None] * len(words))
+    contenders = tuple(Contender(each, each in picked, number_of(score)) for each, score in zip(words, scores))
+    match = Match(contenders[:MAX_CONTENDERS], bool(event.tie), max(0, len(contenders) - MAX_CONTENDERS))
     while len(stage.rounds) <= round_:
         stage.rounds.append([])
     stage.rounds[round_].append(match)

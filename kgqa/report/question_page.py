@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from kgqa.answer_json import json_text
 from kgqa.evaluation.runs.records import Record
+from kgqa.events import Event, Kept, Leaks, Linked, Masked, MatchPlayed, Pool, Shortlist, Shown
+from kgqa.model_json import read_event
 from kgqa.report.answer import EVIDENCE_CLASSES, QUERY_CLASSES
 from kgqa.report.bracket import stages_of
 from kgqa.report.drawing import draw_path, relation_name
@@ -28,7 +30,7 @@ _GROUNDS = {
     "model": "from the language model's own knowledge; the graph has no evidence for this",
     "none": "nothing",
 }
-_SHOWN_ELSEWHERE = {"pool", "shortlist", "match", "kept", "masked", "shown", "linked"}
+_SHOWN_ELSEWHERE = (Pool, Shortlist, MatchPlayed, Kept, Masked, Shown, Linked)
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class PageContext:
 def question_page(record: Record, place: PageContext) -> Iterator[str]:
     """Render the page of a question, in pieces of HTML."""
     answer = record.answer
-    trace = objects_of(answer.get("trace"))
+    trace = [read_event(each) for each in objects_of(answer.get("trace"))]
     stage = stage_of(record)
     return render(
         "question",
@@ -85,35 +87,32 @@ def question_page(record: Record, place: PageContext) -> Iterator[str]:
         defects=texts_of(answer.get("defects")),
         costs=_costs(record),
         calls=_calls(usage_of(record)),
-        events=[_event(each) for each in trace if text_of(each.get("kind")) not in _SHOWN_ELSEWHERE][:MAX_EVENTS],
+        events=[_event(each) for each in trace if not isinstance(each, _SHOWN_ELSEWHERE)][:MAX_EVENTS],
     )
 
 
-def _seen(trace: list[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the question with its topics masked, or an empty text if nothing was masked.
-
-    The event `shown` contains the text in prompts; `masked` contains the text that was compared by similarity.
-    """
-    events = {text_of(each.get("kind")): each for each in trace}
-    event = events.get("shown") or events.get("masked")
-    if event is None:
+def _seen(trace: Sequence[Event]) -> dict[str, Any]:
+    """Return the question with its topics masked, as prompts show it or as the ranking compares it with paths."""
+    masked = [event for event in trace if isinstance(event, Masked)]
+    seen = [event for event in trace if isinstance(event, Shown)] or masked
+    if not seen:
         return {}
     return {
-        "question": text_of(event.get("question")),
-        "by": "shown" if "shown" in events else "masked",
-        "unmasked": count_of(events.get("masked", {}).get("unmasked")) or 0,
-        "leaks": sum(count_of(each.get("leaks")) or 0 for each in trace if each.get("kind") == "leaks"),
+        "question": seen[-1].question,
+        "by": seen[-1].kind,
+        "unmasked": masked[-1].unmasked if masked else 0,
+        "leaks": sum(event.leaks for event in trace if isinstance(event, Leaks)),
     }
 
 
-def _topics(trace: list[Mapping[str, Any]], answer: Mapping[str, Any], record: Record) -> list[dict[str, str]]:
+def _topics(trace: Sequence[Event], answer: Mapping[str, Any], record: Record) -> list[dict[str, str]]:
     """Return the topic entities, each with the words of the question that name it, if any."""
     mentions: dict[str, str] = {}
     for event in trace:
-        if event.get("kind") == "linked":
-            for mention in objects_of(event.get("mentions")):
-                for entity in texts_of(mention.get("entities"))[:1]:
-                    mentions.setdefault(entity, text_of(mention.get("text")))
+        if isinstance(event, Linked):
+            for mention in event.mentions:
+                for entity in mention.entities[:1]:
+                    mentions.setdefault(entity, mention.text)
     gold = set(record.topics)
     return [
         {
@@ -210,8 +209,8 @@ def _calls(usage: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _event(event: Mapping[str, Any]) -> tuple[str, float | None, str]:
-    detail = json_text({key: value for key, value in event.items() if key not in ("kind", "at")})
+def _event(event: Event) -> tuple[str, float | None, str]:
+    detail = json_text(event.detail)
     if len(detail) > LONGEST_EVENT:
         detail = detail[: LONGEST_EVENT - 1] + "…"
-    return text_of(event.get("kind")), number_of(event.get("at")), detail
+    return event.kind, number_of(event.at), detail

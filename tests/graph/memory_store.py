@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -36,6 +37,7 @@ class MemoryStore:
         self._history = EditHistory()
         self.settings: dict[str, object] = {}
         self._closed = False
+        self._lock = threading.RLock()  # as in the embedded store, no query runs during an edit
         self._server = RequestHandler()
         self._server._opened = ox.Store()
         self._server.store.bulk_load(f"{text}\n".encode(), format=ox.RdfFormat.N_QUADS)
@@ -73,11 +75,12 @@ class MemoryStore:
         self._history.forget()
 
     def edit(self, graph: str, adds: Iterable[Triple], removes: Iterable[Triple] = ()) -> EditReport:
-        added, removed = net_changes(adds, removes, present=lambda triples: present_triples(self, graph, triples))
-        if added or removed:
-            values = {"adds": [terms(triple) for triple in added], "removes": [terms(triple) for triple in removed]}
-            self._server.store.update(render("edit", graph=Entity(graph) if graph else None, **values))
-        return self._history.add(graph, added, removed)
+        with self._lock:
+            added, removed = net_changes(adds, removes, present=lambda triples: present_triples(self, graph, triples))
+            if added or removed:
+                values = {"adds": [terms(triple) for triple in added], "removes": [terms(triple) for triple in removed]}
+                self._server.store.update(render("edit", graph=Entity(graph) if graph else None, **values))
+            return self._history.add(graph, added, removed)
 
     def publish(self) -> None:
         pass
@@ -111,7 +114,8 @@ class MemoryStore:
         if self._closed:
             raise StoreUnavailable("The graph in memory has been closed.")
         try:
-            return self._server.handle(request)
+            with self._lock:
+                return self._server.handle(request)
         except Exception as error:
             report = json.loads(error_payload(error))
             raise getattr(errors, report["kind"])(report["message"], report["hint"]) from error

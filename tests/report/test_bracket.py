@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgqa.report.bracket import MAX_CONTENDERS, MAX_LISTED, MAX_MATCHES, Contender, stages_of
+from kgqa.model_json import read_event
+from kgqa.report import bracket
+from kgqa.report.bracket import MAX_CONTENDERS, MAX_LISTED, MAX_MATCHES, Contender, Stage
+
+
+def stages_of(trace) -> list[Stage]:
+    """Return the stages of a trace in JSON."""
+    return bracket.stages_of(map(read_event, trace))
 
 
 def match(*candidates, picked=(), **more):
@@ -36,7 +43,11 @@ def test_stage_of_a_hop():
 
 
 def test_final_comparison():
-    ranked = {"kind": "ranked", "paths": [{"path": "d", "score": 0.5}, {"path": "a", "score": None}], "keys": []}
+    ranked = {
+        "kind": "ranked",
+        "paths": [{"path": "d", "score": 0.5, "joins": 0}, {"path": "a", "score": None, "joins": 0}],
+        "keys": [],
+    }
     first, last = stages_of([*HOP, match("d", "a", picked="d"), ranked])
     assert (last.title, last.matches, last.kept) == ("Final comparison", 1, ["d (0.500)", "a"])
     assert first.matches == 3
@@ -64,7 +75,10 @@ def test_long_tournaments_are_shortened():
     assert (stage.matches, stage.left_out, len(stage.rounds[0])) == (MAX_MATCHES + 5, 5, MAX_MATCHES)
     (stage,) = stages_of([match(*map(str, range(MAX_CONTENDERS + 7)))])
     assert len(stage.rounds[0][0].contenders) == MAX_CONTENDERS and stage.rounds[0][0].left_out == 7
-    pool = [{"kind": "pool", "paths": list(map(str, range(500)))}, {"kind": "shortlist", "paths": []}]
+    pool = [
+        {"kind": "pool", "hop": 1, "paths": list(map(str, range(500)))},
+        {"kind": "shortlist", "hop": 1, "paths": []},
+    ]
     assert len(stages_of(pool)[0].cut) == MAX_LISTED and stages_of(pool)[0].pool == 500
 
 

@@ -293,10 +293,14 @@ def test_templates_are_sandboxed_and_strict():
     ("trace", "question", "note"),
     [
         ([], "who?", "Nothing was masked"),
-        ([{"kind": "masked", "question": "who is ?", "unmasked": 0}], "who is ?", "As compared by similarity"),
+        (
+            [{"kind": "masked", "question": "who is ?", "unmasked": 0, "leaks": 0}],
+            "who is ?",
+            "As compared by similarity",
+        ),
         (
             [
-                {"kind": "masked", "question": "who is ?", "unmasked": 2},
+                {"kind": "masked", "question": "who is ?", "unmasked": 2, "leaks": 0},
                 {"kind": "shown", "question": "who is [E1]?"},
                 {"kind": "leaks", "texts": 9, "leaks": 3},
             ],

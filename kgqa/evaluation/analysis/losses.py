@@ -2,20 +2,19 @@
 
 The trace is compared with the solutions: the paths that lead to exactly the gold answers.
 
-The trace must contain the keys of paths (`words.path_key`) in the events `pool` and `shortlist` ({hop, paths: [key]}),
-`kept` ({hop, keys}), `ranked` ({keys}, best first) and `rejected` ({key} or {keys}). Joined paths form one candidate;
-its key is `words.paths_key`.
+The trace must contain the events `Pool`, `Shortlist`, `Kept`, `PathsRanked` and `Rejected` with the keys of paths
+(`words.path_key`). Joined paths form one candidate; its key is `words.paths_key`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 from typing import Literal as OneOf
 
 from kgqa.evaluation.analysis.reach import Reach, Solution
-from kgqa.model import Answer, Entity, Event, RelationPath, Step
+from kgqa.events import Event, Kept, PathsRanked, Pool, Rejected, Shortlist
+from kgqa.model import Answer, Entity, RelationPath, Step
 from kgqa.schema import Schema
 from kgqa.words import MEETING, path_key, paths_key
 
@@ -88,14 +87,14 @@ class TraceKeys:
     @classmethod
     def of(cls, events: Sequence[Event]) -> TraceKeys:
         """Collect the path keys of a trace."""
-        ranked = [event.detail["keys"] for event in events if event.kind == "ranked" and "keys" in event.detail]
+        ranked = [event.keys for event in events if isinstance(event, PathsRanked) and event.keys is not None]
         return cls(
-            pool=frozenset(_strings(events, "pool", "paths")),
-            shortlist=frozenset(_strings(events, "shortlist", "paths")),
-            kept=frozenset(_strings(events, "kept", "keys")),
-            ranked=tuple(ranked[-1]) if ranked else (),
-            rejected=frozenset([*_strings(events, "rejected", "keys"), *_strings(events, "rejected", "key")]),
-            complete=any(event.kind == "pool" for event in events),
+            pool=frozenset(key for event in events if isinstance(event, Pool) for key in event.paths),
+            shortlist=frozenset(key for event in events if isinstance(event, Shortlist) for key in event.paths),
+            kept=frozenset(key for event in events if isinstance(event, Kept) for key in event.keys or ()),
+            ranked=ranked[-1] if ranked else (),
+            rejected=frozenset(event.key for event in events if isinstance(event, Rejected)),
+            complete=any(isinstance(event, Pool) for event in events),
         )
 
 
@@ -176,11 +175,3 @@ def _other_length(whole: str, first: str | None, answer: Answer, schema: Schema,
         first = paths_key((evidence.path for evidence in answer.paths), schema)
     longest = (max(map(hops, paths_of(key, schema))) for key in (whole, first))
     return next(longest) != next(longest)
-
-
-def _strings(events: Sequence[Event], kind: str, name: str) -> list[str]:
-    found: list[str] = []
-    for event in events:
-        value: Any = event.detail.get(name) if event.kind == kind else None
-        found += [value] if isinstance(value, str) else value or []
-    return found

@@ -18,6 +18,7 @@ from kgqa.evaluation.metrics.keys import gold_keys
 from kgqa.evaluation.metrics.scores import score_record
 from kgqa.evaluation.runs.plan import Topics
 from kgqa.evaluation.runs.records import Record, record_of
+from kgqa.events import Failed, Leaks
 from kgqa.explore.beam import BeamSettings, logical_hops
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.ask import ask, budget_of
@@ -42,7 +43,7 @@ def ask_question(question: GoldQuestion, resources: Resources, *, topics: Topics
     trace = Trace(budget_of(resources.settings))
     try:
         answer = ask(asked, topics=given, resources=resources, trace=trace)
-        failure = next((str(e.detail.get("error", "")) for e in answer.trace if e.kind == "failed"), "")
+        failure = next((event.error for event in answer.trace if isinstance(event, Failed)), "")
         seconds = time.perf_counter() - started
         shown = answer_object(answer, trace=True)
         json.dumps(shown)  # the trace of a plugin may contain values that are not JSON
@@ -72,7 +73,7 @@ def ask_question(question: GoldQuestion, resources: Resources, *, topics: Topics
         scores=scores,
         loss=loss,
         failure=failure,
-        leaks=sum(int(event.detail.get("leaks", 0)) for event in answer.trace if event.kind == "leaks"),
+        leaks=sum(event.leaks for event in answer.trace if isinstance(event, Leaks)),
         seconds=round(seconds, 4),
         at=datetime.now(UTC).isoformat(timespec="seconds"),
     )

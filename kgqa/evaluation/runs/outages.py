@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
 from kgqa.evaluation.runs.records import Record
+from kgqa.events import Event, NoReply, Timeout
+from kgqa.model_json import read_event
 
 OLD_CLASSES = {"NoPlace": "QueueTimeout", "BrokenOff": "ConnectionLost"}
 """Map from the names of failure classes in kgqa 0.1, still found in run folders, to the current names."""
@@ -44,7 +45,8 @@ def outage_class(record: Record) -> str:
     """
     if record.failure in OUTAGE_CLASSES:
         return record.failure
-    return "QueueTimeout" if any(event.get("error") in QUEUE_TIMEOUTS for event in _events(record, "timeout")) else ""
+    timeouts = (event.error for event in _events(record) if isinstance(event, Timeout))
+    return "QueueTimeout" if any(error in QUEUE_TIMEOUTS for error in timeouts) else ""
 
 
 def tolerable(lost: int, total: int) -> bool:
@@ -150,9 +152,11 @@ def _clock(seconds_ago: float) -> str:
 
 def _cut_short(record: Record) -> bool:
     """Whether a query of the question timed out, or the language model could not be reached."""
-    unreached = any(event.get("failure") == "unreachable" for event in _events(record, "no_reply"))
-    return unreached or bool(_events(record, "timeout"))
+    return any(
+        isinstance(event, Timeout) or (isinstance(event, NoReply) and event.failure == "unreachable")
+        for event in _events(record)
+    )
 
 
-def _events(record: Record, kind: str) -> list[Mapping[str, Any]]:
-    return [event for event in record.answer.get("trace") or () if event.get("kind") == kind]
+def _events(record: Record) -> Iterator[Event]:
+    return map(read_event, record.answer.get("trace") or ())

@@ -98,6 +98,7 @@ class EndpointStore:
         self._lock = threading.Lock()
         self._slow_queries: dict[bytes, float] = {}
         self._history = EditHistory()
+        self._is_editing = False
         self._edits = threading.Lock()
         self._closed = False
         self._fingerprints: dict[tuple[str, ...], EndpointFingerprint] = {}
@@ -148,7 +149,7 @@ class EndpointStore:
         return self._fingerprint(graphs).text
 
     def version_of(self, graphs: Sequence[str] = ()) -> str:
-        return self._history.version_of(graphs or None)
+        return self._history.version_of(graphs or None) + ("+" if self._is_editing else "")
 
     def edits_since(self, version: str, graphs: Sequence[str] = ()) -> list[EditReport] | None:
         return self._history.since(version, graphs or None)
@@ -192,12 +193,16 @@ class EndpointStore:
         with self._edits:
             added, removed = net_changes(adds, removes, present=lambda triples: present_triples(self, graph, triples))
             if added or removed:
+                self._is_editing = True
                 try:
                     send_edit(self._send_update, graph, added, removed)
+                    self._forget_results()
+                    return self._history.add(graph, added, removed)
                 except BaseException:
                     self.invalidate()
                     raise
-                self._forget_results()
+                finally:
+                    self._is_editing = False
             return self._history.add(graph, added, removed)
 
     def publish(self) -> None:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 from kgqa.graph.endpoint.store import MIN_RETRY_FACTOR
 from kgqa.graph.names.interface import Names
-from kgqa.graph.names.name_reader import IndexedGraph, Limit
+from kgqa.graph.names.name_reader import IndexedGraph, Limit, Name, name_predicates
 from kgqa.graph.names.selection import open_names
+from kgqa.graph.names.sqlite_index import SqliteNames
 from kgqa.graph.names.unindexed import UnindexedNames
-from kgqa.graph.tables.versioned_values import VersionedValues
+from kgqa.graph.query.templates import render
+from kgqa.graph.tables.changes import ATTEMPTS, Changes
+from kgqa.model import Entity, Literal, Triple
+from kgqa.words import local_words
 
 LONGEST_WAIT = 600.0
 UNCOUNTED_SECONDS = 600.0
@@ -22,20 +27,28 @@ UNCOUNTED_SECONDS = 600.0
 Such a question must have at least MIN_RETRY_FACTOR times as many seconds left as the question of the failed count."""
 
 
-class SharedNames:
-    """Opens the index of names on first use. Thread-safe.
+class EditedGraph(IndexedGraph, Protocol):
+    """A graph whose index of names follows its edits."""
 
-    Args:
-        values: holds the open index for the current version of the store.
-        notes: function that returns the graph's notes to the user; a note about the index is added to them.
+    def version(self) -> str: ...
+
+    def changes_since(self, version: str) -> Changes | None: ...
+
+
+class SharedNames:
+    """Opens the index of names on first use, and changes it after edits of the graph. Thread-safe.
+
+    Attributes:
+        note: a message to the user about the index; empty if there is nothing to say.
     """
 
-    def __init__(self, graph: IndexedGraph, values: VersionedValues, *, notes: Callable[[], dict[str, str]]) -> None:
+    def __init__(self, graph: EditedGraph) -> None:
+        self.note = ""
         self._graph = graph
-        self._values = values
-        self._notes = notes
-        # a separate lock: opening may take minutes, during which other questions need the other tables
+        # not the lock of the other tables, which questions need while the index is opened, which may take minutes
         self._opening = threading.Lock()
+        self._known: tuple[str, Names] | None = None
+        self._uncounted: tuple[str, float, float, Names] | None = None
 
     def within(self, limit: Limit) -> Names:
         """Return the index of names, and open it if necessary, within the time that `limit` allows.
@@ -44,34 +57,88 @@ class SharedNames:
             BudgetExhausted: the question has no more time.
             StoreError: the names cannot be read.
         """
-        if (names := self._known(limit)) is not None:
+        if (names := self._current(limit)) is not None:
             return names
         with _held(self._opening, limit):  # another question may be opening the index
-            if (names := self._known(limit)) is not None:
-                return names
-            with _held(self._values.lock, limit):
-                notes, values = self._notes(), self._values.current()
-            seconds = limit() or LONGEST_WAIT
-            names, note = open_names(self._graph, limit=limit)
-            if note:
-                notes[note] = "names"
-            if isinstance(names, UnindexedNames) and not names.counted:
-                values["uncounted"] = (time.monotonic(), seconds, names)
-            else:
-                values["names"] = names
+            for _ in range(ATTEMPTS):
+                if self._known:
+                    self._follow(*self._known)
+                if (names := self._current(limit)) is not None:
+                    break
+                version, seconds = self._graph.version(), limit() or LONGEST_WAIT
+                names, self.note = open_names(self._graph, limit=limit)
+                if isinstance(names, UnindexedNames) and not names.counted:
+                    self._uncounted = (version, time.monotonic(), seconds, names)
+                    break
+                if self._graph.version() == version:
+                    self._known = (version, names)
+                    break
+            assert names is not None
             return names
 
-    def _known(self, limit: Limit) -> Names | None:
-        """Return the index if it is open, else None.
+    def save(self, folder: Path) -> None:
+        """Write the index, if it is open and up to date, into a folder that has none."""
+        with self._opening:
+            if self._known and self._known[0] == self._graph.version() and isinstance(self._known[1], SqliteNames):
+                self._known[1].save(folder)
+
+    def close(self) -> None:
+        """Close the index."""
+        with self._opening:
+            if self._known:
+                self._known[1].close()
+            self._known = None
+
+    def _current(self, limit: Limit) -> Names | None:
+        """Return the index if it is open and up to date, else None.
 
         For some time after a failed count of names, questions with little time get an index without a count.
         """
-        names: Names | None = self._values.get("names")
-        if names is None and (uncounted := self._values.get("uncounted")):
-            since, seconds, unindexed = uncounted
+        version, known, uncounted = self._graph.version().removesuffix("+"), self._known, self._uncounted
+        if known and known[0] == version:
+            return known[1]
+        if uncounted and uncounted[0] == version:
+            _, since, seconds, unindexed = uncounted
             recent = time.monotonic() - since < UNCOUNTED_SECONDS
             return unindexed if recent and (limit() or LONGEST_WAIT) < MIN_RETRY_FACTOR * seconds else None
-        return names
+        return None
+
+    def _follow(self, version: str, names: Names) -> None:
+        """Change the open index by the edits since a version, or else forget it.
+
+        A forgotten index is not closed, because other questions may be using it.
+        """
+        self._known = None
+        changes = self._graph.changes_since(version)
+        if changes is None:
+            return
+        added, removed = self._names_in(changes.added), self._names_in(changes.removed)
+        if isinstance(names, SqliteNames) and (names.of_iris or not names.count):
+            if added or not names.count:
+                return  # an index of IRIs is replaced by one of names, or the other way round
+            added, removed = self._changed_iris(changes, names)
+        if not (added or removed) or (isinstance(names, SqliteNames) and names.follow(added, removed)):
+            self._known = (changes.version, names)
+
+    def _names_in(self, triples: tuple[Triple, ...]) -> list[Name]:
+        return [
+            (triple.subject.iri, triple.object.value, kind)
+            for kind, predicate in name_predicates(self._graph.schema)
+            for triple in triples
+            if triple.relation == predicate and isinstance(triple.object, Literal)
+        ]
+
+    def _changed_iris(self, changes: Changes, names: Names) -> tuple[list[Name], list[Name]]:
+        """Return the nodes to add to an index of IRIs and those to remove from it."""
+        ends = (node for triple in changes.triples for node in (triple.subject, triple.object))
+        nodes = sorted({node for node in ends if isinstance(node, Entity)}, key=str)
+        rows = self._graph.store.select(render("present_nodes", view=self._graph.view, nodes=nodes), fresh=True)
+        there, known = {row[0] for row in rows}, names.names_of(nodes)
+        words: dict[Entity, Name] = {node: (node.iri, local_words(node.iri), "iri") for node in nodes}
+        return (
+            [words[node] for node in nodes if node in there and not known[node]],
+            [words[node] for node in nodes if node not in there and known[node]],
+        )
 
 
 @contextmanager

@@ -1,8 +1,8 @@
 """An index of names in SQLite, with its full-text search (FTS5).
 
 The index is built from the triples with the schema's label and alias predicates, and cached under the fingerprint of
-the graph. A graph on a server may have its index on that server instead, see `server_names`. Both kinds of index return
-the same matches in the same order.
+the graph. After edits of the graph, names are added to a copy of the index or removed from it, in this process only,
+until the graph is published. A graph on a server may have its index on that server instead, see `server_names`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from kgqa.errors import StoreTimeout
@@ -23,6 +24,7 @@ from kgqa.trace import BudgetExhausted
 from kgqa.words import clean, normalise
 
 VERSION = 3
+FILE = f"names-{VERSION}.sqlite"
 ATTEMPTS = 2
 BATCH = 500
 LAST_CHARACTER = "\U0010ffff"
@@ -42,11 +44,27 @@ class SqliteNames:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._lock = threading.Lock()
-        self.count: int = connection.execute("SELECT COUNT(*) FROM names").fetchone()[0]
+        self._is_copy = False
+        # the number of names with each number of words
+        self._lengths = Counter(dict(connection.execute("SELECT words, COUNT(*) FROM names GROUP BY words")))
         self.labelled: int = connection.execute(
             "SELECT COUNT(DISTINCT iri) FROM names WHERE kind = 'label'"
         ).fetchone()[0]
-        self.longest: int = connection.execute("SELECT COALESCE(MAX(words), 0) FROM names").fetchone()[0]
+
+    @property
+    def count(self) -> int:
+        return self._lengths.total()
+
+    @property
+    def longest(self) -> int:
+        return max((+self._lengths).keys(), default=0)
+
+    @property
+    def of_iris(self) -> bool:
+        """Whether the graph has no names, so that the index contains the words of IRIs instead."""
+        with self._lock:
+            row = self._connection.execute("SELECT kind FROM names LIMIT 1").fetchone()
+        return row is not None and row[0] == "iri"
 
     @classmethod
     def open(cls, graph: IndexedGraph, *, limit: Limit = background_limit) -> SqliteNames:
@@ -59,12 +77,12 @@ class SqliteNames:
             StoreError: the names cannot be read. BudgetExhausted: the question that needs the index has no time left.
         """
         folder = graph.folder
-        file = folder / f"names-{VERSION}.sqlite" if folder else None
+        file = folder / FILE if folder else None
         if file and file.is_file():
             try:
                 return cls(_read_only(file))
             except sqlite3.Error:
-                _remove(file)  # damaged
+                _delete(file)  # damaged
         problem: Exception | None = None
         # a second attempt helps if another process cleared the cache during the first
         for _ in range(ATTEMPTS):
@@ -86,18 +104,21 @@ class SqliteNames:
 
     @classmethod
     def _build(cls, graph: IndexedGraph, limit: Limit, file: Path | None) -> SqliteNames:
+        graphs = [entity.iri for entity in graph.view]
+        version = graph.store.version_of(graphs)
         names = read_names(graph.store, graph.schema, graph.view, limit=limit)
         if file is None:
             connection = sqlite3.connect(":memory:", check_same_thread=False)
             connection.execute("PRAGMA temp_store=MEMORY")
         else:
-            temporary = file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}")
-            _remove(temporary)
+            temporary = _temporary(file)
+            _delete(temporary)
             connection = sqlite3.connect(temporary, check_same_thread=False)
         try:
             with _time_limit(connection, limit, graph.store.location):
                 _fill_tables(connection, names)
-            if file is not None:
+            # names that were read during an edit are not those of the cache folder's fingerprint
+            if file is not None and graph.store.version_of(graphs) == version:
                 # if another process cleared the cache, the file is gone but can be read while it is open
                 with suppress(FileNotFoundError):
                     os.replace(temporary, file)
@@ -107,7 +128,7 @@ class SqliteNames:
             raise
         finally:
             if file is not None:
-                _remove(temporary)
+                _delete(temporary)
 
     def within(self, limit: Limit) -> SqliteNames:
         return self
@@ -115,6 +136,76 @@ class SqliteNames:
     def close(self) -> None:
         with self._lock:
             self._connection.close()
+
+    def follow(self, added: Sequence[Name], removed: Sequence[Name]) -> bool:
+        """Add and remove names; return False if the index must be built anew instead.
+
+        The first change is made on a copy, because other processes use the file in the cache.
+        """
+        with self._lock:
+            try:
+                if not self._is_copy:
+                    copy = sqlite3.connect("", check_same_thread=False)  # on disk, and nowhere after its use
+                    copy.execute("PRAGMA journal_mode=MEMORY")
+                    self._connection.backup(copy)
+                    self._connection, self._is_copy = copy, True
+                with self._connection:
+                    for name in removed:
+                        self._remove(*name)
+                    for name in added:
+                        self._add(*name)
+            except sqlite3.Error:
+                return False
+        return self.count > 0  # without names, the index must contain the IRIs of the graph
+
+    def _add(self, iri: str, name: str, kind: str) -> None:
+        norm = normalise(name)
+        if not norm:
+            return
+        self.labelled += kind == "label" and not self._has_label(iri)
+        run = self._connection.execute
+        row = run("INSERT INTO names VALUES (?, ?, ?, ?, ?)", (iri, name, kind, norm, _words(norm))).lastrowid
+        run("INSERT INTO search(rowid, norm) VALUES (?, ?)", (row, norm))
+        for key, how in spellings(name).items():
+            run("INSERT INTO keys VALUES (?, ?, ?)", (key, row, how))
+        for word in set(norm.split()):
+            run("INSERT INTO words VALUES (?, 1) ON CONFLICT(word) DO UPDATE SET names = names + 1", (word,))
+        self._lengths[_words(norm)] += 1
+
+    def _remove(self, iri: str, name: str, kind: str) -> None:
+        norm = normalise(name)
+        run = self._connection.execute
+        found = run("SELECT rowid FROM names WHERE iri = ? AND name = ? AND kind = ?", (iri, name, kind)).fetchone()
+        if not found:  # a name without letters and digits
+            return
+        run("DELETE FROM names WHERE rowid = ?", found)
+        run("INSERT INTO search(search, rowid, norm) VALUES ('delete', ?, ?)", (*found, norm))
+        for key in spellings(name):
+            run("DELETE FROM keys WHERE key = ? AND name = ?", (key, *found))
+        for word in set(norm.split()):
+            run("UPDATE words SET names = names - 1 WHERE word = ?", (word,))
+            run("DELETE FROM words WHERE word = ? AND names < 1", (word,))
+        self._lengths[_words(norm)] -= 1
+        self.labelled -= kind == "label" and not self._has_label(iri)
+
+    def _has_label(self, iri: str) -> bool:
+        query = "SELECT 1 FROM names WHERE iri = ? AND kind = 'label' LIMIT 1"
+        return self._connection.execute(query, (iri,)).fetchone() is not None
+
+    def save(self, folder: Path) -> None:
+        """Write the index into a cache folder that has none; do nothing if the folder is not writable."""
+        file = folder / FILE
+        if file.is_file() or not _can_write(file):
+            return
+        temporary = _temporary(file)
+        try:
+            with closing(sqlite3.connect(temporary)) as copy:
+                copy.execute("PRAGMA synchronous=OFF")
+                with self._lock:
+                    self._connection.backup(copy)
+            os.replace(temporary, file)
+        except (sqlite3.Error, OSError):
+            _delete(temporary)
 
     def exact(self, texts: Sequence[str]) -> dict[str, list[NameMatch]]:
         found: dict[str, dict[str, NameMatch]] = {}
@@ -233,7 +324,15 @@ def _read_only(file: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
 
 
-def _remove(file: Path) -> None:
+def _temporary(file: Path) -> Path:
+    return file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}")
+
+
+def _words(norm: str) -> int:
+    return norm.count(" ") + 1
+
+
+def _delete(file: Path) -> None:
     with suppress(OSError):
         file.unlink(missing_ok=True)
 
@@ -277,7 +376,7 @@ def _fill_tables(connection: sqlite3.Connection, names: Iterator[Name]) -> None:
         for iri, name, kind in names:
             norm = normalise(name)
             if norm:
-                yield iri, name, kind, norm, norm.count(" ") + 1
+                yield iri, name, kind, norm, _words(norm)
 
     connection.executemany("INSERT INTO names VALUES (?, ?, ?, ?, ?)", rows())
     connection.executescript(

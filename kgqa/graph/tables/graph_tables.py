@@ -1,12 +1,13 @@
-"""Tables derived from a whole graph, computed once and kept until the graph changes."""
+"""Tables derived from a whole graph, computed once; after an edit, they change by what it touched."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from kgqa.cache import Cache
 from kgqa.graph.names.interface import Names
@@ -14,21 +15,45 @@ from kgqa.graph.names.name_reader import Limit, background_limit
 from kgqa.graph.names.shared import SharedNames
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Row, Rows, Store, count_value
+from kgqa.graph.tables.changes import OTHER, VALUE, Changes, changes_since, matches
 from kgqa.graph.tables.labels import LABEL_BATCH
-from kgqa.graph.tables.mediators import MediatorTable, mediator_table
+from kgqa.graph.tables.mediator_counts import SIDES
+from kgqa.graph.tables.mediators import (
+    MediatorTable,
+    follow_mediators,
+    mediator_table,
+    mediators_from_json,
+    mediators_to_json,
+)
 from kgqa.graph.tables.relation_labels import FindLabels, declared_labels, find_relation_labels
 from kgqa.graph.tables.versioned_values import VersionedValues
 from kgqa.graph.tables.whole_graph import WholeGraphQueries
-from kgqa.model import Entity, Value
-from kgqa.model_json import from_json, to_json
+from kgqa.model import Direction, Entity
 from kgqa.schema import Schema
 
-T = TypeVar("T")
 TIMEOUT = 600.0
 MANY_RELATIONS = 10 * LABEL_BATCH
 """Number of relations above which their labels are read in one query instead of in batches."""
 VERSION = 2
 """Version of the format of cached tables, increased with every change of the format."""
+COUNTING = (
+    "The graph is too large to count its relations: only relations that the graph declares are known from the start."
+)
+SEARCHING = (
+    "The graph is too large to search its nodes for mediators: mediators are recognized only by the ranges, domains "
+    "and names of relations."
+)
+Types = dict[Direction, dict[str, str]]
+
+
+@dataclass(frozen=True)
+class _Table:
+    """How a table is computed, read from JSON data (or an exception if these are damaged), changed and written."""
+
+    compute: Callable[[], Any]
+    read: Callable[[Any], Any]
+    follow: Callable[[Any, Changes], Any]
+    write: Callable[[Any], Any] = lambda table: table
 
 
 class GraphTables:
@@ -63,9 +88,49 @@ class GraphTables:
         self._cache = cache
         self._timeout = timeout
         self._may_scan = scan
-        self._graphs = graphs = tuple(entity.iri for entity in view)
-        self._values = VersionedValues(lambda: store.version_of(graphs), drop=_close_names)
-        self._names = SharedNames(self, self._values, notes=lambda: self._whole.notes)
+        self._graphs = tuple(entity.iri for entity in view)
+        self._values = VersionedValues(self.version, self.changes_since, complete=lambda: not self._whole.notes)
+        self._opened_version = self.version()
+        self._names = SharedNames(self)
+        # the digest of the schema does not cover the user's languages
+        languages = hashlib.sha256(json.dumps(schema.languages).encode()).hexdigest()[:8]
+        self._relation_labels = f"relation-labels-{languages}"
+        marker, inverse = schema.noise_marked_by[:1], schema.inverse
+        self._tables = {
+            "relations": _Table(
+                self._count_relations,
+                lambda data: {str(name): int(count) for name, count in data.items()},
+                self._follow_relations,
+            ),
+            "noise": _Table(
+                self._find_noise, lambda data: frozenset(map(str, _list(data))), _unless_touched(marker), sorted
+            ),
+            "inverses": _Table(self._find_inverses, _texts, _unless_touched(inverse)),
+            "types": _Table(
+                self._find_types,
+                lambda data: {side: _texts(data[side]) for side in ("out", "in")},
+                self._follow_types,
+            ),
+            "mediators-2": _Table(
+                lambda: mediator_table(schema, self._statements_of, self.relations, scan=self._scan_for_mediators),
+                lambda data: mediators_from_json(data, schema, self.relations),
+                lambda table, changes: follow_mediators(
+                    table, changes, select=self.select, relations=self.relations.keys()
+                ),
+                mediators_to_json,
+            ),
+            self._relation_labels: _Table(self._label_relations, _texts, self._follow_relation_labels),
+        }
+
+    # --- versions
+
+    def version(self) -> str:
+        """Return the current version of the view; see `Store.version_of`."""
+        return self.store.version_of(self._graphs)
+
+    def changes_since(self, version: str) -> Changes | None:
+        """Return the changes since a version; None if everything must be derived anew. See `changes_since`."""
+        return changes_since(version, self.store, self.view) if self._may_scan_now() else None
 
     def select(self, name: str, **values: Any) -> Rows:
         """Run queries/NAME.rq over the view, without charging a question."""
@@ -73,7 +138,7 @@ class GraphTables:
 
     @property
     def _whole(self) -> WholeGraphQueries:
-        return self._values.once("whole", lambda: WholeGraphQueries(self.select, may_scan=self._may_scan_now))
+        return self._values.get("whole", lambda: WholeGraphQueries(self.select, may_scan=self._may_scan_now))
 
     def _may_scan_now(self) -> bool:
         return self._may_scan and self.store.may_scan(self._graphs)
@@ -81,7 +146,9 @@ class GraphTables:
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences that say what is missing in the tables computed so far because the graph is too large."""
-        return tuple(self._whole.notes)
+        return (*self._whole.notes, *filter(None, [self._names.note]))
+
+    # --- files in the cache
 
     @property
     def folder(self) -> Path | None:
@@ -93,28 +160,68 @@ class GraphTables:
         view = "".join(f"-{hashlib.sha256(e.iri.encode()).hexdigest()[:12]}" for e in self.view)
         return self._cache.entry("graphs", f"{fingerprint}{identity}-{self.schema.digest}{view}-{VERSION}")
 
+    def _table(self, name: str) -> Any:
+        table = self._tables[name]
+        return self._values.get(name, lambda: self._read_or_compute(name), table.follow)
+
+    def _read_or_compute(self, name: str) -> Any:
+        table, version = self._tables[name], self.version()
+        file = self.folder / f"{name}.json" if self.folder else None
+        if file and file.is_file():
+            try:
+                return table.read(json.loads(file.read_text(encoding="utf-8")))
+            except (OSError, ValueError, KeyError, TypeError, AttributeError):
+                pass  # the file is damaged: compute the table again
+        value = table.compute()
+        # an incomplete table is not cached: another process may be able to compute it completely
+        if file and self._cache and not self._whole.notes and self.version() == version:
+            self._cache.write_text(file, json.dumps(table.write(value)))
+        return value
+
+    def save(self) -> None:
+        """Write the tables and the index of names into the cache folder of the graph as it is now."""
+        known = [name for name in self._tables if name in self._values]
+        version, values = self.version(), {name: self._table(name) for name in known}
+        if (folder := self.folder) and self._cache and self.version() == version and not self._whole.notes:
+            for name, value in values.items():
+                if not (file := folder / f"{name}.json").is_file():
+                    self._cache.write_text(file, json.dumps(self._tables[name].write(value)))
+            self._names.save(folder)
+
+    def prepare(self) -> None:
+        """Compute the tables that every question needs, so that no question waits for them."""
+        self.relations, self.noise, self.mediators, self.relation_labels, self.inverse_of, self.types  # noqa: B018
+
+    def close(self) -> None:
+        """Save the tables if the graph was edited, and close the index of names."""
+        if self.version() != self._opened_version:
+            self.save()
+        self._names.close()
+
+    # --- relations
+
     @property
     def relations(self) -> dict[str, int]:
         """All relations of the graph with their numbers of edges, most frequent first.
 
         If the graph is too large for counting, these are only the relations that the graph declares, with 0 edges each.
         """
+        table: dict[str, int] = self._table("relations")
+        return table
 
-        def find() -> dict[str, int]:
-            note = (
-                "The graph is too large to count its relations: only relations that the graph declares are known from "
-                "the start."
-            )
-            rows = self._whole.scan("relation_counts", what="The relations", note=note)
-            if rows is None:
-                names = (
-                    name for node in self._declared(self.schema.declared_by) for name in self.schema.named_by(node)
-                )
-                return dict.fromkeys(sorted(names, key=lambda name: (len(name), name)), 0)
-            counts = ((row[0].iri, count_value(row[1])) for row in rows if isinstance(row[0], Entity))
-            return dict(sorted(counts, key=lambda item: (-item[1], item[0])))
+    def _count_relations(self) -> dict[str, int]:
+        rows = self._whole.scan("relation_counts", what="The relations", note=COUNTING)
+        if rows is None:
+            names = (name for node in self._declared(self.schema.declared_by) for name in self.schema.named_by(node))
+            return dict.fromkeys(sorted(names, key=lambda name: (len(name), name)), 0)
+        return _by_frequency({row[0].iri: count_value(row[1]) for row in rows if isinstance(row[0], Entity)})
 
-        return self._kept("relations", find, lambda data: {str(name): int(count) for name, count in data.items()})
+    def _follow_relations(self, relations: dict[str, int], changes: Changes) -> dict[str, int]:
+        counts = dict(relations)
+        for triples, sign in ((changes.added, 1), (changes.removed, -1)):
+            for triple in triples:
+                counts[triple.relation] = counts.get(triple.relation, 0) + sign
+        return _by_frequency({name: count for name, count in counts.items() if count > 0})
 
     @property
     def counted(self) -> bool:
@@ -134,43 +241,27 @@ class GraphTables:
     @property
     def noise(self) -> frozenset[str]:
         """Relations that the graph itself marks as noise, such as identifiers in other catalogues."""
+        table: frozenset[str] = self._table("noise")
+        return table
 
-        def find() -> list[str]:
-            marked = self._declared(self.schema.noise_marked_by)
-            return sorted(name for node in marked for name in self.schema.named_by(node))
+    def _find_noise(self) -> frozenset[str]:
+        marked = self._declared(self.schema.noise_marked_by)
+        return frozenset(name for node in marked for name in self.schema.named_by(node))
 
-        return self._kept("noise", find, lambda data: frozenset(map(str, _list(data))))
+    def is_noise(self, relation: str) -> bool:
+        """Return whether exploration skips a relation because the schema or the graph marks it as noise."""
+        return self.schema.is_noise(relation) or relation in self.noise
+
+    # --- mediators, inverses, types
 
     @property
     def mediators(self) -> MediatorTable:
         """Which relations lead to mediators."""
-        # fast path: needed for every step of every path
-        known: MediatorTable | None = self._values.get("mediators")
-        if known is not None:
-            return known
+        table: MediatorTable = self._table("mediators-2")
+        return table
 
-        def find() -> dict[str, Any]:
-            note = (
-                "The graph is too large to search its nodes for mediators: mediators are recognized only by the "
-                "ranges, domains and names of relations."
-            )
-
-            def scan(name: str, **values: Any) -> Rows | None:
-                return self._whole.scan(name, what="The mediators", note=note, **values)
-
-            table = mediator_table(self.schema, self._statements_of, self.relations, scan=scan)
-            return {"leads": table.leads, "marks": to_json(table.marks)}
-
-        return self._kept(
-            "mediators",
-            find,
-            lambda data: MediatorTable(
-                {side: dict(data["leads"][side]) for side in ("out", "in")},
-                from_json(tuple[Value, ...], data["marks"]),
-                self.schema.mediator_object_of,
-                self.schema.mediator_subject_of,
-            ),
-        )
+    def _scan_for_mediators(self, name: str, **values: Any) -> Rows | None:
+        return self._whole.scan(name, what="The mediators", note=SEARCHING, **values)
 
     def _statements_of(self, name: str, **values: Any) -> Rows:
         """Return all statements of one predicate."""
@@ -184,17 +275,17 @@ class GraphTables:
     @property
     def inverses(self) -> dict[str, str]:
         """Map from each relation to its reverse property. Each declared pair is entered in both orders."""
+        table: dict[str, str] = self._table("inverses")
+        return table
 
-        def find() -> dict[str, str]:
-            pairs: dict[str, str] = {}
-            for predicate in self.schema.inverse:
-                for left, right in self._pairs(predicate):
-                    if isinstance(left, Entity) and isinstance(right, Entity) and left != right:
-                        pairs.setdefault(left.iri, right.iri)
-                        pairs.setdefault(right.iri, left.iri)
-            return pairs
-
-        return self._kept("inverses", find, _texts)
+    def _find_inverses(self) -> dict[str, str]:
+        pairs: dict[str, str] = {}
+        for predicate in self.schema.inverse:
+            for left, right in self._pairs(predicate):
+                if isinstance(left, Entity) and isinstance(right, Entity) and left != right:
+                    pairs.setdefault(left.iri, right.iri)
+                    pairs.setdefault(right.iri, left.iri)
+        return pairs
 
     @property
     def inverse_of(self) -> dict[str, list[str]]:
@@ -206,68 +297,132 @@ class GraphTables:
                 reverse.setdefault(right, []).append(left)
             return reverse
 
-        return self._values.once("inverse-of", turn)
+        return self._values.get("inverse-of", turn, _unless_touched(self.schema.inverse))
 
     @property
-    def types(self) -> dict[str, dict[str, str]]:
+    def types(self) -> Types:
         """For each direction, a map from relations to the type of the nodes they lead to.
 
         For `out` the type is the range of the relation, for `in` the domain.
         """
+        table: Types = self._table("types")
+        return table
 
-        def find() -> dict[str, dict[str, str]]:
-            found: dict[str, dict[str, str]] = {"out": {}, "in": {}}
-            for direction, predicates in (("out", self.schema.range), ("in", self.schema.domain)):
-                for predicate in predicates:
-                    for relation, type_ in self._pairs(predicate):
-                        if not isinstance(relation, Entity) or not isinstance(type_, Entity):
-                            continue
-                        if relation.iri in self.relations:
-                            found[direction].setdefault(relation.iri, type_.iri)
-            # types for one direction only would give steps in that direction an advantage
-            for name in self.relations if found["out"] else ():
-                if domain := self.schema.domain_in_name(name):
-                    found["in"].setdefault(name, domain)
-            return found
+    def _find_types(self) -> Types:
+        return self._with_domains(self._declared_types(self.relations, self._pairs), self.relations)
 
-        return self._kept("types", find, lambda data: {side: _texts(data[side]) for side in ("out", "in")})
+    def _declared_types(self, relations: Collection[str], pairs: Callable[[str], Iterable[Row]]) -> Types:
+        """Return the types that the graph declares; `pairs` returns the statements of a predicate about relations."""
+        found: Types = {"out": {}, "in": {}}
+        for side, predicates in zip(SIDES, (self.schema.range, self.schema.domain)):
+            for predicate in predicates:
+                for relation, type_ in pairs(predicate):
+                    if isinstance(relation, Entity) and isinstance(type_, Entity) and relation.iri in relations:
+                        found[side].setdefault(relation.iri, type_.iri)
+        return found
+
+    def _with_domains(self, types: Types, relations: Iterable[str]) -> Types:
+        # types for one direction only would give steps in that direction an advantage
+        for name in relations if types["out"] else ():
+            if domain := self.schema.domain_in_name(name):
+                types["in"].setdefault(name, domain)
+        return types
+
+    def _follow_types(self, types: Types, changes: Changes) -> Types | None:
+        if not changes.relations.isdisjoint(self.schema.range + self.schema.domain):
+            return None
+        relations = self.relations
+        gone = {name for name in changes.relations if name not in relations}
+        new = [name for name in changes.relations - gone if not all(name in types[side] for side in SIDES)]
+        nodes = [Entity(name) for name in new]
+
+        def pairs(predicate: str) -> Iterable[Row]:
+            values = matches(self.select, [(node, Entity(predicate), VALUE, 0) for node in nodes])
+            return sorted(((node, value) for node, found in zip(nodes, values) for value in found), key=str)
+
+        found = self._declared_types(new, pairs)
+        kept = {side: {name: type_ for name, type_ in types[side].items() if name not in gone} for side in SIDES}
+        followed: Types = {side: found[side] | kept[side] for side in SIDES}
+        # whether names of relations give domains depends on whether there are any ranges
+        return self._with_domains(followed, new) if bool(followed["out"]) == bool(types["out"]) else None
 
     @property
-    def subject_relations(self) -> dict[str, tuple[str, ...]]:
+    def subject_relations(self) -> dict[str, frozenset[str]]:
         """Map from each relation looked up so far to the relations of its subjects."""
-        return self._values.once("subject-relations", dict)
+        return self._values.get("subject-relations", dict, self._follow_subject_relations)
+
+    def _follow_subject_relations(
+        self, known: dict[str, frozenset[str]], changes: Changes
+    ) -> dict[str, frozenset[str]] | None:
+        if not changes.relations.isdisjoint(self.schema.noise_marked_by[:1]):
+            return None
+        subjects = {triple.subject for triple in changes.triples} if known else ()
+        found = matches(self.select, [(subject, VALUE, OTHER, 0) for subject in subjects])
+        touched = changes.relations.union(
+            value.iri for values in found for value in values if isinstance(value, Entity)
+        )
+        # a copy, because other threads may add what they have read before the changes
+        return {name: relations for name, relations in known.items() if name not in touched}
+
+    def by_frequency(self, relations: Iterable[str]) -> list[str]:
+        """Sort those of the relations that are in `self.relations`, most frequent first."""
+        known = self.relations
+        return list(_by_frequency({name: known[name] for name in relations if name in known}))
+
+    # --- labels and names
 
     @property
     def relation_labels(self) -> dict[str, str]:
         """Labels of relations, for schemas that name relations by labels (`wording = "label"`)."""
         if self.schema.wording != "label":
             return {}
+        table: dict[str, str] = self._table(self._relation_labels)
+        return table
 
-        def find() -> dict[str, str]:
-            relations = [r for r in self.relations if not self.is_noise(r)]
-            many = len(relations) > MANY_RELATIONS or not self.counted
-            known = declared_labels(self.schema, self._whole) if many else {}
-            # relations that were not counted may be too many to look up in batches
-            return find_relation_labels(
-                relations, self.schema, known, self._find_labels if self.counted else lambda nodes: {}
-            )
+    def _label_relations(self) -> dict[str, str]:
+        relations = [r for r in self.relations if not self.is_noise(r)]
+        many = len(relations) > MANY_RELATIONS or not self.counted
+        known = declared_labels(self.schema, self._whole) if many else {}
+        # relations that were not counted may be too many to look up in batches
+        return find_relation_labels(
+            relations, self.schema, known, self._find_labels if self.counted else lambda nodes: {}
+        )
 
-        # the digest of the schema does not cover the user's languages
-        languages = hashlib.sha256(json.dumps(self.schema.languages).encode()).hexdigest()[:8]
-        return self._kept(f"relation-labels-{languages}", find, _texts)
+    def _follow_relation_labels(self, labels: dict[str, str], changes: Changes) -> dict[str, str] | None:
+        if not changes.relations.isdisjoint(self.schema.noise_marked_by[:1]):
+            return None
+        subjects = changes.subjects(self.schema.label)
+        named = {name for subject in subjects for name in (subject.iri, *self.schema.named_by(subject.iri))}
+        relations = self.relations
+        touched = named | {name for name in changes.relations if (name in relations) != (name in labels)}
+        present = [name for name in touched if name in relations and not self.is_noise(name)]
+        if not present and labels.keys().isdisjoint(touched):
+            return labels
+        kept = {name: label for name, label in labels.items() if name not in touched}
+        return kept | find_relation_labels(present, self.schema, {}, self._find_labels)
 
     def label_relations(self, relations: Iterable[str], find_labels: FindLabels) -> None:
         """Look up the labels of the given relations, if the graph is too large for a list of all its relations."""
         if self.schema.wording != "label" or self.counted:
             return
-        asked: dict[str, None] = self._values.once("labelled-relations", dict)
+        asked: dict[str, None] = self._values.get("labelled-relations", dict)
         new = [r for r in relations if r not in asked and r not in self.relation_labels]
         asked.update(dict.fromkeys(new))
         self.relation_labels.update(find_relation_labels(new, self.schema, {}, find_labels))
 
-    def is_noise(self, relation: str) -> bool:
-        """Return whether exploration skips a relation because the schema or the graph marks it as noise."""
-        return self.schema.is_noise(relation) or relation in self.noise
+    @property
+    def labels(self) -> dict[Entity, str | None]:
+        """Labels found so far; None for entities without a label."""
+        return self._values.get("labels", dict, self._follow_labels)
+
+    def _follow_labels(self, labels: dict[Entity, str | None], changes: Changes) -> dict[Entity, str | None]:
+        touched = changes.subjects(self.schema.label)
+        if not touched:
+            return labels
+        kept = labels.copy()  # other threads may add what they have read before the changes
+        for entity in touched:
+            kept.pop(entity, None)
+        return kept
 
     @property
     def names(self) -> Names:
@@ -278,44 +433,15 @@ class GraphTables:
         """Return the index of names, for a question with this time limit. See `SharedNames.within`."""
         return self._names.within(limit)
 
-    @property
-    def labels(self) -> dict[Entity, str | None]:
-        """Labels found so far; None for entities without a label."""
-        return self._values.once("labels", dict)
 
-    def prepare(self) -> None:
-        """Compute the tables that every question needs, so that no question waits for them."""
-        self.relations, self.noise, self.mediators, self.relation_labels, self.inverse_of, self.types  # noqa: B018
-
-    def close(self) -> None:
-        """Close the index of names."""
-        self._values.clear()
-
-    def _kept(self, name: str, make: Callable[[], Any], read: Callable[[Any], T]) -> T:
-        """Return a table, from memory, from its JSON file in `folder`, or computed by `make`.
-
-        `read` converts the JSON to the table, and raises an exception if the JSON is damaged.
-        """
-
-        def find() -> T:
-            file = self.folder / f"{name}.json" if self.folder else None
-            if file and file.is_file():
-                try:
-                    return read(json.loads(file.read_text(encoding="utf-8")))
-                except (OSError, ValueError, KeyError, TypeError, AttributeError):
-                    pass  # the file is damaged: compute the table again
-            value = make()
-            # an incomplete table is not cached: another process may be able to compute it completely
-            if file and self._cache and not self._whole.notes:
-                self._cache.write_text(file, json.dumps(value))
-            return read(value)
-
-        return self._values.once(name, find)
+def _by_frequency(counts: dict[str, int]) -> dict[str, int]:
+    """Sort relations by falling frequency, then by name; relations that were not counted by the length of the name."""
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], 0 if item[1] else len(item[0]), item[0])))
 
 
-def _close_names(values: dict[str, Any]) -> None:
-    if index := values.get("names"):
-        index.close()
+def _unless_touched(predicates: tuple[str, ...]) -> Callable[[Any, Changes], Any]:
+    """Return a function that keeps a table as long as no triple with these predicates changes."""
+    return lambda table, changes: table if changes.relations.isdisjoint(predicates) else None
 
 
 def _texts(data: Any) -> dict[str, str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
 
-from kgqa.graph.query.templates import Variable
 from kgqa.graph.store import Row, Rows
 from kgqa.model import Entity, Literal, Named, Value
 from kgqa.schema import Schema
@@ -58,7 +57,6 @@ def _look_up(
             "labels_by_predicate",
             nodes=nodes[start : start + LABEL_BATCH],
             predicates=[Entity(predicate) for predicate in predicates],
-            predicate=Variable("predicate"),
             languages=languages_of(schema),
         )
         for node, predicate, label in found:

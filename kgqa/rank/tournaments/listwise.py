@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
+from kgqa.events import MatchPlayed
 from kgqa.model import Candidate
 from kgqa.rank.tournaments.chooser import Chooser, usable_indices
 from kgqa.rank.tournaments.pairwise import Recorder, record_nothing
@@ -36,7 +37,7 @@ def chunked(
         chooser: Picks the best of each chunk.
         k: How many winners to return.
         chunk_size: Number of candidates compared at once; at least 2 k - 2 is used, to keep at least `k` candidates.
-        record: Called with "match" and the decision, once per chunk.
+        record: Called with a match per chunk.
 
     Returns:
         At most `k` of the candidates, best first.
@@ -83,5 +84,6 @@ def _round(
         # after an unusable reply the prefilter order decides; a reply with fewer than k candidates is taken as it is
         chosen = usable_indices(indices, len(chunk), k) or list(range(min(k, len(chunk))))
         result.append([chunk[i] for i in chosen])
-        record("match", candidates=[c.words for c in chunk], picked=[chunk[i].words for i in chosen])
+        words = tuple(c.words for c in chunk)
+        record(MatchPlayed(candidates=words, picked=tuple(words[i] for i in chosen)))
     return result

@@ -7,18 +7,18 @@ may contradict itself: with a > b > c > a, a tournament still returns k differen
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from typing import Any
 
+from kgqa.events import MatchPlayed
 from kgqa.model import Candidate
 from kgqa.rank.tournaments.chooser import Chooser
 
-Recorder = Callable[..., None]
+Recorder = Callable[[MatchPlayed], None]
 Pairing = tuple[int, int]
 # yields batches of matches, receives one value per match (whether the first candidate won), returns the best first
 Play = Generator[list[Pairing], list[bool], list[int]]
 
 
-def record_nothing(kind: str, /, **detail: Any) -> None:
+def record_nothing(event: MatchPlayed) -> None:
     """Ignore an event."""
 
 
@@ -34,7 +34,7 @@ def pairwise(
         candidates: The pool in prefilter order. This order decides a match if the chooser reports a tie.
         chooser: Decides the matches.
         k: How many winners to return.
-        record: Called with "match" and the decision, once per match.
+        record: Called with each match.
 
     Returns:
         At most `k` of the candidates, best first.
@@ -83,8 +83,9 @@ def _round(question: str, pairs: list[tuple[Candidate, Candidate]], chooser: Cho
     won = []
     for (first, second), reply in zip(pairs, replies):
         won.append(reply != -1)  # the first candidate wins a tie, because it comes first in prefilter order
-        detail = {"candidates": [first.words, second.words], "picked": [(first if won[-1] else second).words]}
-        record("match", **detail, **({} if reply in (1, -1) else {"tie": True}))
+        picked = (first if won[-1] else second).words
+        tie = None if reply in (1, -1) else True
+        record(MatchPlayed(candidates=(first.words, second.words), picked=(picked,), tie=tie))
     return won
 
 

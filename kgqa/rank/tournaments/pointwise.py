@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kgqa.events import MatchPlayed
 from kgqa.model import Candidate
 from kgqa.rank.tournaments.chooser import Chooser
 from kgqa.rank.tournaments.pairwise import Recorder, record_nothing
@@ -44,10 +45,7 @@ def pointwise(
     chosen = [int(i) for i in order[:k]]
     for start in range(0, len(pool), batch_size):
         batch = range(start, min(start + batch_size, len(pool)))
-        record(
-            "match",
-            candidates=[pool[i].words for i in batch],
-            picked=[pool[i].words for i in chosen if i in batch],
-            scores=[float(scores[i]) if np.isfinite(scores[i]) else None for i in batch],
-        )
+        given_scores = tuple(float(scores[i]) if np.isfinite(scores[i]) else None for i in batch)
+        picked = tuple(pool[i].words for i in chosen if i in batch)
+        record(MatchPlayed(candidates=tuple(pool[i].words for i in batch), picked=picked, scores=given_scores))
     return [pool[i] for i in chosen]

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from kgqa.evaluation.analysis.losses import LOSSES, lost_at, paths_of
 from kgqa.evaluation.analysis.reach import Reach
+from kgqa.events import Event, Kept, PathsRanked, Pool, Rejected, Shortlist, UnknownEvent
 from kgqa.explore.beam import BeamSettings, explore
-from kgqa.model import Answer, Entity, Event, Named, PathEvidence, Question, RelationPath, Step
+from kgqa.model import Answer, Entity, Named, PathEvidence, Question, RelationPath, Step
 from kgqa.schema import bundled_schema
 from kgqa.trace import Trace
 from kgqa.words import path_key, paths_key
@@ -53,18 +54,18 @@ def test_keys_identify_paths(some):
 
 def hop(pool=(), shortlist=(), kept=(), number=1) -> list[Event]:
     return [
-        Event("pool", 0.0, {"hop": number, "paths": list(pool)}),
-        Event("shortlist", 0.0, {"hop": number, "paths": list(shortlist)}),
-        Event("kept", 0.0, {"hop": number, "keys": list(kept)}),
+        Pool(hop=number, paths=tuple(pool)),
+        Shortlist(hop=number, paths=tuple(shortlist)),
+        Kept(hop=number, paths=(), keys=tuple(kept)),
     ]
 
 
 def ranked(*keys) -> list[Event]:
-    return [Event("ranked", 0.0, {"keys": list(keys)})]
+    return [PathsRanked(paths=(), keys=keys)]
 
 
 def rejected(key) -> list[Event]:
-    return [Event("rejected", 0.0, {"key": key})]
+    return [Rejected(path="", score=None, key=key)]
 
 
 def answer(events=(), status="answered", paths=(), topics=("m.1",)) -> Answer:
@@ -132,7 +133,7 @@ def test_losses_before_exploration(status, loss):
 
 def test_unknown_loss():
     assert lost([], capped=True) == "unknown"  # the search for gold paths was capped
-    assert lost([(ONE,)], [Event("filtered", 0.0, {"pool": 9, "kept": 3})]) == "unknown"  # no keys in the trace
+    assert lost([(ONE,)], [UnknownEvent("filtered", {"pool": 9, "kept": 3})]) == "unknown"  # no keys in the trace
 
 
 def test_linking_loss():
@@ -200,6 +201,6 @@ def test_losses_in_a_real_exploration(graph, goal, short, keep, loss):
 
     topic = Entity(NS + "m.1")
     hops = explore(graph, [topic], BeamSettings(), prefilter=in_order(short), tournament=in_order(keep), trace=trace)
-    trace.event("ranked", keys=[order(c) for c in sorted(hops[-1].kept, key=order)])
+    trace.record(PathsRanked(paths=(), keys=tuple(order(c) for c in sorted(hops[-1].kept, key=order))))
     found = answer(trace.events())
     assert lost_at(found, Reach(((path("m.1", *goal),),)), SCHEMA, right=False, gold_topics=[topic]) == loss

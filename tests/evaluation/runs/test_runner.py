@@ -17,7 +17,8 @@ from kgqa.evaluation.runs.progress import RunProgress, StopSignal
 from kgqa.evaluation.runs.run_files import open_run
 from kgqa.evaluation.runs.run_folder import create_run
 from kgqa.evaluation.runs.runner import run_questions
-from kgqa.model import Answer, Entity, Event, Named, Usage
+from kgqa.events import Failed, Timeout, UnknownEvent
+from kgqa.model import Answer, Entity, Named, Usage
 from kgqa.settings import resolve
 
 RIGHT = Named(Entity("http://rdf.freebase.com/ns/m.1"), "m.1", "One")
@@ -66,7 +67,7 @@ def test_one_record_per_question(answers, run):
         if number % 5 == 1:
             raise ZeroDivisionError("a mistake of ours")
         if number % 5 == 2:
-            event = Event("failed", 0.0, {"error": "StoreTimeout", "message": "Late."})
+            event = Failed(error="StoreTimeout", message="Late.")
             return Answer(question, "failed", reason="Late.", trace=(event,))
         if number % 5 == 3:
             return Answer(question, "no_answer", reason="None.")
@@ -160,7 +161,7 @@ def test_no_question_starts_beyond_the_budget(answers, run):
 
 
 def failed(question, error: str, reason: str = "Nothing answers.") -> Answer:
-    return Answer(question, "failed", reason=reason, trace=(Event("failed", 0.0, {"error": error}),))
+    return Answer(question, "failed", reason=reason, trace=(Failed(error=error, message=""),))
 
 
 @pytest.mark.parametrize("classes", [["StoreUnavailable"], ["StoreUnavailable", "QueueTimeout"], ["ModelUnavailable"]])
@@ -200,7 +201,7 @@ def test_hanging_server_ends_the_run(answers, run, quick_outages, monkeypatch):
 
     def hangs(question, topics):
         if question.id == "q1":
-            return replace(right(question, topics), trace=(Event("timeout", 0.0, {"error": "StoreTimeout"}),))
+            return replace(right(question, topics), trace=(Timeout(error="StoreTimeout"),))
         if question.id != "q0":
             never.wait(30)
         return right(question, topics)
@@ -255,7 +256,7 @@ def test_many_questions_lost_to_servers_make_the_run_incomplete(answers, run, lo
 
 def test_answer_with_an_unsent_query_is_lost(answers, run):
     """A query that was never sent because of a full queue leaves its path unknown."""
-    event = Event("timeout", 0.0, {"error": "QueueTimeout"})
+    event = Timeout(error="QueueTimeout")
     answers(lambda question, topics: replace(right(question, topics), trace=(event,)))
     found = run(questions(3), concurrency=1)
     assert found.records == [] and "QueueTimeout 3" in found.stop.reason
@@ -293,7 +294,7 @@ def test_cost_of_an_error_is_counted(answers, run):
 
 @pytest.mark.parametrize("value", [object(), {1, 2}])
 def test_unserialisable_trace_fails_its_question(answers, run, value):
-    answers(lambda question, topics: replace(right(question, topics), trace=(Event("odd", 0.0, {"it": value}),)))
+    answers(lambda question, topics: replace(right(question, topics), trace=(UnknownEvent("odd", {"it": value}),)))
     found = run(questions(3))
     assert [record.failure for record in found.records] == ["TypeError"] * 3
 

@@ -63,8 +63,8 @@ FULL = {
         {"nodes": [A], "predicate": R, "languages": [Literal("de-AT"), Literal(""), Literal('"')]},
     ],
     "labels_by_predicate": [
-        {"nodes": [A, B], "predicates": [R], "predicate": Variable("predicate"), "languages": []},
-        {"nodes": [A], "predicates": [R, B], "predicate": Variable("predicate"), "languages": [Literal("de-AT"), Literal("")]},
+        {"nodes": [A, B], "predicates": [R], "languages": []},
+        {"nodes": [A], "predicates": [R, B], "languages": [Literal("de-AT"), Literal("")]},
     ],
     "marked_types": [{"marker": R}],
     "mediator_relations": [
@@ -72,6 +72,7 @@ FULL = {
         {"out": False, "prefixes": [], "types": [], "type_predicates": [], "marker": None, "marks": []},
         {"out": False, "prefixes": [Literal("http://e/")], "types": [], "type_predicates": [R], "marker": None, "marks": []},
     ],
+    "matches": [{"patterns": [(A, R, Variable("value"), 0), (Variable("other"), Variable("value"), Literal('"'), 2)]}],
     "neighbours": [
         {"entity": A, "out": out, "limit": 10, "noise": noise, "kept": kept}
         for out in (True, False)
@@ -79,6 +80,7 @@ FULL = {
     ],
     "past_loops": [{"node": A, "relations": [R, B]}],
     "predicate_pairs": [{"predicate": R}],
+    "present_nodes": [{"nodes": [A, B]}],
     "relation_counts": [{}],
     "page": [
         {"table": table, "columns": [Variable(name) for name in names], "limit": 50, "offset": 100, **values}
@@ -88,7 +90,7 @@ FULL = {
             ("declared", ("node",), {"declared_by": R, "kinds": [A, B]}),
         )
     ],
-    "relation_ends": [{"out": True}, {"out": False}],
+    "relation_ends": [{"out": True, "relations": []}, {"out": False, "relations": [R, B]}],
     "relations": [
         {"walk": walk, "keep": keep, "cap": 10, "not_node": not_node, "not_out": not_out, "not_in": not_in, "previous": previous}
         for walk, keep, previous in (

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from kgqa.events import MatchPlayed
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.plugins import plugin_names
 from kgqa.rank.tournaments.chooser import Chooser
@@ -207,14 +208,12 @@ def test_invalid_sizes_are_refused(k, chunk_size):
 
 
 def test_matches_are_traced():
-    matches = []
+    matches: list[MatchPlayed] = []
     pool = pool_of(20)
-    won = chunked(
-        "q", pool, PerfectChooser(pool), k=2, chunk_size=10, record=lambda kind, **d: matches.append((kind, d))
-    )
-    assert [kind for kind, _ in matches] == ["match"] * 3
-    assert sorted(words for _, d in matches[:2] for words in d["candidates"]) == sorted(c.words for c in pool)
-    assert matches[-1][1]["picked"] == [candidate.words for candidate in won]
+    won = chunked("q", pool, PerfectChooser(pool), k=2, chunk_size=10, record=matches.append)
+    assert len(matches) == 3
+    assert sorted(words for match in matches[:2] for words in match.candidates) == sorted(c.words for c in pool)
+    assert matches[-1].picked == tuple(candidate.words for candidate in won)
 
 
 class ConstantChooser:
@@ -250,11 +249,11 @@ def test_every_tournament_finds_the_best_and_counts_its_matches(play, size, k, r
     pool, notes = pool_of(size), []
     truth = random.sample(pool, size)
     oracle = NoisyOracle(truth)
-    won = play("q", pool, oracle, k=k, record=lambda kind, **detail: notes.append(kind))
+    won = play("q", pool, oracle, k=k, record=notes.append)
     assert won[:1] == truth[:1]
     assert len(won) == min(k, size)
     assert won == sorted(won, key=truth.index)
-    assert notes == ["match"] * oracle.calls
+    assert len(notes) == oracle.calls
 
 
 @every
@@ -342,10 +341,10 @@ def test_scores_of_a_pool_are_one_call():
 def test_score_batches_are_traced():
     notes = []
     reply = np.array([0, 3, 0, 0, 0, 0, 9, np.nan])
-    pointwise("q", pool_of(8), ConstantChooser(reply), k=2, record=lambda kind, **detail: notes.append((kind, detail)))
+    pointwise("q", pool_of(8), ConstantChooser(reply), k=2, record=notes.append)
     assert notes == [
-        ("match", {"candidates": [f"r{i}" for i in range(5)], "picked": ["r1"], "scores": [0.0, 3.0, 0.0, 0.0, 0.0]}),
-        ("match", {"candidates": ["r5", "r6", "r7"], "picked": ["r6"], "scores": [0.0, 9.0, None]}),
+        MatchPlayed(candidates=tuple(f"r{i}" for i in range(5)), picked=("r1",), scores=(0.0, 3.0, 0.0, 0.0, 0.0)),
+        MatchPlayed(candidates=("r5", "r6", "r7"), picked=("r6",), scores=(0.0, 9.0, None)),
     ]
 
 

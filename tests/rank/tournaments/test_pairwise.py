@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kgqa.events import MatchPlayed
 from kgqa.model import Candidate
 from kgqa.rank.tournaments.pairwise import knockout, pairwise
 from kgqa.testing.oracle import NoisyOracle
@@ -174,20 +175,20 @@ def test_equal_candidates_are_kept_apart(play):
 
 @both_systems
 @pytest.mark.parametrize(
-    ("reply", "noted"), [(1, {"picked": ["r0"]}), (-1, {"picked": ["r1"]}), (0, {"picked": ["r0"], "tie": True})]
+    ("reply", "noted"), [(1, {"picked": ("r0",)}), (-1, {"picked": ("r1",)}), (0, {"picked": ("r0",), "tie": True})]
 )
 def test_matches_are_traced_with_their_winner(play, reply, noted):
     notes = []
-    play("q", pool_of(2), ScriptedChooser([reply]), k=1, record=lambda kind, **detail: notes.append((kind, detail)))
-    assert notes == [("match", {"candidates": ["r0", "r1"]} | noted)]
+    play("q", pool_of(2), ScriptedChooser([reply]), k=1, record=notes.append)
+    assert notes == [MatchPlayed(candidates=("r0", "r1"), **noted)]
 
 
 @both_systems
 @given(st.integers(0, 30), st.integers(1, 5), answers)
 def test_one_event_per_match(play, size, k, script):
     chooser, notes = ScriptedChooser(script), []
-    play("q", pool_of(size), chooser, k=k, record=lambda kind, **detail: notes.append(detail["candidates"]))
-    assert notes == [[first.words, second.words] for first, second in chooser.pairs]
+    play("q", pool_of(size), chooser, k=k, record=notes.append)
+    assert [match.candidates for match in notes] == [(first.words, second.words) for first, second in chooser.pairs]
 
 
 @pytest.mark.parametrize(
