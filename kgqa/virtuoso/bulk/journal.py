@@ -10,12 +10,14 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from kgqa.errors import LoadError, ServerError
 from kgqa.graph.rdf.files import FileJob
 from kgqa.graph.store import OnError
 from kgqa.lock_files import only_one
+from kgqa.model_json import from_json
 from kgqa.virtuoso.instance.folder import ServerFolder
 from kgqa.virtuoso.server import load_list_journal
 
@@ -64,11 +66,7 @@ class BulkJournal:
     @classmethod
     def read(cls, folder: ServerFolder) -> BulkJournal | None:
         """Read the journal of an interrupted load; see `read_journal`."""
-
-        def build(data: dict[str, Any]) -> BulkJournal:
-            return cls(**{**data, "files": [FileJob(**item) for item in data["files"]]})
-
-        return read_journal(folder, NAME, build)
+        return read_journal(folder, NAME, partial(from_json, cls))
 
 
 def save_journal(folder: ServerFolder, name: str, data: dict[str, Any]) -> None:

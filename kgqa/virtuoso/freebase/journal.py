@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.errors import LoadError
+from kgqa.model_json import from_json
 from kgqa.virtuoso.bulk.groups import new_token
 from kgqa.virtuoso.bulk.journal import read_journal, save_journal
 from kgqa.virtuoso.freebase.dump.layout import LINES_PER_CHUNK
@@ -79,13 +80,9 @@ class FreebaseJournal:
         """Read the journal of an interrupted load; see `read_journal`."""
 
         def build(data: dict[str, Any]) -> FreebaseJournal:
-            options = data["options"]
-            changed = {
-                "options": LoadOptions(**{**options, "languages": tuple(options["languages"])}),
-                "place": DumpPosition(**data["place"]) if data["place"] else None,
-                "tally": Tally.from_json(data["tally"]),
-            }
-            return cls(**{**data, **changed})
+            found = from_json(cls, {name: value for name, value in data.items() if name != "tally"})
+            found.tally = Tally.from_json(data["tally"])
+            return found
 
         return read_journal(folder, NAME, build)
 
