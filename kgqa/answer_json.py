@@ -31,6 +31,8 @@ def answer_object(answer: Answer, *, trace: bool = False) -> dict[str, Any]:
         "question": answer.question.text,
         "status": answer.status,
         "reason": answer.reason,
+        "nearest": to_json(answer.nearest),
+        "hints": list(answer.hints),
         "answers": [_named_object(item) for item in answer.answers],
         "topics": [_named_object(item) for item in answer.topics],
         "paths": [_evidence_object(each) for each in answer.paths],

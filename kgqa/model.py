@@ -319,6 +319,14 @@ class GraphId:
 
 
 @dataclass(frozen=True, slots=True)
+class NearPath:
+    """A path, in words, that was not accepted as the answer. `score`: None if no score decides."""
+
+    words: str
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """The answers to a question, with their evidence, query and cost.
 
@@ -330,6 +338,8 @@ class Answer:
     `response`: the answer as a longer text, if the method writes one. `citations`: what the claims of the response
     cite. `evidence_sparql`: a query that returns the statements and chunks in `evidence`. `evidence_class`: `exact` if
     the query returned the same rows when it was run again.
+
+    `nearest`: if there is no answer, the best paths of the search, best first. `hints`: what would help then.
     """
 
     question: Question
@@ -352,6 +362,8 @@ class Answer:
     citations: tuple[Citation, ...] = ()
     evidence_sparql: str = ""
     evidence_class: QueryClass = "none"
+    nearest: tuple[NearPath, ...] = ()
+    hints: tuple[str, ...] = ()
 
     @property
     def paths(self) -> tuple[PathEvidence, ...]:

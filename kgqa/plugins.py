@@ -7,11 +7,13 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kgqa.errors import SettingsError
 from kgqa.settings_table import BY_KEY, PluginKind, Setting, check
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 SELECTORS: Mapping[str, PluginKind] = {key: each.plugin for key, each in BY_KEY.items() if each.plugin}
 """The settings that select a plugin by its name."""
@@ -48,7 +50,7 @@ class MethodExtension(Extension):
 
 def plugin_names(kind: PluginKind) -> list[str]:
     """List the names of all plugins of a kind without importing them; plugins of kgqa come first."""
-    return list(_points(kind, tuple(sys.path)))
+    return list(_points(kind))
 
 
 def plugin(kind: PluginKind, name: str) -> Any:
@@ -58,11 +60,11 @@ def plugin(kind: PluginKind, name: str) -> Any:
         SettingsError: There is no such plugin, it cannot be imported, or it declares a setting or preset that is not
             allowed.
     """
-    point = _points(kind, tuple(sys.path)).get(name)
+    point = _points(kind).get(name)
     if point is None:
-        if kind != "dataset" and not any(map(_is_ours, _points(kind, tuple(sys.path)).values())):
-            raise SettingsError(f"kgqa is not installed completely: it has no {kind}s. Install it again with pip.")
-        raise SettingsError(f"Unknown {kind} {name}. Choose one of: {', '.join(plugin_names(kind))}.")
+        if kind != "dataset" and not any(map(_is_ours, _points(kind).values())):
+            raise SettingsError(f"kgqa is not installed completely: it has no {kind}s.", "Install it again with pip.")
+        raise SettingsError(f"Unknown {kind} {name}.", f"Choose one of: {', '.join(plugin_names(kind))}.")
     try:
         found = point.load()
     except (Exception, SystemExit) as error:  # the import of a foreign package may raise anything
@@ -77,8 +79,7 @@ def plugin(kind: PluginKind, name: str) -> Any:
 
 def is_ours(kind: PluginKind, name: str) -> bool:
     """Return whether a plugin belongs to kgqa."""
-    point = _points(kind, tuple(sys.path)).get(name)
-    return point is not None and _is_ours(point)
+    return (point := _points(kind).get(name)) is not None and _is_ours(point)
 
 
 def method_extension(name: str) -> MethodExtension:
@@ -129,8 +130,14 @@ def _add(found: dict[str, Setting], plugins: Iterable[tuple[PluginKind, str]], e
                 errors[f"The {kind} {name} is not used in full: another plugin has the setting {setting.key}."] = None
 
 
+def _points(kind: PluginKind) -> dict[str, EntryPoint]:
+    return _points_on(kind, tuple(sys.path))
+
+
 @lru_cache(64)
-def _points(kind: PluginKind, path: tuple[str, ...]) -> dict[str, EntryPoint]:
+def _points_on(kind: PluginKind, path: tuple[str, ...]) -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points  # imported late, because it takes a third of the time of `--version`
+
     found: dict[str, EntryPoint] = {}
     for point in sorted(entry_points(group=f"kgqa.{kind}s"), key=lambda point: (not _is_ours(point), point.name)):
         found.setdefault(point.name, point)
@@ -138,7 +145,7 @@ def _points(kind: PluginKind, path: tuple[str, ...]) -> dict[str, EntryPoint]:
 
 
 def _is_ours(point: EntryPoint) -> bool:
-    return point.dist is not None and point.dist.name == "kgqa"
+    return point.value.startswith("kgqa.")
 
 
 @lru_cache(1)
@@ -166,7 +173,7 @@ def _check(extension: Extension) -> None:
         ):
             raise SettingsError(f"{setting.key} must be a key such as mine.rounds, of type str, int, float or dict.")
         if match[1] in {key.partition(".")[0] for key in own} | _SECRET_SECTIONS:
-            raise SettingsError(f"{setting.key} is in a section of kgqa. Use your own section, such as mine.rounds.")
+            raise SettingsError(f"{setting.key} is in a section of kgqa.", "Use your own section, such as mine.rounds.")
         check(setting, setting.default, "default")
     for preset, values in extension.presets.items() if isinstance(extension, MethodExtension) else ():
         for key, value in values.items():

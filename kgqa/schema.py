@@ -17,10 +17,9 @@ from typing import Any, Literal, get_args
 
 from kgqa.errors import SchemaError, SettingsError
 from kgqa.model import Entity
+from kgqa.settings_table import WALK_RULES, WalkRule
 from kgqa.toml_text import MAX_BYTES, parse_toml
 
-WalkRule = Literal["topic-not-end", "no-return", "topic-never", "free"]
-WALK_RULES: tuple[str, ...] = get_args(WalkRule)
 Wording = Literal["dotted", "label"]
 
 STANDARD_PREFIXES = {
@@ -111,8 +110,8 @@ class Schema:
         if not _IRI.match(text):
             example = f"an id such as {self.id_example}, " if self.id_example else ""
             raise SchemaError(
-                f"{text[:80]!r} is not an id in this graph (schema {self.name}). "
-                f"Use {example}a prefixed name or a full IRI."
+                f"{text[:80]!r} is not an id in this graph (schema {self.name}).",
+                f"Use {example}a prefixed name or a full IRI.",
             )
         return text
 
@@ -324,7 +323,7 @@ def bundled_schema(name: str) -> Schema:
         SchemaError: no bundled schema has this name.
     """
     if name not in BUNDLED:
-        raise SchemaError(f"Unknown schema {name!r}. Choose one of {', '.join(BUNDLED)}, or give a .toml file.")
+        raise SchemaError(f"Unknown schema {name!r}.", f"Choose one of {', '.join(BUNDLED)}, or give a .toml file.")
     return parse_schema((files("kgqa") / "schemas" / f"{name}.toml").read_text(encoding="utf-8"), where=f"{name}.toml")
 
 
@@ -357,7 +356,7 @@ def language_list(text: str | None) -> tuple[str, ...]:
     tags = [tag.strip() for tag in (text or "").split(",") if tag.strip()]
     for tag in tags:
         if not _LANGUAGE.match(tag):
-            raise SettingsError(f"graph.languages: {tag[:40]!r} is not a language tag. Give a list such as de,en.")
+            raise SettingsError(f"graph.languages: {tag[:40]!r} is not a language tag.", "Give a list such as de,en.")
     return tuple(dict.fromkeys(tag.lower() for tag in tags))
 
 

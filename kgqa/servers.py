@@ -45,7 +45,9 @@ def base_url(
         SettingsError: the URL does not start with http or https, or contains a user, a password or a query.
     """
     if any(sign in url for sign in "@?#"):
-        raise SettingsError(f"The URL of the {of} must not contain a user, password or query. Put the key into {key}.")
+        raise SettingsError(
+            f"The URL of the {of} must not contain a user, password or query.", f"Put the key into {key}."
+        )
     try:
         parts = urlsplit(url.strip())
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
@@ -66,7 +68,9 @@ def usable_key(key: str, variable: str) -> str:
     """
     key = key.strip()
     if not key.isascii() or not key.isprintable() or " " in key:
-        raise SettingsError(f"The key in {variable} contains characters that are not allowed in a key. Copy it again.")
+        raise SettingsError(
+            f"The key in {variable} contains characters that are not allowed in a key.", "Copy it again."
+        )
     return key
 
 

@@ -50,10 +50,15 @@ def test_evaluation_examples_run(page, output, tmp_path):
     assert run_code(code, tmp_path).startswith(output)
 
 
+def test_example_of_an_answer_from_texts(tmp_path):
+    _, code = blocks((ROOT / "docs" / "new-method.md").read_text(encoding="utf-8"), "python")
+    assert run_code(f"{code}\nprint(grounding)", tmp_path) == "London\ntext\n"
+
+
 def test_method_example_answers(tmp_path, monkeypatch):
     """The method of docs/new-method.md, in a package with an entry point, answers on the command line."""
     text = (ROOT / "docs" / "new-method.md").read_text(encoding="utf-8")
-    (code,) = blocks(text, "python")
+    code, _ = blocks(text, "python")
     assert len([line for line in code.splitlines() if line.strip()]) <= 44
     (tmp_path / "two_hops.py").write_text(code, encoding="utf-8")
     info = tmp_path / "two_hops-1.dist-info"

@@ -37,7 +37,7 @@ def list_(names: tuple[str, ...], as_json: bool) -> None:
 
     known = published_datasets()
     if unknown := [name for name in names if name not in known]:
-        raise SettingsError(f"There is no question set {unknown[0]!r}. Choose from: {', '.join(known)}")
+        raise SettingsError(f"There is no question set {unknown[0]!r}.", f"Choose from: {', '.join(known)}")
     chosen = [known[name] for name in names or known]
     here = {(entry.dataset, entry.known.name): str(entry.file) for entry in inventory() if entry.file}
     if as_json:
@@ -99,8 +99,9 @@ def check(sources: tuple[str, ...], as_json: bool) -> int:
         missing = [(entry.dataset, entry.known.name) for entry in entries if not entry.file]
         if not sources:
             raise SettingsError(
-                "No question file was found. Give a question file as NAME:FILE, or set the environment variable "
-                f"{FOLDER_VARIABLE} to a folder with question files. See the file names with: kgqa data list NAME"
+                "No question file was found.",
+                "Give a question file as NAME:FILE, or set the environment variable "
+                f"{FOLDER_VARIABLE} to a folder with question files. See the file names with: kgqa data list NAME",
             )
     checks = []
     for source in sources:

@@ -51,7 +51,7 @@ def _sparql(query: str | None) -> str:
         except (OSError, UnicodeDecodeError, ValueError) as error:
             raise QuestionError(f"{query[:100]} is neither a SPARQL query nor a readable file: {error}") from error
     if len(text) > MAX_CHARS:
-        raise QuestionError(f"The query has more than {MAX_CHARS:,} characters. Give a shorter query.")
+        raise QuestionError(f"The query has more than {MAX_CHARS:,} characters.", "Give a shorter query.")
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):

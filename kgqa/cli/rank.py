@@ -98,7 +98,7 @@ def train(
     if not graph_paths and ontology is None:
         raise click.UsageError("Give --graph or --ontology, or both: training needs paths other than the gold paths.")
     if out.is_dir() or not out.parent.is_dir():
-        raise SettingsError(f"Cannot write --out {out}. Give a file in an existing folder.")
+        raise SettingsError(f"Cannot write --out {out}.", "Give a file in an existing folder.")
     rows = [question.row for file in questions for question in read_questions(file)]
     measured = [question.row for file in evaluated for question in read_questions(file)]
     used = load_schema(schema)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal as OneOf
 
-from kgqa.errors import KgqaError, PartialResult, StoreTimeout, StoreUnavailable
+from kgqa.errors import KgqaError, PartialResult, StoreTimeout
 from kgqa.model import GraphId
 
 Verdict = OneOf["ok", "warning", "failed", "skipped"]
@@ -32,6 +32,26 @@ class Check:
     verdict: Verdict
     found: str
     remedy: str = ""
+
+
+def ok(found: str) -> Check:
+    """Return the result of a check that found no problem. `run_check` adds the name."""
+    return Check("", "ok", found)
+
+
+def warning(found: str, remedy: str = "") -> Check:
+    """Return the result of a check that found a problem after which evaluations are still reliable."""
+    return Check("", "warning", found, remedy)
+
+
+def failed(found: str, remedy: str = "") -> Check:
+    """Return the result of a check that found evaluations to be unreliable."""
+    return Check("", "failed", found, remedy)
+
+
+def skipped(why: str) -> Check:
+    """Return the result of a check that could not or should not be made."""
+    return Check("", "skipped", why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,52 +87,21 @@ class Health:
         return sum(check.verdict == verdict for check in self.checks)
 
 
-def checked(name: str, run: Callable[[], Check], *, remedy: str = "") -> Check:
-    """Run a check, and convert an error to a result.
+def run_check(name: str, run: Callable[[], Check], *, remedy: str = "") -> Check:
+    """Run a check, and convert an error to a result: its message is what was found, its hint is the remedy.
 
     After a timeout or a partial result, the verdict is `failed` for `CONTENT_CHECKS`, and `warning` for other checks.
-
-    Args:
-        remedy: used if the error's message does not say what to do.
+    `remedy` is used if the error has no hint.
     """
+    essential = name in CONTENT_CHECKS
     try:
-        return run()
+        return replace(run(), name=name)
     except StoreTimeout as error:
-        found = f"Timed out. {error}"
-        if name in CONTENT_CHECKS:  # the given remedy does not help against timeouts
-            return Check(name, "failed", found, AGAIN)
-        return Check(name, "warning", found, remedy or AGAIN)
-    except PartialResult as error:
-        verdict: Verdict = "failed" if name in CONTENT_CHECKS else "warning"
-        return Check(name, verdict, *_with(split_message(str(error)), remedy))
-    except StoreUnavailable as error:
-        return Check(name, "failed", *_with(split_message(str(error)), remedy))
+        # hints about the query do not help, because it is the query of the check
+        return Check(name, "failed" if essential else "warning", f"Timed out. {error.message}", AGAIN)
     except KgqaError as error:
-        return Check(name, "failed", str(error), remedy)
-
-
-def skipped(name: str, why: str) -> Check:
-    """Return the result of a check that could not or should not be made."""
-    return Check(name, "skipped", why)
-
-
-def split_message(message: str) -> tuple[str, str]:
-    """Split an error's message in two: what is wrong, and what to do (its last sentence, or the part after a colon)."""
-    what, stop, next_step = message.rstrip().rpartition(". ")
-    if stop and not next_step.startswith(("It says", "The server says")):
-        return what + ".", _capitalised(next_step)
-    what, colon, next_step = message.rstrip().partition(": ")
-    if colon and not stop:
-        return what + ".", _capitalised(next_step)
-    return message, ""
-
-
-def _capitalised(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def _with(parts: tuple[str, str], remedy: str) -> tuple[str, str]:
-    return parts[0], parts[1] or remedy
+        partial = isinstance(error, PartialResult) and not essential
+        return Check(name, "warning" if partial else "failed", error.message, error.hint or remedy)
 
 
 def seconds_words(seconds: float) -> str:

@@ -3,15 +3,62 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import NamedTuple
 
-from kgqa.doctor import model_checks, settings_checks
-from kgqa.doctor.checks import LEFT_OUT, Check, Health, checked, skipped
-from kgqa.doctor.graph_examination import OF_GRAPH, GraphExamination
+from kgqa.doctor import graph_checks, limit_checks, model_checks, server_checks, settings_checks, speed_checks
+from kgqa.doctor.checks import Check, Health, run_check, skipped
+from kgqa.doctor.subject import Subject
+from kgqa.graph.endpoint.options import EndpointOptions
+from kgqa.graph.endpoint.store import check_address
+from kgqa.graph.store import is_address
 from kgqa.methods.ask import cache_of
 from kgqa.settings import Settings
 
-NAMES = (*OF_GRAPH, *model_checks.NAMES, "embeddings", "cache", "settings")
+
+class Row(NamedTuple):
+    """One check: its name, its function, what it needs (see `Subject.lacks`), and a remedy for errors without one."""
+
+    name: str
+    run: Callable[[Subject], Check]
+    needs: str = ""
+    remedy: str = ""
+
+
+IS_IT_SPARQL = "Give the URL for SPARQL queries; on Virtuoso it ends in /sparql."
+INDEX_NAMES = "Ask a question: kgqa ask allows more time to build the index of names."
+GRAPH_CHECKS = (
+    Row("reachable", server_checks.check_reachable, "", IS_IT_SPARQL),
+    Row("server", server_checks.check_server, "store"),
+    Row("profile", server_checks.check_profile, "server"),
+    Row("graph", server_checks.check_graph, "store", "Use full IRIs: --graph-iri IRI."),
+    Row("triples", graph_checks.check_triples, "load"),
+    Row("schema", graph_checks.check_schema, "view", graph_checks.DOCS),
+    Row("tables", graph_checks.check_tables, "graph"),
+    Row("relation types", graph_checks.check_types, "graph"),
+    Row("mediators", graph_checks.check_mediators, "graph"),
+    Row("labels", graph_checks.check_labels, "graph"),
+    Row("inverse relations", graph_checks.check_inverses, "sample"),
+    Row("known entities", graph_checks.check_known_entities, "graph"),
+    Row("full-text search", speed_checks.check_search, "sample", INDEX_NAMES),
+    Row("latency", speed_checks.check_latency, "sample"),
+    Row("row cap", limit_checks.check_row_cap, "load"),
+    Row("time limit", limit_checks.check_time_limit, "load"),
+    Row("update rights", limit_checks.check_update_rights, "load"),
+    Row("concurrency", speed_checks.check_concurrency, "load"),
+)  # fmt: skip
+MEASURED = ("latency", "row cap", "time limit", "update rights", "concurrency")
+"""Checks that measure durations, so they do not retry queries that timed out."""
+OTHER_CHECKS = (
+    Row("model", model_checks.check_model),
+    Row("choice mode", model_checks.check_mode, "model"),
+    Row("model concurrency", model_checks.check_concurrency, "model"),
+    Row("embeddings", settings_checks.check_embeddings),
+    Row("cache", settings_checks.check_cache),
+    Row("settings", settings_checks.check_settings, "", "See kgqa config show."),
+)
+NAMES = tuple(row.name for row in (*GRAPH_CHECKS, *OTHER_CHECKS))
 """The names of all checks, in order."""
 
 
@@ -33,15 +80,10 @@ class Examination:
         watch: Callable[[str], None] = lambda name: None,
         say: Callable[[str], None] = lambda text: None,
     ) -> None:
-        self._settings = settings
-        self._asks_model = model
+        self.subject = Subject(settings, cache_of(settings), asks_model=model, say=say)
         self._watch = watch
-        self._say = say
         self._checks: dict[str, Check] = {}
         self._started = time.monotonic()
-        self._complete = False
-        self._cache = cache_of(settings)
-        self._graph = GraphExamination(settings, self._cache, make=self._make, skip=self._skip)
 
     def run(self) -> Health:
         """Make all checks.
@@ -49,35 +91,33 @@ class Examination:
         Raises:
             SettingsError: the graph's URL is invalid, or contains a password.
         """
-        self._graph.run()
-        self._watch("model")
-        if self._asks_model or model_checks.no_model_reason(self._settings):
-            for check in model_checks.check_model(self._settings):
-                self._checks[check.name] = check
-        else:
-            self._skip(model_checks.NAMES, LEFT_OUT)
-        self._make("embeddings", lambda: settings_checks.check_embeddings(self._settings, self._cache, say=self._say))
-        self._make("cache", lambda: settings_checks.check_cache(self._cache))
-        self._make("settings", self._check_settings, remedy="See kgqa config show.")
-        self._complete = True
+        self.examine_graph()
+        self.run_checks(OTHER_CHECKS)
         return self.health()
+
+    def examine_graph(self) -> None:
+        """Make the checks of the graph. Raises SettingsError for an invalid URL, which is no finding about a graph."""
+        settings = self.subject.settings
+        if settings["graph.path"] and is_address(settings["graph.path"]):
+            check_address(settings["graph.path"])
+            EndpointOptions.of(settings)
+        try:
+            self.run_checks(GRAPH_CHECKS)
+        finally:
+            self.subject.close()
 
     def health(self) -> Health:
         """Return the results so far; checks that were not run get the verdict `skipped`."""
-        checks = tuple(self._checks.get(name) or skipped(name, "Stopped before this check.") for name in NAMES)
-        return Health(checks, self._graph.id, time.monotonic() - self._started, self._complete)
+        checks = tuple(self._checks.get(name, Check(name, "skipped", "Stopped before this check.")) for name in NAMES)
+        complete = len(self._checks) == len(NAMES)
+        return Health(checks, self.subject.id, time.monotonic() - self._started, complete)
 
-    def _make(self, name: str, run: Callable[[], Check], remedy: str = "") -> Check:
-        self._watch(name)
-        self._checks[name] = checked(name, run, remedy=remedy)
-        return self._checks[name]
-
-    def _skip(self, names: Sequence[str], why: str) -> None:
-        for name in names:
-            self._checks.setdefault(name, skipped(name, why))
-
-    def _check_settings(self) -> Check:
-        has_encoder = self._checks["embeddings"].verdict == "ok"
-        return settings_checks.check_settings(
-            self._graph.settings, query_seconds=self._graph.query_seconds, encoder=has_encoder
-        )
+    def run_checks(self, rows: Iterable[Row]) -> None:
+        """Make checks, in order; skip those whose needs are not met."""
+        for row in rows:
+            self._watch(row.name)
+            if row.name in MEASURED and hasattr(self.subject, "store"):
+                self.subject.store.retries_timeouts = False
+            why = self.subject.lacks(row.needs)
+            run = partial(skipped, why) if why else partial(row.run, self.subject)
+            self._checks[row.name] = run_check(row.name, run, remedy=row.remedy)

@@ -6,12 +6,14 @@ import math
 import time
 import uuid
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, fields, replace
 from typing import Literal as OneOf
 
-from kgqa.doctor.checks import Check, seconds_words
-from kgqa.doctor.probe_stores import QUERY_SECONDS, ProbeEndpoint, ProbeFolder, ProbeStore
-from kgqa.errors import LoginRefused, PartialResult, QueryRejected, StoreError, StoreTimeout
+from kgqa.doctor.checks import Check, failed, ok, seconds_words, skipped, warning
+from kgqa.doctor.limited_store import QUERY_SECONDS, LimitedStore
+from kgqa.doctor.subject import Subject
+from kgqa.errors import LoginRefused, PartialResult, QueryRejected, StoreError, StoreTimeout, StoreUnavailable
 from kgqa.graph.endpoint.profiles import Profile
 from kgqa.graph.endpoint.replies.json_results import decode_rows
 from kgqa.graph.endpoint.replies.reply_errors import reply_error
@@ -19,8 +21,8 @@ from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.endpoint.requests.transport import Transport
 from kgqa.graph.endpoint.store import PASSWORD_VARIABLE, EndpointStore
 from kgqa.graph.query.templates import render
-from kgqa.graph.store import DEFAULT_MAX_ROWS, DEFAULT_TIMEOUT, Rows, Store
-from kgqa.model import Entity, Literal
+from kgqa.graph.store import DEFAULT_MAX_ROWS, DEFAULT_TIMEOUT, Rows, single_count
+from kgqa.model import Entity
 
 ROWS_ASKED = (10_001, 100_001, 1_048_577)
 """Numbers of rows to request. Each is one more than a common row cap."""
@@ -33,7 +35,6 @@ LISTEN_SECONDS = 12.0
 TRIPLES_COMBINED = 12
 """The slow query counts at least 10 ** TRIPLES_COMBINED rows; no server can count so many within SLOW_SECONDS."""
 MOST_FACTORS = 6
-RIGHTS = "update rights"
 BUSY = "Find out what keeps the server busy, and run kgqa doctor again."
 ELSEWHERE = "on a server not started by kgqa:"
 CAP_REMEDY = (
@@ -47,30 +48,21 @@ _LIMIT = (
 LOGIN_REMEDY = f"Check endpoint.user and the password in the environment variable {PASSWORD_VARIABLE}."
 
 
-def check_row_cap(store: ProbeStore, view: Sequence[Entity], *, triples: int | None, known_cap: int | None) -> Check:
-    """Find the server's row cap, by requesting more rows than servers usually return.
-
-    Args:
-        triples: number of triples in the graph; it limits the number of rows that a query can have.
-        known_cap: the setting endpoint.row_cap.
-
-    Raises:
-        StoreUnavailable, QueryRejected: see `Store`.
-    """
-    if isinstance(store, ProbeFolder):
-        found = f"No result is truncated. A result of more than {DEFAULT_MAX_ROWS:,} rows is an error."
-        return Check("row cap", "ok", found)
-    given, late = 0, False
-    for asked in rows_to_ask(triples, store.limits.rows):
+def check_row_cap(subject: Subject) -> Check:
+    """Find the server's row cap, by requesting more rows than servers usually return."""
+    store = subject.store
+    if store.server is None:
+        return ok(f"No result is truncated. A result of more than {DEFAULT_MAX_ROWS:,} rows is an error.")
+    given, announced = 0, store.server.limits.rows
+    for asked in rows_to_ask(subject.triples, announced):
         try:
-            cap, noticed = measure_cap(store, view, asked, known_cap=known_cap)
+            cap, noticed = measure_cap(store, subject.view, asked, known_cap=subject.settings["endpoint.row_cap"])
         except StoreTimeout:
-            late = True
-            break
+            return judge_no_cap(given, late=True, announced=announced)
         if cap is not None:
             return judge_cap(cap, noticed=noticed)
         given = asked
-    return judge_no_cap(given, late=late, announced=store.limits.rows)
+    return judge_no_cap(given, late=False, announced=announced)
 
 
 def rows_to_ask(triples: int | None, announced: float | None) -> list[int]:
@@ -90,23 +82,19 @@ def judge_no_cap(given: int, *, late: bool, announced: float | None) -> Check:
         late: whether a request for more rows timed out.
         announced: the cap that the server announces; infinite if it announces that there is none.
     """
-    if not given and late:
-        found = f"{ROWS_ASKED[0]:,} rows did not arrive within {QUERY_SECONDS:g} s."
-        return Check("row cap", "warning", found, BUSY)
+    late_words = f"did not arrive within {QUERY_SECONDS:g} s."
     if not given:
-        return Check("row cap", "skipped", "The graph is too small to reach a row cap.")
-    found = f"No cap reached: {given:,} rows arrived completely."
-    if late:
-        found += f" More rows did not arrive within {QUERY_SECONDS:g} s."
-    if announced is not None and math.isfinite(announced):
-        found += f" The server announces a cap of {announced:,.0f}."
-    elif announced is not None:
-        found += " The server announces that it has no cap."
-    return Check("row cap", "ok", found)
+        too_small = skipped("The graph is too small to reach a row cap.")
+        return warning(f"{ROWS_ASKED[0]:,} rows {late_words}", BUSY) if late else too_small
+    found = f"No cap reached: {given:,} rows arrived completely." + (f" More rows {late_words}" if late else "")
+    if announced is not None:
+        cap = f"a cap of {announced:,.0f}" if math.isfinite(announced) else "that it has no cap"
+        found += f" The server announces {cap}."
+    return ok(found)
 
 
 def measure_cap(
-    store: ProbeEndpoint, view: Sequence[Entity], asked: int, *, known_cap: int | None = None
+    store: LimitedStore, view: Sequence[Entity], asked: int, *, known_cap: int | None = None
 ) -> tuple[int | None, bool]:
     """Request `asked` rows, with a query whose result has at least that many rows.
 
@@ -134,17 +122,16 @@ def measure_cap(
 def judge_cap(cap: int, *, noticed: bool) -> Check:
     """Judge a row cap; `noticed`: whether kgqa detects truncated results."""
     if not noticed:
-        found = f"The server silently truncates results at {cap:,} rows."
-        return Check("row cap", "failed", found, f"Set endpoint.row_cap = {cap}.")
+        return failed(f"The server silently truncates results at {cap:,} rows.", f"Set endpoint.row_cap = {cap}.")
     found = f"The server truncates results at {cap:,} rows. kgqa detects this and raises an error."
     if cap < ROWS_NEEDED:
-        return Check("row cap", "warning", f"{found} Queries about hubs and names may need more rows.", CAP_REMEDY)
-    return Check("row cap", "ok", found)
+        return warning(f"{found} Queries about hubs and names may need more rows.", CAP_REMEDY)
+    return ok(found)
 
 
 @dataclass(frozen=True)
 class QueryEnd:
-    """How a slow query ended: who ended it, after how many seconds, and `how`, the text of the error or reply."""
+    """How a slow query ended: who ended it, after how many seconds, its count, and `how`, the server's signal."""
 
     by: OneOf["server", "client", "finished"]
     seconds: float
@@ -160,32 +147,20 @@ class _ShortLimitProfile(Profile):
         return super().time_limit(SLOW_SECONDS)
 
 
-def check_time_limit(
-    store: ProbeStore,
-    view: Sequence[Entity],
-    *,
-    triples: int | None,
-    granted: float,
-) -> Check:
-    """Check what happens to a count that cannot finish within SLOW_SECONDS.
-
-    Args:
-        triples: number of triples of the graph, None if unknown.
-        granted: time limit of a query in the settings, in seconds.
-
-    Raises:
-        StoreUnavailable, QueryRejected: see `Store`.
-    """
-    factors = factors_of(triples)
+def check_time_limit(subject: Subject) -> Check:
+    """Check what happens to a count that cannot finish within SLOW_SECONDS."""
+    factors, server, triples = factors_of(subject.triples), subject.store.server, subject.triples
     if factors > MOST_FACTORS:
-        return Check("time limit", "skipped", "The graph is too small for a slow query.")
-    query = render("doctor_slow", view=view, places=range(factors))
-    by_server = _ended_by_server(store, query) if isinstance(store, ProbeEndpoint) else None
-    by_client = _ended_by_client(store, query)
-    everything = None if triples is None else triples**factors
-    own = store.limits.seconds if isinstance(store, ProbeEndpoint) else None
+        return skipped("The graph is too small for a slow query.")
+    query = render("doctor_slow", view=subject.view, places=range(factors))
+    by_server = _ended_by_server(server, subject.store.access, query) if server else None
     return judge_time_limit(
-        by_client, by_server, everything=everything, limit_sent=_sends_limit(store), own=own, granted=granted
+        _ended_by_client(subject.store, query),
+        by_server,
+        everything=None if triples is None else triples**factors,
+        limit_sent=bool(server and (server.profile.timeout_parameter or server.profile.timeout_header)),
+        own=server.limits.seconds if server else None,
+        granted=subject.settings["graph.timeout"],
     )
 
 
@@ -215,28 +190,23 @@ def judge_time_limit(
         own: the server's own limit in seconds, if it announces one.
         granted: time limit of a query in the settings, in seconds.
     """
-    name = "time limit"
     for ended in (by_client, by_server):
         if ended and ended.by == "finished" and (ended.count is None or ended.count != everything):
             wanted = "" if everything is None else f" instead of {everything:,}"
-            return Check(
-                name,
-                "failed",
+            return failed(
                 f"A query that ran out of time returned a result as if it had finished: {ended.count}{wanted}.",
                 "Set endpoint.profile to the kind of this server. Otherwise partial results are not detected.",
             )
     if by_client.by == "finished":
-        return Check(name, "ok", f"The slow query for this check finished in {seconds_words(by_client.seconds)}.")
+        return ok(f"The slow query for this check finished in {seconds_words(by_client.seconds)}.")
     timeout = f"A query of more than {SLOW_SECONDS:g} s times out after {seconds_words(by_client.seconds)}"
     if by_client.seconds > MOST_SECONDS:
-        return Check(name, "warning", f"{timeout}, which is late.", BUSY)
+        return warning(f"{timeout}, which is late.", BUSY)
     if by_server is None:
-        return Check(name, "ok", f"{timeout}. Its worker process is stopped, and no partial result is returned.")
+        return ok(f"{timeout}. Its worker process is stopped, and no partial result is returned.")
     if by_server.by == "client":
         reason = "although the request contains the limit" if limit_sent else "because requests to it contain no limit"
-        return Check(
-            name,
-            "warning",
+        return warning(
             f"{timeout}, but the server continues the query for more than {seconds_words(by_server.seconds)}, "
             f"{reason}.",
             f"Set a time limit on the server. {limit_remedy(granted)}",
@@ -245,8 +215,8 @@ def judge_time_limit(
     if own is not None and own < granted:
         found += f" The server's own limit is {own:g} s, less than graph.timeout ({granted:g} s)."
         remedy = f"Lower graph.timeout, or raise the server's limit. {limit_remedy(granted)}"
-        return Check(name, "warning", found, remedy)
-    return Check(name, "ok", found + (f" The server's own limit is {own:g} s." if own and math.isfinite(own) else ""))
+        return warning(found, remedy)
+    return ok(found + (f" The server's own limit is {own:g} s." if own and math.isfinite(own) else ""))
 
 
 def limit_remedy(seconds: float) -> str:
@@ -254,68 +224,63 @@ def limit_remedy(seconds: float) -> str:
     return _LIMIT.format(seconds=math.ceil(seconds) or DEFAULT_TIMEOUT)
 
 
-def _ended_by_client(store: Store, query: str) -> QueryEnd:
+def _ended_by_client(store: LimitedStore, query: str) -> QueryEnd:
     started = time.monotonic()
     try:
         rows = store.select(query, timeout=SLOW_SECONDS, fresh=True)
-    except StoreTimeout as error:
-        return QueryEnd("client", time.monotonic() - started, str(error))
+    except StoreTimeout:
+        return QueryEnd("client", time.monotonic() - started)
     return QueryEnd("finished", time.monotonic() - started, count=_count(rows))
 
 
-def _ended_by_server(store: ProbeEndpoint, query: str) -> QueryEnd:
-    profile = _ShortLimitProfile(**{field.name: getattr(store.profile, field.name) for field in fields(Profile)})
-    transport = Transport(store.url, store.access, profile)
+def _ended_by_server(server: EndpointStore, access: Access, query: str) -> QueryEnd:
+    profile = _ShortLimitProfile(**{field.name: getattr(server.profile, field.name) for field in fields(Profile)})
     started = time.monotonic()
     try:
-        with transport.query(query, is_ask=False, seconds=LISTEN_SECONDS) as reply:
+        with (
+            closing(Transport(server.url, access, profile)) as transport,
+            transport.query(query, is_ask=False, seconds=LISTEN_SECONDS) as reply,
+        ):
             body = b"".join(reply.chunks)
-            error = reply_error(reply.status, reply.headers, body.decode("utf-8", "replace"), profile, store.url)
-            took = time.monotonic() - started
-            if error is None:
-                rows = decode_rows([body], max_rows=1)
-                return (
-                    QueryEnd("finished", took, count=_count(rows))
-                    if len(rows)
-                    else QueryEnd("server", took, "a result without rows.")
-                )
-            if not isinstance(error, StoreTimeout):
-                raise error
-            header = next((name for name in profile.timeout_headers if name in reply.headers), None)
-            signal = f"{header}: {reply.headers[header]}" if header else f"HTTP {reply.status}"
-            return QueryEnd("server", took, f"{signal}.")
-    except StoreTimeout as error:
-        return QueryEnd("client", time.monotonic() - started, str(error))
-    finally:
-        transport.close()
-
-
-def _sends_limit(store: Store) -> bool:
-    profile = store.profile if isinstance(store, ProbeEndpoint) else None
-    return bool(profile and (profile.timeout_parameter or profile.timeout_header))
+    except StoreTimeout:
+        return QueryEnd("client", time.monotonic() - started)
+    took = time.monotonic() - started
+    error = reply_error(reply.status, reply.headers, body.decode("utf-8", "replace"), profile, server.url)
+    if isinstance(error, StoreTimeout):
+        header = next(
+            (f"{name}: {reply.headers[name]}" for name in profile.timeout_headers if name in reply.headers), ""
+        )
+        return QueryEnd("server", took, f"{header or f'HTTP {reply.status}'}.")
+    if error is not None:
+        raise error
+    rows = decode_rows([body], max_rows=1)
+    return (
+        QueryEnd("finished", took, count=_count(rows))
+        if len(rows)
+        else QueryEnd("server", took, "a result without rows.")
+    )
 
 
 def _count(rows: Rows) -> int | None:
     try:
-        ((value,),) = rows
-        return int(float(value.value)) if isinstance(value, Literal) else None
-    except (ValueError, TypeError):
+        return single_count(rows)
+    except StoreUnavailable:
         return None
 
 
-def check_update_rights(store: ProbeStore, view: Sequence[Entity]) -> Check:
+def check_update_rights(subject: Subject) -> Check:
     """Check whether updates are possible without a login, and with the login of the settings if there is one.
 
     The update changes nothing, even if the server accepts it.
     """
-    if isinstance(store, ProbeFolder):
-        return Check(RIGHTS, "ok", "A folder is opened for reading only; only kgqa graph load writes to it.")
-    graph, subject, relation, object_ = (Entity(f"urn:uuid:{uuid.uuid4()}") for _ in range(4))
-    graph = view[0] if view else graph
-    values = {"subject": subject, "relation": relation, "object": object_}
+    server, access = subject.store.server, subject.store.access
+    if server is None:
+        return ok("A folder is opened for reading only; only kgqa graph load writes to it.")
+    url, graph = server.url, subject.view[0] if subject.view else _new_iri()
+    values = {"subject": _new_iri(), "relation": _new_iri(), "object": _new_iri()}
 
     def tried(profile: str, access: Access) -> StoreError | None:
-        with EndpointStore(store.url, writable=graph.iri, profile=profile, access=access) as other:
+        with EndpointStore(url, writable=graph.iri, profile=profile, access=access) as other:
             try:
                 other.update("doctor_update", graph=graph.iri, timeout=MOST_SECONDS, **values)
             except StoreError as error:
@@ -323,41 +288,38 @@ def check_update_rights(store: ProbeStore, view: Sequence[Entity]) -> Check:
         return None
 
     # the generic profile sends updates to the public URL, where anybody can send one
-    anonymous = judge_anonymous(store.url, tried("generic", Access(patience=0.0)))
-    if not store.access.user:
+    anonymous = judge_anonymous(url, tried("generic", Access(patience=0.0)))
+    if not access.user:
         return anonymous
-    return judge_login(anonymous, tried(store.profile.name, replace(store.access, patience=0.0)), store.access.user)
+    return judge_login(anonymous, tried(server.profile.name, replace(access, patience=0.0)), access.user)
+
+
+def _new_iri() -> Entity:
+    return Entity(f"urn:uuid:{uuid.uuid4()}")
 
 
 def judge_anonymous(url: str, error: StoreError | None) -> Check:
     """Judge an update without a login; `error` is None if the server accepted it."""
     if error is None:
-        found = (
+        return warning(
             f"Anybody who can reach {url} can change the graph: an update without a login was accepted "
-            "(it changed nothing)."
-        )
-        remedy = (
+            "(it changed nothing).",
             'Revoke the right of the anonymous user (Virtuoso: REVOKE SPARQL_UPDATE FROM "SPARQL"), '
-            "or bind the server to 127.0.0.1."
+            "or bind the server to 127.0.0.1.",
         )
-        return Check(RIGHTS, "warning", found, remedy)
-    if is_refusal(error):
-        return Check(RIGHTS, "ok", "Updates without a login are rejected.")
-    return Check(RIGHTS, "skipped", f"An update could not be tried: {error}")
+    refused = ok("Updates without a login are rejected.")
+    return refused if is_refusal(error) else skipped(f"An update could not be tried: {error}")
 
 
 def judge_login(anonymous: Check, error: StoreError | None, user: str) -> Check:
     """Add the result of an update with a login to the result of the same update without a login."""
-    who = f"the login of {user} (endpoint.user)"
-    if error is None:
-        return replace(anonymous, found=f"{anonymous.found} Updates with {who} are accepted.")
+    who, found = f"the login of {user} (endpoint.user)", anonymous.found
     if isinstance(error, LoginRefused) and error.status == 401:
-        remedy = f"{LOGIN_REMEDY} {anonymous.remedy}".rstrip()
-        return Check(RIGHTS, "warning", f"The server rejects {who}. {anonymous.found}", remedy)
-    if is_refusal(error):
-        return replace(anonymous, found=f"{anonymous.found} Updates with {who} are rejected: {error}")
-    found = f"{anonymous.found} An update with {who} could not be tried: {error}"
-    return replace(anonymous, verdict="warning", found=found)
+        return warning(f"The server rejects {who}. {found}", f"{LOGIN_REMEDY} {anonymous.remedy}".rstrip())
+    if error is None or is_refusal(error):
+        outcome = "accepted." if error is None else f"rejected: {error}"
+        return replace(anonymous, found=f"{found} Updates with {who} are {outcome}")
+    return replace(anonymous, verdict="warning", found=f"{found} An update with {who} could not be tried: {error}")
 
 
 def is_refusal(error: StoreError) -> bool:

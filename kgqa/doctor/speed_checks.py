@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import math
-import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
-from kgqa.doctor.checks import AGAIN, Check, percentile, seconds_words
-from kgqa.doctor.probe_stores import QUERY_SECONDS, ProbeEndpoint, ProbeFolder, ProbeStore
-from kgqa.doctor.sample import Sample
+from kgqa.doctor.checks import AGAIN, Check, failed, ok, percentile, seconds_words, skipped, warning
+from kgqa.doctor.limited_store import QUERY_SECONDS, LimitedStore, limited_server
+from kgqa.doctor.subject import Subject
 from kgqa.errors import KgqaError, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names.sqlite_index import SqliteNames
 from kgqa.graph.names.unindexed import UnindexedNames
 from kgqa.graph.query.templates import render
-from kgqa.graph.store import Rows, Store
+from kgqa.graph.store import Rows
 from kgqa.graph.tables.labels import LABEL_BATCH, find_labels
 from kgqa.model import Entity, RelationPath
 
 T = TypeVar("T")
-NAMES = ("full-text search", "latency")
 OPERATIONS = ("next steps", "second hop", "ends", "labels")
 EXPLORING_SECONDS = 4.0
 """Seconds for all measured operations together."""
@@ -87,6 +86,19 @@ def _milliseconds(seconds: float) -> str:
     return f"{1000 * seconds:.1f}" if seconds < 0.00995 else f"{1000 * seconds:,.0f}"
 
 
+def check_latency(subject: Subject) -> Check:
+    """Check the latency of ordinary topics, and separately of hubs."""
+    sample = subject.sample
+    hubs = [node for node, _ in sample.hubs]
+    topics = [topic for topic in sample.topics if topic not in hubs]
+    ordinary = measure_latency(subject.graph, topics, sample.entities, seconds=EXPLORING_SECONDS)
+    of_hubs = measure_latency(subject.graph, hubs, sample.entities, seconds=HUBS_SECONDS)
+    if ordinary.all:
+        subject.query_seconds = percentile(ordinary.all, 0.95)
+    most = max((edges for _, edges in sample.hubs), default=0)
+    return judge_latency(ordinary, of_hubs, topics=len(ordinary.seconds["next steps"]), most_edges=most)
+
+
 def measure_latency(
     graph: KnowledgeGraph, topics: Sequence[Entity], nodes: Sequence[Entity], *, seconds: float
 ) -> Latency:
@@ -94,9 +106,6 @@ def measure_latency(
 
     Args:
         nodes: entities whose labels are looked up, LABEL_BATCH at a time.
-
-    Raises:
-        StoreUnavailable, QueryRejected: see `Store`.
     """
     found = Latency(until=time.monotonic() + seconds)
     for index, topic in enumerate(topics):
@@ -108,13 +117,15 @@ def measure_latency(
             found.time("ends", partial(graph.ends, longer, limit=ENDS))
             found.time("second hop", partial(graph.next_steps, longer))
         batch = [nodes[(index * LABEL_BATCH + each) % len(nodes)] for each in range(min(LABEL_BATCH, len(nodes)))]
-        select = _select(graph)
-        found.time("labels", partial(find_labels, batch, schema=graph.schema, select=select, known={}))
+        found.time("labels", partial(_labels, graph, batch))
     return found
 
 
-def _select(graph: KnowledgeGraph) -> Callable[..., Rows]:
-    return lambda name, **values: graph.store.select(render(name, view=graph.view, **values), fresh=True)
+def _labels(graph: KnowledgeGraph, entities: Sequence[Entity]) -> dict[Entity, str]:
+    def select(name: str, **values: object) -> Rows:
+        return graph.store.select(render(name, view=graph.view, **values), fresh=True)
+
+    return find_labels(entities, schema=graph.schema, select=select, known={})
 
 
 def judge_latency(ordinary: Latency, hubs: Latency, *, topics: int, most_edges: int) -> Check:
@@ -124,33 +135,16 @@ def judge_latency(ordinary: Latency, hubs: Latency, *, topics: int, most_edges: 
         topics: number of ordinary topics.
         most_edges: largest degree of the hubs.
     """
-    name = "latency"
     if not ordinary.all:
-        return Check(name, "skipped", "There are no entities to explore from.")
+        return skipped("There are no entities to explore from.")
     if ordinary.late == len(ordinary.all):
-        return Check(name, "failed", f"All {ordinary.late} queries timed out.", AGAIN)
+        return failed(f"All {ordinary.late} queries timed out.", AGAIN)
     found = f"p50/p95 over {topics} topics: {ordinary}."
     if hubs.all:
         found += f" Hubs (up to {most_edges:,} edges): {hubs}."
     if percentile(ordinary.all, 0.5) > SLOW_MEDIAN or percentile(ordinary.all, 0.95) > SLOW_TAIL:
-        return Check(name, "warning", found, SLOW_REMEDY)
-    return Check(name, "ok", found)
-
-
-def check_latency(graph: KnowledgeGraph, sample: Sample) -> tuple[Check, Latency]:
-    """Check the latency of ordinary topics, and separately of hubs.
-
-    Raises:
-        StoreUnavailable, QueryRejected: see `Store`.
-    """
-    hubs = [node for node, _ in sample.hubs]
-    topics = [topic for topic in sample.topics if topic not in hubs]
-    nodes = sample.entities
-    ordinary = measure_latency(graph, topics, nodes, seconds=EXPLORING_SECONDS)
-    of_hubs = measure_latency(graph, hubs, nodes, seconds=HUBS_SECONDS)
-    count = len(ordinary.seconds["next steps"])
-    most = max((edges for _, edges in sample.hubs), default=0)
-    return judge_latency(ordinary, of_hubs, topics=count, most_edges=most), ordinary
+        return warning(found, SLOW_REMEDY)
+    return ok(found)
 
 
 @dataclass(frozen=True)
@@ -169,51 +163,44 @@ class LoadRound:
         return self.answered / self.seconds if self.seconds else 0.0
 
 
-def measure_round(store: Store, view: Sequence[Entity], threads: int, *, seconds: float) -> LoadRound:
+def measure_round(store: LimitedStore, view: Sequence[Entity], threads: int, *, seconds: float) -> LoadRound:
     """Send a cheap query repeatedly from several threads for `seconds`."""
-    query = render("any_triple", view=view)
-    ready = threading.Barrier(threads + 1)
-    answered, failed, errors = [0] * threads, [0] * threads, [""] * threads
-    until = 0.0
+    query, started = render("any_triple", view=view), time.monotonic()
 
-    def ask(thread: int) -> None:
-        ready.wait()
-        while time.monotonic() < until:
+    def ask_repeatedly(_: int) -> tuple[int, list[str]]:
+        answered, errors = 0, []
+        while time.monotonic() < started + seconds:
             try:
                 store.ask(query, timeout=QUERY_SECONDS, fresh=True)
-                answered[thread] += 1
+                answered += 1
             except KgqaError as error:
-                failed[thread] += 1
-                errors[thread] = str(error)
+                errors.append(error.message)
                 time.sleep(ERROR_PAUSE)
+        return answered, errors
 
-    workers = [threading.Thread(target=ask, args=(thread,), daemon=True) for thread in range(threads)]
-    for worker in workers:
-        worker.start()
-    started = time.monotonic()
-    until = started + seconds
-    ready.wait()
-    for worker in workers:
-        worker.join()
-    took = time.monotonic() - started
-    return LoadRound(threads, sum(answered), sum(failed), took, next(filter(None, errors), ""))
+    with ThreadPoolExecutor(threads) as pool:
+        results = list(pool.map(ask_repeatedly, range(threads)))
+    errors = [error for _, found in results for error in found]
+    answered = sum(count for count, _ in results)
+    return LoadRound(threads, answered, len(errors), time.monotonic() - started, *errors[:1])
 
 
-def check_concurrency(store: ProbeStore, view: Sequence[Entity]) -> Check:
+def check_concurrency(subject: Subject) -> Check:
     """Check how many concurrent requests the store handles."""
-    if isinstance(store, ProbeFolder):
-        return judge_concurrency(
-            [measure_round(store, view, threads, seconds=ROUND_SECONDS) for threads in THREADS], configured=None
-        )
+    store, view, server = subject.store, subject.view, subject.store.server
+    if server is None:
+        rounds = [measure_round(store, view, threads, seconds=ROUND_SECONDS) for threads in THREADS]
+        return judge_concurrency(rounds, configured=None)
+    url, profile = server.url, server.profile
 
     def measured(threads: int) -> LoadRound:
         # as many concurrent requests as threads, and no retries
         wide = replace(store.access, concurrency=threads, rate=0.0, patience=0.0)
-        with ProbeEndpoint(store.url, access=wide, profile=store.profile.name) as other:
+        with limited_server(url, wide, profile=profile.name) as other:
             return measure_round(other, view, threads, seconds=ROUND_SECONDS)
 
     rounds = [measured(threads) for threads in THREADS]
-    configured = store.access.concurrency or store.profile.concurrency
+    configured = store.access.concurrency or profile.concurrency
     if configured < THREADS[0] and rounds[0].errors:
         rounds.insert(0, measured(configured))  # handling this number of requests is enough for the verdict ok
     return judge_concurrency(rounds, configured=configured)
@@ -221,60 +208,44 @@ def check_concurrency(store: ProbeStore, view: Sequence[Entity]) -> Check:
 
 def judge_concurrency(rounds: Sequence[LoadRound], *, configured: int | None) -> Check:
     """Judge the concurrency. `rounds` are ordered by increasing number of threads."""
-    name = "concurrency"
     results = [
         f"{r.threads} threads {r.rate:,.0f} answers/s" + (f", {r.errors} errors" if r.errors else "") for r in rounds
     ]
     found = "; ".join(results) + "."
+    sent = f" kgqa sends at most {configured} concurrent requests"
     bad = [each for each in rounds if each.errors or not each.answered]
     if not bad:
-        return Check(
-            name, "ok", found + (f" kgqa sends at most {configured} concurrent requests." if configured else "")
-        )
+        return ok(f"{found}{sent}." if configured else found)
     found += f" One of the errors: {bad[0].error[:160]}" if bad[0].error else ""
     if not any(each.answered for each in rounds):
-        return Check(name, "failed", f"No request was answered. {found}", NOTHING_ANSWERED)
+        return failed(f"No request was answered. {found}", NOTHING_ANSWERED)
     handled = max((each.threads for each in rounds if each.threads < bad[0].threads), default=None)
     if handled and configured is not None and configured <= handled:
-        return Check(
-            name, "ok", f"{found} kgqa sends at most {configured} concurrent requests, which the server handles."
-        )
+        return ok(f"{found}{sent}, which the server handles.")
     number = f"= {handled}" if handled else f"below {bad[0].threads}"
     remedy = f"Set endpoint.concurrency {number}, or let the server accept more connections."
-    return Check(name, "warning", found, remedy if bad[0].threads > 1 else NOTHING_ANSWERED)
+    return warning(found, remedy if bad[0].threads > 1 else NOTHING_ANSWERED)
 
 
-def check_search(graph: KnowledgeGraph, sample: Sample, *, triples: int | None) -> Check:
-    """Check whether entities are found by name, how fast, and with which kind of index.
-
-    Raises:
-        StoreTimeout, StoreUnavailable, QueryRejected: see `Store`.
-    """
-    name = "full-text search"
-    large = triples is not None and triples > INDEX_TRIPLES
-    if large and isinstance(graph.store, ProbeFolder) and not _has_index(graph):
-        return Check(name, "skipped", "The index of names is not built yet. The first question builds it.")
+def check_search(subject: Subject) -> Check:
+    """Check whether entities are found by name, how fast, and with which kind of index."""
+    graph = subject.graph
+    large = subject.triples is not None and subject.triples > INDEX_TRIPLES
+    if large and subject.store.server is None and not _has_index(graph):
+        return skipped("The index of names is not built yet. The first question builds it.")
     started = time.monotonic()
-    index = graph.names
-    opened = time.monotonic() - started
-    kind = index_kind(index)
-    labels = find_labels(sample.entities[:LABEL_BATCH], schema=graph.schema, select=_select(graph), known={})
+    kind = index_kind(graph.names)
+    how = f"{kind}, ready after {seconds_words(time.monotonic() - started)}"
+    labels = _labels(graph, subject.sample.entities[:LABEL_BATCH])
     if not labels:
-        return Check(
-            name, "warning", f"{kind}; the sample has no label to search for.", "See the result of the check “labels”."
-        )
+        return warning(f"{kind}; the sample has no label to search for.", "See the result of the check “labels”.")
     entity, label = sorted(labels.items(), key=lambda item: (len(item[1]), item[0].iri))[len(labels) // 2]
     started = time.monotonic()
     matches = graph.search(label)
-    took = time.monotonic() - started
-    how = f"{kind}, ready after {seconds_words(opened)}"
     if any(match.entity == entity or match.exact for match in matches):
-        return Check(name, "ok", f"{how}: “{label}” was found in {seconds_words(took)}.")
-    found = f"{how}: a search for the label “{label}” does not find its entity."
-    return Check(
-        name,
-        "failed",
-        found,
+        return ok(f"{how}: “{label}” was found in {seconds_words(time.monotonic() - started)}.")
+    return failed(
+        f"{how}: a search for the label “{label}” does not find its entity.",
         "Rebuild the index. In the cache: kgqa cache clear --kind graphs. On Virtuoso: kgqa virtuoso index",
     )
 

@@ -51,5 +51,5 @@ def _wait_for_load(path: Path, seconds: float = 30.0) -> None:
     deadline = time.monotonic() + seconds
     while not GraphFolder(path).exists():
         if time.monotonic() > deadline:
-            raise StoreIncomplete(f"Another process is still loading the demo graph at {path}. Try again later.")
+            raise StoreIncomplete(f"Another process is still loading the demo graph at {path}.", "Try again later.")
         time.sleep(0.05)

@@ -51,16 +51,18 @@ def default_view(store: Store) -> tuple[str, ...]:
         found = user_graphs(store)
     except StoreTimeout as error:
         raise StoreUnavailable(
-            f"{store.location} did not list its graphs in time. Name the graph to query: --graph-iri IRI"
+            f"{store.location} did not list its graphs in time.", "Name the graph to query: --graph-iri IRI"
         ) from error
     if not found:
         raise StoreUnavailable(
-            f"{store.location} has no graph yet. Load data into a graph: "
-            f"kgqa graph load FILE --into {store.location} --graph-iri IRI"
+            f"{store.location} has no graph yet.",
+            f"Load data into a graph: kgqa graph load FILE --into {store.location} --graph-iri IRI",
         )
     if len(found) > 1:
         names = ", ".join(map(clean, found[:10])) + (", ..." if len(found) > 10 else "")
-        raise StoreUnavailable(f"{store.location} has {len(found)} graphs. Choose one with --graph-iri: {names}")
+        raise StoreUnavailable(
+            f"{store.location} has {len(found)} graphs.", f"Choose one with --graph-iri IRI: {names}"
+        )
     return found
 
 
@@ -76,7 +78,8 @@ def user_graphs(store: Store) -> tuple[str, ...]:
     rows = store.select(render("named_graphs", limit=MAX_NAMED_GRAPHS + 1), fresh=True)
     if len(rows) > MAX_NAMED_GRAPHS:
         raise PartialResult(
-            f"{store.location} has more than {MAX_NAMED_GRAPHS} named graphs. Name the graph to query: --graph-iri IRI"
+            f"{store.location} has more than {MAX_NAMED_GRAPHS} named graphs.",
+            "Name the graph to query: --graph-iri IRI",
         )
     named = (row[0].iri for row in rows if isinstance(row[0], Entity))
     return tuple(sorted(iri for iri in named if iri not in own and not iri.startswith((NAMES_GRAPHS, EDIT_GRAPHS))))

@@ -41,8 +41,8 @@ def count_value(value: Value | None) -> int:
     if text is None or not re.fullmatch(r"[0-9]{1,18}", text):
         found = clean(str(value if text is None else text))[:60]
         raise StoreUnavailable(
-            f"The server answered a count with {found!r}, which is not a whole number. "
-            "Check that the server supports SPARQL 1.1."
+            f"The server answered a count with {found!r}, which is not a whole number.",
+            "Check that the server supports SPARQL 1.1.",
         )
     return int(text)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.events import NoReply, Reasoning
+from kgqa.hints import hint_text
 from kgqa.llm.backends.openai import OpenAIChat
 from kgqa.llm.backends.vllm import VLLMChat
 from kgqa.llm.client import LLM, STAGES, Completion, Prompt, Sampling, Stage
@@ -62,8 +63,9 @@ class Models:
         """Raise SettingsError if a model has no known price; the message says that `option` needs the price."""
         if names := self.without_price():
             raise SettingsError(
-                f"{option} needs the price of {', '.join(names)}. Write it to a TOML file and set llm.prices to that "
-                f'file, for example: "{names[0]}" = {{ prompt = 0.4, completion = 1.6 }}  (USD per million tokens).'
+                f"{hint_text(option)} needs the price of {', '.join(names)}.",
+                "Write it to a TOML file and set llm.prices to that file, for example: "
+                f'"{names[0]}" = {{ prompt = 0.4, completion = 1.6 }}  (USD per million tokens).',
             )
 
     def stage_settings(self) -> dict[str, dict[str, Any]]:
@@ -157,19 +159,18 @@ def open_models(settings: Settings) -> Models | None:
     stages = settings["llm.stages"] or {}
     known = {*STAGES, *declared}
     if unknown := stages.keys() - known and stages.keys() - known - {*stage_names()}:
-        raise SettingsError(f"Unknown stage {min(unknown)!r} in llm.stages. Use tables named {', '.join(STAGES)}.")
+        raise SettingsError(f"Unknown stage {min(unknown)!r} in llm.stages.", f"Use tables named {', '.join(STAGES)}.")
     stages = _checked(stages, "llm.stages", ("model", *_SAMPLING))
     if default == "none" and settings["llm.replay"] and settings["llm.replay_only"] == "on":
         default = f"replay:{settings['llm.replay']}"
     if default == "none":
         if settings["llm.replay"] or settings["llm.replay_only"] == "on":
             raise SettingsError(
-                "--replay needs the name of the language model whose replies are recorded: --llm MODEL "
-                "(see `kgqa ask --help`)."
+                "A replay file is set, but not the language model whose replies are recorded.", "Add --llm MODEL."
             )
         if any("model" in table for table in stages.values()):
             raise SettingsError(
-                "llm.stages names a language model for some stages only. Set llm.model for the other stages."
+                "llm.stages names a language model for some stages only.", "Set llm.model for the other stages."
             )
         return None
     base = {name: settings[f"llm.{name}"] for name in _SAMPLING}
@@ -206,12 +207,13 @@ def open_model(name: str, settings: Settings) -> LLM:
         return Replay(Path(rest), model=None)
     if kind not in ("http", "https") and (kind not in ("openai", "vllm") or not rest):
         raise SettingsError(
-            f"{name!r} is not a language model. Use openai:NAME, the URL of an OpenAI-compatible server "
-            "(http://host:8000/v1), vllm:NAME or vllm:FOLDER, replay:FILE, or none."
+            f"{name!r} is not a language model.",
+            "Use openai:NAME, the URL of an OpenAI-compatible server "
+            "(http://host:8000/v1), vllm:NAME or vllm:FOLDER, replay:FILE, or none.",
         )
     if settings["llm.replay_only"] == "on":
         if settings["llm.replay"] is None:
-            raise SettingsError("--replay-only needs the file with recorded replies: --replay FILE.")
+            raise SettingsError("The file with recorded replies is missing.", "Add --replay FILE.")
         # nothing is sent to the server, not even a request for the model's name, and no API key is needed
         called = name.partition("#")[2] or None if kind in ("http", "https") else rest
         return Replay(Path(settings["llm.replay"]), model=None, name=called)
@@ -232,7 +234,7 @@ def _live(name: str, kind: str, rest: str, settings: Settings) -> LLM:
     if kind == "openai":
         key = _key(OPENAI_KEY_VARIABLE)
         if not key:
-            raise ModelUnavailable(f"{name} needs an API key. Set the environment variable {OPENAI_KEY_VARIABLE}.")
+            raise ModelUnavailable(f"{name} needs an API key.", f"Set the environment variable {OPENAI_KEY_VARIABLE}.")
         return OpenAIChat(rest, key=key, **limits)
     url, _, model = name.partition("#")
     return OpenAIChat(model or None, url=url, key=_key(KEY_VARIABLE), **limits)
@@ -284,8 +286,8 @@ def read_prices(file: str | None) -> dict[str, tuple[float, float]]:
             found |= {model: (_price(each["prompt"]), _price(each["completion"])) for model, each in data.items()}
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise SettingsError(
-                f"{source} is not a table of prices: {error}. Write one line per model: "
-                '"gpt-4.1-mini" = { prompt = 0.4, completion = 1.6 }'
+                f"{source} is not a table of prices: {error}.",
+                'Write one line per model: "gpt-4.1-mini" = { prompt = 0.4, completion = 1.6 }',
             ) from error
     return found
 

@@ -71,7 +71,7 @@ class Prompts:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
         if folder is not None and not folder.is_dir():
-            raise SettingsError(f"There is no folder {folder}. Set llm.prompts to a folder with prompt files.")
+            raise SettingsError(f"There is no folder {folder}.", "Set llm.prompts to a folder with prompt files.")
         self._compiled: dict[str, tuple[Template, Any]] = {}
 
     def names(self) -> list[str]:

@@ -141,11 +141,11 @@ class Replay:
             return models[0]
         if not models:
             raise ModelUnavailable(
-                f"{self.path} contains no replies. Record some with --llm MODEL --replay {self.path}"
+                f"{self.path} contains no replies.", f"Record some with --llm MODEL --replay {self.path}"
             )
         raise ModelUnavailable(
-            f"{self.path} has replies of several models: {_listed(models)}. Choose one of them with "
-            f"--llm MODEL --replay {self.path} --replay-only"
+            f"{self.path} has replies of several models: {_listed(models)}.",
+            f"Choose one of them with --llm MODEL --replay {self.path} --replay-only",
         )
 
     def _not_recorded(self, missing: Sequence[Prompt]) -> ModelRefused:
@@ -157,8 +157,9 @@ class Replay:
         more = f" (and to {len(missing) - 1} more)" if len(missing) > 1 else ""
         return ModelRefused(
             f"{self.path} has no reply of {clean(self.name)} to this prompt{more}: {shown!r}.{others} Prompts depend "
-            "on the settings: use the settings of the recording, or record the prompt by running with --llm MODEL "
-            f"--replay {self.path} and without --replay-only."
+            "on the settings.",
+            "Use the settings of the recording, or record the prompt by running with --llm MODEL "
+            f"--replay {self.path} and without --replay-only.",
         )
 
 

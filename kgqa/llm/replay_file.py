@@ -68,7 +68,7 @@ class ReplayFile:
         self._end = time.monotonic() + _QUERY_SECONDS
         try:
             if path.is_dir():
-                raise SettingsError(f"{path} is a folder. Give the path of a replay file.")
+                raise SettingsError(f"{path} is a folder.", "Give the path of a replay file.")
             _refuse_companions(path)
             self._connection = self._open_to_write() if write else self._open_to_read()
         except (OSError, sqlite3.Error) as error:
@@ -152,11 +152,11 @@ class ReplayFile:
                     raise TimeoutError from None
                 if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
                     raise ModelUnavailable(
-                        f"The disk of {self._path} is full. Free some space and run the command again; "
-                        "the replies recorded so far are intact."
+                        f"The disk of {self._path} is full.",
+                        "Free some space and run the command again; the replies recorded so far are intact.",
                     ) from error
                 raise ModelUnavailable(
-                    f"The replay file {self._path} is damaged: {error}. Move it away and record the replies again."
+                    f"The replay file {self._path} is damaged: {error}.", "Move it away and record the replies again."
                 ) from error
 
     def _open_to_write(self) -> sqlite3.Connection:
@@ -183,8 +183,8 @@ class ReplayFile:
     def _open_to_read(self) -> sqlite3.Connection:
         if not self._path.exists():
             raise ModelUnavailable(
-                f"There is no replay file {self._path}. Record it by running with --llm MODEL --replay {self._path} "
-                "and without --replay-only."
+                f"There is no replay file {self._path}.",
+                f"Record it by running with --llm MODEL --replay {self._path} and without --replay-only.",
             )
         uri = self._path.absolute().as_uri()
         try:
@@ -202,7 +202,7 @@ class ReplayFile:
         try:
             connection.execute("PRAGMA query_only = ON")
             if not self._is_ours(connection):
-                raise SettingsError(f"{self._path} is empty. Give the path of a replay file with replies.")
+                raise SettingsError(f"{self._path} is empty.", "Give the path of a replay file with replies.")
         except BaseException:
             connection.close()
             raise
@@ -221,16 +221,16 @@ class ReplayFile:
         if application == 0 and version == 0 and not schema:
             return False
         if application != _APPLICATION:
-            raise SettingsError(f"{self._path} is an SQLite database, but not a replay file. Choose another file.")
+            raise SettingsError(f"{self._path} is an SQLite database, but not a replay file.", "Choose another file.")
         if version > FORMAT:
             raise SettingsError(
-                f"{self._path} was written by a newer version of kgqa (format {version}; this version reads {FORMAT}). "
-                "Update kgqa, or choose another file."
+                f"{self._path} was written by a newer version of kgqa (format {version}; this version reads {FORMAT}).",
+                "Update kgqa, or choose another file.",
             )
         if version < 1 or len(schema) != len(_SCHEMA) or set(schema) != _SCHEMA:
             raise SettingsError(
-                f"{self._path} does not have the tables of a replay file: it was changed or is damaged. Name "
-                "another file, or move this file away and record the replies again."
+                f"{self._path} does not have the tables of a replay file: it was changed or is damaged.",
+                "Name another file, or move this file away and record the replies again.",
             )
         return True
 
@@ -266,8 +266,8 @@ def _refuse_companions(path: Path) -> None:
             strange = journal if opened.read() == _SUPER_JOURNAL else None
     if strange is not None:
         raise SettingsError(
-            f"{strange}, which belongs to the replay file {path}, refers to another file. Remove {strange} if you did "
-            "not create it."
+            f"{strange}, which belongs to the replay file {path}, refers to another file.",
+            f"Remove {strange} if you did not create it.",
         )
 
 
@@ -291,9 +291,9 @@ def _unusable(path: Path, error: Exception, write: bool) -> SettingsError:
             hint = "Add --replay-only to read it without writing, or name a file that you may write to."
         else:
             hint = f"Copy {path.name} and the files {path.name}-* to a folder that you may write to."
-        return SettingsError(f"Cannot {'write' if write else 'read'} the replay file {path}: {reason}. {hint}")
+        return SettingsError(f"Cannot {'write' if write else 'read'} the replay file {path}: {reason}.", hint)
     return SettingsError(
-        f"{path} is damaged or not a replay file: {reason}. Name another file, or move this file away."
+        f"{path} is damaged or not a replay file: {reason}.", "Name another file, or move this file away."
     )
 
 

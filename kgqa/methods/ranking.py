@@ -62,8 +62,8 @@ class Ranking:
         self._use_trained = settings["rank.chooser"] == "trained"
         if (self._use_trained or settings["rank.prefilter"] == "trained") and resources.ranker is None:
             raise SettingsError(
-                "The value `trained` of rank.chooser or rank.prefilter needs --ranker FILE. Create the file with "
-                "`kgqa rank train`."
+                "The value `trained` of rank.chooser or rank.prefilter needs a trained ranker.",
+                "Add --ranker FILE. Create the file with `kgqa rank train`.",
             )
         self._similarity = similarity_of(resources.encoder)
         self._trained = resources.ranker

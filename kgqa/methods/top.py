@@ -16,6 +16,7 @@ from kgqa.explore.cues import read_cues
 from kgqa.explore.entity_selection import select_entities
 from kgqa.explore.masking import MaskedQuestion, Span, leaks, mask, placeholders, topic_spans
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.hints import hint_text
 from kgqa.methods.clauses import clauses_of
 from kgqa.methods.composition import compose
 from kgqa.methods.decisions import Decisions, Ranked
@@ -215,8 +216,8 @@ def _rejected(
     if by:
         reason = f"{which} was accepted by {by} (best: {candidate.words})"
     else:
-        accept = settings["rank.accept"]
-        reason = f"{which} scores above --accept {accept:g} (best: {score or 0.0:.3g}, {candidate.words})"
+        accept = hint_text(f"--accept {settings['rank.accept']:g}")
+        reason = f"{which} scores above {accept} (best: {score or 0.0:.3g}, {candidate.words})"
     if candidate.approximate:
         reason += "; the search was incomplete, so a better path may be missing"
     return replace(empty, reason=f"{reason}.", approximate=candidate.approximate)

@@ -233,8 +233,8 @@ class TrainedRanker:
         """Raise ModelUnavailable if the ranker was trained with an embedding model other than `name`."""
         if name != self.embeddings:
             raise ModelUnavailable(
-                f"{where} was trained with the embedding model {self.embeddings}, but the current one is {name}. "
-                f"Set rank.model to the model of the ranker, or train a ranker for {name}: kgqa rank train"
+                f"{where} was trained with the embedding model {self.embeddings}, but the current one is {name}.",
+                f"Set rank.model to the model of the ranker, or train a ranker for {name}: kgqa rank train",
             )
 
 
@@ -310,15 +310,17 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     except SettingsError:
         raise
     except FileNotFoundError:
-        raise SettingsError(f"There is no ranker {path}. Train one: kgqa rank train QUESTIONS --out {path}") from None
+        raise SettingsError(
+            f"There is no ranker {path}.", f"Train one: kgqa rank train QUESTIONS --out {path}"
+        ) from None
     except OSError as error:
         raise SettingsError(f"Cannot read the ranker {path}: {error.strerror or error}.") from error
     except _DAMAGE as error:
         raise _not_a_ranker(path, str(error)) from error
     if header["version"] != VERSION:
         raise SettingsError(
-            f"{path} is a ranker of version {header['version']}, but this kgqa reads version {VERSION}. "
-            "Train the ranker again: kgqa rank train"
+            f"{path} is a ranker of version {header['version']}, but this kgqa reads version {VERSION}.",
+            "Train the ranker again: kgqa rank train",
         )
     return header, arrays
 
@@ -336,6 +338,6 @@ def _check_header(header: object) -> None:
 
 def _not_a_ranker(path: str | Path, why: str) -> SettingsError:
     return SettingsError(
-        f"{path} is damaged or not a ranker written by `kgqa rank train` ({why}). Train the ranker again, or get "
-        "another copy of the file."
+        f"{path} is damaged or not a ranker written by `kgqa rank train` ({why}).",
+        "Train the ranker again, or get another copy of the file.",
     )

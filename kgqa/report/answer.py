@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from itertools import chain, repeat
 from typing import get_args
 
 from kgqa.graph.query.tokens import shorten_iris
@@ -34,7 +36,8 @@ def answer_text(answer: Answer, *, iris: bool = False, notes: bool = True, graph
         lines.append(f"{_STATUS_WORDS.get(answer.status, answer.status)}: {clean(answer.reason)}")
     if answer.response:
         lines += ["", *safe_text(answer.response).split("\n")]
-    fields: list[tuple[str, str]] = []
+    near = [clean(each.words) + ("" if each.score is None else f" ({each.score:.3g})") for each in answer.nearest]
+    fields = [*_labelled("near", near), *_labelled("try", [clean(hint) for hint in answer.hints])]
     for cited in answer.citations:
         place = f" [{_place(cited.span)}]" if cited.span else ""
         quote = f" “{clean(cited.quote)}”{place}" if cited.quote else f" {clean(cited.piece)}"
@@ -81,10 +84,14 @@ EVIDENCE_CLASSES = dict.fromkeys(get_args(QueryClass), "does not return the evid
 """A description of each class of an evidence query for people."""
 
 
+def _labelled(label: str, lines: Sequence[str]) -> Iterator[tuple[str, str]]:
+    return zip(chain([label], repeat("")), lines)
+
+
 def _evidence_fields(evidence: Evidence) -> list[tuple[str, str]]:
     if isinstance(evidence, PathEvidence):
         walks = _walk_lines(evidence)
-        return [("path", clean(evidence.words)), *zip(("walk", *[""] * len(walks)), walks)]
+        return [("path", clean(evidence.words)), *_labelled("walk", walks)]
     if isinstance(evidence, QuoteEvidence):
         quote = f"“{clean(evidence.words)}” [{_place(evidence.span)}]{_unverified(evidence.verified)}"
         return [("quote", quote)]

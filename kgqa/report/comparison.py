@@ -159,8 +159,8 @@ def metrics_of(run: ReportedRun) -> dict[str, Any]:
         return summary_of(run.records())
     except (AttributeError, TypeError, ValueError) as error:
         raise ReportError(
-            f"{run.folder} contains an answer that is not in the form of docs/answer-json.md: {error}. Repeat the run "
-            "in a new folder."
+            f"{run.folder} contains an answer that is not in the form of docs/answer-json.md: {error}.",
+            "Repeat the run in a new folder.",
         ) from error
 
 

@@ -53,15 +53,19 @@ def write_queries(runs: Sequence[ReportedRun], folder: str | Path) -> list[Expor
             raise _other_files(folder)
         return [_write(run, folder / place) for run, place in zip(runs, places)]
     except OSError as error:
-        raise ReportError(f"{folder} cannot be written: {error.strerror}. Choose another folder.") from error
+        raise ReportError(f"{folder} cannot be written: {error.strerror}.", "Choose another folder.") from error
 
 
 def query_file(record: Record) -> str:
     r"""Return the text of a .rq file: question and answers as comments, then the query; empty if there is no query.
 
-    Comments contain no line break and no `\u` escape, because an engine could treat such an escape as a line break.
+    For an answer that rests on texts only, the query is the query of the evidence. Comments contain no line break and
+    no `\u` escape, because an engine could treat such an escape as a line break.
     """
-    query = text_of(record.answer.get("sparql"))
+    query, label, class_ = text_of(record.answer.get("sparql")), "query class", "query_class"
+    if not query.strip():
+        query = text_of(record.answer.get("evidence_sparql"))
+        label, class_ = "class of the query of the evidence", "evidence_class"
     if not query.strip():
         return ""
     names = [text_of(each.get("name")) for each in objects_of(record.answer.get("answers"))]
@@ -69,7 +73,7 @@ def query_file(record: Record) -> str:
         f"id: {record.id}",
         f"question: {record.text}",
         f"answers ({len(names)}): {', '.join(names[:MOST_NAMES])}",
-        f"query class: {text_of(record.answer.get('query_class'))}",
+        f"{label}: {text_of(record.answer.get(class_))}",
     ]
     lines = [render_term(Comment(line.replace("\\", "/"))) for line in head]
     return "\n".join([*lines, exact(query, None).rstrip("\n"), ""])
@@ -114,7 +118,7 @@ def _prepared(folder: Path) -> set[Path]:
 
 
 def _other_files(folder: Path) -> ReportError:
-    return ReportError(f"{folder} contains other files. Choose an empty or new folder.")
+    return ReportError(f"{folder} contains other files.", "Choose an empty or new folder.")
 
 
 def _subfolders(labels: Sequence[str]) -> list[str]:

@@ -16,4 +16,4 @@ def write_file(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
     except OSError as error:
-        raise ReportError(f"{path} cannot be written: {error.strerror}. Choose another path.") from error
+        raise ReportError(f"{path} cannot be written: {error.strerror}.", "Choose another path.") from error

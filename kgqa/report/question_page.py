@@ -62,6 +62,10 @@ def question_page(record: Record, place: PageContext) -> Iterator[str]:
         record=record,
         status=record.status,
         reason=text_of(answer.get("reason")),
+        nearest=[
+            (text_of(each.get("words")), number_of(each.get("score"))) for each in objects_of(answer.get("nearest"))
+        ],
+        hints=texts_of(answer.get("hints")),
         stage=stage,
         unscored=UNSCORED,
         stage_words=STAGES[stage],

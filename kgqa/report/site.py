@@ -42,7 +42,7 @@ def write_site(
         RunError: a run cannot be read.
     """
     if not runs or len(runs) > MAX_RUNS:
-        raise ReportError(f"A report covers 1 to {MAX_RUNS} runs, not {len(runs)}. Give fewer runs.")
+        raise ReportError(f"A report covers 1 to {MAX_RUNS} runs, not {len(runs)}.", "Give fewer runs.")
     comparison = comparison or compare(runs)
     labels = comparison.columns
     lines = [list(index_rows(run, number)) for number, run in enumerate(runs, 1)]
@@ -58,7 +58,7 @@ def write_site(
             for number, (line, record) in enumerate(zip(each, run.records())):
                 if record.id != line.id:
                     raise ReportError(
-                        f"{run.folder} changed during the report. Write the report again when the run has finished."
+                        f"{run.folder} changed during the report.", "Write the report again when the run has finished."
                     )
                 place = PageContext(
                     run=label,
@@ -77,14 +77,14 @@ def write_site(
         for path in old:
             path.unlink(missing_ok=True)
     except OSError as error:
-        raise ReportError(f"{folder} cannot be written: {error.strerror}. Choose another folder.") from error
+        raise ReportError(f"{folder} cannot be written: {error.strerror}.", "Choose another folder.") from error
     return folder / "index.html"
 
 
 def _prepared(folder: Path) -> set[Path]:
     """Create the folder, and return the pages of an older report in it."""
     if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK).is_file():
-        raise ReportError(f"{folder} contains other files. Choose an empty or new folder.")
+        raise ReportError(f"{folder} contains other files.", "Choose an empty or new folder.")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / MARK).write_text("A report written by kgqa. A new report may overwrite it.\n", encoding="utf-8")
     (folder / "index.html").unlink(missing_ok=True)

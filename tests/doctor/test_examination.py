@@ -10,13 +10,13 @@ from dataclasses import replace
 import pyoxigraph as ox
 import pytest
 
-from kgqa.cache import Cache
-from kgqa.doctor.checks import Health, checked, skipped
-from kgqa.doctor.graph_examination import NO_EDGES, NO_GRAPH, NO_SAMPLE, NO_SCHEMA, OF_GRAPH, GraphExamination
+from kgqa.doctor.checks import Health
+from kgqa.doctor.examination import GRAPH_CHECKS, Examination
+from kgqa.doctor.graph_checks import NO_EDGES
 from kgqa.doctor.limit_checks import check_row_cap, check_time_limit, check_update_rights
-from kgqa.doctor.probe_stores import ProbeEndpoint
-from kgqa.doctor.server_checks import check_reachable, choose_graphs
+from kgqa.doctor.server_checks import check_graph
 from kgqa.doctor.speed_checks import check_concurrency, measure_round
+from kgqa.doctor.subject import NO_GRAPH, NO_SAMPLE, NO_SCHEMA
 from kgqa.graph.endpoint.requests.access import Access
 from kgqa.model import Entity
 from kgqa.settings import resolve
@@ -24,10 +24,9 @@ from kgqa.testing import sparql_server as scripted
 from kgqa.testing.loopback import LoopbackServer, Response
 from kgqa.testing.sparql_faults import virtuoso_timeout
 from kgqa.testing.sparql_server import SparqlReply, table, truth
+from tests.doctor.subjects import limited, subject_of
 from tests.sparql_server import RESULTS, SLOW, TRIPLES, SparqlServer
 from tests.virtuoso_server import needs_virtuoso, running_server
-
-ACCESS = Access(patience=0.0)
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +43,7 @@ def serve():
 
     def serve(**options):
         server = SparqlServer(**options)
-        store = ProbeEndpoint(server.url, access=ACCESS)
+        store = limited(server.url)
         opened.extend((server, store))
         return server, store
 
@@ -55,58 +54,51 @@ def serve():
 
 def examine(tmp_path, url: str, **given):
     """Return all checks of a graph by name."""
-    checks = {}
-
-    def make(name, run, remedy=""):
-        checks[name] = checked(name, run, remedy=remedy)
-        return checks[name]
-
-    def skip(names, why):
-        for name in names:
-            checks.setdefault(name, skipped(name, why))
-
-    settings = resolve({"graph.path": url, **given}, folder=tmp_path)
-    examination = GraphExamination(settings, Cache(tmp_path / "cache"), make=make, skip=skip)
-    examination.run()
-    assert list(OF_GRAPH) == [name for name in OF_GRAPH if name in checks]
-    return checks, examination
+    examination = Examination(
+        resolve({"graph.path": url, "cache.folder": str(tmp_path / "cache"), **given}, folder=tmp_path)
+    )
+    examination.examine_graph()
+    names = {row.name for row in GRAPH_CHECKS}
+    checks = {check.name: check for check in examination.health().checks if check.name in names}
+    assert "Stopped before this check." not in {check.found for check in checks.values()}
+    return checks, examination.subject
 
 
 class TestRowCap:
     def test_unannounced_row_cap(self, serve):
         _, store = serve(cap=1_000)
-        check = check_row_cap(store, (), triples=TRIPLES, known_cap=None)
+        check = check_row_cap(subject_of(store, triples=TRIPLES))
         assert check.verdict == "failed" and "silently truncates results at 1,000 rows" in check.found
         assert check.remedy == "Set endpoint.row_cap = 1000."
 
     def test_configured_row_cap(self, serve):
         server, _ = serve(cap=1_000)
-        store = ProbeEndpoint(server.url, access=ACCESS, row_cap=1_000)
-        check = check_row_cap(store, (), triples=TRIPLES, known_cap=1_000)
+        store = limited(server.url, row_cap=1_000)
+        check = check_row_cap(subject_of(store, triples=TRIPLES, endpoint_row_cap=1_000))
         store.close()
         assert check.verdict == "warning" and "truncates results at 1,000 rows. kgqa detects this" in check.found
 
     def test_no_row_cap(self, serve):
         _, store = serve()
-        check = check_row_cap(store, (), triples=TRIPLES, known_cap=None)
+        check = check_row_cap(subject_of(store, triples=TRIPLES))
         assert (check.verdict, check.found) == ("ok", "No cap reached: 10,001 rows arrived completely.")
 
     def test_too_few_triples(self, serve):
         _, store = serve()
-        assert check_row_cap(store, (), triples=99, known_cap=None).verdict == "skipped"
+        assert check_row_cap(subject_of(store, triples=99)).verdict == "skipped"
 
 
 class TestTimeLimit:
     def test_partial_count_given_as_finished(self, serve):
         _, store = serve(slow="finished")
-        check = check_time_limit(store, (), triples=TRIPLES, granted=60.0)
+        check = check_time_limit(subject_of(store, triples=TRIPLES))
         assert check.verdict == "failed" and "as if it had finished: 4711" in check.found and check.remedy
 
     def test_query_continues_after_the_limit(self, serve, monkeypatch):
         monkeypatch.setattr("kgqa.doctor.limit_checks.SLOW_SECONDS", 0.2)
         monkeypatch.setattr("kgqa.doctor.limit_checks.LISTEN_SECONDS", 0.5)
         _, store = serve()
-        check = check_time_limit(store, (), triples=TRIPLES, granted=60.0)
+        check = check_time_limit(subject_of(store, triples=TRIPLES))
         assert check.verdict == "warning" and "because requests to it contain no limit" in check.found
 
     def test_query_ends_some_seconds_after_the_limit(self, monkeypatch):
@@ -115,9 +107,9 @@ class TestTimeLimit:
         late = replace(virtuoso_timeout(table(["combinations"], []).body), seconds=1.2)  # type: ignore[arg-type]
         with (
             scripted.SparqlServer(lambda request: late if SLOW in request.query else truth(True)) as server,
-            ProbeEndpoint(server.url, access=ACCESS) as store,
+            limited(server.url) as store,
         ):
-            check = check_time_limit(store, (), triples=TRIPLES, granted=60.0)
+            check = check_time_limit(subject_of(store, triples=TRIPLES))
         assert check.verdict == "ok" and "The server itself ends it after 1." in check.found
 
 
@@ -126,20 +118,20 @@ class TestUpdates:
     def test_updates_without_login_are_accepted(self, serve, view):
         server, store = serve(writable=True)
         before = set(server.store)
-        check = check_update_rights(store, view)
+        check = check_update_rights(subject_of(store, view=view))
         assert check.verdict == "warning" and "Anybody" in check.found and check.remedy
         assert set(server.store) == before and len(server.updates) == 1
         assert all(graph.iri in server.updates[0] for graph in view)
 
     def test_updates_are_rejected(self, serve):
         _, store = serve()
-        assert check_update_rights(store, ()).verdict == "ok"
+        assert check_update_rights(subject_of(store)).verdict == "ok"
 
     def test_update_check_of_a_stopped_server(self, serve):
         server, store = serve()
         assert store.profile
         server.close()
-        assert check_update_rights(store, ()).verdict == "skipped"
+        assert check_update_rights(subject_of(store)).verdict == "skipped"
 
 
 class TestUnreachable:
@@ -176,17 +168,16 @@ class TestUnreachable:
             checks, _ = examine(tmp_path, f"http://127.0.0.1:{free.getsockname()[1]}/sparql")
         assert checks["reachable"].found.startswith("Nothing answers at") and "running" in checks["reachable"].remedy
 
-    def test_server_that_never_answers(self, monkeypatch):
-        monkeypatch.setattr("kgqa.doctor.probe_stores.QUERY_SECONDS", 0.1)
+    def test_server_that_never_answers(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("kgqa.doctor.limited_store.QUERY_SECONDS", 0.1)
         server = LoopbackServer(lambda *request: server.wait(20) or Response())
-        with ProbeEndpoint(f"http://127.0.0.1:{server.port}/sparql", access=ACCESS) as store:
-            check = check_reachable(store)
+        checks, _ = examine(tmp_path, f"http://127.0.0.1:{server.port}/sparql")
         server.close()
-        assert check.verdict == "failed" and check.remedy
+        assert checks["reachable"].verdict == "failed" and "keeps the server busy" in checks["reachable"].remedy
 
     def test_missing_folder(self, tmp_path):
         checks, _ = examine(tmp_path, str(tmp_path / "nothing"))
-        assert checks["reachable"].verdict == "failed" and "kgqa graph load" in checks["reachable"].remedy
+        assert checks["reachable"].verdict == "failed" and "load_into_folder" in checks["reachable"].remedy
 
 
 class TestGraphs:
@@ -198,13 +189,15 @@ class TestGraphs:
     def test_invalid_graph_iri(self, tmp_path, serve):
         server, _ = serve()
         checks, _ = examine(tmp_path, server.url, **{"graph.iri": "e"})
-        assert checks["graph"].verdict == "failed" and "--graph-iri" in checks["graph"].remedy
+        assert checks["graph"].verdict == "failed" and "full IRI" in checks["graph"].remedy
 
     def test_empty_graph(self, serve):
         server, store = serve()
         server.store.clear()
-        choice = choose_graphs(store, [])
-        assert choice.view is None and choice.check.verdict == "failed" and "kgqa graph load" in choice.check.remedy
+        subject = subject_of(store)
+        del subject.view
+        check = check_graph(subject)
+        assert check.verdict == "failed" and "kgqa graph load" in check.remedy and subject.lacks("view") == NO_GRAPH
 
     def test_complete_examination(self, tmp_path, serve):
         server, _ = serve(slow="finished")
@@ -234,7 +227,7 @@ class TestTooLittleToExamine:
         assert not trusted(checks)
 
     def test_server_hangs_after_the_graph_is_known(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("kgqa.doctor.probe_stores.QUERY_SECONDS", 0.1)
+        monkeypatch.setattr("kgqa.doctor.limited_store.QUERY_SECONDS", 0.1)
 
         def reply(request):
             if "<http" in request.query:
@@ -249,7 +242,7 @@ class TestTooLittleToExamine:
         assert not trusted(checks)
 
     def test_server_hangs_before_the_graph_is_known(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("kgqa.doctor.probe_stores.QUERY_SECONDS", 0.1)
+        monkeypatch.setattr("kgqa.doctor.limited_store.QUERY_SECONDS", 0.1)
 
         def reply(request):
             hangs = "<http" in request.query or "SELECT" in request.query
@@ -282,7 +275,7 @@ class TestSlowServer:
     @pytest.fixture
     def examined(self, tmp_path, monkeypatch):
         """`examined(seconds) -> checks` of a small graph with mediators; `seconds(query, times)` delays a query."""
-        monkeypatch.setattr("kgqa.doctor.probe_stores.QUERY_SECONDS", 0.2)
+        monkeypatch.setattr("kgqa.doctor.limited_store.QUERY_SECONDS", 0.2)
         servers = []
 
         def examined(seconds=lambda query, times: 0.0):
@@ -348,19 +341,19 @@ def test_server_handles_the_configured_concurrency():
         return SparqlReply(503) if busy else truth(True)
 
     access = Access(patience=0.0, concurrency=2)
-    with scripted.SparqlServer(reply) as server, ProbeEndpoint(server.url, access=access) as store:
-        check = check_concurrency(store, ())
+    with scripted.SparqlServer(reply) as server, limited(server.url, access) as store:
+        check = check_concurrency(subject_of(store))
     assert check.verdict == "ok" and check.found.startswith("2 threads") and "8 threads" in check.found, check
 
 
 def test_server_rejects_all_concurrent_requests():
     with (
         scripted.SparqlServer(lambda request: truth(True)) as server,
-        ProbeEndpoint(server.url, access=ACCESS) as store,
+        limited(server.url) as store,
     ):
         assert store.profile
         server.enqueue(*[SparqlReply(503)] * 10_000)
-        assert check_concurrency(store, ()).verdict == "failed"
+        assert check_concurrency(subject_of(store)).verdict == "failed"
 
 
 @pytest.mark.parametrize("requests", [1, 6, 30])
@@ -368,7 +361,7 @@ def test_server_stops_during_the_examination(tmp_path, serve, requests):
     server, _ = serve(requests=requests)
     checks, _ = examine(tmp_path, server.url, **{"endpoint.patience": 0.0})
     assert "failed" in {check.verdict for check in checks.values()}
-    assert set(checks) == set(OF_GRAPH)
+    assert len(checks) == len(GRAPH_CHECKS)
 
 
 def test_errors_of_threads_are_counted(serve):
@@ -397,14 +390,14 @@ class TestVirtuoso:
     VIEW = (Entity("http://e/graph"),)
 
     def test_low_row_cap(self, low_cap):
-        with ProbeEndpoint(low_cap.url, access=Access()) as store:
-            check = check_row_cap(store, self.VIEW, triples=3_000, known_cap=None)
+        with limited(low_cap.url, Access()) as store:
+            check = check_row_cap(subject_of(store, view=self.VIEW, triples=3_000))
         assert check.verdict == "warning" and f"truncates results at {LOW_CAP:,} rows. kgqa detects this" in check.found
         assert "--row-cap" in check.remedy and "ResultSetMaxRows" in check.remedy
 
     def test_query_time_limit(self, low_cap):
-        with ProbeEndpoint(low_cap.url, access=Access()) as store:
-            check = check_time_limit(store, self.VIEW, triples=3_000, granted=60.0)
+        with limited(low_cap.url, Access()) as store:
+            check = check_time_limit(subject_of(store, view=self.VIEW, triples=3_000))
             assert store.ask("ASK { ?s ?p ?o }", timeout=2.0)
         assert check.verdict == "ok", check
 
@@ -414,16 +407,16 @@ class TestVirtuoso:
             ("secret", "ok", "are accepted"),
             ("wrong", "warning", "rejects the login"),
         ):
-            with ProbeEndpoint(low_cap.url, access=Access(user="doctor", password=password)) as store:
-                check = check_update_rights(store, self.VIEW)
+            with limited(low_cap.url, Access(user="doctor", password=password)) as store:
+                check = check_update_rights(subject_of(store, view=self.VIEW))
             assert check.verdict == verdict and word in check.found, check
 
     def test_update_rights(self, low_cap):
-        with ProbeEndpoint(low_cap.url, access=Access()) as store:
-            assert check_update_rights(store, self.VIEW).verdict == "ok"
+        with limited(low_cap.url, Access()) as store:
+            assert check_update_rights(subject_of(store, view=self.VIEW)).verdict == "ok"
             low_cap.sql('grant SPARQL_UPDATE to "SPARQL"')
             try:
-                check = check_update_rights(store, self.VIEW)
+                check = check_update_rights(subject_of(store, view=self.VIEW))
             finally:
                 low_cap.sql('revoke SPARQL_UPDATE from "SPARQL"')
             assert check.verdict == "warning" and "REVOKE" in check.remedy

@@ -6,17 +6,22 @@ import socket
 
 import pytest
 
-from kgqa.doctor.model_checks import AT_ONCE, NAMES, TRIES, check_model, cost_words
+from kgqa.doctor.examination import OTHER_CHECKS, Examination
+from kgqa.doctor.model_calls import AT_ONCE, TRIES
+from kgqa.doctor.model_checks import cost_words
 from kgqa.llm.client import Completion
 from kgqa.settings import resolve
 from kgqa.testing.faults import ModelReply, failing
 from kgqa.testing.server import ScriptedServer
 
+NAMES = ("model", "choice mode", "model concurrency")
 
-def checks(url: str, **given):
-    model_checks = check_model(resolve({"llm.model": url, **given}))
-    assert [check.name for check in model_checks] == list(NAMES)
-    return model_checks
+
+def checks(url: str | None, **given):
+    """Return the checks of the model, of the choice mode and of concurrency."""
+    examination = Examination(resolve({"llm.model": url, **given}))
+    examination.run_checks(row for row in OTHER_CHECKS if row.name in NAMES)
+    return [check for check in examination.health().checks if check.name in NAMES]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +81,7 @@ def test_server_error():
 
 
 def test_slow_model(monkeypatch):
-    monkeypatch.setattr("kgqa.doctor.model_checks.SECONDS", 0.3)
+    monkeypatch.setattr("kgqa.doctor.model_calls.SECONDS", 0.3)
     with ScriptedServer(lambda messages: "A", latency=5.0) as server:
         model_checks = checks(server.url)
     assert model_checks[0].verdict == "failed" and model_checks[0].remedy
@@ -90,9 +95,9 @@ def test_replies_are_not_recorded(tmp_path):
 
 
 def test_checks_are_skipped_without_a_model(tmp_path):
-    assert {check.verdict for check in check_model(resolve({}))} == {"skipped"}
-    settings = {"llm.model": "http://127.0.0.1:1/v1#x", "llm.replay": str(tmp_path / "r"), "llm.replay_only": "on"}
-    assert {check.verdict for check in check_model(resolve(settings))} == {"skipped"}
+    assert {check.verdict for check in checks(None)} == {"skipped"}
+    recorded = {"llm.replay": str(tmp_path / "r"), "llm.replay_only": "on"}
+    assert {check.verdict for check in checks("http://127.0.0.1:1/v1#x", **recorded)} == {"skipped"}
 
 
 def test_unknown_kind_of_model():

@@ -6,11 +6,14 @@ import pytest
 
 from kgqa.cache import Cache
 from kgqa.doctor.settings_checks import check_cache, check_embeddings, check_settings, queries_of
+from kgqa.doctor.subject import Subject
 from kgqa.settings import resolve
 
 
 def settings_check(tmp_path, given, *, query_seconds=0.01, encoder=True):
-    return check_settings(resolve(given, folder=tmp_path), query_seconds=query_seconds, encoder=encoder)
+    subject = Subject(resolve(given, folder=tmp_path), Cache(tmp_path))
+    subject.query_seconds, subject.encoder = query_seconds, encoder
+    return check_settings(subject)
 
 
 def test_default_settings(tmp_path):
@@ -62,17 +65,17 @@ def test_writable_cache(tmp_path):
     cache = Cache(tmp_path / "cache")
     (tmp_path / "cache" / "models" / "x").mkdir(parents=True)
     (tmp_path / "cache" / "models" / "x" / "y").write_bytes(b"0" * 20_000_000)
-    check = check_cache(cache)
+    check = check_cache(Subject(resolve(), cache))
     assert check.verdict == "ok" and "uses 0.02 of at most 10.7 GB" in check.found
     assert [item.name for item in cache.folder.iterdir()] == ["models"]
 
 
 def test_unwritable_cache(tmp_path):
     (tmp_path / "file").write_text("")
-    check = check_cache(Cache(tmp_path / "file" / "cache"))
+    check = check_cache(Subject(resolve(), Cache(tmp_path / "file" / "cache")))
     assert check.verdict == "warning" and "cache.folder" in check.remedy
 
 
 def test_embeddings_off(tmp_path):
-    check = check_embeddings(resolve({"rank.embeddings": "off"}), Cache(tmp_path), say=lambda text: None)
+    check = check_embeddings(Subject(resolve({"rank.embeddings": "off"}), Cache(tmp_path)))
     assert check.verdict == "skipped"

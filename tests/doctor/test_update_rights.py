@@ -7,15 +7,15 @@ import base64
 import pytest
 
 from kgqa.doctor.limit_checks import check_update_rights
-from kgqa.doctor.probe_stores import ProbeEndpoint
 from kgqa.graph.endpoint.requests.access import Access
 from kgqa.testing.sparql_server import SparqlReply, SparqlServer, truth
+from tests.doctor.subjects import limited, subject_of
 
 
 def update_rights(script, **login):
     """Run the check of update rights on a server with this script."""
-    with SparqlServer(script) as server, ProbeEndpoint(server.url, access=Access(patience=0.0, **login)) as store:
-        return check_update_rights(store, ())
+    with SparqlServer(script) as server, limited(server.url, Access(patience=0.0, **login)) as store:
+        return check_update_rights(subject_of(store))
 
 
 def login_script(pair: bytes, *, scheme: str = 'Basic realm="x"'):

@@ -277,7 +277,7 @@ def test_unrecorded_prompt_is_an_error_in_replay_only_mode(file, open_replay):
     with pytest.raises(ModelUnavailable) as caught:
         replay.complete([prompt("known"), prompt("new\x1b[31m\nline"), prompt("newer")])
     message = str(caught.value)
-    assert str(file) in message and "and to 1 more" in message and "--llm" in message and "new[31m line" in message
+    assert str(file) in message and "and to 1 more" in message and "llm=" in message and "new[31m line" in message
     assert "replies of:" not in message
     stranger = open_replay(file, model=None, name="gpt")
     with pytest.raises(ModelUnavailable, match="no reply of gpt .* The file has replies of: a model"):
@@ -342,7 +342,7 @@ def test_read_only_file_can_be_replayed(plain_user, open_replay, folder_too, kil
         log.write_bytes(kept)
     file.chmod(0o444)
     plain_user.chmod(0o555 if folder_too else 0o755)
-    with pytest.raises(SettingsError, match="Cannot write.*--replay-only"):
+    with pytest.raises(SettingsError, match="Cannot write.*replay_only=True"):
         Replay(file, model=NumberingModel())
     if killed and folder_too:
         # the log may hold replies that are not in the file, and SQLite cannot read it here

@@ -121,7 +121,7 @@ def test_empty_question_fails_without_a_request(run):
 
 @pytest.mark.parametrize("method", ["io", "cot", "tog"])
 def test_missing_model_is_a_settings_error(graph, method):
-    with pytest.raises(SettingsError, match="--llm"):
+    with pytest.raises(SettingsError, match="llm="):
         open_resources(graph, settings=resolve({"ask.method": method}))
 
 

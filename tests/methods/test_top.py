@@ -107,7 +107,7 @@ def test_votes_are_counted_as_comparisons(opened):
 
 def test_score_below_accept_is_rejected(opened):
     answer = ask(PARASITE, resources=opened(rank__accept=5.0))
-    assert answer.status == "no_answer" and "No path scores above --accept 5 (best: " in answer.reason
+    assert answer.status == "no_answer" and "No path scores above accept=5 (best: " in answer.reason
     assert "rejected" in {event.kind for event in answer.trace}
 
 

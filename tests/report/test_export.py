@@ -56,6 +56,12 @@ def test_comment_has_four_lines(ident, text):
     assert len(found.splitlines()) == 5 and found.endswith("SELECT * { ?s ?p ?o }\n")
 
 
+def test_answer_from_texts_gets_the_query_of_its_evidence():
+    found = record_with_query(query="")
+    found = replace(found, answer={**found.answer, "evidence_sparql": "SELECT ?piece", "evidence_class": "exact"})
+    assert query_file(found).splitlines()[3:] == ["# class of the query of the evidence: exact", "SELECT ?piece"]
+
+
 def test_question_without_query_has_no_file(tmp_path):
     write_queries(
         [FakeRun("a", [record_with_query(1), record_with_query(2, query=""), record_with_query(3)])], tmp_path

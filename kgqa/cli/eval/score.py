@@ -103,12 +103,12 @@ def command(
     found = rescore(predictions, format_, questions, aliases=aliases, count_missing=count_missing)
     if found.unmatched and found.unmatched == len({each.id or each.question for each in predictions}):
         raise PublishedError(
-            f"None of the {found.unmatched:,} questions of {file} is in {dataset}. Give the data set of these "
-            "questions: --dataset NAME:FILE"
+            f"None of the {found.unmatched:,} questions of {file} is in {dataset}.",
+            "Give the data set of these questions: --dataset NAME:FILE",
         )
     if not found.n:
         raise PublishedError(
-            f"{file} contains no gold answers. Give the questions with gold answers: --dataset NAME:FILE"
+            f"{file} contains no gold answers.", "Give the questions with gold answers: --dataset NAME:FILE"
         )
     judged: dict[str, Any] = {}
     compared: dict[str, Any] = {}

@@ -144,7 +144,8 @@ def file_lines(file: Path, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[tup
                     raise QuestionFileError(f"{file}, line {number}: longer than {max_line_bytes:,} bytes.")
                 if total > MAX_FILE_BYTES:
                     raise QuestionFileError(
-                        f"{file} is larger than {MAX_FILE_BYTES:,} bytes (unpacked). Split the file into smaller files."
+                        f"{file} is larger than {MAX_FILE_BYTES:,} bytes (unpacked).",
+                        "Split the file into smaller files.",
                     )
                 if line.strip():
                     yield number, line

@@ -129,13 +129,14 @@ def _pieces(file: Path) -> Iterator[str]:
                 total += len(chunk)
                 if total > MAX_FILE_BYTES:
                     raise QuestionFileError(
-                        f"{file} is larger than {MAX_FILE_BYTES:,} bytes (unpacked). Split the file into smaller files."
+                        f"{file} is larger than {MAX_FILE_BYTES:,} bytes (unpacked).",
+                        "Split the file into smaller files.",
                     )
                 yield decode(chunk)
             yield decode(b"", True)
     except UnicodeDecodeError:
         raise QuestionFileError(
-            f"{file} is not UTF-8 text. If the file is an archive, unpack the archive first."
+            f"{file} is not UTF-8 text.", "If the file is an archive, unpack the archive first."
         ) from None
     except (OSError, EOFError, zlib.error) as error:  # EOFError and zlib.error: truncated or damaged gzip file
         reason = getattr(error, "strerror", None) or str(error)

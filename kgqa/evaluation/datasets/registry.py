@@ -87,7 +87,7 @@ def iter_dataset(source: str) -> Iterator[GoldQuestion]:
 def _plugin_questions(name: str, arguments: Sequence[Any]) -> Iterator[GoldQuestion]:
     """Yield the questions of a reader of another package."""
     if name not in dataset_names():
-        raise SettingsError(f"Unknown dataset {name}. Choose one of: {', '.join(dataset_names())}.")
+        raise SettingsError(f"Unknown dataset {name}.", f"Choose one of: {', '.join(dataset_names())}.")
     read = plugin("dataset", name)
     try:
         for question in read(*arguments):
@@ -117,7 +117,7 @@ def located(source: str) -> tuple[str, Path | None]:
         return "", Path(source)
     if colon:
         known = ", ".join([*READERS, *plugin_names("dataset")])
-        raise SettingsError(f"{name!r} is not a format of question files. Choose from: {known}")
+        raise SettingsError(f"{name!r} is not a format of question files.", f"Choose from: {known}")
     return source, None
 
 
@@ -133,14 +133,15 @@ def _file_of(name: str, rest: str) -> Path:
             if found := in_folder(Path(folder), name, file):
                 return found
     if known and rest and ("/" in rest or (not folder and rest == wanted[0])):
-        raise QuestionFileError(f"{rest} does not exist. To see where to download {name}: kgqa data list {name}")
+        raise QuestionFileError(f"{rest} does not exist.", f"To see where to download {name}: kgqa data list {name}")
     if not known:
-        raise QuestionFileError(f"{rest or 'The file'} does not exist. Give an existing file: {name}:FILE")
+        raise QuestionFileError(f"{rest or 'The file'} does not exist.", f"Give an existing file: {name}:FILE")
     expected = f"Expected: {' or '.join(wanted)}; see kgqa data list {name}"
     if folder:
         raise QuestionFileError(f"{folder} has no question file of {name}. {expected}")
     raise QuestionFileError(
-        f"No question file of {name} was given. Set {FOLDER_VARIABLE} to the folder of your question files. {expected}"
+        f"No question file of {name} was given.",
+        f"Set {FOLDER_VARIABLE} to the folder of your question files. {expected}",
     )
 
 

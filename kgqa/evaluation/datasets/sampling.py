@@ -31,7 +31,7 @@ def sample(questions: Sequence[GoldQuestion], n: int, seed: int = 0) -> list[Gol
 def sample_of(questions: Iterable[GoldQuestion], n: int, seed: int = 0) -> list[GoldQuestion]:
     """Draw a sample from an iterable, with at most `n` questions in memory; see `sample`."""
     if n < 1:
-        raise SettingsError(f"A sample needs 1 question or more, not {n}. Choose another size: --sample")
+        raise SettingsError(f"A sample needs 1 question or more, not {n}.", "Choose another size: --sample")
     ranked = ((_number(question.id, seed), place, question) for place, question in enumerate(questions))
     return [question for *_, question in sorted(heapq.nsmallest(n, ranked), key=lambda item: item[1])]
 
@@ -93,7 +93,7 @@ def shard(questions: Sequence[GoldQuestion], i: int, n: int) -> list[GoldQuestio
         SettingsError: `i` is not from 1 to `n`.
     """
     if not 1 <= i <= n:
-        raise SettingsError(f"There is no shard {i} of {n}. Choose a shard from 1 to {n}: --shard 1/{n}")
+        raise SettingsError(f"There is no shard {i} of {n}.", f"Choose a shard from 1 to {n}: --shard 1/{n}")
     return list(questions[i - 1 :: n])
 
 

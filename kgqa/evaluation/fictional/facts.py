@@ -67,10 +67,11 @@ def read_facts(graph: KnowledgeGraph, progress: StageProgress = lambda *_: None)
     counts = graph.relations
     total = sum(counts.values())
     if not total:
-        raise FictionError("The graph has no triples. Load RDF files first: kgqa graph load")
+        raise FictionError("The graph has no triples.", "Load RDF files first: kgqa graph load")
     if total > MAX_TRIPLES:
         raise FictionError(
-            f"The graph has {total:,} triples, but rewiring is limited to {MAX_TRIPLES:,} triples. Use a smaller graph."
+            f"The graph has {total:,} triples, but rewiring is limited to {MAX_TRIPLES:,} triples.",
+            "Use a smaller graph.",
         )
     numbers: dict[str, int] = {}
     relations = sorted(counts)
@@ -99,7 +100,7 @@ def read_facts(graph: KnowledgeGraph, progress: StageProgress = lambda *_: None)
 
 def _text(term: Entity | Literal | None) -> str:
     if term is None:
-        raise FictionError("The graph returned an edge without subject or object. Check the store: kgqa doctor")
+        raise FictionError("The graph returned an edge without subject or object.", "Check the store: kgqa doctor")
     return render_term(term)
 
 

@@ -42,8 +42,9 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
 from kgqa.graph.query.templates import render_term
 from kgqa.methods.ask import cache_of
-from kgqa.schema import BUNDLED, WalkRule
+from kgqa.schema import BUNDLED
 from kgqa.settings import resolve
+from kgqa.settings_table import WalkRule
 
 FACTS, QUESTIONS, LEFT_OUT, MANIFEST = "facts.nt.gz", "questions.jsonl", "left_out.jsonl", "fictional.json"
 
@@ -131,7 +132,7 @@ def fictionalise(
 def check_free(out: Path) -> None:
     """Raise FictionError if the folder for the new graph exists and is not empty."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise FictionError(f"{out} already exists. Choose another folder with --out, or remove {out} first.")
+        raise FictionError(f"{out} already exists.", f"Choose another folder with --out, or remove {out} first.")
 
 
 def rewire(

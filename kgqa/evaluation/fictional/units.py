@@ -128,9 +128,10 @@ def mediator_nodes(facts: Facts, graph: KnowledgeGraph) -> set[int]:
             found |= set(facts.subjects[relation][chosen].tolist())
     for prefix in schema.mediator_iri_prefixes:
         found |= {n for n, term in enumerate(facts.terms) if term.startswith(f"<{prefix}")}
+    leads = graph.mediators.leads
     for relation, name in enumerate(facts.relations):
-        for direction, ends in (("out", facts.objects), ("in", facts.subjects)):
-            if graph.mediators.leads.get(direction, {}).get(name) == "all":
+        for towards, ends in ((leads.get("out", {}), facts.objects), (leads.get("in", {}), facts.subjects)):
+            if towards.get(name) == "all":
                 found |= set(ends[relation].tolist())
     return {node for node in found if facts.terms[node][0] == "<"}
 

@@ -80,11 +80,11 @@ def read_published(file: Path, format: str) -> Iterator[Prediction]:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             reason = f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
             raise PublishedError(
-                f"{place} is not a prediction of format {format}: {reason}. Choose another --format; see: kgqa score "
-                "--help"
+                f"{place} is not a prediction of format {format}: {reason}.",
+                "Choose another --format; see: kgqa score --help",
             ) from error
     if empty:
-        raise PublishedError(f"{file} contains no predictions. Check that it is the right file.")
+        raise PublishedError(f"{file} contains no predictions.", "Check that it is the right file.")
 
 
 def _objects(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -96,7 +96,7 @@ def _objects(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             size += len(line)
             if size > MAX_ARRAY_BYTES:
                 raise PublishedError(
-                    f"{file} is an array of more than {MAX_ARRAY_BYTES:,} bytes. Write one object per line instead."
+                    f"{file} is an array of more than {MAX_ARRAY_BYTES:,} bytes.", "Write one object per line instead."
                 )
             array.append(line)
             continue

@@ -83,20 +83,20 @@ def read_models(file: Path) -> dict[str, ModelPlace]:
         data = read_toml(file)
     except (OSError, ValueError) as error:
         raise SettingsError(
-            f"{file} cannot be read: {error}. For an example see models.toml in the repository of kgqa."
+            f"{file} cannot be read: {error}.", "For an example see models.toml in the repository of kgqa."
         ) from error
     known = {row.model for table in tables().values() for row in table.rows}
     found = {}
     for name, entry in data.items():
         if name not in known:
             raise SettingsError(
-                f"{file}: {name!r} is not a model of the tables. Choose from: {', '.join(sorted(known))}"
+                f"{file}: {name!r} is not a model of the tables.", f"Choose from: {', '.join(sorted(known))}"
             )
         if not isinstance(entry, dict) or not all(isinstance(value, str) for value in entry.values()):
             raise SettingsError(f"{file}: title and llm of [{name}] must be strings.")
         if wrong := set(entry) - {"title", "llm"}:
             raise SettingsError(
-                f"{file}: [{name}] has unknown keys: {', '.join(sorted(wrong))}. Use only title and llm."
+                f"{file}: [{name}] has unknown keys: {', '.join(sorted(wrong))}.", "Use only title and llm."
             )
         found[name] = ModelPlace(entry.get("title", name), entry.get("llm", ""))
     return found

@@ -107,7 +107,7 @@ def plan_of(run: Run) -> RunPlan:
             budget=data["most_cost"],
         )
     except (KeyError, TypeError) as error:
-        raise RunError(f"{run.folder}/run.json has no key {error}. Start a new run: kgqa eval run") from None
+        raise RunError(f"{run.folder}/run.json has no key {error}.", "Start a new run: kgqa eval run") from None
 
 
 def settings_of(run: Run, given: Mapping[str, Any]) -> Settings:
@@ -125,7 +125,7 @@ def settings_of(run: Run, given: Mapping[str, Any]) -> Settings:
     data = run.manifest
     named = data.get("settings")
     if not isinstance(named, dict):
-        raise RunError(f"{run.folder}/run.json has no settings. Start a new run: kgqa eval run")
+        raise RunError(f"{run.folder}/run.json has no settings.", "Start a new run: kgqa eval run")
     named = {key: _located(run, value) if key in PATH_SETTINGS else value for key, value in named.items()}
     table, _ = known_settings(named)
     old = {key: named[key] for key in data.get("given", ()) if key in table and key in named}
@@ -140,7 +140,9 @@ def settings_of(run: Run, given: Mapping[str, Any]) -> Settings:
     for key in SECRET_SETTINGS:
         now = _digest(settings[key]) if settings[key] is not None else None
         if now != secret.get(key):
-            raise RunError(f"{key} has changed since the run was created. Set {table[key].variable} to the old value")
+            raise RunError(
+                f"{key} has changed since the run was created.", f"Set {table[key].variable} to the old value"
+            )
     return settings
 
 
@@ -202,14 +204,15 @@ def check_unchanged(run: Run, questions: Sequence[GoldQuestion], resources: Reso
     data = run.manifest
     if data.get("dataset", {}).get("digest") != questions_digest(questions):
         raise RunError(
-            f"The questions of {data.get('dataset', {}).get('source')} have changed since the run was created. "
-            "Start a new run: kgqa eval run"
+            f"The questions of {data.get('dataset', {}).get('source')} have changed since the run was created.",
+            "Start a new run: kgqa eval run",
         )
     before, now = (data.get("graph") or {}).get("fingerprint", ""), graph_id(resources.graph).fingerprint
     if before != now:
         raise RunError(
             f"The graph has changed since the run was created (fingerprint {before or 'unknown'}, now "
-            f"{now or 'unknown'}). Start a new run: kgqa eval run"
+            f"{now or 'unknown'}).",
+            "Start a new run: kgqa eval run",
         )
     notes = []
     prompts = {name: _digest(resources.prompts.get(name).source) for name in resources.prompts.names()}

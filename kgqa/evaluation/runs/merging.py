@@ -41,7 +41,7 @@ def merge_runs(folders: Sequence[Path], out: Path) -> Run:
         for record in run.records():
             if record.id in seen:
                 raise RunError(
-                    f"{seen[record.id]} and {run.folder} both contain question {record.id}. Leave out one folder"
+                    f"{seen[record.id]} and {run.folder} both contain question {record.id}.", "Leave out one folder"
                 )
             seen[record.id] = run.folder
     dataset = first.manifest["dataset"]
@@ -68,7 +68,8 @@ def _check_whole(runs: Sequence[Run]) -> None:
     if len(runs) > 1 and not all(shards):
         alone = runs[shards.index("")].folder
         raise RunError(
-            f"{alone} is not a shard and cannot be merged. Create shards with: kgqa eval run --shard 1/{len(runs)} ..."
+            f"{alone} is not a shard and cannot be merged.",
+            f"Create shards with: kgqa eval run --shard 1/{len(runs)} ...",
         )
     if all(shards):
         numbers = {parse_shard(shard) for shard in shards}
@@ -76,7 +77,7 @@ def _check_whole(runs: Sequence[Run]) -> None:
         missing = sorted({(place, max(counts)) for place in range(1, max(counts) + 1)} - numbers)
         there = ", ".join(sorted(shards))
         if len(counts) > 1:
-            raise RunError(f"The shards belong to several runs: {there}. Give only shards of one run")
+            raise RunError(f"The shards belong to several runs: {there}.", "Give only shards of one run")
         if missing:
             lacking = ", ".join(f"{i}/{n}" for i, n in missing[:10])
             raise RunError(f"Shards are missing: {lacking}. Given are {there}; add the folders of the missing shards")
@@ -86,8 +87,8 @@ def _check_whole(runs: Sequence[Run]) -> None:
         done = len(classes) if tolerable(lost, run.questions) else len(classes) - lost
         if done < run.questions:
             raise RunError(
-                f"{run.folder} is not finished: {done:,} of {run.questions:,} questions are done. Ask the others: "
-                f"kgqa eval resume {run.folder}"
+                f"{run.folder} is not finished: {done:,} of {run.questions:,} questions are done.",
+                f"Ask the others: kgqa eval resume {run.folder}",
             )
 
 

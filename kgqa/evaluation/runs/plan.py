@@ -81,7 +81,8 @@ def select_questions(plan: RunPlan) -> Selection:
     questions = shard(whole, *parse_shard(plan.shard)) if plan.shard else whole
     if not questions:
         raise RunError(
-            f"{plan.dataset} has no questions in this shard. Use fewer shards (--shard) or a larger sample (--sample)"
+            f"{plan.dataset} has no questions in this shard.",
+            "Use fewer shards (--shard) or a larger sample (--sample)",
         )
     return Selection(questions, whole)
 
@@ -94,7 +95,7 @@ def parse_shard(text: str) -> tuple[int, int]:
     """
     match = _SHARD.fullmatch(text)
     if not match or int(match[1]) > int(match[2]):
-        raise RunError(f"{text} is not a shard. Write for example --shard 1/4 for the first of four parts")
+        raise RunError(f"{text} is not a shard.", "Write for example --shard 1/4 for the first of four parts")
     return int(match[1]), int(match[2])
 
 

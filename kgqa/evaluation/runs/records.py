@@ -116,7 +116,8 @@ _ANSWER = {
     **dict.fromkeys(("reason", "response", "sparql", "query_class", "grounding"), optional(is_text)),
     **dict.fromkeys(("answers", "topics"), optional(list_of(_NAMED))),
     **dict.fromkeys(("evidence_sparql", "evidence_class"), optional(is_text)),
-    **dict.fromkeys(("paths", "evidence", "citations", "trace"), optional(list_of(is_object))),
+    **dict.fromkeys(("paths", "evidence", "citations", "nearest", "trace"), optional(list_of(is_object))),
+    "hints": optional(list_of(is_text)),
     "usage": optional(
         object_with(
             **_SPENT,

@@ -154,10 +154,10 @@ def locked_group(folder: Path) -> Iterator[None]:
             folder.mkdir(parents=True, exist_ok=True)
             locked = stack.enter_context(only_one(folder / LOCK))
         except OSError as error:
-            raise RunError(f"{folder} cannot be written: {error.strerror}. Choose another folder: --out") from error
+            raise RunError(f"{folder} cannot be written: {error.strerror}.", "Choose another folder: --out") from error
         if not locked:
             raise RunError(
-                f"Another kgqa is running in {folder}. Wait until all runs are done; see kgqa eval status {folder}"
+                f"Another kgqa is running in {folder}.", f"Wait until all runs are done; see kgqa eval status {folder}"
             )
         yield
 
@@ -171,7 +171,8 @@ def check_own_run(run: Run, trust: bool, path: Path, file: str) -> None:
     if not trust and not is_own_run(run.manifest, resolve()):
         raise RunError(
             "There is no record that you created this run. Its settings decide which servers receive requests and API "
-            f"keys. Check {path}/{file}; if you trust the settings: kgqa eval resume --trust {path}"
+            "keys.",
+            f"Check {path}/{file}; if you trust the settings: kgqa eval resume --trust {path}",
         )
 
 

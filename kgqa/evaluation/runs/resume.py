@@ -76,7 +76,7 @@ def resume(
         for name in retry:
             if name not in there:
                 known = ", ".join(f"{each} {count:,}" for each, count in sorted(there.items())) or "none"
-                raise RunError(f"No question of {folder} failed with {name!r}. For --retry choose from: {known}")
+                raise RunError(f"No question of {folder} failed with {name!r}.", f"For --retry choose from: {known}")
     folders = [run.folder for run in runs]
     starts = [
         partial(
@@ -93,8 +93,8 @@ def resume(
     if folders == [folder]:
         if held(folder.parent / LOCK):
             raise RunError(
-                f"Another kgqa is running in {folder.parent} and will resume {folder.name}. Wait until all runs are "
-                f"done; see kgqa eval status {folder.parent}"
+                f"Another kgqa is running in {folder.parent} and will resume {folder.name}.",
+                f"Wait until all runs are done; see kgqa eval status {folder.parent}",
             )
         return in_turn(starts, observer)
     with locked_group(folder):

@@ -74,8 +74,8 @@ class Run:
                 yield read_record(load_json(line))
             except ValueError as error:
                 raise RunError(
-                    f"{self.folder / PREDICTIONS}, line {number}: {error}. Remove the line, then "
-                    f"ask the question of this line again: kgqa eval resume {self.folder}"
+                    f"{self.folder / PREDICTIONS}, line {number}: {error}.",
+                    f"Remove the line, then ask the question of this line again: kgqa eval resume {self.folder}",
                 ) from None
 
     def metrics(self) -> dict[str, Any]:
@@ -99,9 +99,10 @@ def open_run(folder: str | Path) -> Run:
         inner = _inner(folder)
         if inner:
             raise RunError(
-                f"{folder} contains several runs. Choose one of these folders: {', '.join(str(each) for each in inner)}"
+                f"{folder} contains several runs.",
+                f"Choose one of these folders: {', '.join(str(each) for each in inner)}",
             )
-        raise RunError(f"There is no run in {folder}. Start a run: kgqa eval run --dataset FILE --out {folder}")
+        raise RunError(f"There is no run in {folder}.", f"Start a run: kgqa eval run --dataset FILE --out {folder}")
     return Run(folder, _checked(_object(folder / MANIFEST), folder / MANIFEST))
 
 
@@ -134,7 +135,7 @@ def pending_runs(folder: Path) -> list[Run]:
     data = _object(path)
     runs = data.get("runs")
     if data.get("format") != FORMAT or not isinstance(runs, dict) or not all(map(is_name, runs)):
-        raise RunError(f"{path} was not written by kgqa. Remove this file.")
+        raise RunError(f"{path} was not written by kgqa.", "Remove this file.")
     found = [(folder / name, manifest) for name, manifest in runs.items()]
     return [Run(place, _checked(manifest, path)) for place, manifest in found if not (place / MANIFEST).exists()]
 
@@ -151,16 +152,18 @@ def _checked(manifest: Any, path: Path) -> dict[str, Any]:
         RunError: the content is not valid, or has a different format version.
     """
     if not isinstance(manifest, dict):
-        raise RunError(f"{path} was not written by kgqa: the file is not a JSON object. Start a new run: kgqa eval run")
+        raise RunError(
+            f"{path} was not written by kgqa: the file is not a JSON object.", "Start a new run: kgqa eval run"
+        )
     if manifest.get("format") != FORMAT:
         raise RunError(
-            f"{path} has format {shown(manifest.get('format'))}, but this version of kgqa reads format {FORMAT}. "
-            "Use the version of kgqa that created the run"
+            f"{path} has format {shown(manifest.get('format'))}, but this version of kgqa reads format {FORMAT}.",
+            "Use the version of kgqa that created the run",
         )
     try:
         check_keys(manifest, _MANIFEST)
     except ValueError as error:
-        raise RunError(f"{path} was not written by kgqa: {error}. Start a new run: kgqa eval run") from None
+        raise RunError(f"{path} was not written by kgqa: {error}.", "Start a new run: kgqa eval run") from None
     return manifest
 
 

@@ -61,8 +61,8 @@ class RunFolder:
             os.fdatasync(self._file)
         except OSError as error:
             raise RunError(
-                f"{self.path / PREDICTIONS} cannot be written: {error.strerror}. All answers in it are kept. Make room "
-                f"or make the file writable, then resume the run: kgqa eval resume {self.path}"
+                f"{self.path / PREDICTIONS} cannot be written: {error.strerror}. All answers in it are kept.",
+                f"Make room or make the file writable, then resume the run: kgqa eval resume {self.path}",
             ) from error
         self.done.update(record.id for record in records)
 
@@ -121,12 +121,12 @@ def create_run(
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise RunError(f"{path} cannot be created: {error.strerror}. Choose another folder: --out") from error
+        raise RunError(f"{path} cannot be created: {error.strerror}.", "Choose another folder: --out") from error
     with _locked(path) as folder:
         if (path / MANIFEST).exists() or (path / PREDICTIONS).exists():
             raise RunError(
-                f"{path} already contains a run. Choose another folder with --out, or resume the run: "
-                f"kgqa eval resume {path}"
+                f"{path} already contains a run.",
+                f"Choose another folder with --out, or resume the run: kgqa eval resume {path}",
             )
         before()
         folder.write(MANIFEST, manifest)
@@ -146,7 +146,7 @@ def create_runs(group: Path, manifests: Mapping[str, Mapping[str, Any]], *, befo
     """
     for name in manifests:
         if (group / name / MANIFEST).exists() or (group / name / PREDICTIONS).exists():
-            raise RunError(f"{group} already contains runs. Resume these runs: kgqa eval resume {group}")
+            raise RunError(f"{group} already contains runs.", f"Resume these runs: kgqa eval resume {group}")
     before()
     RunFolder(group).write(BATCH, {"format": FORMAT, "runs": manifests})
     create_pending_runs(group)
@@ -190,10 +190,10 @@ def _locked(path: Path) -> Iterator[RunFolder]:
         try:
             locked = stack.enter_context(only_one(path / LOCK))
         except OSError as error:  # for example a folder of another user, or a read-only disk
-            raise RunError(f"{path} cannot be written: {error.strerror}. Choose another folder: --out") from error
+            raise RunError(f"{path} cannot be written: {error.strerror}.", "Choose another folder: --out") from error
         if not locked:
             raise RunError(
-                f"Another kgqa is running in {path}. Wait until the run is done; see kgqa eval status {path}"
+                f"Another kgqa is running in {path}.", f"Wait until the run is done; see kgqa eval status {path}"
             )
         stack.callback(folder.close)
         yield folder
@@ -202,7 +202,7 @@ def _locked(path: Path) -> Iterator[RunFolder]:
 def _refuse_link(path: Path) -> None:
     """Raise RunError if a path is a link, because writing would overwrite the file it points to."""
     if path.is_symlink():
-        raise RunError(f"{path} is a link, and kgqa does not write through links. Remove the link.")
+        raise RunError(f"{path} is a link, and kgqa does not write through links.", "Remove the link.")
 
 
 def _is_incomplete(path: Path) -> bool:

@@ -64,7 +64,7 @@ def run_several(
     """
     for name in settings:
         if not is_name(name):
-            raise RunError(f"{name!r} is not the name of a folder. Choose another name for this run")
+            raise RunError(f"{name!r} is not the name of a folder.", "Choose another name for this run")
     runs = [(_resolved(each), Path(out) / name) for name, each in settings.items()]
     return _start(plan, runs, resume_existing, estimate, observer)
 
@@ -94,7 +94,9 @@ def has_run(out: Path, plan: RunPlan, settings: Settings) -> bool:
     if not (out / MANIFEST).exists():
         return False
     if differs := differences(open_run(out), plan, settings):
-        raise RunError(f"{out} already contains a run with another {', '.join(differs)}. Choose another folder: --out")
+        raise RunError(
+            f"{out} already contains a run with another {', '.join(differs)}.", "Choose another folder: --out"
+        )
     return True
 
 

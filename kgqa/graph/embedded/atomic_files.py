@@ -25,22 +25,22 @@ def write_atomically(path: Path, text: str) -> None:
 def write_error(path: Path, error: OSError) -> StoreUnavailable:
     """Return the error for a graph folder that cannot be written."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StoreUnavailable(f"No space left on the disk of {path}. Free some space and try again.")
+        return StoreUnavailable(f"No space left on the disk of {path}.", "Free some space and try again.")
     if error.errno in (errno.EMFILE, errno.ENFILE):
-        return StoreUnavailable(f"Too many open files to write to {path}. Raise the limit: ulimit -n 4096")
+        return StoreUnavailable(f"Too many open files to write to {path}.", "Raise the limit: ulimit -n 4096")
     return no_permission(path, error)
 
 
 def no_permission(path: Path, error: OSError) -> StoreUnavailable:
     """Return the error for a folder without write permission."""
     return StoreUnavailable(
-        f"No permission to write to {path} ({error.strerror}). Make the folder writable for the user who runs kgqa."
+        f"No permission to write to {path} ({error.strerror}).", "Make the folder writable for the user who runs kgqa."
     )
 
 
 def link_error(path: Path | str) -> StoreUnavailable:
     """Return the error for a symbolic link in a graph folder."""
     return StoreUnavailable(
-        f"{path} is a symbolic link, and kgqa does not write to a graph folder that contains links. Remove the link, "
-        "or load the data into another folder."
+        f"{path} is a symbolic link, and kgqa does not write to a graph folder that contains links.",
+        "Remove the link, or load the data into another folder.",
     )

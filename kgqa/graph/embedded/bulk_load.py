@@ -54,8 +54,8 @@ class Journal:
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or error
             raise LoadError(
-                f"{folder.journal_file} is damaged ({why}). Start the load again: "
-                f"kgqa graph load FILE --restart --into {folder.path}"
+                f"{folder.journal_file} is damaged ({why}).",
+                f"Start the load again: kgqa graph load FILE --restart --into {folder.path}",
             ) from error
 
 

@@ -35,6 +35,7 @@ from kgqa.graph.embedded.atomic_files import link_error, write_error, write_json
 from kgqa.graph.embedded.graph_hashes import DatasetHash, GraphHash, Hashes
 from kgqa.graph.embedded.records import FORMAT, is_generation_name, read_graph_record, read_journal_record
 from kgqa.graph.embedded.unpublished import UnpublishedLog
+from kgqa.hints import hint_text
 
 HALF_WRITTEN = re.compile(r"\.(?:graph|loading)\.json\.[0-9-]+")
 """Matches the temporary files that `write_json` leaves if the process is killed."""
@@ -144,12 +145,12 @@ class GraphFolder:
         """
         if not self.path.exists():
             raise StoreUnavailable(
-                f"There is no graph at {self.path}. Create it: kgqa graph load FILE --into {self.path}"
+                f"There is no graph at {self.path}.", f"Create it: kgqa graph load FILE --into {self.path}"
             )
         if not self.path.is_dir():
             raise StoreUnavailable(
-                f"{self.path} is a file, not a graph folder. Load the file into a graph folder: "
-                f"kgqa graph load {self.path} --into GRAPH"
+                f"{self.path} is a file, not a graph folder.",
+                f"Load the file into a graph folder: kgqa graph load {self.path} --into GRAPH",
             )
         try:
             meta = self._read_meta()
@@ -157,20 +158,22 @@ class GraphFolder:
             if self.journal_file.exists():
                 if self.is_being_written():
                     raise StoreBusy(
-                        f"Another process is loading data into {self.path}. Wait until that load is complete."
+                        f"Another process is loading data into {self.path}.", "Wait until that load is complete."
                     ) from None
                 raise StoreIncomplete(
-                    f"The load into {self.path} was interrupted before it was complete. "
-                    f"Resume the load: kgqa graph load --resume --into {self.path}"
+                    f"The load into {self.path} was interrupted before it was complete.",
+                    f"Resume the load: kgqa graph load --resume --into {self.path}",
                 ) from None
             raise StoreUnavailable(
-                f"{self.path} is not a graph folder: it has no graph.json. Load a graph into a new folder: "
-                "kgqa graph load FILE --into GRAPH"
+                f"{self.path} is not a graph folder: it has no graph.json.",
+                "Load a graph into a new folder: kgqa graph load FILE --into GRAPH",
             ) from None
         if not self.store_dir(meta.generation).is_dir():
             if self._read_meta().generation != meta.generation:  # another process has just published and removed it
                 return self.meta()
-            raise StoreUnavailable(f"The data of {self.path} is missing (gen-{meta.generation}). Load the data again.")
+            raise StoreUnavailable(
+                f"The data of {self.path} is missing (gen-{meta.generation}).", "Load the data again."
+            )
         return meta
 
     def _read_meta(self) -> GraphMeta:
@@ -181,15 +184,15 @@ class GraphFolder:
             raise
         except PermissionError as error:
             raise StoreUnavailable(
-                f"No permission to read {self.path} ({error.strerror}). "
-                "Make the folder readable for the user who runs kgqa."
+                f"No permission to read {self.path} ({error.strerror}).",
+                "Make the folder readable for the user who runs kgqa.",
             ) from error
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or error
-            raise StoreUnavailable(f"{self.path / 'graph.json'} is damaged ({why}). Load the data again.") from error
+            raise StoreUnavailable(f"{self.path / 'graph.json'} is damaged ({why}).", "Load the data again.") from error
         if len(data) == 1:
             raise StoreUnavailable(
-                f"{self.path} was written by another version of kgqa (format {data['format']}). Load the data again."
+                f"{self.path} was written by another version of kgqa (format {data['format']}).", "Load the data again."
             )
         return GraphMeta.of_record(data)
 
@@ -227,10 +230,8 @@ class GraphFolder:
         if self.is_being_written():
             return ""
         if self.journal_file.exists() and not self.is_journal_published():
-            return (
-                f"The last load into {self.path} was interrupted, and its data is not part of the graph. "
-                f"Resume the load: kgqa graph load --resume --into {self.path}"
-            )
+            resume = hint_text(f"Resume the load: kgqa graph load --resume --into {self.path}")
+            return f"The last load into {self.path} was interrupted, and its data is not part of the graph. {resume}"
         return self.unpublished.notice(self.current_generation())
 
     @property
@@ -293,8 +294,8 @@ class GraphFolder:
             lock = Lock(self.path / "write.lock", exclusive=True)
         except BlockingIOError:
             raise StoreBusy(
-                f"Another process{self._holder()} is writing to {self.path}. "
-                "Wait until that process is done and try again."
+                f"Another process{self._holder()} is writing to {self.path}.",
+                "Wait until that process is done and try again.",
             ) from None
         except OSError as error:
             if error.errno == errno.ELOOP:

@@ -45,13 +45,13 @@ def make_folder(path: Path) -> GraphFolder:
     try:
         if not _is_utf8(path.absolute()):
             raise StoreUnavailable(
-                f"The path {path} is not valid UTF-8, which the engine needs. Choose another folder for the graph."
+                f"The path {path} is not valid UTF-8, which the engine needs.", "Choose another folder for the graph."
             )
         if path.exists() and not path.is_dir():
-            raise StoreUnavailable(f"{path} is a file. Choose a new folder for the graph.")
+            raise StoreUnavailable(f"{path} is a file.", "Choose a new folder for the graph.")
         is_graph = folder.exists() or folder.journal_file.exists()
         if path.is_dir() and not is_graph and any(not _OWN_FILES.fullmatch(item.name) for item in path.iterdir()):
-            raise StoreUnavailable(f"{path} contains other files. Choose a new folder for the graph.")
+            raise StoreUnavailable(f"{path} contains other files.", "Choose a new folder for the graph.")
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise write_error(path, error) from error
@@ -119,15 +119,15 @@ def load_graph(
     started = time.monotonic()
     jobs = [file_job(Path(file), format) for file in files]
     if not resume and not jobs:
-        raise LoadError("No file to load. Name at least one RDF file.")
+        raise LoadError("No file to load.", "Name at least one RDF file.")
     folder = make_folder(path)
     lock = folder.write_lock()
     try:
         base = folder.meta() if folder.exists() else None
         if base is not None and base.stale:
             raise StoreUnavailable(
-                f"The graph at {path} was updated and not closed properly. Open and close it once with "
-                "kgqa.graph.opening.open_store(PATH, writable=True), then load again."
+                f"The graph at {path} was updated and not closed properly.",
+                "Open and close it once with kgqa.graph.opening.open_store(PATH, writable=True), then load again.",
             )
         done = _finish_published(folder, base)
         notice = folder.unpublished.notice(base.generation) if base else ""
@@ -141,8 +141,8 @@ def load_graph(
                 check_unchanged(job, f"kgqa graph load FILE --restart --into {folder.path}")
         elif folder.journal_file.exists() and not restart:
             raise LoadError(
-                f"An earlier load into {path} was interrupted. "
-                "Resume that load with --resume, or discard it with --restart."
+                f"An earlier load into {path} was interrupted.",
+                "Resume that load with --resume, or discard it with --restart.",
             )
         else:
             before = base.generation if base else None
@@ -191,7 +191,7 @@ def discard_interrupted(path: Path) -> bool:
     """
     folder = GraphFolder(Path(path))
     if not folder.path.is_dir():
-        raise StoreUnavailable(f"There is no graph at {folder.path}. Check the path.")
+        raise StoreUnavailable(f"There is no graph at {folder.path}.", "Check the path.")
     lock = folder.write_lock()
     try:
         _finish_published(folder, folder.meta() if folder.exists() else None)
@@ -230,8 +230,8 @@ def _check_base(journal: Journal, base: GraphMeta | None, folder: GraphFolder) -
     before = base.generation if base else None
     if journal.base != before or journal.generation != (before or 0) + 1:
         raise LoadError(
-            f"{folder.journal_file} does not belong to the present state of the graph. Start the load again: "
-            f"kgqa graph load FILE --restart --into {folder.path}"
+            f"{folder.journal_file} does not belong to the present state of the graph.",
+            f"Start the load again: kgqa graph load FILE --restart --into {folder.path}",
         )
 
 
@@ -248,8 +248,8 @@ def _discarded_on_error(folder: GraphFolder) -> Iterator[None]:
         raise  # the load is kept for --resume
     except StoreCrashed as error:
         raise LoadError(
-            f"The loading process died ({error}). The graph is unchanged. "
-            f"Resume the load: kgqa graph load --resume --into {folder.path}"
+            f"The loading process died ({error}). The graph is unchanged.",
+            f"Resume the load: kgqa graph load --resume --into {folder.path}",
         ) from error
     except (LoadError, QueryRejected, StoreUnavailable, OSError) as error:
         _discard(folder)
@@ -292,9 +292,10 @@ def _run_worker(
     except StoreError as error:
         if OUT_OF_MEMORY.search(str(error)):
             raise _TooLittleMemory(
-                f"The load needs more than {memory >> 20:,} MB of memory. The graph is unchanged. If you trust the "
-                "files, raise the limit and resume: KGQA_GRAPH_LOAD_MEMORY=MEGABYTES kgqa graph load --resume "
-                f"--into {folder.path}"
+                f"The load needs more than {memory >> 20:,} MB of memory. The graph is unchanged.",
+                "If you trust the files, raise the limit and resume: "
+                f"KGQA_GRAPH_LOAD_MEMORY=MEGABYTES kgqa graph load --resume --into {folder.path}",
+                python=f"If you trust the files, raise the limit (memory=MEGABYTES) and resume: {folder.path}",
             ) from error
         raise
     finally:

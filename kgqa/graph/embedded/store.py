@@ -245,8 +245,8 @@ class EmbeddedStore:
     ) -> LoadReport:
         if self.writable:
             raise StoreUnavailable(
-                "A store that is open for editing cannot load files. Close it, and load the files with "
-                "kgqa graph load or a store that is open for reading."
+                "A store that is open for editing cannot load files.",
+                "Close it, and load the files with kgqa graph load or a store that is open for reading.",
             )
         report = load_graph(self.folder.path, files, on_error=on_error, progress=progress, format=format)
         self._reopen()
@@ -297,7 +297,7 @@ class EmbeddedStore:
     def _prepared(self, query: str) -> str:
         if len(query) > MAX_QUERY_CHARS:
             raise QueryRejected(
-                f"The query is longer than {MAX_QUERY_CHARS:,} characters. Split it into shorter queries."
+                f"The query is longer than {MAX_QUERY_CHARS:,} characters.", "Split it into shorter queries."
             )
         return prepare_for_engine(query)
 
@@ -322,7 +322,9 @@ class EmbeddedStore:
                 if self.folder.meta().generation == meta.generation:
                     return meta
             self._drop_locks()
-        raise StoreBusy(f"{self.folder.path} is replaced again and again by loads of other processes. Try again later.")
+        raise StoreBusy(
+            f"{self.folder.path} is replaced again and again by loads of other processes.", "Try again later."
+        )
 
     def _drop_locks(self) -> None:
         while self._locks:
@@ -337,8 +339,9 @@ class EmbeddedStore:
             return self._copy.hashes.view(graphs)
         if self._meta.stale:
             raise StoreUnavailable(
-                f"The graph at {self.folder.path} was updated and not closed properly. Open and close it once with "
-                "kgqa.graph.opening.open_store(PATH, writable=True), or load the data again."
+                f"The graph at {self.folder.path} was updated and not closed properly.",
+                "Open and close it once with "
+                "kgqa.graph.opening.open_store(PATH, writable=True), or load the data again.",
             )
         return self._meta.view(graphs)
 

@@ -54,10 +54,10 @@ class _CappedWriter(io.RawIOBase):
         self._bytes += len(data)
         if self._rows > self._max_rows:
             self.error = PartialResult(
-                f"The result has more than {self._max_rows:,} rows. Ask for fewer rows, or raise `max_rows`."
+                f"The result has more than {self._max_rows:,} rows.", "Ask for fewer rows, or raise `max_rows`."
             )
         elif self._bytes > self._max_bytes:
-            self.error = PartialResult(f"The result is larger than {self._max_bytes:,} bytes. Ask for fewer rows.")
+            self.error = PartialResult(f"The result is larger than {self._max_bytes:,} bytes.", "Ask for fewer rows.")
         if self.error:
             raise self.error
         self.parts.append(data)
@@ -89,9 +89,9 @@ class RequestHandler:
         except Exception as error:
             if os.strerror(errno.EMFILE) in str(error) or "file descriptors" in str(error):
                 raise StoreUnavailable(
-                    "The graph needs more open files than the system allows. Raise the limit: ulimit -n 4096"
+                    "The graph needs more open files than the system allows.", "Raise the limit: ulimit -n 4096"
                 ) from error
-            raise StoreUnavailable(f"The graph's data cannot be opened: {error}. Load the data again.") from error
+            raise StoreUnavailable(f"The graph's data cannot be opened: {error}.", "Load the data again.") from error
         return b""
 
     def do_select(self, request: dict[str, Any]) -> bytes:

@@ -147,8 +147,8 @@ class Worker:
                 if left <= 0 or not select.select([fd], [], [], left)[0]:
                     limit = f" after {timeout:.3g} s" if timeout is not None else ""
                     raise StoreTimeout(
-                        f"The query was stopped{limit} without a result. Allow more time (--timeout), or narrow the "
-                        "query."
+                        f"The query was stopped{limit} without a result.",
+                        "Allow more time (--timeout), or narrow the query.",
                     )
             data = os.read(fd, max(PIPE_BYTES, min(missing, MAX_READ_BYTES)))
             if not data:

@@ -78,10 +78,10 @@ class WorkerPool:
             StoreUnavailable: the pool is closed.
         """
         if self._closed:
-            raise StoreUnavailable(f"The graph at {self._name} has been closed. Open it again.")
+            raise StoreUnavailable(f"The graph at {self._name} has been closed.", "Open it again.")
         if not self._slots.acquire(timeout=timeout):
             raise StoreTimeout(
-                f"All {self._size} workers were busy for {timeout:g} s. Try again, or allow more time: --timeout"
+                f"All {self._size} workers were busy for {timeout:g} s.", "Try again, or allow more time: --timeout"
             )
         worker = None
         try:

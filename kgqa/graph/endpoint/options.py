@@ -47,8 +47,8 @@ class EndpointOptions:
             url = check_address(location)
             raise SettingsError(
                 f"Your login is not sent to {clean(url)[:200]}, because only {FILE_NAME} in the working folder names "
-                "this server. To log in there, name the server yourself: --graph URL, or the environment variable "
-                "KGQA_GRAPH_PATH."
+                "this server.",
+                "To log in there, name the server yourself: --graph URL, or the environment variable KGQA_GRAPH_PATH.",
             )
         return cls(
             profile=settings["endpoint.profile"],

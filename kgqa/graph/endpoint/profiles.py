@@ -132,7 +132,7 @@ def profile_named(name: str) -> Profile:
     """
     known = profiles()
     if name not in known:
-        raise SettingsError(f"Unknown endpoint profile {name!r}. Choose auto or one of {', '.join(known)}.")
+        raise SettingsError(f"Unknown endpoint profile {name!r}.", f"Choose auto or one of {', '.join(known)}.")
     return known[name]
 
 

@@ -224,12 +224,12 @@ class EndpointStore:
         self._check_open()
         if not self.writable:
             raise QueryRejected(
-                f"{self.url} is open for reading only. Name the graph to write to: EndpointStore(url, writable=IRI)."
+                f"{self.url} is open for reading only.", "Name the graph to write to: EndpointStore(url, writable=IRI)."
             )
         if graph not in ((self.writable,) if isinstance(self.writable, str) else self.writable):
             raise QueryRejected(
-                f"{clean(graph)[:200] or 'The default graph'} is not writable. Name the graph to write to: "
-                "EndpointStore(url, writable=IRI)."
+                f"{clean(graph)[:200] or 'The default graph'} is not writable.",
+                "Name the graph to write to: EndpointStore(url, writable=IRI).",
             )
 
     def _send_update(self, template: str, *, timeout: float | None = None, **values: Any) -> None:
@@ -329,7 +329,7 @@ class EndpointStore:
         self._check_open()
         if len(query) > MAX_QUERY_CHARS:
             raise QueryRejected(
-                f"The query is longer than {MAX_QUERY_CHARS:,} characters. Split it into shorter queries."
+                f"The query is longer than {MAX_QUERY_CHARS:,} characters.", "Split it into shorter queries."
             )
         query = prepare_for_server(query, reads="ASK" if is_ask else "SELECT")
         limit = min(self.timeout if timeout is None else timeout, MAX_SECONDS)
@@ -342,8 +342,8 @@ class EndpointStore:
         key = hashlib.blake2b(query.encode("utf-8"), digest_size=16).digest()
         if limit < MIN_RETRY_FACTOR * self._slow_queries.get(key, 0.0):
             raise StoreTimeout(
-                f"This query already timed out after {self._slow_queries[key]:.1f} s, so it is not sent again. Raise "
-                "graph.timeout."
+                f"This query already timed out after {self._slow_queries[key]:.1f} s, so it is not sent again.",
+                "Raise graph.timeout.",
             )
         self._transport.detect(limit)
         with self._transport.slot(at) as deadline:
@@ -409,7 +409,7 @@ class EndpointStore:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise StoreUnavailable(f"The connection to {self.url} has been closed. Open it again.")
+            raise StoreUnavailable(f"The connection to {self.url} has been closed.", "Open it again.")
 
 
 def check_address(url: str) -> str:
@@ -421,8 +421,8 @@ def check_address(url: str) -> str:
     url = url.strip()
     if "@" in url:
         raise SettingsError(
-            "The address of an endpoint must not contain a login. Set endpoint.user and the environment variable "
-            f"{PASSWORD_VARIABLE} instead."
+            "The address of an endpoint must not contain a login.",
+            f"Set endpoint.user and the environment variable {PASSWORD_VARIABLE} instead.",
         )
     try:
         parts = urlsplit(url)
@@ -431,11 +431,11 @@ def check_address(url: str) -> str:
         usable = False
     if not usable or not url.isprintable() or set(url) & set(' <>"\\'):
         raise SettingsError(
-            f"{url[:100]!r} is not the address of a SPARQL endpoint. Example: http://127.0.0.1:8890/sparql"
+            f"{url[:100]!r} is not the address of a SPARQL endpoint.", "Example: http://127.0.0.1:8890/sparql"
         )
     if parts.query or parts.fragment:
         raise SettingsError(
-            "The address of a SPARQL endpoint must not contain ? or #. Remove them; name graphs with --graph-iri."
+            "The address of a SPARQL endpoint must not contain ? or #.", "Remove them; name graphs with --graph-iri."
         )
     return url
 
@@ -445,5 +445,5 @@ def _bounded(chunks: Iterable[bytes]) -> Iterable[bytes]:
     for chunk in chunks:
         total += len(chunk)
         if total > MAX_RESULT_BYTES:
-            raise PartialResult(f"The result is larger than {MAX_RESULT_BYTES:,} bytes. Narrow the query.")
+            raise PartialResult(f"The result is larger than {MAX_RESULT_BYTES:,} bytes.", "Narrow the query.")
         yield chunk

@@ -73,12 +73,12 @@ def choose_target_graph(store: UpdatableStore) -> str:
         found = user_graphs(store)
     except (StoreTimeout, PartialResult) as error:
         raise LoadError(
-            f"Listing the graphs of {store.url} took too long. Name the graph to load into: --graph-iri IRI."
+            f"Listing the graphs of {store.url} took too long.", "Name the graph to load into: --graph-iri IRI."
         ) from error
     if len(found) > 1:
         names = ", ".join(map(clean, found[:10])) + (", ..." if len(found) > 10 else "")
         raise LoadError(
-            f"{store.url} has several graphs. Name the graph to load into: --graph-iri IRI. Graphs: {names}"
+            f"{store.url} has several graphs.", f"Name the graph to load into: --graph-iri IRI. Graphs: {names}"
         )
     return found[0] if found else DEFAULT_GRAPH
 
@@ -92,15 +92,15 @@ def target_graph(store: UpdatableStore) -> str:
     """
     graph = store.writable
     if not graph or not isinstance(graph, str):
-        raise LoadError(f"{store.url} is open for reading only. Name the graph to write to: --graph-iri IRI.")
+        raise LoadError(f"{store.url} is open for reading only.", "Name the graph to write to: --graph-iri IRI.")
     try:
         render_term(Entity(graph))
     except InvalidTerm as error:
         raise LoadError(
-            f"{clean(graph)[:200]} is not an IRI. Name the graph as in --graph-iri http://example.org/mine"
+            f"{clean(graph)[:200]} is not an IRI.", "Name the graph as in --graph-iri http://example.org/mine"
         ) from error
     if graph in store.profile.system_graphs:
-        raise LoadError(f"<{graph}> is a system graph of the server. Name another graph: --graph-iri IRI")
+        raise LoadError(f"<{graph}> is a system graph of the server.", "Name another graph: --graph-iri IRI")
     return graph
 
 
@@ -115,8 +115,8 @@ def check_updates(store: UpdatableStore, graph: str) -> None:
         store.update("doctor_update", graph=graph, subject=subject, relation=relation, object=value)
     except QueryRejected as error:
         raise QueryRejected(
-            f"{store.url} rejects updates, so nothing can be loaded. Check that the server allows updates for this "
-            f"user (endpoint.user). {error}"
+            f"{store.url} rejects updates, so nothing can be loaded.",
+            f"Check that the server allows updates for this user (endpoint.user). {error}",
         ) from error
 
 
@@ -169,7 +169,7 @@ def load_by_updates(
     started = time.monotonic()
     jobs = [file_job(Path(file), format) for file in files]
     if not jobs:
-        raise LoadError("No file to load. Name at least one RDF file.")
+        raise LoadError("No file to load.", "Name at least one RDF file.")
     graph = target_graph(store)
     check_updates(store, graph)
     malformed = MalformedLines(on_error)
@@ -250,10 +250,11 @@ class _Uploader:
             number = block.numbers()[start]
             if self._source.malformed.on_error == "fail":
                 hint = "Correct the line, or skip such lines: --on-error skip."
-                raise QueryRejected(f"{job.name}, line {number}: {error} {hint}") from error
+                raise QueryRejected(f"{job.name}, line {number}: {error}", hint) from error
             if self._rejected > MAX_REJECTED:
                 raise QueryRejected(
-                    f"{error} The server rejected {MAX_REJECTED} lines before this one. Check the files and the server."
+                    f"{error} The server rejected {MAX_REJECTED} lines before this one.",
+                    "Check the files and the server.",
                 ) from error
             self._source.malformed.add(job.name, number, str(error))
 

@@ -127,8 +127,8 @@ def _pages(store: Store, view: Sequence[Entity], predicate: Entity, limit: Limit
         yield from rows
     if _count_distinct(seen) != total:
         raise PartialResult(
-            f"The server sent only {_count_distinct(seen):,} of {total:,} names. If somebody is changing the graph, "
-            "try again when the change is complete."
+            f"The server sent only {_count_distinct(seen):,} of {total:,} names.",
+            "If somebody is changing the graph, try again when the change is complete.",
         )
 
 

@@ -52,7 +52,7 @@ def render_term(term: Any) -> str:
     if isinstance(term, Entity):
         if not _IRI.match(term.iri):
             raise InvalidTerm(
-                f"{term.iri[:80]!r} is not an absolute IRI. Give a full IRI, such as http://example.org/ada."
+                f"{term.iri[:80]!r} is not an absolute IRI.", "Give a full IRI, such as http://example.org/ada."
             )
         return f"<{term.iri}>"
     if isinstance(term, Variable):

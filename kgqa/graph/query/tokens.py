@@ -130,8 +130,8 @@ def forbid_fetching(sparql: str) -> None:
             raise QueryRejected("Not valid SPARQL: an unmatched quote, or a backslash outside a string.")
         if token.kind == "word" and token.text.upper() in ("SERVICE", "LOAD"):
             raise QueryRejected(
-                f"{token.text.upper()} is not allowed: queries may not fetch data from elsewhere. "
-                "Load the data first: kgqa graph load FILE"
+                f"{token.text.upper()} is not allowed: queries may not fetch data from elsewhere.",
+                "Load the data first: kgqa graph load FILE",
             )
 
 
@@ -180,7 +180,7 @@ def refuse_surrogates(sparql: str) -> None:
             sparql.encode("utf-8")
         except UnicodeEncodeError as error:
             raise QueryRejected(
-                "The query contains bytes that are not valid UTF-8. Correct the file or command with the query."
+                "The query contains bytes that are not valid UTF-8.", "Correct the file or command with the query."
             ) from error
 
 

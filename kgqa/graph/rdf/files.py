@@ -73,8 +73,8 @@ def file_job(path: Path, format: str | None = None) -> FileJob:
     suffix = f".{format.lower().lstrip('.')}" if format else _suffix(path)
     if suffix not in FORMATS:
         raise LoadError(
-            f"{path}: unknown RDF format. Known endings: {', '.join(FORMATS)}, each also with {', '.join(COMPRESSED)}. "
-            "Or name the format: --format nt"
+            f"{path}: unknown RDF format. Known endings: {', '.join(FORMATS)}, each also with {', '.join(COMPRESSED)}.",
+            "Name the format: --format nt",
         )
     digest = hashlib.sha256()
     try:
@@ -108,7 +108,9 @@ def check_unchanged(job: FileJob, restart_command: str) -> None:
         LoadError: the file has changed.
     """
     if file_job(Path(job.path), job.format).sha256 != job.sha256:
-        raise LoadError(f"{job.path} has changed since the interrupted load. Start the load again: {restart_command}")
+        raise LoadError(
+            f"{job.path} has changed since the interrupted load.", f"Start the load again: {restart_command}"
+        )
 
 
 class MalformedLines:
@@ -129,8 +131,8 @@ class MalformedLines:
             self.examples.append(MalformedLine(file, line, message))
         if self.on_error == "fail":
             raise LoadError(
-                f"{file}, line {line}: {message}. The load was discarded. "
-                "Fix the line, or skip malformed lines: --on-error skip"
+                f"{file}, line {line}: {message}. The load was discarded.",
+                "Fix the line, or skip malformed lines: --on-error skip",
             )
 
     def checkpoint(self) -> tuple[int, int]:
@@ -196,8 +198,8 @@ class LineSource:
                 total += len(raw)
                 if total > MAX_DECOMPRESSED_BYTES:
                     raise LoadError(
-                        f"{self.job.name} decompresses to more than {MAX_DECOMPRESSED_BYTES:,} bytes. "
-                        "Split the file into smaller files."
+                        f"{self.job.name} decompresses to more than {MAX_DECOMPRESSED_BYTES:,} bytes.",
+                        "Split the file into smaller files.",
                     )
                 first = reader.line
                 lines = reader.canonical(raw)
@@ -242,14 +244,14 @@ def _file_errors(job: FileJob) -> Iterator[None]:
         yield
     except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
         raise LoadError(
-            f"{job.name} is truncated or damaged: its compressed data is incomplete ({error}). "
-            "The load was discarded. Download the file again."
+            f"{job.name} is truncated or damaged: its compressed data is incomplete ({error}). The load was discarded.",
+            "Download the file again.",
         ) from error
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise LoadError(
-                f"No space left on the disk to convert {job.name} to N-Quads. The load was discarded. "
-                "Free some space and load the file again."
+                f"No space left on the disk to convert {job.name} to N-Quads. The load was discarded.",
+                "Free some space and load the file again.",
             ) from error
         raise LoadError(f"{job.name} cannot be read: {error.strerror or error}.") from error
 
@@ -287,8 +289,8 @@ def _stage(
             line = getattr(error, "lineno", None)
             where = f", line {line}" if line else ""
             raise LoadError(
-                f"{job.name}{where}: {getattr(error, 'msg', None) or error}. The load was discarded. "
-                f"Fix the file (--on-error skip works only for N-Triples and N-Quads, not for {job.format})."
+                f"{job.name}{where}: {getattr(error, 'msg', None) or error}. The load was discarded.",
+                f"Fix the file (--on-error skip works only for N-Triples and N-Quads, not for {job.format}).",
             ) from error
     unfinished.replace(staged)
 

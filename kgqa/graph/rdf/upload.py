@@ -149,8 +149,8 @@ class UploadFiles:
             number = _line_numbers(block, source)[index]
             raise LoadError(
                 f"{source.job.name}, line {number}: this triple belongs to the graph <{found}>, "
-                f"but the load is for <{self._graph.decode()}>. Nothing was sent. Load the file into that graph "
-                f"(--graph-iri {found}), or remove the graph names from the file."
+                f"but the load is for <{self._graph.decode()}>. Nothing was sent.",
+                f"Load the file into that graph (--graph-iri {found}), or remove the graph names from the file.",
             )
         return triple
 

@@ -70,7 +70,7 @@ class WholeGraphQueries:
             if len(page) < cut.cap:
                 if len(set(rows)) < len(rows):
                     raise PartialResult(
-                        "The same row is on two pages of the result. If the graph is being changed, try again later."
+                        "The same row is on two pages of the result.", "If the graph is being changed, try again later."
                     )
                 return Rows(cut.variables, rows)
         raise cut

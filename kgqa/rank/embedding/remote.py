@@ -130,8 +130,9 @@ class RemoteEncoder:
         if self._key:
             cause = cause.replace(self._key, "***")
         return ModelUnavailable(
-            f"The embedding model {self.model} at {self.url} cannot be used: {clean(cause)[:300]}. Check the URL, the "
-            f"model's name and, if the server needs an API key, the environment variable {EMBEDDINGS_KEY_VARIABLE}."
+            f"The embedding model {self.model} at {self.url} cannot be used: {clean(cause)[:300]}.",
+            "Check the URL, the "
+            f"model's name and, if the server needs an API key, the environment variable {EMBEDDINGS_KEY_VARIABLE}.",
         )
 
 

@@ -149,8 +149,8 @@ def _revision(name: str) -> str:
         return HfApi().model_info(name, timeout=_SECONDS).sha or "unknown"
     except Exception as error:  # huggingface_hub and its HTTP library raise exceptions of their own
         raise ModelUnavailable(
-            f"The embedding model {name} is not on this machine and cannot be downloaded ({clean(str(error))[:200]}). "
-            "Set rank.model to a folder, or to another model on the Hugging Face Hub."
+            f"The embedding model {name} is not on this machine and cannot be downloaded ({clean(str(error))[:200]}).",
+            "Set rank.model to a folder, or to another model on the Hugging Face Hub.",
         ) from error
 
 

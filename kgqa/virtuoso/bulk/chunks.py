@@ -116,8 +116,10 @@ class _Writer:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             return ServerError(
                 f"The disk is full: {free_space(self._folder)} are free at {self._folder}, where kgqa writes files for "
-                "the server. Free some space on this disk."
+                "the server.",
+                "Free some space on this disk.",
             )
         return ServerError(
-            f"{self._folder} cannot be written ({error.strerror}). Make the folder writable for the user who runs kgqa."
+            f"{self._folder} cannot be written ({error.strerror}).",
+            "Make the folder writable for the user who runs kgqa.",
         )

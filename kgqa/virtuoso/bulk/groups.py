@@ -170,7 +170,8 @@ def check_token(server: Server, token: str, done: int) -> None:
     if not rows or int(rows[0][0]) < done:
         raise LoadError(
             "The server's database lacks triples that the interrupted load had finished: it is another database or an "
-            "older copy. Load all files again: --restart"
+            "older copy.",
+            "Load all files again: --restart",
         )
 
 
@@ -195,8 +196,8 @@ def wait_for_orphans(server: Server, folder: Path, on_wait: Callable[[], None]) 
     while server.status().state == "loading":
         if time.monotonic() > deadline:
             raise ServerError(
-                "The server is still loading files of an earlier kgqa process. Wait until the status is running: "
-                "kgqa virtuoso status"
+                "The server is still loading files of an earlier kgqa process.",
+                "Wait until the status is running: kgqa virtuoso status",
             )
         on_wait()
         time.sleep(POLL_SECONDS)

@@ -87,7 +87,8 @@ def read_journal(folder: ServerFolder, name: str, build: Callable[[dict[str, Any
         return None
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise LoadError(
-            f"{path} is damaged ({error}). Load everything again with --restart; triples already loaded do no harm."
+            f"{path} is damaged ({error}).",
+            "Load everything again with --restart; triples already loaded do no harm.",
         ) from error
 
 
@@ -107,6 +108,6 @@ def load_lock(folder: ServerFolder) -> Iterator[None]:
     with only_one(folder.path / load_list_journal.LOAD_LOCK) as only:
         if not only:
             raise ServerError(
-                "Another kgqa process is loading files into this server. Wait until that load ends and try again."
+                "Another kgqa process is loading files into this server.", "Wait until that load ends and try again."
             )
         yield

@@ -75,7 +75,7 @@ def bulk_load(
     graph = target_graph(store)
     jobs = [] if resume else [file_job(Path(file), format) for file in files]
     if not resume and not jobs:
-        raise LoadError("No file was given. Give at least one RDF file.")
+        raise LoadError("No file was given.", "Give at least one RDF file.")
     with load_lock(server.folder):
         journal = BulkJournal.read(server.folder)
         if resume:
@@ -84,7 +84,7 @@ def bulk_load(
             wait_for_orphans(server, server.import_folder / NAME, lambda: None)
         elif journal is not None and not restart:
             raise LoadError(
-                f"An earlier load into {store.url} was interrupted. Resume it: --resume. Discard it: --restart"
+                f"An earlier load into {store.url} was interrupted.", "Resume it: --resume. Discard it: --restart"
             )
         else:
             journal = BulkJournal(graph, store.url, on_error, chunk_lines, jobs, new_token())
@@ -124,11 +124,11 @@ def interrupted_graph(server: Server) -> str | None:
 
 def _resumed_journal(journal: BulkJournal | None, store: EndpointStore, graph: str) -> BulkJournal:
     if journal is None:
-        raise LoadError(f"There is no interrupted load at {store.url}. Give the files to load, without --resume.")
+        raise LoadError(f"There is no interrupted load at {store.url}.", "Give the files to load, without --resume.")
     if journal.graph != graph:
         raise LoadError(
-            f"The interrupted load is into another graph, <{journal.graph}>. To resume it, give "
-            f"--graph-iri {journal.graph}"
+            f"The interrupted load is into another graph, <{journal.graph}>.",
+            f"To resume it, give --graph-iri {journal.graph}",
         )
     for job in journal.files:
         check_unchanged(job, f"kgqa graph load FILE --restart --into {store.url}")
@@ -230,8 +230,9 @@ class _BulkLoad:
                 file, number = places[line]
                 if self._journal.on_error == "fail":
                     raise LoadError(
-                        f"{file}, line {number}: the server rejects this line: {message}. Correct the line and load "
-                        f"all files again with --restart, or skip such lines with --restart --on-error skip."
+                        f"{file}, line {number}: the server rejects this line: {message}.",
+                        "Correct the line and load all files again with --restart, or skip such lines with --restart "
+                        "--on-error skip.",
                     )
                 self._malformed.add(file, number, f"rejected by the server: {message}")
 

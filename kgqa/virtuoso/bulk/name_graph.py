@@ -80,7 +80,9 @@ def index_graph(
     def load(file: Path, names_graph: str) -> None:
         error = server.load([file], names_graph)[0].error
         if error:
-            raise ServerError(f"The server rejects the graph of names: {error}. Check the server: kgqa virtuoso status")
+            raise ServerError(
+                f"The server rejects the graph of names: {error}.", "Check the server: kgqa virtuoso status"
+            )
 
     built = build_names_graph(
         store,

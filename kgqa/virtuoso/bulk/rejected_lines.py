@@ -55,7 +55,8 @@ def load_accepted_lines(server: Server, chunk: Path, graph: str) -> dict[bytes, 
         if len(rejected) > MAX_REJECTED:
             raise ServerError(
                 f"The server rejects more than {MAX_REJECTED} lines of a chunk file, most recently because of: "
-                f"{list(rejected.values())[-1]}. Check the server: kgqa virtuoso status"
+                f"{list(rejected.values())[-1]}.",
+                "Check the server: kgqa virtuoso status",
             )
     return rejected
 

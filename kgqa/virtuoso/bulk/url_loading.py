@@ -126,7 +126,8 @@ def own_server(url: str) -> Server:
     if server is None:
         raise NotResumable(
             f"A load into {url} cannot be resumed or discarded: kgqa uses SPARQL updates for servers that were not "
-            "started with kgqa virtuoso start. Load the files again; triples already loaded do no harm."
+            "started with kgqa virtuoso start.",
+            "Load the files again; triples already loaded do no harm.",
         )
     return server
 

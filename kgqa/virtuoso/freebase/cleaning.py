@@ -158,8 +158,8 @@ class Cleaner:
         needed = MAX_FILES * layout.lines_per_group // FILES_PER_GROUP * BYTES_PER_LINE
         return LoadError(
             f"The disk of {folder} is full ({shutil.disk_usage(folder).free / 1e9:.1f} GB free). Chunk files need up "
-            f"to {needed / 1e9:.1f} GB at a time, and the database needs as much space as the compressed dump. Free "
-            f"some space, or lower --lines-per-chunk; then resume."
+            f"to {needed / 1e9:.1f} GB at a time, and the database needs as much space as the compressed dump.",
+            "Free some space, or lower --lines-per-chunk; then resume.",
         )
 
 
@@ -202,10 +202,10 @@ def _prepare(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise LoadError(f"{folder} cannot be created ({error.strerror}). Choose another folder.") from error
+        raise LoadError(f"{folder} cannot be created ({error.strerror}).", "Choose another folder.") from error
     if chunk_files(folder):
         raise LoadError(
-            f"{folder} already contains chunk files ({chunk_files(folder)[0].name} ...). Choose an empty folder."
+            f"{folder} already contains chunk files ({chunk_files(folder)[0].name} ...).", "Choose an empty folder."
         )
 
 
@@ -243,8 +243,8 @@ class _Worker:
         last = clean(self._errors.read().decode("utf-8", "replace").strip().rpartition("\n")[2])[:200]
         how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
         raise KgqaError(
-            f"A worker process that cleans the dump {how}{': ' + last if last else ''}. If the machine is short of "
-            f"memory, lower --workers; then resume."
+            f"A worker process that cleans the dump {how}{': ' + last if last else ''}.",
+            "If the machine is short of memory, lower --workers; then resume.",
         )
 
     def kill(self) -> None:

@@ -101,18 +101,18 @@ class FreebaseJournal:
         """
         if identity(dump) != self.identity:
             raise LoadError(
-                f"{dump} is not the dump of the interrupted load. Give {self.dump} to resume, or discard the "
-                f"interrupted load: --restart"
+                f"{dump} is not the dump of the interrupted load.",
+                f"Give {self.dump} to resume, or discard the interrupted load: --restart",
             )
         if options is not None and options != self.options:
             given, recorded = asdict(options), asdict(self.options)
             differing = ", ".join(name.replace("_", " ") for name in given if given[name] != recorded[name])
             raise LoadError(
-                f"The interrupted load was started with other options: {differing}. Omit these options to resume, or "
-                f"load from the beginning: --restart"
+                f"The interrupted load was started with other options: {differing}.",
+                "Omit these options to resume, or load from the beginning: --restart",
             )
         if self.options.cleaning().digest != self.rules:
             raise LoadError(
-                "The noise rules of this version of kgqa differ from those of the interrupted load. "
-                "Load from the beginning: --restart"
+                "The noise rules of this version of kgqa differ from those of the interrupted load.",
+                "Load from the beginning: --restart",
             )

@@ -122,8 +122,8 @@ def load_dump(
     """
     if server.status().state not in ("running", "loading"):
         raise ServerError(
-            f"The server in {server.folder.path} is not running. "
-            f"Start it: kgqa virtuoso start{server.folder.folder_option}"
+            f"The server in {server.folder.path} is not running.",
+            f"Start it: kgqa virtuoso start{server.folder.folder_option}",
         )
     with load_lock(server.folder):
         journal = _open_journal(server, dump, options, resume, restart)
@@ -153,14 +153,14 @@ def _open_journal(
     journal = None if restart else FreebaseJournal.read(server.folder)
     if resume:
         if journal is None:
-            raise LoadError(f"There is no interrupted load to resume. Start one: kgqa freebase load {dump}")
+            raise LoadError("There is no interrupted load to resume.", f"Start one: kgqa freebase load {dump}")
         journal.check(dump, options)
         check_token(server, journal.token, journal.groups_done)
         return journal
     if journal is not None:
         raise LoadError(
-            f"A load of {journal.dump} was interrupted after {_lines_done(journal)}. "
-            "Continue it with --resume, or discard it and load everything again with --restart."
+            f"A load of {journal.dump} was interrupted after {_lines_done(journal)}.",
+            "Continue it with --resume, or discard it and load everything again with --restart.",
         )
     return FreebaseJournal.new(dump, options or LoadOptions())
 
@@ -249,7 +249,7 @@ class _Load:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise LoadError(
-                f"{self._folder} cannot be created ({error.strerror}). Check free space and permissions."
+                f"{self._folder} cannot be created ({error.strerror}).", "Check free space and permissions."
             ) from error
         cleaner = Cleaner(
             self._dump,

@@ -30,14 +30,16 @@ def parse_rules(text: str, *, where: str = "rules") -> tuple[Rule, ...]:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise SchemaError(f"{where} is not valid TOML: {error}. See docs/freebase.md for an example.") from error
+        raise SchemaError(f"{where} is not valid TOML: {error}.", "See docs/freebase.md for an example.") from error
     prefixes, tables = data.get("prefixes", {}), data.get("drop", [])
     unknown = set(data) - {"prefixes", "drop"}
     if unknown or not isinstance(prefixes, dict) or not isinstance(tables, list):
-        raise SchemaError(f"{where} may contain only [prefixes] and [[drop]]. See docs/freebase.md for an example.")
+        raise SchemaError(f"{where} may contain only [prefixes] and [[drop]].", "See docs/freebase.md for an example.")
     rules = tuple(_rule(table, prefixes, where) for table in tables)
     if len({rule.name for rule in rules}) < len(rules):
-        raise SchemaError(f"{where}: two rules have the same name. Rename one: dropped lines are counted by rule name.")
+        raise SchemaError(
+            f"{where}: two rules have the same name.", "Rename one: dropped lines are counted by rule name."
+        )
     return rules
 
 
@@ -45,7 +47,7 @@ def _rule(table: object, prefixes: Mapping[str, str], where: str) -> Rule:
     known = {"name": str, "why": str, "predicates": list, "prefixes": list, "copy_of": str}
     if not isinstance(table, dict) or not all(isinstance(v, known.get(k, ())) for k, v in table.items()):
         raise SchemaError(
-            f"{where}: a rule ([[drop]]) may contain only {', '.join(known)}. See docs/freebase.md for an example."
+            f"{where}: a rule ([[drop]]) may contain only {', '.join(known)}.", "See docs/freebase.md for an example."
         )
     if not table.get("name") or not table.get("why"):
         raise SchemaError(f"{where}: every rule ([[drop]]) needs `name` and `why`. Explain there why it drops lines.")
@@ -86,8 +88,8 @@ def check_rules(rules: tuple[Rule, ...], schema: Schema) -> None:
             for rule in rules:
                 if rule.drops(predicate) and not _stays(rule.copy_of, group, rules):
                     raise SchemaError(
-                        f"The rule {rule.name!r} drops {predicate}, which the schema {schema.name} needs. Remove this "
-                        f"predicate from the rule, or set copy_of to a kept predicate with the same values."
+                        f"The rule {rule.name!r} drops {predicate}, which the schema {schema.name} needs.",
+                        "Remove this predicate from the rule, or set copy_of to a kept predicate with the same values.",
                     )
 
 

@@ -155,13 +155,14 @@ class ServerFolder:
         if UNUSABLE_CHARACTERS & set(str(self.path)) or str(self.path) != str(self.path).strip():
             raise ServerError(
                 f"{self.path} cannot be the server's folder: virtuoso.ini cannot hold a path that contains any of "
-                f", ; # $ ' \" or ends with a space. Choose another folder: {CHOOSE_ANOTHER}"
+                ", ; # $ ' \" or ends with a space.",
+                f"Choose another folder: {CHOOSE_ANOTHER}",
             )
         try:
             if self.path.is_dir() and any(self.path.iterdir()) and not KNOWN_NAMES & set(os.listdir(self.path)):
                 raise ServerError(
-                    f"{self.path} contains other files; the server needs a folder of its own. "
-                    f"Choose another: {CHOOSE_ANOTHER}"
+                    f"{self.path} contains other files; the server needs a folder of its own.",
+                    f"Choose another: {CHOOSE_ANOTHER}",
                 )
             self.path.mkdir(parents=True, exist_ok=True)
             self.path.chmod(0o700)
@@ -169,8 +170,8 @@ class ServerFolder:
             (self.path / "www").mkdir(exist_ok=True)
         except OSError as error:
             raise ServerError(
-                f"The server's folder {self.path} cannot be created or written ({error.strerror}). "
-                f"Choose another: {CHOOSE_ANOTHER}"
+                f"The server's folder {self.path} cannot be created or written ({error.strerror}).",
+                f"Choose another: {CHOOSE_ANOTHER}",
             ) from error
 
     def record(self) -> ServerRecord:
@@ -186,15 +187,15 @@ class ServerFolder:
             record = ServerRecord(**data)
         except TypeError:
             raise ServerError(
-                f"{self.path / 'server.json'} was written by another version of kgqa. "
-                f"Remove that file and start again: kgqa virtuoso start{self.folder_option}"
+                f"{self.path / 'server.json'} was written by another version of kgqa.",
+                f"Remove that file and start again: kgqa virtuoso start{self.folder_option}",
             ) from None
         for each in fields(record):
             value, kind = getattr(record, each.name), type(each.default)
             if type(value) is not kind and not (kind is float and type(value) is int):
                 raise ServerError(
-                    f"{self.path / 'server.json'} is damaged ({each.name} is {clean(repr(value))[:80]}). "
-                    f"Remove that file and start again: kgqa virtuoso start{self.folder_option}"
+                    f"{self.path / 'server.json'} is damaged ({each.name} is {clean(repr(value))[:80]}).",
+                    f"Remove that file and start again: kgqa virtuoso start{self.folder_option}",
                 )
         return record
 
@@ -210,8 +211,8 @@ class ServerFolder:
         data = self._read_json(self.journal_file)
         if data is not None and not _is_journal(data):
             raise ServerError(
-                f"{self.journal_file} was written by another version of kgqa. Remove that file and load the files "
-                f"that it lists again."
+                f"{self.journal_file} was written by another version of kgqa.",
+                "Remove that file and load the files that it lists again.",
             )
         return data
 
@@ -225,9 +226,10 @@ class ServerFolder:
             return self.password_file.read_text(encoding="utf-8").rstrip("\n")
         except FileNotFoundError:
             raise ServerError(
-                f"There is no password file {self.password_file}. Create this file with only the password of the "
+                f"There is no password file {self.password_file}.",
+                "Create this file with only the password of the "
                 f"database user dba, or adopt the database again: "
-                f"kgqa virtuoso adopt {self.database}{self.folder_option}"
+                f"kgqa virtuoso adopt {self.database}{self.folder_option}",
             ) from None
         except OSError as error:
             raise ServerError(f"{self.password_file} cannot be read: {error.strerror}.") from error
@@ -243,8 +245,8 @@ class ServerFolder:
             replace_file(target, [text.encode("utf-8")], mode=0o600)
         except OSError as error:
             raise ServerError(
-                f"{target} cannot be written ({error.strerror}). Check free space and permissions, or choose "
-                f"another folder: {CHOOSE_ANOTHER}"
+                f"{target} cannot be written ({error.strerror}).",
+                f"Check free space and permissions, or choose another folder: {CHOOSE_ANOTHER}",
             ) from error
         return target
 
@@ -259,4 +261,4 @@ class ServerFolder:
         except OSError as error:
             raise ServerError(f"{path} cannot be read: {error.strerror}.") from error
         except ValueError as error:
-            raise ServerError(f"{path} is damaged ({error}). Remove that file and try again.") from error
+            raise ServerError(f"{path} is damaged ({error}).", "Remove that file and try again.") from error

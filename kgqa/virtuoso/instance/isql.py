@@ -106,7 +106,7 @@ def start_client(address: SqlAddress, statement: str) -> subprocess.Popen[bytes]
         )
     except OSError as error:
         raise ServerError(
-            f"{address.client} cannot be run ({error.strerror}). Install Virtuoso: kgqa virtuoso install"
+            f"{address.client} cannot be run ({error.strerror}).", "Install Virtuoso: kgqa virtuoso install"
         ) from error
     assert process.stdin
     with contextlib.suppress(BrokenPipeError):  # the client has ended, and its output has the reason
@@ -133,7 +133,8 @@ def run_sql(
         output, error_output = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
         raise ServerError(
-            f"The server has not answered an SQL statement within {timeout:g} s. Check the server: kgqa virtuoso status"
+            f"The server has not answered an SQL statement within {timeout:g} s.",
+            "Check the server: kgqa virtuoso status",
         ) from None
     finally:
         if process.poll() is None:
@@ -158,9 +159,9 @@ def read_output(output: bytes, error_output: bytes) -> list[tuple[str, ...]]:
     if error:
         raise SqlError(clean(_ORIGIN.sub("", error[2]))[:MESSAGE_LENGTH], state=error[1])
     if _TRUNCATED.search(errors):
-        raise ServerError("The SQL client truncated a value that is too long. Select a shorter part of the value.")
+        raise ServerError("The SQL client truncated a value that is too long.", "Select a shorter part of the value.")
     if errors.strip():
-        raise ServerError(f"The SQL client reports: {clean(errors)[:300]}. Check the server: kgqa virtuoso status")
+        raise ServerError(f"The SQL client reports: {clean(errors)[:300]}.", "Check the server: kgqa virtuoso status")
     return [tuple(_value(part) for part in line.split(b";")) for line in output.split(b"\n")[:-1]]
 
 

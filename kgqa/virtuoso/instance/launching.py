@@ -50,7 +50,7 @@ def launch(folder: ServerFolder, ini: Path) -> subprocess.Popen[bytes]:
             )
     except OSError as error:
         raise ServerError(
-            f"{command(ini)[0]} cannot be run: {error.strerror}. Install it: kgqa virtuoso install"
+            f"{command(ini)[0]} cannot be run: {error.strerror}.", "Install it: kgqa virtuoso install"
         ) from error
     _children[process.pid] = process
     _disable_core_dump(process.pid)
@@ -93,7 +93,8 @@ def wait_until_online(folder: ServerFolder, process: subprocess.Popen[bytes], *,
         if waited > QUIET_SECONDS:
             raise ServerError(
                 f"The server (process {process.pid}) is not online and has written nothing to its log for "
-                f"{QUIET_SECONDS // 60} minutes. The server is left running. Check it: kgqa virtuoso status"
+                f"{QUIET_SECONDS // 60} minutes. The server is left running.",
+                "Check it: kgqa virtuoso status",
             )
         time.sleep(0.03)
 

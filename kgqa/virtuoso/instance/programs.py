@@ -51,14 +51,14 @@ def _find(variable: str, names: Sequence[str], what: str) -> Path:
         if os.access(named, os.X_OK) and Path(named).is_file():
             return Path(named).absolute()
         raise ServerError(
-            f"The environment variable {variable} is set to {named}, which is not an executable program. "
-            "Correct or unset the variable."
+            f"The environment variable {variable} is set to {named}, which is not an executable program.",
+            "Correct or unset the variable.",
         )
     for name in names:
         found = shutil.which(name)
         if found and (name != "isql" or _is_virtuoso(Path(found))):
             return Path(found)
-    raise ServerError(f"{what} is not installed. {INSTALL}")
+    raise ServerError(f"{what} is not installed.", INSTALL)
 
 
 def _is_virtuoso(path: Path) -> bool:

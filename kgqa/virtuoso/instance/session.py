@@ -22,8 +22,8 @@ class Session:
         """Return the server address; raise ServerError if the folder has no server or password, or isql is missing."""
         if not self.folder.password_file.exists() and not self.folder.database.exists():
             raise ServerError(
-                f"There is no server in {self.folder.path} yet. "
-                f"Start one: kgqa virtuoso start{self.folder.folder_option}"
+                f"There is no server in {self.folder.path} yet.",
+                f"Start one: kgqa virtuoso start{self.folder.folder_option}",
             )
         return SqlAddress(client_program(), self.folder.record().sql_port, self.folder.password())
 

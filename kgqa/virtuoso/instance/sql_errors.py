@@ -23,12 +23,12 @@ def explain_sql(error: SqlError, folder: ServerFolder) -> ServerError:
         owner = lock_owner(folder.lock)
         if owner:
             return SqlError(
-                f"The server ({owner}) does not answer yet. Wait until it is running: "
-                f"kgqa virtuoso status{folder.folder_option}",
+                f"The server ({owner}) does not answer yet.",
+                f"Wait until it is running: kgqa virtuoso status{folder.folder_option}",
                 state=error.state,
             )
         return SqlError(
-            f"The server is not running. Start it: kgqa virtuoso start{folder.folder_option}", state=error.state
+            "The server is not running.", f"Start it: kgqa virtuoso start{folder.folder_option}", state=error.state
         )
     if error.state == LOST_CONNECTION:
         return SqlError(
@@ -79,23 +79,25 @@ def _bad_login(folder: ServerFolder) -> ServerError:
     owner, answers = lock_owner(folder.lock), listener(port)
     if answers and (owner is None or answers.pid != owner.pid):
         return SqlError(
-            f"Another server, {answers}, listens on port {port}. Start your server on another port: "
-            f"kgqa virtuoso start --sql-port N{folder.folder_option}",
+            f"Another server, {answers}, listens on port {port}.",
+            f"Start your server on another port: kgqa virtuoso start --sql-port N{folder.folder_option}",
             state=BAD_LOGIN,
         )
     if _is_ending(folder):
         return SqlError(
-            f"The server was stopped during the request. Start it: kgqa virtuoso start{folder.folder_option}",
+            "The server was stopped during the request.",
+            f"Start it: kgqa virtuoso start{folder.folder_option}",
             state=BAD_LOGIN,
         )
     if _is_locked(folder):
         return SqlError(
-            "After four wrong passwords the server refuses every login for a minute. Try again in a minute, to see "
-            f"whether the password in {folder.password_file} is right.",
+            "After four wrong passwords the server refuses every login for a minute.",
+            f"Try again in a minute, to see whether the password in {folder.password_file} is right.",
             state=BAD_LOGIN,
         )
     return SqlError(
-        f"The server refuses the password in {folder.password_file}. Write the password of the database user dba into "
+        f"The server refuses the password in {folder.password_file}.",
+        "Write the password of the database user dba into "
         f"this file. After four wrong passwords the server refuses every login for a minute. If you do not know the "
         f"password, you can still stop the server without losing committed changes: "
         f"kill {owner.pid if owner else 'PID'}",

@@ -43,8 +43,8 @@ def allow_updates(folder: ServerFolder, sql: Sql, user: str, password: str | Non
     """Create a user who may update graphs, or set the password of an existing one; see `Server.allow_updates`."""
     if not (user.isascii() and user.replace("_", "").isalnum()) or user.lower() in ("dba", "dav", "nobody"):
         raise ServerError(
-            f"{user!r} cannot be used as a user name. Use only letters, digits and underscores, and none of the "
-            "server's own names dba, dav and nobody."
+            f"{user!r} cannot be used as a user name.",
+            "Use only letters, digits and underscores, and none of the server's own names dba, dav and nobody.",
         )
     password = password or new_password()
     file = folder.write_private(f"password-{user}", password + "\n")

@@ -38,8 +38,8 @@ def adopt(folder: ServerFolder, file: Path, *, password: Callable[[], str] | Non
         owner = lock_owner(folder.lock)
         if owner:
             raise ServerError(
-                f"The server of {folder.path} is running ({owner}). Stop the server first: "
-                f"kgqa virtuoso stop{folder.folder_option}"
+                f"The server of {folder.path} is running ({owner}).",
+                f"Stop the server first: kgqa virtuoso stop{folder.folder_option}",
             )
         if folder.creation_marker.exists():
             _settle_unfinished(folder, database)
@@ -66,7 +66,8 @@ def _settle_unfinished(folder: ServerFolder, database: Path) -> None:
     if folder.path.resolve() == database.parent and not folder.record().database:
         raise ServerError(
             f"The first start of the server in {folder.path} was interrupted, so the next start removes the database "
-            f"in that folder. If you put {database} there, move this file to another folder and adopt it from there."
+            "in that folder.",
+            f"If you put {database} there, move this file to another folder and adopt it from there.",
         )
     discard_unfinished(folder)
 
@@ -81,8 +82,8 @@ def _keep_own_password(folder: ServerFolder, database: Path) -> None:
 def _check_path(database: Path) -> None:
     if set(str(database)) & UNUSABLE_CHARACTERS:
         raise ServerError(
-            f"The path {database} contains one of the characters , ; # $ ' \" , which virtuoso.ini cannot hold. "
-            "Rename the file or its folder."
+            f"The path {database} contains one of the characters , ; # $ ' \" , which virtuoso.ini cannot hold.",
+            "Rename the file or its folder.",
         )
     for suffix in (".lck", ".trx", ".pxa"):
         try:
@@ -91,7 +92,8 @@ def _check_path(database: Path) -> None:
         except OSError as error:
             raise ServerError(
                 f"The server cannot write a {suffix} file next to its database in {database.parent} "
-                f"({error.strerror}). Make the folder writable for the user who runs kgqa, or move the database."
+                f"({error.strerror}).",
+                "Make the folder writable for the user who runs kgqa, or move the database.",
             ) from error
         if database.with_suffix(suffix).stat().st_size == 0:
             database.with_suffix(suffix).unlink()
@@ -112,13 +114,16 @@ def _login(
             return kept, False
     given = password() if password else ""
     if "\n" in given or "\r" in given:
-        raise ServerError("The password contains a line break, which kgqa cannot use. Change the password with isql.")
+        raise ServerError(
+            "The password contains a line break, which kgqa cannot use.", "Change the password with isql."
+        )
     if given and _accepts(replace(address, password=given)):
         return replace(address, password=given), False
     reason = "the given password" if given else "the default password dba, and no other password was given"
     raise ServerError(
-        f"The database refuses {reason}. Set the environment variable {PASSWORD_VARIABLE} to the password of the "
-        f"database user dba, or enter the password when asked."
+        f"The database refuses {reason}.",
+        f"Set the environment variable {PASSWORD_VARIABLE} to the password of the "
+        f"database user dba, or enter the password when asked.",
     )
 
 

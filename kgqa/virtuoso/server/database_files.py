@@ -29,15 +29,15 @@ def check_database(database: Path) -> None:
             head = file.read(64)
         size = database.stat().st_size
     except OSError as error:
-        raise ServerError(f"{database} cannot be read: {error.strerror}. Give the path of a virtuoso.db.") from error
+        raise ServerError(f"{database} cannot be read: {error.strerror}.", "Give the path of a virtuoso.db.") from error
     if not _SIGNATURE.match(head):
         raise ServerError(
-            f"{database} is not a Virtuoso database, or its first page is damaged; it was not changed. Restore it "
-            f"from a backup, or start with a new database in another folder: --folder /path"
+            f"{database} is not a Virtuoso database, or its first page is damaged; it was not changed.",
+            "Restore it from a backup, or start with a new database in another folder: --folder /path",
         )
     if size % PAGE_BYTES:
         raise ServerError(
-            f"{database} is truncated: its size is not a multiple of {PAGE_BYTES} bytes. Restore it from a backup."
+            f"{database} is truncated: its size is not a multiple of {PAGE_BYTES} bytes.", "Restore it from a backup."
         )
     check_changes(database.with_suffix(".trx"))
     check_unused(database)
@@ -52,12 +52,13 @@ def check_changes(changes: Path) -> None:
         return
     except OSError as error:
         raise ServerError(
-            f"{changes} cannot be read: {error.strerror}. Make it readable for the user who runs kgqa."
+            f"{changes} cannot be read: {error.strerror}.", "Make it readable for the user who runs kgqa."
         ) from error
     if head and LOG_SIGNATURE not in head:
         raise ServerError(
             f"{changes} is damaged. This transaction log has the changes since the last checkpoint, which the server "
-            f"would silently skip. To continue without these changes: mv {changes} {changes}.damaged"
+            "would silently skip.",
+            f"To continue without these changes: mv {changes} {changes}.damaged",
         )
 
 
@@ -66,8 +67,9 @@ def check_no_changes(database: Path) -> None:
     changes = database.with_suffix(".trx")
     if changes.exists() and changes.stat().st_size:
         raise ServerError(
-            f"There is a transaction log, {changes}, but no database. Restore the database beside the log. To start "
-            f"with a new database instead, move the log away: mv {changes} {changes}.old"
+            f"There is a transaction log, {changes}, but no database.",
+            "Restore the database beside the log. To start "
+            f"with a new database instead, move the log away: mv {changes} {changes}.old",
         )
 
 
@@ -78,6 +80,6 @@ def check_unused(database: Path) -> None:
     others = [owner] if owner else [other for other in processes_with_open(database) if is_virtuoso(other.pid)]
     if others:
         raise ServerError(
-            f"{database} is open in {', '.join(map(str, others))}. Two servers would destroy the database. Stop the "
-            f"other server first, which shuts down properly with: kill {others[0].pid}"
+            f"{database} is open in {', '.join(map(str, others))}. Two servers would destroy the database.",
+            f"Stop the other server first, which shuts down properly with: kill {others[0].pid}",
         )

@@ -63,6 +63,7 @@ def run_load_list(
         return []
     with _load_list_lock(folder):
         session.sql("select 1")  # raises an error if the server does not run, before anything is recorded
+        load_list_journal.settle(folder, loaded_files(session))  # of a load that was killed
         load_list_journal.begin(folder, paths, graph_iri)
         try:
             _add_to_list(session, paths, graph_iri)
@@ -83,11 +84,11 @@ def run_load_list(
 def _checked(folder: ServerFolder, file: Path) -> Path:
     path = Path(os.path.abspath(file))
     if not path.is_file():
-        raise ServerError(f"There is no file {clean(str(file))}. Give the path of an RDF file.")
+        raise ServerError(f"There is no file {clean(str(file))}.", "Give the path of an RDF file.")
     if folder.import_folder not in path.parents:
         raise ServerError(
-            f"{clean(str(file))} is outside the only folder that the server may read. Move or link the file to "
-            f"{folder.import_folder}"
+            f"{clean(str(file))} is outside the only folder that the server may read.",
+            f"Move or link the file to {folder.import_folder}",
         )
     return path
 
@@ -96,11 +97,11 @@ def _checked(folder: ServerFolder, file: Path) -> Path:
 def _load_list_lock(folder: ServerFolder) -> Iterator[None]:
     """Hold the lock of the load list. If kgqa was killed, its SQL clients hold the lock until they end."""
     if not folder.path.is_dir():
-        raise ServerError(f"The server is not running. Start it: kgqa virtuoso start{folder.folder_option}")
+        raise ServerError("The server is not running.", f"Start it: kgqa virtuoso start{folder.folder_option}")
     with only_one(folder.path / "loading.lock") as only:
         entry = folder.journal()
         if not only or (entry is not None and load_list_journal.has_running_loader(entry)):
-            raise ServerError("Another load into this server is running. Wait until it ends: kgqa virtuoso status")
+            raise ServerError("Another load into this server is running.", "Wait until it ends: kgqa virtuoso status")
         yield
 
 
@@ -129,7 +130,8 @@ def _run_loaders(
             if free_bytes(disk) < min_free_bytes:
                 raise ServerError(
                     f"Loading stopped because the disk is nearly full: {free_space(disk)} are free at {disk}. "
-                    f"Triples already loaded are kept. Free some space and load the other files."
+                    "Triples already loaded are kept.",
+                    "Free some space and load the other files.",
                 )
             if progress and all(client.poll() is None for client in clients):
                 progress(_progress(session, sizes, time.monotonic() - started))

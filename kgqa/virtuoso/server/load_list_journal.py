@@ -28,8 +28,11 @@ RESUME_COMMANDS = {
 
 
 def begin(folder: ServerFolder, files: Sequence[Path], graph_iri: str) -> None:
-    """Record that these files are about to be loaded into a graph."""
-    _write(folder, {"graph": graph_iri, "files": [str(file) for file in files], "lost": {}, "clients": []})
+    """Record that these files are about to be loaded into a graph; files lost earlier from this graph are kept."""
+    earlier = folder.journal()
+    lost = earlier["files"] if earlier and earlier["graph"] == graph_iri else []
+    names = list(dict.fromkeys([*map(str, files), *lost]))
+    _write(folder, {"graph": graph_iri, "files": names, "lost": {}, "clients": []})
 
 
 def note_clients(folder: ServerFolder, pids: Sequence[int]) -> None:

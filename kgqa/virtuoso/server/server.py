@@ -159,8 +159,8 @@ class Server:
             raise explain_sql(error, self.folder) from None
         if not wait_for_end(owner.pid, timeout=max(1.0, timeout - (time.monotonic() - started))):
             raise ServerError(
-                f"The server ({owner}) has not ended within {timeout:g} s. It may still be writing to disk; check "
-                f"with: kgqa virtuoso status. To end it anyway: kill {owner.pid}"
+                f"The server ({owner}) has not ended within {timeout:g} s. It may still be writing to disk.",
+                f"Check with: kgqa virtuoso status. To end it anyway: kill {owner.pid}",
             )
         return True
 

@@ -59,8 +59,8 @@ def start(folder: ServerFolder, changes: Mapping[str, Any], *, notify: Notify) -
             folder.password()
         elif record.database:
             raise ServerError(
-                f"The adopted database {record.database} does not exist. Mount its disk, restore the file, or adopt "
-                f"another database: kgqa virtuoso adopt FILE"
+                f"The adopted database {record.database} does not exist.",
+                "Mount its disk, restore the file, or adopt another database: kgqa virtuoso adopt FILE",
             )
         else:
             check_no_changes(folder.database)
@@ -110,14 +110,14 @@ def check_record(record: ServerRecord) -> None:
     """Raise ServerError for options with which the server cannot start."""
     for name, port in (("--http-port", record.http_port), ("--sql-port", record.sql_port)):
         if not 1 <= port <= 65535:
-            raise ServerError(f"{port} is not a port. Give a number from 1 to 65535: {name} N")
+            raise ServerError(f"{port} is not a port.", f"Give a number from 1 to 65535: {name} N")
     if record.http_port == record.sql_port:
         raise ServerError(
-            f"SPARQL and SQL cannot share port {record.http_port}. Choose another port for SQL: --sql-port N"
+            f"SPARQL and SQL cannot share port {record.http_port}.", "Choose another port for SQL: --sql-port N"
         )
     if not 0 < record.memory_share <= 1:
         raise ServerError(
-            f"--memory-share {record.memory_share:g} is out of range. Give a number above 0 and at most 1."
+            f"--memory-share {record.memory_share:g} is out of range.", "Give a number above 0 and at most 1."
         )
     if record.row_cap < 1 or record.query_seconds < 1:
         raise ServerError("--row-cap and --query-seconds must be at least 1.")
@@ -127,7 +127,8 @@ def check_record(record: ServerRecord) -> None:
     except ValueError:
         pass
     raise ServerError(
-        f"--bind {record.bind!r} is not an IPv4 address. Give an address of this machine, or 0.0.0.0 for all of them."
+        f"--bind {record.bind!r} is not an IPv4 address.",
+        "Give an address of this machine, or 0.0.0.0 for all of them.",
     )
 
 
@@ -145,8 +146,8 @@ def _check_ports(folder: ServerFolder, record: ServerRecord) -> None:
                 continue
             reason = f"is used by {owner}" if owner else f"cannot be opened on {host} ({error.strerror})"
             raise ServerError(
-                f"Port {port} {reason}. "
-                f"Choose another port: kgqa virtuoso start {option} {free_port()}{folder.folder_option}"
+                f"Port {port} {reason}.",
+                f"Choose another port: kgqa virtuoso start {option} {free_port()}{folder.folder_option}",
             )
 
 
@@ -155,8 +156,8 @@ def _check_space(folder: ServerFolder) -> None:
     for path in {folder.path, folder.database.parent}:
         if free_bytes(path) < (MIN_FREE_BYTES if new else MIN_FREE_BYTES // 10):
             raise ServerError(
-                f"The disk is full: {free_space(path)} are free at {path}, too little to start a server. "
-                f"Free some space, or choose another folder: --folder /path"
+                f"The disk is full: {free_space(path)} are free at {path}, too little to start a server.",
+                "Free some space, or choose another folder: --folder /path",
             )
 
 

@@ -211,7 +211,7 @@ def test_interruption_leaves_no_files(world, session_cache, tmp_path):
         assert list(tmp_path.iterdir()) == []
         (tmp_path / "taken").mkdir()
         (tmp_path / "taken" / "file").touch()
-        with pytest.raises(FictionError, match="--out"):
+        with pytest.raises(FictionError, match="out="):
             fictionalise(graph, (), tmp_path / "taken")
 
 

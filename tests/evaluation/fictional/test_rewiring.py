@@ -237,7 +237,7 @@ def test_mediators_come_from_the_schema():
 
 
 def test_empty_graph_is_an_error():
-    with open_lines((), "rdfs") as graph, pytest.raises(FictionError, match="kgqa graph load"):
+    with open_lines((), "rdfs") as graph, pytest.raises(FictionError, match="load_into_"):
         read_facts(graph)
 
 

@@ -65,7 +65,7 @@ def test_record_round_trip():
 
 def test_one_run_per_folder(run_path):
     with (
-        pytest.raises(RunError, match="already contains a run. .* resume the run: kgqa eval resume"),
+        pytest.raises(RunError, match="already contains a run. .* resume the run: kgqa.evaluation.resume"),
         create_run(run_path, {}),
     ):
         pass
@@ -126,7 +126,7 @@ def test_linked_predictions_are_not_repaired(run_path, tmp_path):
 def test_several_runs_replace_no_run(tmp_path, present):
     (tmp_path / "top").mkdir()
     (tmp_path / "top" / present).write_text("kept")
-    with pytest.raises(RunError, match=f"already contains runs.*kgqa eval resume {tmp_path}"):
+    with pytest.raises(RunError, match=f"already contains runs.*kgqa.evaluation.resume..{tmp_path}"):
         create_runs(tmp_path, {"top-1": MANIFEST_CONTENT, "top": MANIFEST_CONTENT}, before=lambda: None)
     assert [each.name for each in tmp_path.rglob("*") if each.is_file()] == [present]
     assert (tmp_path / "top" / present).read_text() == "kept"
@@ -206,7 +206,7 @@ def test_only_one_process_writes_to_a_run(run_path):
 def test_full_disk_is_an_error_and_keeps_records(run_path):
     with resume_run(run_path) as (folder, _):
         folder._file = os.open("/dev/full", os.O_WRONLY)
-        with pytest.raises(RunError, match="No space left.*All answers in it are kept.*kgqa eval resume"):
+        with pytest.raises(RunError, match="No space left.*All answers in it are kept.*kgqa.evaluation.resume"):
             folder.append([record("d")])
         assert "d" not in folder.done
     assert len(list(open_run(run_path).records())) == 3

@@ -200,7 +200,7 @@ class TestTimeout:
         store.select(QUICK)
         (worker,) = store.worker_pids()
         started = time.monotonic()
-        with pytest.raises(StoreTimeout, match="stopped after .* s.*--timeout"):
+        with pytest.raises(StoreTimeout, match="stopped after .* s.*timeout="):
             store.select(SLOW, timeout=0.5)
         assert time.monotonic() - started < 10
         assert not running(worker)

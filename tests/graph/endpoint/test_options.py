@@ -58,7 +58,7 @@ def test_file_in_the_working_folder_cannot_redirect_the_password(home, monkeypat
     (home / "kgqa.toml").write_text('[graph]\npath = "http://evil.example/sparql"\n')
     assert EndpointOptions.of(resolve()).access.password == ""
     monkeypatch.setenv(PASSWORD_VARIABLE, "geheim")
-    with pytest.raises(SettingsError, match="evil.example.*--graph") as caught:
+    with pytest.raises(SettingsError, match="evil.example.*graph=") as caught:
         EndpointOptions.of(resolve())
     assert "geheim" not in str(caught.value)
     monkeypatch.setenv("KGQA_GRAPH_PATH", "http://mine.example/sparql")
@@ -85,7 +85,7 @@ def test_several_named_graphs_must_be_chosen(tmp_path, count, fits):
         if fits:
             assert len(user_graphs(store)) == count
         else:
-            with pytest.raises(PartialResult, match="--graph-iri"):
+            with pytest.raises(PartialResult, match="graph_iri="):
                 user_graphs(store)
 
 

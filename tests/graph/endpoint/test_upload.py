@@ -122,7 +122,7 @@ class TestSameGraph:
 class TestMalformedLines:
     def test_fail_changes_nothing(self, target, file):
         store = target()
-        with pytest.raises(LoadError, match=r"bad\.nt, line 2: .*The load was discarded.*--on-error skip"):
+        with pytest.raises(LoadError, match=r"bad\.nt, line 2: .*The load was discarded.*on_error=.skip"):
             store.load([file(LINES), file([LINES[0], "<http://e/a> nonsense ."], "bad.nt")])
         assert triples(store) == set()
 
@@ -150,7 +150,7 @@ class TestMalformedLines:
         report = store.load([path], on_error="skip")
         assert (report.added, report.malformed) == (50, 2)
         assert (report.examples[1].line, "abc" in report.examples[1].message) == (22, True)
-        with pytest.raises(QueryRejected, match=r"data\.nt, line 1: .*--on-error skip.*Load the same files again"):
+        with pytest.raises(QueryRejected, match=r"data\.nt, line 1: .*on_error=.skip.*Load the same files again"):
             target().load([file([WRONG_NUMBER, *LINES])])
 
     def test_too_many_refused_lines(self, target, file, monkeypatch):
@@ -319,7 +319,7 @@ class TestGraphChoice:
             assert choose_target_graph(store) == "urn:one"
             store.writable = "urn:two"
             store.load([file(LINES)])
-            with pytest.raises(LoadError, match="several graphs.*--graph-iri IRI. Graphs: urn:one, urn:two"):
+            with pytest.raises(LoadError, match="several graphs.*graph_iri=.IRI.. Graphs: urn:one, urn:two"):
                 choose_target_graph(store)
 
 

@@ -297,5 +297,5 @@ def test_graph_is_opened_by_its_url(server, cache_dir):
         )
     with contextlib.closing(open_graph(server.url, view=[GRAPH])) as graph:
         assert graph.view == (Entity(GRAPH),)
-    with pytest.raises(StoreError, match="--graph-iri"):
+    with pytest.raises(StoreError, match="graph_iri="):
         open_graph(server.url)

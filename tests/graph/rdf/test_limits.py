@@ -109,7 +109,7 @@ def test_line_of_nul_bytes_is_bounded():
 def test_memory_of_the_loading_process_is_limited(tmp_path):
     """The first block of the file exceeds the memory limit of the loading process."""
     big = "".join(f'<http://e/{n}> <http://e/p> "{"x" * 1000}" .\n' for n in range(40_000))
-    with pytest.raises(LoadError, match="needs more than 80 MB of memory.*KGQA_GRAPH_LOAD_MEMORY"):
+    with pytest.raises(LoadError, match="needs more than 80 MB of memory.*memory=MEGABYTES"):
         load(tmp_path, "big.nt", big, memory=80 << 20)
     assert resource.getrlimit(resource.RLIMIT_DATA)[0] == resource.RLIM_INFINITY  # the calling process is not limited
     assert load_graph(tmp_path / "g", resume=True).triples == 40_000, "what was done by then is not lost"

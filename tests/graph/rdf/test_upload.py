@@ -60,7 +60,7 @@ def test_line_numbers_count_malformed_lines(upload_of):
 
 
 def test_file_with_a_malformed_line_is_not_sent_without_skip(upload_of):
-    with pytest.raises(LoadError, match=r"data\.nt, line 2: .*The load was discarded.*--on-error skip"):
+    with pytest.raises(LoadError, match=r"data\.nt, line 2: .*The load was discarded.*on_error=.skip"):
         upload_of(f"{GOOD}{DOUBTFUL}", on_error="fail").check()
 
 
@@ -90,7 +90,7 @@ def test_iris_that_servers_truncate_are_malformed(upload_of):
 ])  # fmt: skip
 def test_triple_of_another_graph_is_an_error_even_with_skip(upload_of, ending, text, line):
     with pytest.raises(
-        LoadError, match=rf"data\.{ending}, {line}: .*<urn:other>.*for <urn:mine>.*--graph-iri urn:other"
+        LoadError, match=rf"data\.{ending}, {line}: .*<urn:other>.*for <urn:mine>.*graph_iri=.urn:other"
     ):
         upload_of(text, ending=ending).check()
 

@@ -166,7 +166,7 @@ def graphs_of(server: Server) -> list[tuple[str, ...]]:
 class TestMalformedLines:
     def test_fail_changes_nothing(self, virtuoso_server, target, file):
         store = target()
-        with pytest.raises(LoadError, match=r"bad\.nt, line 2: .*The load was discarded.*--on-error skip"):
+        with pytest.raises(LoadError, match=r"bad\.nt, line 2: .*The load was discarded.*on_error=.skip"):
             bulk_load(virtuoso_server, store, [file(LINES), file([LINES[0], "nonsense"], "bad.nt")])
         assert triples(store) == set() and remaining_files(virtuoso_server) == []
 
@@ -207,7 +207,7 @@ class TestMalformedLines:
         assert (report.added, report.malformed) == (12, 3)
         assert sorted(item.line for item in report.examples) == [6, 7, 12]
         assert sum("rejected by the server" in item.message for item in report.examples) == 2
-        with pytest.raises(ServerError, match=r"short\.nt, line 2: the server rejects this line: .*--restart"):
+        with pytest.raises(ServerError, match=r"short\.nt, line 2: the server rejects this line: .*restart=True"):
             bulk_load(virtuoso_server, target(), [file([LINES[0], first, LINES[1]], "short.nt")])
         report = bulk_load(virtuoso_server, target(), [path.with_name("short.nt")], on_error="skip", restart=True)
         assert report.added == 2 and remaining_files(virtuoso_server) == []
@@ -233,9 +233,9 @@ class TestInterrupted:
         assert (
             message == f"A load into <{store.writable}> was interrupted. Resume it: kgqa graph load --resume --into URL"
         )
-        with pytest.raises(LoadError, match="An earlier load into .* was interrupted.*--resume.*--restart"):
+        with pytest.raises(LoadError, match="An earlier load into .* was interrupted.*resume=True.*restart=True"):
             bulk_load(virtuoso_server, store, many_files)
-        with pytest.raises(LoadError, match=f"interrupted load is into another graph, <{store.writable}>.*--graph-iri"):
+        with pytest.raises(LoadError, match=f"interrupted load is into another graph, <{store.writable}>.*graph_iri="):
             bulk_load(virtuoso_server, target(), resume=True)
         report = bulk_load(virtuoso_server, store, resume=True)
         assert (report.lines, report.malformed, report.added) == (COUNT, COUNT - GOOD, GOOD)
@@ -259,7 +259,7 @@ class TestInterrupted:
         own_server.stop()
         shutil.copy(prepared_folder / "virtuoso.db", own_server.folder.database)
         own_server.start()
-        with pytest.raises(LoadError, match="another database or an older copy.*again: --restart"):
+        with pytest.raises(LoadError, match="another database or an older copy.*again: restart=True"):
             bulk_load(own_server, store, resume=True)
         report = bulk_load(
             own_server, store, many_files, on_error="skip", restart=True, progress=None, chunk_lines=CHUNK_LINES
@@ -274,7 +274,7 @@ class TestInterrupted:
         with pytest.raises(KeyboardInterrupt):
             bulk_load(virtuoso_server, store, [path], progress=stop)
         file(LINES[:51])
-        with pytest.raises(LoadError, match=r"data\.nt has changed since the interrupted load.*--restart --into"):
+        with pytest.raises(LoadError, match=r"data\.nt has changed since the interrupted load.*restart=True"):
             bulk_load(virtuoso_server, store, resume=True)
         assert discard_interrupted(virtuoso_server) and not discard_interrupted(virtuoso_server)
         assert bulk_load(virtuoso_server, store, [path]).added == 51

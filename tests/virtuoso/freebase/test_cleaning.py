@@ -180,7 +180,7 @@ class TestCleaner:
         with Cleaner(dump, CLEANING, None, 100, workers=2) as cleaner:
             os.kill(cleaner._running[1]._process.pid, signal.SIGKILL)
             cleaner.start(0)
-            with pytest.raises(KgqaError, match="was killed by signal 9.*lower --workers"):
+            with pytest.raises(KgqaError, match="was killed by signal 9.*lower workers="):
                 cleaner.wait(0)
 
     def test_workers_end_with_the_cleaner(self, dump):

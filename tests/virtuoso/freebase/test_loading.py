@@ -245,7 +245,7 @@ class TestInterrupted:
             f"A load into <{options.graph_iri}> was interrupted. Resume it: kgqa freebase load DUMP --resume"
             f" --folder {virtuoso_server.folder.path}"
         )
-        with pytest.raises(LoadError, match="was interrupted after .* lines .*--resume.*--restart"):
+        with pytest.raises(LoadError, match="was interrupted after .* lines .*resume=True.*restart=True"):
             load_dump(virtuoso_server, dump, options=options)
         messages = set()
 
@@ -266,17 +266,17 @@ class TestInterrupted:
     def test_changed_dump_or_options_are_refused(self, virtuoso_server, dump, options, tmp_path, monkeypatch):
         self.interrupt_load(virtuoso_server, dump, options)
         (tmp_path / "other.gz").write_bytes(dump.read_bytes()[:-1])
-        with pytest.raises(LoadError, match="is not the dump of the interrupted load. Give .*--restart"):
+        with pytest.raises(LoadError, match="is not the dump of the interrupted load. Give .*restart=True"):
             load_dump(virtuoso_server, tmp_path / "other.gz", resume=True)
         with pytest.raises(LoadError, match="other options: graph iri, languages. Omit these"):
             load_dump(virtuoso_server, dump, options=LoadOptions("urn:x", ("de",), lines_per_chunk=CHUNK), resume=True)
         with monkeypatch.context() as patch:
             patch.setattr("kgqa.virtuoso.freebase.journal.freebase_rules", lambda: ())
-            with pytest.raises(LoadError, match="noise rules of this version.*--restart"):
+            with pytest.raises(LoadError, match="noise rules of this version.*restart=True"):
                 load_dump(virtuoso_server, dump, resume=True)
         (virtuoso_server.folder.path / f"{NAME}.json").write_text("{")
         assert "<unknown graph: the journal is damaged> was interrupted" in virtuoso_server.status().message
-        with pytest.raises(LoadError, match="is damaged.*--restart"):
+        with pytest.raises(LoadError, match="is damaged.*restart=True"):
             load_dump(virtuoso_server, dump, resume=True)
 
     @pytest.mark.slow
@@ -380,7 +380,7 @@ class TestInterrupted:
         newer = shutil.copy(folder.database, tmp_path / "newer.db")
         shutil.copy(older, folder.database)
         own_server.start()
-        with pytest.raises(LoadError, match="another database or an older copy.*again: --restart"):
+        with pytest.raises(LoadError, match="another database or an older copy.*again: restart=True"):
             load_dump(own_server, dump, resume=True)
         own_server.stop()
         shutil.copy(newer, folder.database)

@@ -112,13 +112,13 @@ def _load_json(data: bytes) -> Any:
     except ValueError as error:
         if data.lstrip()[:1] not in (b"{", b"["):
             what = "something other than a SPARQL result" if data.strip() else "an empty reply"
-            raise StoreUnavailable(f"The server sent {what}. Check the address of the SPARQL endpoint.") from error
+            raise StoreUnavailable(f"The server sent {what}.", "Check the address of the SPARQL endpoint.") from error
         raise DamagedResult(TRUNCATED.format(str(error)[:100])) from error
 
 
 def _check_row_count(rows: int, max_rows: int) -> None:
     if rows > max_rows:
-        raise PartialResult(f"The result has more than {max_rows:,} rows. Narrow the query, or add a LIMIT.")
+        raise PartialResult(f"The result has more than {max_rows:,} rows.", "Narrow the query, or add a LIMIT.")
 
 
 def _decode_row_by_row(text: JsonStream, max_rows: int, read_term: TermReader) -> Rows:
@@ -152,7 +152,7 @@ def _decode_row_by_row(text: JsonStream, max_rows: int, read_term: TermReader) -
         raise DamagedResult(TRUNCATED.format(error)) from error
     except LongValue as error:
         raise PartialResult(
-            f"A row of the result is longer than {MAX_VALUE_CHARS:,} characters. Narrow the query."
+            f"A row of the result is longer than {MAX_VALUE_CHARS:,} characters.", "Narrow the query."
         ) from error
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise _not_a_result(error) from error
@@ -161,5 +161,5 @@ def _decode_row_by_row(text: JsonStream, max_rows: int, read_term: TermReader) -
 def _not_a_result(error: Exception) -> StoreUnavailable:
     detail = clean(str(error))[:100]
     return StoreUnavailable(
-        f"The server sent JSON that is not a SPARQL result ({detail}). Check the address of the SPARQL endpoint."
+        f"The server sent JSON that is not a SPARQL result ({detail}).", "Check the address of the SPARQL endpoint."
     )

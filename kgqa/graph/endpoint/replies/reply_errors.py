@@ -49,20 +49,20 @@ def reply_error(
     """
     if reply_signs(profile).timeout_headers & headers.keys():
         return StoreTimeout(
-            "The server ended the query at its time limit and sent an incomplete result, which is not used. "
-            "Narrow the query."
+            "The server ended the query at its time limit and sent an incomplete result, which is not used.",
+            "Narrow the query.",
         )
     if status == 206:
-        return PartialResult(f"The server sent only a part of the result (HTTP 206). {NARROW_QUERY}")
+        return PartialResult("The server sent only a part of the result (HTTP 206).", NARROW_QUERY)
     if status != 200:
         if status == 500 and _begins_as_result(body):
             # Virtuoso sends this status with part of the rows when it runs out of time while sending
-            return StoreTimeout("The server ran out of time while sending the result (HTTP 500). Narrow the query.")
+            return StoreTimeout("The server ran out of time while sending the result (HTTP 500).", "Narrow the query.")
         return _status_error(status, headers, error_text(body, query), reply_signs(profile), url)
     content_type = _content_type(headers)
     if content_type and content_type not in _JSON_TYPES:
         what = "a web page" if "html" in content_type else clean(content_type)[:60]
-        return StoreUnavailable(f"{url} sent {what}, not a SPARQL result. Check the address of the SPARQL endpoint.")
+        return StoreUnavailable(f"{url} sent {what}, not a SPARQL result.", "Check the address of the SPARQL endpoint.")
     return None
 
 
@@ -86,7 +86,9 @@ def body_error(error: StoreError, tail: bytes, profile: Profile) -> StoreError:
     """Return the error for an incomplete body: a timeout if the last bytes report a timeout, else `error`."""
     text = tail.decode("utf-8", "replace").lower()
     if any(sign in text for sign in reply_signs(profile).timeout_texts):
-        return StoreTimeout("The server ran out of time while sending the result, which is not used. Narrow the query.")
+        return StoreTimeout(
+            "The server ran out of time while sending the result, which is not used.", "Narrow the query."
+        )
     return error
 
 
@@ -96,36 +98,36 @@ def _status_error(status: int, headers: Mapping[str, str], text: str, signs: Rep
     if status in (408, 504) or any(sign in lower for sign in signs.timeout_texts):
         return StoreTimeout(f"The server ran out of time on this query (HTTP {status}).{quoted}")
     if status in (401, 403):
-        return LoginRefused(f"{url} refuses access (HTTP {status}).{quoted} {LOGIN}", status=status)
+        return LoginRefused(f"{url} refuses access (HTTP {status}).{quoted}", LOGIN, status=status)
     if any(sign in lower for sign in signs.denied_texts):
         return LoginRefused(
-            f"{url} does not allow this user to run this request (HTTP {status}).{quoted} {LOGIN} To write, a Virtuoso "
-            "user needs the right SPARQL_UPDATE.",
+            f"{url} does not allow this user to run this request (HTTP {status}).{quoted}",
+            f"{LOGIN} To write, a Virtuoso user needs the right SPARQL_UPDATE.",
             status=status,
         )
     if 300 <= status < 400:
         location = clean(headers.get("location", ""))[:200]
         return StoreUnavailable(
-            f"{url} has moved (HTTP {status}){' to ' + location if location else ''}. Use the new address."
+            f"{url} has moved (HTTP {status}){' to ' + location if location else ''}.", "Use the new address."
         )
     if status in (404, 405, 410):
         return StoreUnavailable(
-            f"No SPARQL endpoint at {url} (HTTP {status}). Check the path; on Virtuoso it is /sparql."
+            f"No SPARQL endpoint at {url} (HTTP {status}).", "Check the path; on Virtuoso it is /sparql."
         )
     if status in (406, 415):
         return StoreUnavailable(
-            f"{url} sends no results as JSON, or accepts no forms (HTTP {status}).{quoted} Use another server."
+            f"{url} sends no results as JSON, or accepts no forms (HTTP {status}).{quoted}", "Use another server."
         )
     if status in (429, 502, 503):
-        return StoreUnavailable(f"{url} cannot answer now (HTTP {status}).{quoted} Try again later.")
+        return StoreUnavailable(f"{url} cannot answer now (HTTP {status}).{quoted}", "Try again later.")
     if status in (413, 414):
-        return QueryRejected(f"The query is too long for the server (HTTP {status}). Split it into shorter queries.")
+        return QueryRejected(f"The query is too long for the server (HTTP {status}).", "Split it into shorter queries.")
     if "html" in _content_type(headers) and status != 400:
         return StoreUnavailable(
-            f"{url} sent an error page (HTTP {status}).{quoted} Check the address of the SPARQL endpoint."
+            f"{url} sent an error page (HTTP {status}).{quoted}", "Check the address of the SPARQL endpoint."
         )
     if 200 <= status < 300:
-        return StoreUnavailable(f"{url} sent no result (HTTP {status}). Check the address of the SPARQL endpoint.")
+        return StoreUnavailable(f"{url} sent no result (HTTP {status}).", "Check the address of the SPARQL endpoint.")
     return QueryRejected(f"The server rejects the query (HTTP {status}).{quoted}")
 
 
@@ -172,12 +174,13 @@ def check_complete(
     known = {*profile.row_caps, *caps, *(int(cap) for cap in announced if re.fullmatch(r"[0-9]{1,15}", cap))}
     if ((count and count in known) or announced) and not outer_limit(query) == count:
         raise RowCapMet(
-            f"The server cut the result at its row cap of {count:,} rows. {RAISE_CAP}",
+            f"The server cut the result at its row cap of {count:,} rows.",
+            RAISE_CAP,
             variables=rows.variables,
             cap=count,
         )
     if count == 0 and is_total_aggregate(query):
-        raise StoreTimeout("The server ran out of time: it sent no row as the result of a count. Narrow the query.")
+        raise StoreTimeout("The server ran out of time: it sent no row as the result of a count.", "Narrow the query.")
 
 
 def outer_limit(query: str) -> int | None:

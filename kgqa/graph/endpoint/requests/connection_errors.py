@@ -27,29 +27,31 @@ def connection_error(error: Exception, url: str, *, is_update: bool) -> StoreUna
     from urllib3.exceptions import LocationValueError, ProxyError, SSLError
 
     if isinstance(error, LocationValueError):
-        return StoreUnavailable(f"{clean(url)[:200]} is not the address of a server. Check the address.")
+        return StoreUnavailable(f"{clean(url)[:200]} is not the address of a server.", "Check the address.")
     if isinstance(error, SSLError):
         return StoreUnavailable(
-            f"No secure connection to {url} ({clean(str(error))[:200]}). If the server is your own, set the "
-            "environment variable SSL_CERT_FILE to the certificate of its authority."
+            f"No secure connection to {url} ({clean(str(error))[:200]}).",
+            "If the server is your own, set the "
+            "environment variable SSL_CERT_FILE to the certificate of its authority.",
         )
     if isinstance(error, ProxyError):
         return StoreUnavailable(
-            f"The proxy for {url} does not answer. Check the environment variables http_proxy and https_proxy."
+            f"The proxy for {url} does not answer.", "Check the environment variables http_proxy and https_proxy."
         )
     if never_sent(error):
         return StoreUnavailable(
-            f"Nothing answers at {url}. Check the address, and whether the server is running (for a server started by "
-            "kgqa: kgqa virtuoso status)."
+            f"Nothing answers at {url}.",
+            "Check the address, and whether the server is running (for a server started by "
+            "kgqa: kgqa virtuoso status).",
         )
     if is_update:
         return StoreUnavailable(
-            f"The connection to {url} was lost during an update, which may have been carried out. Check the graph "
-            "before you send the update again."
+            f"The connection to {url} was lost during an update, which may have been carried out.",
+            "Check the graph before you send the update again.",
         )
     return StoreUnavailable(
-        f"The connection to {url} was lost during a query. Check whether the server is running and whether this query "
-        "crashes it."
+        f"The connection to {url} was lost during a query.",
+        "Check whether the server is running and whether this query crashes it.",
     )
 
 
@@ -57,5 +59,5 @@ def overload_error(status: int, url: str) -> StoreUnavailable:
     """Create the error for a server that is too busy: HTTP status 429, 502 or 503."""
     what = "received too many requests" if status == 429 else "cannot answer now"
     return StoreUnavailable(
-        f"{url} {what} (HTTP {status}). Try again later, or lower endpoint.concurrency or endpoint.rate."
+        f"{url} {what} (HTTP {status}).", "Try again later, or lower endpoint.concurrency or endpoint.rate."
     )

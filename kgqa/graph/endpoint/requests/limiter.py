@@ -102,8 +102,8 @@ class RequestLimiter:
                 pause = self._paused_until - now
             if pause > 0 and self._paused_until >= deadline:
                 raise StoreUnavailable(
-                    f"{self._url} asks for a pause of {pause:.0f} s, longer than this query may take. Try again later, "
-                    "and lower endpoint.concurrency or endpoint.rate."
+                    f"{self._url} asks for a pause of {pause:.0f} s, longer than this query may take.",
+                    "Try again later, and lower endpoint.concurrency or endpoint.rate.",
                 )
             if start >= deadline:
                 raise QueueTimeout(
@@ -129,4 +129,4 @@ class RequestLimiter:
 
     def _check_open(self, closed: threading.Event) -> None:
         if closed.is_set():
-            raise StoreUnavailable(f"The connection to {self._url} has been closed. Open it again.")
+            raise StoreUnavailable(f"The connection to {self._url} has been closed.", "Open it again.")

@@ -22,8 +22,8 @@ class Login:
     def __init__(self, url: str, user: str, password: str) -> None:
         if not user.isprintable() or not password.isprintable():
             raise SettingsError(
-                "The endpoint's login contains control characters. Correct the setting endpoint.user or the "
-                "environment variable KGQA_ENDPOINT_PASSWORD."
+                "The endpoint's login contains control characters.",
+                "Correct the setting endpoint.user or the environment variable KGQA_ENDPOINT_PASSWORD.",
             )
         self._url, self._user, self._password = url, user, password
         self._lock = threading.Lock()
@@ -49,8 +49,8 @@ class Login:
         )
         if not supported and "basic" not in offers:
             raise StoreUnavailable(
-                f"{self._url} asks for a kind of login that kgqa does not support. On the server, enable HTTP "
-                "Basic, or Digest with MD5 or SHA-256."
+                f"{self._url} asks for a kind of login that kgqa does not support.",
+                "On the server, enable HTTP Basic, or Digest with MD5 or SHA-256.",
             )
         with self._lock:
             if digest.get("nonce") != self._challenge.get("nonce"):

@@ -320,12 +320,12 @@ class Transport:
                     return
                 yield chunk
         except DecodeError as error:
-            raise DamagedResult("The server's reply is damaged: it cannot be decompressed. Try again.") from error
+            raise DamagedResult("The server's reply is damaged: it cannot be decompressed.", "Try again.") from error
         except HTTPError as error:
             self._check_active(deadline, error)
             deadline.failures += 1
             raise ConnectionLost(
-                f"The connection to {self.url} was lost in the middle of a reply, which is not used. Try again."
+                f"The connection to {self.url} was lost in the middle of a reply, which is not used.", "Try again."
             ) from error
 
     def _check_active(self, deadline: RequestDeadline, error: Exception | None = None) -> None:
@@ -333,10 +333,10 @@ class Transport:
         from urllib3.exceptions import ReadTimeoutError
 
         if self._closed.is_set():
-            raise StoreUnavailable(f"The connection to {self.url} has been closed. Open it again.") from error
+            raise StoreUnavailable(f"The connection to {self.url} has been closed.", "Open it again.") from error
         if deadline.passed or isinstance(error, ReadTimeoutError):
             raise StoreTimeout(
-                f"The server at {self.url} did not answer in time. Narrow the query, or raise graph.timeout."
+                f"The server at {self.url} did not answer in time.", "Narrow the query, or raise graph.timeout."
             ) from error
 
 

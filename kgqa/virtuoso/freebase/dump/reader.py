@@ -100,7 +100,7 @@ def read_blocks(
                 yield Block(rest + b"\n", 1, number + 1, number // lines_per_part, read, place)
     except OSError as error:
         raise LoadError(
-            f"{file} cannot be read: {error.strerror}. Check the path, the permissions and the disk."
+            f"{file} cannot be read: {error.strerror}.", "Check the path, the permissions and the disk."
         ) from error
 
 
@@ -127,7 +127,7 @@ def identity(file: Path) -> dict[str, int | str]:
             raw.seek(max(0, size - (1 << 20)))
             digest.update(raw.read())
     except OSError as error:
-        raise LoadError(f"{file} cannot be read: {error.strerror}. Give the path of a dump.") from error
+        raise LoadError(f"{file} cannot be read: {error.strerror}.", "Give the path of a dump.") from error
     return {"bytes": size, "sha256": digest.hexdigest()[:32]}
 
 
@@ -179,13 +179,13 @@ def _gzip_pieces(raw: IO[bytes], file: Path) -> Iterator[tuple[bytes, int, int |
             data = decoder.decompress(packed, BLOCK_BYTES)
         except zlib.error as error:
             raise LoadError(
-                f"{file} is damaged near byte {raw.tell() - len(packed):,} ({error}). Download it again and check it "
-                f"with: gzip -t"
+                f"{file} is damaged near byte {raw.tell() - len(packed):,} ({error}).",
+                "Download it again and check it with: gzip -t",
             ) from error
         if decoder.eof:
             packed, decoder, inside = decoder.unused_data, zlib.decompressobj(_ANY_GZIP), False
         elif at_end and not data:
-            raise LoadError(f"{file} is truncated: its end is missing. Download it again and check it with: gzip -t")
+            raise LoadError(f"{file} is truncated: its end is missing.", "Download it again and check it with: gzip -t")
         else:
             packed = decoder.unconsumed_tail
         if data:

@@ -1,4 +1,4 @@
-"""Stores with short time limits and without caches, for the checks of `kgqa doctor`."""
+"""A store with short time limits, for the checks of `kgqa doctor`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
-from kgqa.graph.store import Rows, is_address
+from kgqa.graph.store import Rows, Store, is_address
 from kgqa.settings import Settings
 
 T = TypeVar("T")
@@ -30,25 +30,52 @@ PATIENCE = 1.0
 """Seconds during which a request is repeated while the server does not respond."""
 
 
-class _ShortLimits:
-    """Limits each query to QUERY_SECONDS and all queries to ALL_SECONDS.
+class LimitedStore:
+    """Limits each query of a store to QUERY_SECONDS, and all queries to ALL_SECONDS. Does everything else as the store.
+
+    Args:
+        store: the store.
+        access: the options of requests, if the store is a server.
 
     Attributes:
         retries_timeouts: whether a query that timed out is retried with more time; False while durations are measured.
+        scans: whether queries may read every triple.
     """
 
-    started: float
-    retries_timeouts = True
+    def __init__(self, store: Store, access: Access | None = None) -> None:
+        self.access = access or Access()
+        self.retries_timeouts = True
+        self.scans = True
+        self._store = store
+        self._started = time.monotonic()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def __enter__(self) -> LimitedStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._store.close()
+
+    @property
+    def server(self) -> EndpointStore | None:
+        """The store, if it is a SPARQL server."""
+        return self._store if isinstance(self._store, EndpointStore) else None
+
+    def may_scan(self, graphs: Sequence[str] = ()) -> bool:
+        """Return `scans`, which the examination sets by its own count of triples."""
+        return self.scans
 
     def select(
         self, query: str, *, timeout: float | None = None, max_rows: int | None = None, fresh: bool = False
     ) -> Rows:
-        run: Callable[..., Rows] = partial(super().select, query, max_rows=max_rows, fresh=fresh)  # type: ignore[misc]
-        return self._tried(run, timeout)
+        """Run a query; see `Store`."""
+        return self._tried(partial(self._store.select, query, max_rows=max_rows, fresh=fresh), timeout)
 
     def ask(self, query: str, *, timeout: float | None = None, fresh: bool = False) -> bool:
-        run: Callable[..., bool] = partial(super().ask, query, fresh=fresh)  # type: ignore[misc]
-        return self._tried(run, timeout)
+        """Run an ASK query; see `Store`."""
+        return self._tried(partial(self._store.ask, query, fresh=fresh), timeout)
 
     def _tried(self, run: Callable[..., T], timeout: float | None) -> T:
         limit = self._limit(timeout, QUERY_SECONDS)
@@ -63,35 +90,16 @@ class _ShortLimits:
         return run(timeout=more)
 
     def _limit(self, timeout: float | None, longest: float) -> float:
-        left = self.started + ALL_SECONDS - time.monotonic()
+        left = self._started + ALL_SECONDS - time.monotonic()
         return min(left, longest if timeout is None else min(timeout, longest))
 
 
-class ProbeEndpoint(_ShortLimits, EndpointStore):
-    """A SPARQL server with short time limits; `access` holds the options of its requests."""
-
-    def __init__(self, url: str, *, access: Access, **options: Any) -> None:
-        self.started = time.monotonic()
-        self.access = access
-        super().__init__(url, access=access, timeout=QUERY_SECONDS, **options)
-
-    def may_scan(self, graphs: Sequence[str] = ()) -> bool:
-        """Return True: the examination judges the size of the graph by its own count."""
-        return True
+def limited_server(url: str, access: Access, **options: Any) -> LimitedStore:
+    """Open a SPARQL server with short time limits; `options` are those of `EndpointStore`."""
+    return LimitedStore(EndpointStore(url, access=access, timeout=QUERY_SECONDS, **options), access)
 
 
-class ProbeFolder(_ShortLimits, EmbeddedStore):
-    """A graph folder with short time limits."""
-
-    def __init__(self, path: Path) -> None:
-        self.started = time.monotonic()
-        super().__init__(path, timeout=QUERY_SECONDS)
-
-
-ProbeStore = ProbeEndpoint | ProbeFolder
-
-
-def open_probe_store(settings: Settings, cache: Cache) -> ProbeStore:
+def open_limited(settings: Settings, cache: Cache) -> LimitedStore:
     """Open the store given in the settings, or the demo graph. Nothing is sent to a server yet.
 
     Raises:
@@ -101,5 +109,5 @@ def open_probe_store(settings: Settings, cache: Cache) -> ProbeStore:
     if place and is_address(place):
         options = EndpointOptions.of(settings)
         access = replace(options.access, patience=min(options.access.patience, PATIENCE))
-        return ProbeEndpoint(place, access=access, profile=options.profile, row_cap=options.row_cap)
-    return ProbeFolder(Path(place) if place else demo_folder(cache))
+        return limited_server(place, access, profile=options.profile, row_cap=options.row_cap)
+    return LimitedStore(EmbeddedStore(Path(place) if place else demo_folder(cache), timeout=QUERY_SECONDS))
