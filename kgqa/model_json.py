@@ -9,7 +9,6 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, TypeVar, Union
@@ -59,9 +58,11 @@ def read_event(data: Mapping[str, Any]) -> Event:
     kind = data.get("kind")
     at: Any = data.get("at")
     for event in _events_of(kind) if isinstance(kind, str) else ():
-        with suppress(KeyError, TypeError, AttributeError, OverflowError):
+        try:
             found: Event = _built(event, data)
             return found
+        except (KeyError, TypeError, AttributeError, OverflowError):
+            continue
     values = {str(key): value for key, value in data.items() if key not in ("kind", "at")}
     return UnknownEvent(kind if isinstance(kind, str) else "", values, at=at if type(at) in (int, float) else 0.0)
 

@@ -42,6 +42,7 @@ from kgqa.hints import command_line_wording, hint_text
             "Virtuoso: kgqa virtuoso start --row-cap 9; else wait.",
             "Virtuoso: kgqa virtuoso start --row-cap 9; else wait.",
         ),
+        ("Resume it: kgqa eval resume a\\", 'Resume it: kgqa.evaluation.resume("a\\\\")'),
         ("The file a--timeout.nt stays, kgqa waits.", "The file a--timeout.nt stays, kgqa waits."),
     ],
 )

@@ -242,7 +242,7 @@ class Server:
     def index_names(self, graph_iri: str, predicates: Sequence[str]) -> None:
         """Add the literals of these predicates to the full-text index that `bif:contains` searches.
 
-        Call this method again after later loads to add their literals.
+        Literals that are added later are indexed within minutes, or when this method is called again.
         """
         text_index.index_names(self.sql, graph_iri, predicates)
 

@@ -18,7 +18,7 @@ import pytest
 
 from benchmarks.dump_sample import REPAIRED, UNUSUAL, dump_lines, write_dump
 from kgqa.errors import LoadError, ServerError
-from kgqa.graph.names.server.server_names import ServerNames
+from kgqa.graph.names.server_names import ServerNames
 from kgqa.graph.opening import open_graph
 from kgqa.virtuoso.bulk.groups import TABLE
 from kgqa.virtuoso.bulk.journal import forget_journal
