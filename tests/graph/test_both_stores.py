@@ -22,7 +22,8 @@ from kgqa.graph.query.explain import explain
 from kgqa.methods.ask import ask
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, Join, Literal, RelationPath, Step
-from kgqa.schema import WALK_RULES, parse_schema
+from kgqa.schema import parse_schema
+from kgqa.settings_table import WALK_RULES
 from kgqa.settings import resolve
 from tests.conftest import SOAK
 from tests.graph.graph_factories import EmbeddedGraphFactory, RdflibGraphFactory, VirtuosoGraphFactory

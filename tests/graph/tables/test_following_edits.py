@@ -140,7 +140,7 @@ def state(graph: KnowledgeGraph, nodes: list[Entity]) -> dict:
         "loose": names.loose(KEYS),
         "initials": [names.initials_with_prefix(prefix) for prefix in ("u", "us", "a", "z")],
         "frequencies": names.frequencies(WORDS),
-        "words": [names.words_with_prefix(prefix) for prefix in ("", "a", "b", "zo")],
+        "words": [names._words_with_prefix(prefix, 500) for prefix in ("", "a", "b", "zo")],
         "containing": [names.containing([word]) for word in WORDS] + [names.containing(WORDS[:9])],
         "names of": names.names_of(nodes),
         "search": [names.search(text) for text in [*NAMES, "an", "ann bowl nobody", "n1"]],
