@@ -225,6 +225,6 @@ def _settle_load(folder: ServerFolder, notify: Notify) -> None:
     """After a start, tell the user which files of an interrupted load have to be loaded again."""
     if folder.journal() is None:
         return
-    lost = load_list_journal.settle(folder, loaded_files(Session(folder)))
-    if lost:
-        notify(load_list_journal.advice(lost))
+    load_list_journal.settle(folder, loaded_files(Session(folder)))
+    if advice := load_list_journal.unfinished_loads(folder):
+        notify(advice)
