@@ -126,9 +126,8 @@ def measure(place: Path, rounds: int, seed: int) -> dict[str, Any]:
                     store.publish()
                 with whole.measure("open again for reading"), open_graph(folder, cache=Cache(place / "cache")) as again:
                     assert again.labels([triples[-1].subject]) == {triples[-1].subject: name}
-                with open_graph(folder, cache=Cache(place / "cache")) as again:
-                    with whole.measure("first search after opening"):
-                        assert again.search(name)
+                with whole.measure("open and search"), open_graph(folder, cache=Cache(place / "cache")) as again:
+                    assert again.search(name)
                 store.edit("", [], triples)
                 store.publish()
             assert store.fingerprint_of() == fingerprint

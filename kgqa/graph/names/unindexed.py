@@ -10,6 +10,7 @@ from kgqa.graph.names.entity_names import EntityNameReader
 from kgqa.graph.names.interface import LooseMatch, NameMatch
 from kgqa.graph.names.name_reader import Limit
 from kgqa.graph.store import Store
+from kgqa.hints import hint_text
 from kgqa.model import Entity
 from kgqa.schema import Schema
 
@@ -37,7 +38,7 @@ class UnindexedNames:
                 f"{store.location} has no triples with the label predicates of the schema {schema.name}. Use a schema "
                 "that lists the graph's label predicates under [names] label: kgqa ask --schema FILE."
             )
-        self._message = f"{problem} Until then, give the id of the question's topic: kgqa ask --topic ID"
+        self._message = hint_text(f"{problem} Until then, give the id of the question's topic: kgqa ask --topic ID")
 
     def within(self, limit: Limit) -> UnindexedNames:
         bound = copy.copy(self)
