@@ -202,7 +202,7 @@ class TestRefusedLoads:
         file.write_bytes(content)
         with pytest.raises(LoadError, match=message) as caught:
             load_dump(virtuoso_server, file, options=options)
-        assert "--resume" not in str(caught.value) and remaining_files(virtuoso_server) == []
+        assert "resume" not in str(caught.value) and remaining_files(virtuoso_server) == []
         file.write_text("<urn:s>\t<urn:p>\t<urn:o>\t.\n")
         assert load_dump(virtuoso_server, file, options=options).triples == 1
 
