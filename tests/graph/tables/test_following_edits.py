@@ -207,7 +207,7 @@ def edit_and_check(store: Store, kind: Kind, *, view: tuple[str, ...], edits: in
         present[name] = present[name] - set(report.removed) | set(report.added)
         if rng.random() < 0.5 or number == edits - 1:
             check(graph, all_nodes(set().union(*present.values())))
-    assert all(present.values())
+    assert sum(map(len, present.values())) > edits
 
 
 @pytest.mark.parametrize("view", [(), ("http://g/1",), ("http://g/1", "http://g/2")])
