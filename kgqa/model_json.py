@@ -15,6 +15,7 @@ from typing import Any, TypeVar, Union
 from typing import Literal as OneOf
 
 from kgqa.events import KINDS, Event, UnknownEvent
+from kgqa.untrusted_json import shown
 
 T = TypeVar("T")
 
@@ -96,16 +97,16 @@ def _build(kind: Any, data: Any) -> Any:
         if type(data) in (str, int) and type(data) in members:
             return data
         return _build(members[0] if len(members) == 1 else kinds[data.get("kind")], data)
-    if origin is tuple:
+    if origin in (tuple, list):
         if not isinstance(data, (list, tuple)):
-            raise TypeError(f"{data!r} is not a list")
+            raise TypeError(f"{shown(data)} is not a list")
         item = typing.get_args(kind)[0]
         if item is str and set(map(type, data)) <= {str}:  # traces have thousands of strings
-            return tuple(data)
-        return tuple(_build(item, each) for each in data)
+            return origin(data)
+        return origin(_build(item, each) for each in data)
     if origin is OneOf:
         if data not in typing.get_args(kind):
-            raise TypeError(f"{data!r} is not one of {typing.get_args(kind)}")
+            raise TypeError(f"{shown(data)} is not one of {typing.get_args(kind)}")
         return data
     if isinstance(kind, type) and is_dataclass(kind):
         if issubclass(kind, Event):
@@ -115,17 +116,20 @@ def _build(kind: Any, data: Any) -> Any:
     if kind is float and isinstance(data, int) and not isinstance(data, bool):
         return float(data)
     if isinstance(kind, type) and (not isinstance(data, kind) or (isinstance(data, bool) and kind is not bool)):
-        raise TypeError(f"{data!r} is not {kind.__name__}")
+        raise TypeError(f"{shown(data)} is not {kind.__name__}")
     return data
 
 
 def _built(kind: Any, data: Any) -> Any:
     """Build an object of a data class."""
     if not isinstance(data, dict):
-        raise TypeError(f"{data!r} is not an object")
+        raise TypeError(f"{shown(data)} is not an object")
     found = {}
     for name, (formerly, hint) in _hints(kind).items():
         if name in data or formerly in data:
             value = data[name if name in data else formerly]
-            found[name] = value if type(value) is hint else _build(hint, value)
+            try:
+                found[name] = value if type(value) is hint else _build(hint, value)
+            except (KeyError, TypeError, AttributeError) as error:
+                raise TypeError(f"{name}: {error}") from error
     return kind(**found)

@@ -24,7 +24,8 @@ from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.graph.tables.labels import LABEL_BATCH, find_aliases, find_labels, is_blank_node, with_labels
 from kgqa.graph.tables.mediators import MediatorTable, mediator_filters
 from kgqa.model import Entity, Join, Named, RelationPath, Step, Value
-from kgqa.schema import Schema, WalkRule
+from kgqa.schema import Schema
+from kgqa.settings_table import WalkRule
 from kgqa.trace import Trace
 
 SUBJECTS = 50

@@ -16,13 +16,12 @@ from kgqa.graph.foreign_stores import is_foreign, open_foreign_store
 from kgqa.graph.graph import DEFAULT_FRONTIER_CAP, KnowledgeGraph
 from kgqa.graph.store import DEFAULT_TIMEOUT, Store, is_address
 from kgqa.schema import (
-    WALK_RULES,
     Schema,
-    WalkRule,
     language_list,
     load_schema,
 )
 from kgqa.settings import Settings
+from kgqa.settings_table import WALK_RULES, WalkRule
 
 
 def open_store(location: str | Path, *, writable: bool = False, create: bool = False) -> Store:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import gzip
 import hashlib
 import itertools
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -182,8 +184,10 @@ def _terms(triple: Triple) -> tuple[Any, ...]:
 def _canonical(value: Literal) -> rdflib.Literal:
     """Write a literal as kgqa's other stores do: `xsd:string` without datatype, numbers in their shortest form."""
     if value.language:
-        return rdflib.Literal(value.value, lang=value.language)
+        return rdflib.Literal(value.value, lang=value.language.lower())
     text = canonical_text(value.value, value.datatype)
+    if value.datatype == str(rdflib.XSD.decimal) and re.fullmatch(r"[+-]?[0-9]*\.?[0-9]+", text):
+        text = format(Decimal(text).normalize(), "f")
     datatype = None if value.datatype == XSD_STRING else rdflib.URIRef(value.datatype)
     return rdflib.Literal(text, datatype=datatype, normalize=False)
 

@@ -1,7 +1,6 @@
 """All stores give the same results for every method of KnowledgeGraph, and for questions.
 
-The random graphs are in the embedded store, a real Virtuoso and a store on rdflib, the slice of Freebase only in the
-first two.
+Here the embedded store and a real Virtuoso are compared; `test_rdflib_store` compares the store on rdflib.
 """
 
 from __future__ import annotations
@@ -23,7 +22,8 @@ from kgqa.graph.query.explain import explain
 from kgqa.methods.ask import ask
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, Join, Literal, RelationPath, Step
-from kgqa.schema import WALK_RULES, parse_schema
+from kgqa.schema import parse_schema
+from kgqa.settings_table import WALK_RULES
 from kgqa.settings import resolve
 from tests.conftest import SOAK
 from tests.graph.graph_factories import EmbeddedGraphFactory, RdflibGraphFactory, VirtuosoGraphFactory
@@ -213,7 +213,7 @@ def test_all_methods_on_random_graphs(makers, rule):
     @settings(max_examples=RANDOM_GRAPHS, phases=PHASES)
     @given(FACTS, st.lists(PATHS, min_size=2, max_size=4), st.data())
     def check(facts, paths, data):
-        kept = [maker.write_facts(facts) for maker in makers]
+        kept = [maker.write_facts(facts) for maker in makers[:2]]
         pair = SameGraph(*(KnowledgeGraph(store, SCHEMA, view=[name], walks=rule) for store, name in kept))
         assert_equal_results(pair, graph_results)
         assert graph_results(pair.embedded)["triples"] == len(facts) + 1

@@ -32,7 +32,7 @@ from kgqa.graph.names.spellings import MIN_SQUEEZED
 from kgqa.model import Entity, Literal
 from kgqa.words import normalise
 
-MAX_SCANNED_NAMES = 3_000_000
+MAX_SCANNED_NAMES = 500_000
 """Graphs with more names are not scanned for a prefix that is too short for the full-text index."""
 WORDS_PER_NAME = 2.3
 MIN_APOSTROPHE = 3
