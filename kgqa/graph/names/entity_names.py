@@ -67,10 +67,6 @@ class EntityNameReader:
         found = self._known.get_or_find([entity.iri for entity in entities], self._find)
         return {entity: list(found[entity.iri]) for entity in entities}
 
-    def close(self) -> None:
-        """Empty the cache."""
-        self._known.clear()
-
     def _find(self, iris: list[str]) -> dict[str, tuple[str, ...]]:
         found: dict[str, set[tuple[bool, str]]] = {iri: set() for iri in iris}
         usable = [Entity(iri) for iri in iris if _is_usable(iri)]

@@ -59,11 +59,6 @@ class FullText:
         bound._reader = reader
         return bound
 
-    def close(self) -> None:
-        """Empty the caches."""
-        self._counts.clear()
-        self._names.clear()
-
     def counts(self, words: Iterable[Word]) -> dict[Word, int]:
         """Return the number of names with each word, at most MAX_COUNT."""
         return self._counts.get_or_find(words, self._count)

@@ -77,8 +77,7 @@ class ServerNames:
         return self._reader.labelled
 
     def close(self) -> None:
-        self._reader.close()
-        self._text.close()
+        """Do nothing: no files are open."""
 
     def exact(self, texts: Sequence[str]) -> dict[str, list[NameMatch]]:
         found: dict[str, list[NameMatch]] = {}

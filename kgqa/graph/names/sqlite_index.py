@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from kgqa.errors import StoreTimeout
 from kgqa.graph.names.interface import MAX_NAMESAKES, MAX_SEARCH_CHARS, MAX_SEARCH_WORDS, LooseMatch, NameMatch
@@ -62,9 +63,7 @@ class SqliteNames:
     @property
     def of_iris(self) -> bool:
         """Whether the graph has no names, so that the index contains the words of IRIs instead."""
-        with self._lock:
-            row = self._connection.execute("SELECT kind FROM names LIMIT 1").fetchone()
-        return row is not None and row[0] == "iri"
+        return self._rows("SELECT kind FROM names LIMIT 1") == [("iri",)]
 
     @classmethod
     def open(cls, graph: IndexedGraph, *, limit: Limit = background_limit) -> SqliteNames:
@@ -210,53 +209,45 @@ class SqliteNames:
         except (sqlite3.Error, OSError):
             _delete(temporary)
 
+    def _rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        with self._lock:
+            return self._connection.execute(query, values).fetchall()
+
+    def _rows_of_each(self, query: str, values: Sequence[str]) -> Iterator[Any]:
+        """Run a query for batches of values; its {} stands for the placeholders of a batch."""
+        for start in range(0, len(values), BATCH):
+            batch = values[start : start + BATCH]
+            yield from self._rows(query.format(",".join("?" * len(batch))), batch)
+
     def exact(self, texts: Sequence[str]) -> dict[str, list[NameMatch]]:
         found: dict[str, dict[str, NameMatch]] = {}
-        with self._lock:
-            for start in range(0, len(texts), BATCH):
-                batch = list(texts[start : start + BATCH])
-                placeholders = ",".join("?" * len(batch))
-                rows = self._connection.execute(
-                    f"SELECT norm, iri, name, kind FROM names WHERE norm IN ({placeholders}) "
-                    "ORDER BY kind = 'alias', iri, name",
-                    batch,
-                )
-                for norm, iri, name, kind in rows:
-                    found.setdefault(norm, {}).setdefault(iri, NameMatch(Entity(iri), name, kind, True))
+        query = "SELECT norm, iri, name, kind FROM names WHERE norm IN ({}) ORDER BY kind = 'alias', iri, name"
+        for norm, iri, name, kind in self._rows_of_each(query, texts):
+            found.setdefault(norm, {}).setdefault(iri, NameMatch(Entity(iri), name, kind, True))
         return {norm: list(matches.values())[:MAX_NAMESAKES] for norm, matches in found.items()}
 
     def loose(self, texts: Sequence[str]) -> dict[str, list[LooseMatch]]:
         found: dict[str, dict[str, LooseMatch]] = {}
-        with self._lock:
-            for start in range(0, len(texts), BATCH):
-                batch = list(texts[start : start + BATCH])
-                placeholders = ",".join("?" * len(batch))
-                rows = self._connection.execute(
-                    "SELECT k.key, k.how, n.iri, n.name, n.kind FROM keys k JOIN names n ON n.rowid = k.name "
-                    f"WHERE k.key IN ({placeholders}) ORDER BY n.kind = 'alias', n.iri, n.name",
-                    batch,
-                )
-                for key, how, iri, name, kind in rows:
-                    match = LooseMatch(NameMatch(Entity(iri), name, kind, False), how)
-                    found.setdefault(key, {}).setdefault(iri, match)
+        query = (
+            "SELECT k.key, k.how, n.iri, n.name, n.kind FROM keys k JOIN names n ON n.rowid = k.name "
+            "WHERE k.key IN ({}) ORDER BY n.kind = 'alias', n.iri, n.name"
+        )
+        for key, how, iri, name, kind in self._rows_of_each(query, texts):
+            found.setdefault(key, {}).setdefault(iri, LooseMatch(NameMatch(Entity(iri), name, kind, False), how))
         return {key: list(matches.values())[:MAX_NAMESAKES] for key, matches in found.items()}
 
     def initials_with_prefix(self, prefix: str, *, limit: int = 50) -> list[NameMatch]:
-        with self._lock:
-            rows = self._connection.execute(
-                "SELECT n.iri, n.name, n.kind FROM keys k JOIN names n ON n.rowid = k.name "
-                "WHERE k.key > ? AND k.key < ? AND k.how = 'initials' "
-                "ORDER BY length(k.key), n.iri, n.kind = 'alias', n.name LIMIT ?",
-                (prefix, prefix + LAST_CHARACTER, limit),
-            ).fetchall()
+        rows = self._rows(
+            "SELECT n.iri, n.name, n.kind FROM keys k JOIN names n ON n.rowid = k.name "
+            "WHERE k.key > ? AND k.key < ? AND k.how = 'initials' "
+            "ORDER BY length(k.key), n.iri, n.kind = 'alias', n.name LIMIT ?",
+            (prefix, prefix + LAST_CHARACTER, limit),
+        )
         return [NameMatch(Entity(iri), name, kind, False) for iri, name, kind in rows]
 
     def frequencies(self, words: Sequence[str]) -> dict[str, int]:
         wanted = list(dict.fromkeys(words))[:BATCH]
-        with self._lock:
-            placeholders = ",".join("?" * len(wanted))
-            rows = self._connection.execute(f"SELECT word, names FROM words WHERE word IN ({placeholders})", wanted)
-            return dict(rows.fetchall())
+        return dict(self._rows_of_each("SELECT word, names FROM words WHERE word IN ({})", wanted))
 
     def similar_words(self, words: Sequence[str]) -> dict[str, dict[str, int]]:
         known = self.frequencies(words)
@@ -267,40 +258,26 @@ class SqliteNames:
         }
 
     def _words_with_prefix(self, prefix: str, limit: int) -> dict[str, int]:
-        with self._lock:
-            rows = self._connection.execute(
-                "SELECT word, names FROM words WHERE word >= ? AND word < ? ORDER BY names DESC, word LIMIT ?",
-                (prefix, prefix + LAST_CHARACTER, limit),
-            )
-            return dict(rows.fetchall())
+        query = "SELECT word, names FROM words WHERE word >= ? AND word < ? ORDER BY names DESC, word LIMIT ?"
+        return dict(self._rows(query, (prefix, prefix + LAST_CHARACTER, limit)))
 
     def containing(self, words: Sequence[str], *, limit: int = 50) -> list[NameMatch]:
         if not words:
             return []
         query = " OR ".join(f'"{word}"' for word in words[:MAX_SEARCH_WORDS])
-        with self._lock:
-            rows = self._connection.execute(
-                "SELECT n.iri, n.name, n.kind FROM search JOIN names n ON n.rowid = search.rowid "
-                "WHERE search MATCH ? ORDER BY bm25(search), n.kind = 'alias', n.iri, n.name LIMIT ?",
-                (query, limit),
-            ).fetchall()
+        rows = self._rows(
+            "SELECT n.iri, n.name, n.kind FROM search JOIN names n ON n.rowid = search.rowid "
+            "WHERE search MATCH ? ORDER BY bm25(search), n.kind = 'alias', n.iri, n.name LIMIT ?",
+            (query, limit),
+        )
         return [NameMatch(Entity(iri), name, kind, False) for iri, name, kind in rows]
 
     def names_of(self, entities: Sequence[Entity]) -> dict[Entity, list[str]]:
-        found: dict[Entity, list[str]] = {entity: [] for entity in entities}
-        wanted = [entity.iri for entity in found]
-        with self._lock:
-            for start in range(0, len(wanted), BATCH):
-                batch = wanted[start : start + BATCH]
-                rows = self._connection.execute(
-                    f"SELECT iri, name FROM names WHERE iri IN ({','.join('?' * len(batch))}) "
-                    "ORDER BY kind = 'alias', name",
-                    batch,
-                )
-                for iri, name in rows:
-                    if name not in found[Entity(iri)]:
-                        found[Entity(iri)].append(name)
-        return found
+        found: dict[Entity, dict[str, None]] = {entity: {} for entity in entities}
+        query = "SELECT iri, name FROM names WHERE iri IN ({}) ORDER BY kind = 'alias', name"
+        for iri, name in self._rows_of_each(query, [entity.iri for entity in found]):
+            found[Entity(iri)][name] = None
+        return {entity: list(names) for entity, names in found.items()}
 
     def search(self, text: str, *, limit: int = 20) -> list[NameMatch]:
         words = normalise(text[:MAX_SEARCH_CHARS]).split()[:MAX_SEARCH_WORDS]
@@ -308,13 +285,11 @@ class SqliteNames:
             return []
         quoted = [f'"{word}"' for word in words]
         for query in (" ".join([*quoted[:-1], quoted[-1] + "*"]), " OR ".join(quoted)):
-            with self._lock:
-                rows = self._connection.execute(
-                    "SELECT n.iri, n.name, n.kind, n.norm = ? AS same "
-                    "FROM search JOIN names n ON n.rowid = search.rowid "
-                    "WHERE search MATCH ? ORDER BY same DESC, bm25(search), n.kind = 'alias', n.iri, n.name LIMIT ?",
-                    (" ".join(words), query, 10 * limit),
-                ).fetchall()
+            rows = self._rows(
+                "SELECT n.iri, n.name, n.kind, n.norm = ? AS same FROM search JOIN names n ON n.rowid = search.rowid "
+                "WHERE search MATCH ? ORDER BY same DESC, bm25(search), n.kind = 'alias', n.iri, n.name LIMIT ?",
+                (" ".join(words), query, 10 * limit),
+            )
             if rows:
                 break
         best: dict[str, NameMatch] = {}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from typing import Any, NoReturn
 
 from kgqa.errors import NamesNotIndexed
 from kgqa.graph.names.entity_names import EntityNameReader
-from kgqa.graph.names.interface import LooseMatch, NameMatch
 from kgqa.graph.names.name_reader import Limit
 from kgqa.graph.store import Store
 from kgqa.hints import hint_text
@@ -52,29 +52,13 @@ class UnindexedNames:
     def labelled(self) -> int:
         return self._reader.labelled
 
-    def exact(self, texts: Sequence[str]) -> dict[str, list[NameMatch]]:
+    def _refuse(self, *values: Any, **options: Any) -> NoReturn:
         raise NamesNotIndexed(self._message)
 
-    def loose(self, texts: Sequence[str]) -> dict[str, list[LooseMatch]]:
-        raise NamesNotIndexed(self._message)
-
-    def initials_with_prefix(self, prefix: str, *, limit: int = 50) -> list[NameMatch]:
-        raise NamesNotIndexed(self._message)
-
-    def frequencies(self, words: Sequence[str]) -> dict[str, int]:
-        raise NamesNotIndexed(self._message)
-
-    def similar_words(self, words: Sequence[str]) -> dict[str, dict[str, int]]:
-        raise NamesNotIndexed(self._message)
-
-    def containing(self, words: Sequence[str], *, limit: int = 50) -> list[NameMatch]:
-        raise NamesNotIndexed(self._message)
-
-    def search(self, text: str, *, limit: int = 20) -> list[NameMatch]:
-        raise NamesNotIndexed(self._message)
+    exact = loose = initials_with_prefix = frequencies = similar_words = containing = search = _refuse
 
     def names_of(self, entities: Sequence[Entity]) -> dict[Entity, list[str]]:
         return self._reader.names_of(entities)
 
     def close(self) -> None:
-        self._reader.close()
+        """Do nothing: no files are open."""
