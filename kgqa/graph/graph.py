@@ -376,7 +376,7 @@ class KnowledgeGraph:
     def names(self) -> Names:
         """The index of names. A question's budget is charged for name lookups and for building the index."""
         if self._trace is None:
-            return self.tables.names
+            return self.tables.names_within()
         if self._names is None:
             self._names = self.tables.names_within(self._time_left).within(self._time_left)
         return self._names

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from kgqa.errors import StoreError
 from kgqa.graph.detection import EDIT_GRAPHS
-from kgqa.graph.editing import batches, terms
+from kgqa.graph.editing import batches, terms, triple_chars
 from kgqa.model import Entity, Triple
 
 INLINE_TRIPLES = 200
@@ -33,14 +33,17 @@ def send_edit(send: SendUpdate, graph: str, adds: Sequence[Triple], removes: Seq
     leaves these two graphs behind, and the edited graph as it was.
     """
     name, everything = Entity(graph), [*removes, *adds]
-    if len(everything) <= INLINE_TRIPLES and len(list(batches(everything, INLINE_TRIPLES, BATCH_CHARS))) <= 1:
+    if (
+        len(everything) <= INLINE_TRIPLES
+        and len(list(batches(everything, INLINE_TRIPLES, BATCH_CHARS, length=triple_chars))) <= 1
+    ):
         send("edit", graph=name, adds=list(map(terms, adds)), removes=list(map(terms, removes)))
         return
     edit = f"{EDIT_GRAPHS}{uuid.uuid4()}"
     staged = {Entity(f"{edit}:adds"): adds, Entity(f"{edit}:removes"): removes}
     try:
         for each, triples in staged.items():
-            for batch in batches(triples, BATCH_TRIPLES, BATCH_CHARS):
+            for batch in batches(triples, BATCH_TRIPLES, BATCH_CHARS, length=triple_chars):
                 send("insert_triples", graph=each, triples=list(map(terms, batch)))
         added, removed = staged
         send("edit_staged", graph=name, adds=added, removes=removed, timeout=UPDATE_SECONDS)

@@ -8,6 +8,7 @@ import tomllib
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
+from typing import Any
 from typing import Literal as OneOf
 from urllib.parse import urlsplit
 
@@ -97,10 +98,13 @@ def reply_signs(profile: Profile, kind: str) -> frozenset[str]:
 def profiles() -> dict[str, Profile]:
     """Read all profiles of endpoints.toml, by name."""
     tables = tomllib.loads((files("kgqa.graph.endpoint") / "endpoints.toml").read_text(encoding="utf-8"))
-    return {
-        name: Profile(name, **{key: tuple(value) if isinstance(value, list) else value for key, value in table.items()})
-        for name, table in tables.items()
-    }
+    found: dict[str, Profile] = {}
+    for name, table in tables.items():
+        values: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in table.items()
+        }
+        found[name] = Profile(name, **values)
+    return found
 
 
 def profile_named(name: str) -> Profile:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,17 +17,16 @@ import pyoxigraph as ox
 
 from kgqa.errors import InvalidTerm, LoadError, PartialResult, QueryRejected, StoreError, StoreTimeout, StoreUnavailable
 from kgqa.graph.detection import user_graphs
+from kgqa.graph.editing import batches
+from kgqa.graph.endpoint.edits import BATCH_CHARS, BATCH_TRIPLES
 from kgqa.graph.endpoint.profiles import Profile
 from kgqa.graph.query.templates import render, render_term
 from kgqa.graph.rdf.files import FileJob, MalformedLines, file_job
 from kgqa.graph.rdf.upload import UploadBlock, UploadFiles, upload_problem
 from kgqa.graph.store import LoadReport, OnError, Progress, Store, single_count
-from kgqa.model import Entity, Literal
+from kgqa.model import Entity, Literal, Value
 from kgqa.words import clean
 
-BATCH_TRIPLES = 1_000
-BATCH_BYTES = 200_000
-"""Limits of one update. Virtuoso's compiler runs out of memory between 2,000 triples (270 kB) and 5,000 (680 kB)."""
 UPDATE_SECONDS = 120.0
 MAX_REJECTED = 100
 """The upload stops if the server rejects more lines than this: the lines themselves are then probably not the cause."""
@@ -174,9 +173,8 @@ def load_by_updates(
     check_updates(store, graph)
     malformed = MalformedLines(on_error)
     with tempfile.TemporaryDirectory(prefix="kgqa-load-") as staging:
-        source = UploadFiles(
-            jobs, graph, staging=Path(staging), malformed=malformed, unfit=upload_problem, progress=progress
-        )
+        folder = Path(staging)
+        source = UploadFiles(jobs, graph, staging=folder, malformed=malformed, unfit=upload_problem, progress=progress)
         try:
             source.check()
         except KeyboardInterrupt:
@@ -217,8 +215,10 @@ class _Uploader:
             sent = 0
             try:
                 for block in self._source.blocks(number):
-                    for start, batch in split_batches(block.lines):
+                    start = 0
+                    for batch in batches(block.lines, BATCH_TRIPLES, BATCH_CHARS, length=len):
                         self._send(batch, start, block, job)
+                        start += len(batch)
                     self._lines += block.end - sent
                     sent = block.end
                     if self._progress:
@@ -233,7 +233,7 @@ class _Uploader:
         loaded = f"Loaded into <{self._graph.iri}> so far: {lines}{also}."
         return f"{loaded} Load the same files again to add the missing triples."
 
-    def _send(self, lines: list[bytes], start: int, block: UploadBlock, job: FileJob) -> None:
+    def _send(self, lines: Sequence[bytes], start: int, block: UploadBlock, job: FileJob) -> None:
         """Send lines in one update. If the server rejects the update, find the line at fault by bisection."""
         try:
             triples = [to_triple(quad) for quad in parse_lines(lines)]
@@ -268,36 +268,19 @@ class _Uploader:
         return True
 
 
-def parse_lines(lines: list[bytes]) -> Iterable[ox.Quad]:
+def parse_lines(lines: Iterable[bytes]) -> Iterable[ox.Quad]:
     """Parse canonical N-Triples."""
     return ox.parse(b"".join(lines), format=ox.RdfFormat.N_TRIPLES)
 
 
-def to_triple(quad: ox.Quad) -> tuple[Entity, Entity, Entity | Literal]:
+def to_triple(quad: ox.Quad) -> tuple[Entity, Entity, Value]:
     """Convert a triple of pyoxigraph to three terms of kgqa: subject, predicate, object."""
     subject, value = quad.subject, quad.object
     assert not isinstance(subject, ox.Triple) and not isinstance(value, ox.Triple)
-    end: Entity | Literal
-    if not isinstance(value, ox.Literal):
-        end = Entity(value.value)
-    elif value.language:
-        end = Literal(value.value, language=value.language)
+    text = value.value
+    if isinstance(value, ox.Literal):
+        datatype = {} if value.language else {"datatype": value.datatype.value}
+        end: Value = Literal(text, language=value.language or "", **datatype)
     else:
-        end = Literal(value.value, value.datatype.value)
+        end = Entity(text)
     return Entity(subject.value), Entity(quad.predicate.value), end
-
-
-def split_batches(lines: list[bytes]) -> Iterator[tuple[int, list[bytes]]]:
-    """Split lines into batches of at most BATCH_TRIPLES and BATCH_BYTES; a longer line becomes a batch with one line.
-
-    Yields:
-        The index of a batch's first line, and the lines of the batch.
-    """
-    start = size = 0
-    for index, line in enumerate(lines):
-        if index > start and (index - start == BATCH_TRIPLES or size + len(line) > BATCH_BYTES):
-            yield start, lines[start:index]
-            start, size = index, 0
-        size += len(line)
-    if lines:
-        yield start, lines[start:]

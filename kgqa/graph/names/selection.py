@@ -90,11 +90,7 @@ def _is_indexed(reader: EntityNameReader) -> bool:
 
 
 def _check_limit(limit: Limit) -> Limit:
-    def seconds() -> float:
-        left = limit()
-        return CHECK_SECONDS if left is None else min(CHECK_SECONDS, CHECK_SHARE * left)
-
-    return seconds
+    return lambda: CHECK_SECONDS if (left := limit()) is None else min(CHECK_SECONDS, CHECK_SHARE * left)
 
 
 def _count(store: EndpointStore, graph: IndexedGraph, limit: Limit, *, optional: bool = False) -> int | None:

@@ -75,7 +75,7 @@ class UploadFiles:
         self._graph = graph.encode()
         self._staging = staging
         self._unfit = unfit
-        self._progress = progress
+        self._progress = progress or (lambda progress: None)
 
     def check(self) -> None:
         """Check every line of every file.
@@ -158,8 +158,7 @@ class UploadFiles:
         return lambda bytes_done, lines: self._report_progress(job, bytes_done, self.lines + lines)
 
     def _report_progress(self, job: FileJob, bytes_done: int, lines: int) -> None:
-        if self._progress:
-            self._progress(Progress(job.name, bytes_done, job.size, lines, "reading"))
+        self._progress(Progress(job.name, bytes_done, job.size, lines, "reading"))
 
 
 def split_graph(line: bytes) -> tuple[bytes, bytes | None]:

@@ -169,7 +169,9 @@ def check_complete(
     """
     count = len(rows)
     announced = (
-        [headers[name].strip() for name in reply_signs(profile, "truncation_headers") & headers.keys()] if headers else []
+        [headers[name].strip() for name in reply_signs(profile, "truncation_headers") & headers.keys()]
+        if headers
+        else []
     )
     known = {*profile.row_caps, *caps, *(int(cap) for cap in announced if re.fullmatch(r"[0-9]{1,15}", cap))}
     if ((count and count in known) or announced) and not outer_limit(query) == count:
