@@ -303,9 +303,11 @@ class KnowledgeGraph:
                 rows = self._queries.select("subject_relations", relation=Entity(relation), sample=SUBJECTS)
             except StoreTimeout:
                 rows = Rows((), [])  # stored as empty, because the relations are only a hint
-            found = {row[0].iri for row in rows if isinstance(row[0], Entity) and not self.is_noise(row[0].iri)}
-            known[relation] = frozenset(found)
-        return tuple(self.tables.by_frequency(known[relation])[:MAX_DESCRIBING_RELATIONS])
+            nodes = (row[0] for row in rows if isinstance(row[0], Entity))
+            known[relation] = frozenset(node.iri for node in nodes if not self.is_noise(node.iri))
+        counts = self.relations
+        found = {name: counts[name] for name in known[relation] if name in counts}
+        return tuple(graph_tables.by_frequency(found))[:MAX_DESCRIBING_RELATIONS]
 
     def leads_to_mediator(self, step: Step) -> bool:
         """Return whether all nodes that a step leads to are mediators."""

@@ -236,7 +236,7 @@ class _Uploader:
     def _send(self, lines: Sequence[bytes], start: int, block: UploadBlock, job: FileJob) -> None:
         """Send lines in one update. If the server rejects the update, find the line at fault by bisection."""
         try:
-            triples = [to_triple(quad) for quad in parse_lines(lines)]
+            triples = [to_triple(quad) for quad in ox.parse(b"".join(lines), format=ox.RdfFormat.N_TRIPLES)]
             self._store.update("insert_triples", graph=self._graph.iri, triples=triples, timeout=UPDATE_SECONDS)
         except (QueryRejected, StoreUnavailable) as error:
             if not self._is_rejection(error):
@@ -266,11 +266,6 @@ class _Uploader:
             except StoreError:
                 return False
         return True
-
-
-def parse_lines(lines: Iterable[bytes]) -> Iterable[ox.Quad]:
-    """Parse canonical N-Triples."""
-    return ox.parse(b"".join(lines), format=ox.RdfFormat.N_TRIPLES)
 
 
 def to_triple(quad: ox.Quad) -> tuple[Entity, Entity, Value]:

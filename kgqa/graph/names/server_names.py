@@ -172,7 +172,8 @@ class ServerNames:
         found |= {text: found[text] + equal for text in frequent}
         # names with other spaces
         unknown = {text for text, word in rarest.items() if word[0] == text and not counts[word]}
-        splits = [phrase for text in unknown if text in self._written for phrase in _splits(text)]
+        joined = [text for text in unknown if text in self._written and len(text) > MIN_SQUEEZED]
+        splits = [f"{text[:at]} {text[at:]}" for text in joined for at in range(1, len(text))]
         for name in (*chain.from_iterable(names.values()), *self._text.matching_any(splits)):
             if len(name.words) > 1 and (text := "".join(name.words)) in unknown:
                 found[text] = [*found[text], name]
@@ -250,10 +251,6 @@ class ServerNames:
 
 def _match(name: FoundName, *, exact: bool = False) -> NameMatch:
     return NameMatch(Entity(name.entity), name.name, name.kind, exact)
-
-
-def _splits(text: str) -> list[str]:
-    return [f"{text[:at]} {text[at:]}" for at in range(1, len(text))] if len(text) > MIN_SQUEEZED else []
 
 
 def _edits(word: str) -> set[str]:

@@ -26,7 +26,6 @@ from kgqa.words import clean, normalise
 
 VERSION = 3
 FILE = f"names-{VERSION}.sqlite"
-ATTEMPTS = 2
 BATCH = 500
 LAST_CHARACTER = "\U0010ffff"
 CHECK_STEPS = 1_000
@@ -36,16 +35,19 @@ CHECK_STEPS = 1_000
 class SqliteNames:
     """An index of names (see `Names`) in a SQLite file or in memory.
 
+    Args:
+        is_own: whether no other process uses the file, so that names can be added and removed.
+
     Attributes:
         note: a message to the user if the index could not be cached, with the reason and what to do; else empty.
     """
 
     note = ""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, *, is_own: bool = False) -> None:
         self._connection = connection
         self._lock = threading.Lock()
-        self._is_copy = False
+        self._is_own = is_own
         # the number of names with each number of words
         self._lengths = Counter(dict(connection.execute("SELECT words, COUNT(*) FROM names GROUP BY words")))
         self.labelled: int = connection.execute(
@@ -76,58 +78,33 @@ class SqliteNames:
             StoreError: the names cannot be read. BudgetExhausted: the question that needs the index has no time left.
         """
         folder = graph.folder
-        file = folder / FILE if folder else None
-        if file and file.is_file():
+        if folder and (folder / FILE).is_file():
             try:
-                return cls(_read_only(file))
+                file = (folder / FILE).absolute().as_uri()
+                return cls(sqlite3.connect(f"{file}?mode=ro", uri=True, check_same_thread=False))
             except sqlite3.Error:
-                _delete(file)  # damaged
-        problem: Exception | None = None
-        # a second attempt helps if another process cleared the cache during the first
-        for _ in range(ATTEMPTS):
-            if file is None or not _can_write(file):
-                break
-            try:
-                return cls._build(graph, limit, file)
-            except (sqlite3.Error, OSError) as error:
-                problem = error
-                if file.parent.is_dir():
-                    break
-        index = cls._build(graph, limit, None)
-        if problem:
-            index.note = (
-                f"The index of names could not be written to {clean(str(folder))} ({clean(str(problem))[:200]}), so "
-                "kgqa rebuilds it at each start. Free disk space there, or set cache.folder to another folder."
-            )
+                _delete(folder / FILE)  # damaged
+        graphs = [entity.iri for entity in graph.view]
+        version = graph.store.version_of(graphs)
+        try:
+            index = cls._build(graph, limit, "")  # in a temporary file, which ends with the connection
+        except sqlite3.Error:
+            index = cls._build(graph, limit, ":memory:")
+        # names that were read during an edit are not those of the cache folder's fingerprint
+        if folder and graph.store.version_of(graphs) == version:
+            index.note = index.save(folder)
         return index
 
     @classmethod
-    def _build(cls, graph: IndexedGraph, limit: Limit, file: Path | None) -> SqliteNames:
-        graphs = [entity.iri for entity in graph.view]
-        version = graph.store.version_of(graphs)
-        names = read_names(graph.store, graph.schema, graph.view, limit=limit)
-        if file is None:
-            connection = sqlite3.connect(":memory:", check_same_thread=False)
-            connection.execute("PRAGMA temp_store=MEMORY")
-        else:
-            temporary = _temporary(file)
-            _delete(temporary)
-            connection = sqlite3.connect(temporary, check_same_thread=False)
+    def _build(cls, graph: IndexedGraph, limit: Limit, database: str) -> SqliteNames:
+        connection = sqlite3.connect(database, check_same_thread=False)
         try:
             with _time_limit(connection, limit, graph.store.location):
-                _fill_tables(connection, names)
-            # names that were read during an edit are not those of the cache folder's fingerprint
-            if file is not None and graph.store.version_of(graphs) == version:
-                # if another process cleared the cache, the file is gone but can be read while it is open
-                with suppress(FileNotFoundError):
-                    os.replace(temporary, file)
-            return cls(connection)
+                _fill_tables(connection, read_names(graph.store, graph.schema, graph.view, limit=limit))
+            return cls(connection, is_own=True)
         except BaseException:
             connection.close()
             raise
-        finally:
-            if file is not None:
-                _delete(temporary)
 
     def within(self, limit: Limit) -> SqliteNames:
         return self
@@ -146,11 +123,11 @@ class SqliteNames:
         """
         with self._lock:
             try:
-                if not self._is_copy:
+                if not self._is_own:
                     copy = sqlite3.connect("", check_same_thread=False)  # on disk, and nowhere after its use
                     copy.execute("PRAGMA journal_mode=MEMORY")
                     self._connection.backup(copy)
-                    self._connection, self._is_copy = copy, True
+                    self._connection, self._is_own = copy, True
                 with self._connection:
                     for name in removed:
                         self._remove(*name)
@@ -194,20 +171,29 @@ class SqliteNames:
         query = "SELECT 1 FROM names WHERE iri = ? AND kind = 'label' LIMIT 1"
         return self._connection.execute(query, (iri,)).fetchone() is not None
 
-    def save(self, folder: Path) -> None:
-        """Write the index into a cache folder that has none; do nothing if the folder is not writable."""
+    def save(self, folder: Path) -> str:
+        """Write the index into a cache folder that has none; do nothing if the folder is not writable.
+
+        Returns:
+            A message to the user if the index could not be written, with the reason and what to do; else "".
+        """
         file = folder / FILE
         if file.is_file() or not _can_write(file):
-            return
-        temporary = _temporary(file)
+            return ""
+        temporary = file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}")
         try:
             with closing(sqlite3.connect(temporary)) as copy:
                 copy.execute("PRAGMA synchronous=OFF")
                 with self._lock:
                     self._connection.backup(copy)
             os.replace(temporary, file)
-        except (sqlite3.Error, OSError):
+            return ""
+        except (sqlite3.Error, OSError) as problem:
             _delete(temporary)
+            return (
+                f"The index of names could not be written to {clean(str(folder))} ({clean(str(problem))[:200]}), so "
+                "kgqa rebuilds it at each start. Free disk space there, or set cache.folder to another folder."
+            )
 
     def _rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         with self._lock:
@@ -306,14 +292,6 @@ def _can_write(file: Path) -> bool:
     return os.access(file.parent, os.W_OK)
 
 
-def _read_only(file: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
-
-
-def _temporary(file: Path) -> Path:
-    return file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}")
-
-
 def _words(norm: str) -> int:
     return norm.count(" ") + 1
 
@@ -353,7 +331,7 @@ def _time_limit(connection: sqlite3.Connection, limit: Limit, location: str) -> 
 def _fill_tables(connection: sqlite3.Connection, names: Iterator[Name]) -> None:
     # the tokenizer `ascii` splits normalised names only at spaces, whatever letters they have
     connection.executescript(
-        "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
+        "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF;"
         "CREATE TABLE names (iri TEXT, name TEXT, kind TEXT, norm TEXT, words INTEGER);"
         "CREATE VIRTUAL TABLE search USING fts5(norm, content='names', tokenize='ascii');"
     )

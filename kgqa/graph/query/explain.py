@@ -109,7 +109,9 @@ class _Explainer:
         if name == "RelationalExpression" and expression.op in _COMPARED:
             return [f"{self._term(expression.expr)} {_COMPARED[expression.op]} {self._term(expression.other)}"]
         if name == "RelationalExpression" and expression.op == "IN":
-            tested, *listed = [_without_str(each) for each in (expression.expr, *expression.other)]
+            # STR(term) is explained like its term
+            parts = (expression.expr, *expression.other)
+            tested, *listed = [each.arg if getattr(each, "name", "") == "Builtin_STR" else each for each in parts]
             return [f"{self._term(tested)} is one of: {', '.join(map(self._term, listed))}"]
         if name == "Builtin_isIRI":
             return [f"{self._term(expression.arg)} is an entity"]
@@ -141,11 +143,6 @@ def _values_rows(node: Any) -> list[Any]:
 
 def _is_variable(term: Any) -> bool:
     return type(term).__name__ == "Variable"
-
-
-def _without_str(expression: Any) -> Any:
-    """Return the term of `STR(term)`; other expressions are returned unchanged."""
-    return expression.arg if getattr(expression, "name", "") == "Builtin_STR" else expression
 
 
 def _in_order(triples: list[Any]) -> list[Any]:

@@ -106,7 +106,9 @@ class GraphTables:
                 self._follow_relations,
             ),
             "noise": _Table(
-                self._find_noise,
+                lambda: frozenset(
+                    name for node in self._declared(schema.noise_marked_by) for name in schema.named_by(node)
+                ),
                 lambda data: frozenset(from_json(tuple[str, ...], data)),
                 _unless_touched(marker),
                 sorted,
@@ -221,13 +223,13 @@ class GraphTables:
         if rows is None:
             names = (name for node in self._declared(self.schema.declared_by) for name in self.schema.named_by(node))
             return dict.fromkeys(sorted(names, key=lambda name: (len(name), name)), 0)
-        return _by_frequency({row[0].iri: count_value(row[1]) for row in rows if isinstance(row[0], Entity)})
+        return by_frequency({row[0].iri: count_value(row[1]) for row in rows if isinstance(row[0], Entity)})
 
     def _follow_relations(self, relations: dict[str, int], changes: Changes) -> dict[str, int]:
         counts = Counter(relations)
         counts.update(triple.relation for triple in changes.added)
         counts.subtract(triple.relation for triple in changes.removed)
-        return _by_frequency({name: count for name, count in counts.items() if count > 0})
+        return by_frequency({name: count for name, count in counts.items() if count > 0})
 
     @property
     def counted(self) -> bool:
@@ -248,10 +250,6 @@ class GraphTables:
     def noise(self) -> frozenset[str]:
         """Relations that the graph itself marks as noise, such as identifiers in other catalogues."""
         return cast(frozenset[str], self._table("noise"))
-
-    def _find_noise(self) -> frozenset[str]:
-        marked = self._declared(self.schema.noise_marked_by)
-        return frozenset(name for node in marked for name in self.schema.named_by(node))
 
     def is_noise(self, relation: str) -> bool:
         """Return whether exploration skips a relation because the schema or the graph marks it as noise."""
@@ -325,11 +323,6 @@ class GraphTables:
         # a copy, because other threads may add what they have read before the changes
         return {name: relations for name, relations in known.items() if name not in touched}
 
-    def by_frequency(self, relations: Iterable[str]) -> list[str]:
-        """Sort those of the relations that are in `self.relations`, most frequent first."""
-        known = self.relations
-        return list(_by_frequency({name: known[name] for name in relations if name in known}))
-
     # --- labels and names
 
     @property
@@ -387,7 +380,7 @@ class GraphTables:
         return self._names.within(limit)
 
 
-def _by_frequency(counts: dict[str, int]) -> dict[str, int]:
+def by_frequency(counts: dict[str, int]) -> dict[str, int]:
     """Sort relations by falling frequency, then by name; relations that were not counted by the length of the name."""
     return dict(sorted(counts.items(), key=lambda item: (-item[1], 0 if item[1] else len(item[0]), item[0])))
 

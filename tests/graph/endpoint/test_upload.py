@@ -337,7 +337,7 @@ def test_terms_are_unchanged_in_updates(new_store, load):
     store = new_store([], writable=True)
     texts = ['"', "\\", "\n\r\t", "} ; DROP ALL #", "\u0001", "'''", "?x $y _:b <http://e/>"]
     lines = [f"<http://e/{n}> <http://e/p> {ox.Literal(text)} .\n".encode() for n, text in enumerate(texts)]
-    triples = [upload.to_triple(quad) for quad in upload.parse_lines(lines)]
+    triples = [upload.to_triple(quad) for quad in ox.parse(b"".join(lines), format=ox.RdfFormat.N_TRIPLES)]
     store.edit("urn:g", [Triple(subject, relation.iri, value) for subject, relation, value in triples])
     rows = store.select("SELECT ?o { GRAPH <urn:g> { ?s ?p ?o } }")
     assert {row[0] for row in rows} == {Literal(text) for text in texts}

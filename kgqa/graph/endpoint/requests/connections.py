@@ -37,7 +37,11 @@ def open_pool(url: str, *, local: bool) -> tuple[Any, bool]:
     parts = urlsplit(url)
     options: dict[str, Any] = {"maxsize": MAX_IDLE, "block": False}
     proxy = None if local or proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
-    manager = ProxyManager(proxy, proxy_headers=_proxy_login(proxy), **options) if proxy else PoolManager(**options)
+    login = urlsplit(proxy or "")
+    if login.username:
+        pair = f"{unquote(login.username)}:{unquote(login.password or '')}"
+        options["proxy_headers"] = make_headers(proxy_basic_auth=pair)
+    manager = ProxyManager(proxy, **options) if proxy else PoolManager(**options)
     manager.pool_classes_by_scheme = POOL_CLASSES
     return (manager, True) if proxy else (manager.connection_from_url(url), False)
 
@@ -50,12 +54,6 @@ def read_error_body(response: Any) -> bytes:
             data += chunk
     response.close()
     return data[:MAX_ERROR_BYTES]
-
-
-def _proxy_login(proxy: str) -> dict[str, str]:
-    parts = urlsplit(proxy)
-    login = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
-    return dict(make_headers(proxy_basic_auth=login)) if parts.username else {}
 
 
 class _Connection(HTTPConnection):
