@@ -29,14 +29,6 @@ class Expansion:
     approximate: bool
 
 
-@dataclass(frozen=True, slots=True)
-class FoundSteps:
-    """All possible next steps of a path, before folding, and the number of nodes at the path's end (the frontier)."""
-
-    steps: set[Step]
-    frontier: int
-
-
 class ExpansionQuery:
     """Finds the possible next steps of one path.
 
@@ -63,8 +55,12 @@ class ExpansionQuery:
         self._walks = walks
         self._cap = cap
 
-    def run(self) -> FoundSteps:
-        """Find the steps in one query, or in two if the topic has edges to itself: these do not count as steps."""
+    def run(self) -> tuple[set[Step], int]:
+        """Find the steps in one query, or in two if the topic has edges to itself: these do not count as steps.
+
+        Returns:
+            All possible next steps, before folding, and the number of nodes at the end of the path.
+        """
         found = _columns(self._queries.select("relations", **self._values()))
         if loops := found["loop"]:
             onward = _columns(
@@ -73,8 +69,7 @@ class ExpansionQuery:
             found |= {side: found[side] - loops | onward[side] for side in ("out", "in")}
         frontier = max((count_value(count) for count in found["frontier"]), default=0)
         sides: tuple[Direction, ...] = ("out", "in")
-        steps = {Step(node.iri, side) for side in sides for node in found[side] if isinstance(node, Entity)}
-        return FoundSteps(steps, frontier)
+        return {Step(node.iri, side) for side in sides for node in found[side] if isinstance(node, Entity)}, frontier
 
     def says_more(self, leaving: StatementExit) -> bool:
         """Return whether some statement at the end of the path has no claim, because a newer statement replaced it.

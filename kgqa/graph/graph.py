@@ -192,9 +192,9 @@ class KnowledgeGraph:
         query = ExpansionQuery(
             path, pattern, queries=self._queries, tables=self.tables, walks=self.walks, cap=self.frontier_cap
         )
-        found = query.run()
+        found, frontier = query.run()
         steps = fold_steps(
-            found.steps,
+            found,
             path.steps[-1] if path.steps else None,
             schema=self.schema,
             noise=self.tables.noise,
@@ -204,7 +204,7 @@ class KnowledgeGraph:
             may_return=self.walks == "free",
         )
         self.tables.label_relations((step.relation for step in steps), self.labels)
-        return Expansion(steps, approximate=found.frontier > self.frontier_cap)
+        return Expansion(steps, approximate=frontier > self.frontier_cap)
 
     def ends(
         self,
@@ -228,9 +228,7 @@ class KnowledgeGraph:
             "ends", walk=self.pattern(path, joins, restricted), limit=None if limit is None else limit + 1
         )
         values = tuple(row[0] for row in rows if row[0] is not None)
-        if limit is not None and len(values) > limit:
-            return Ends(values[:limit], True)
-        return Ends(values, False)
+        return Ends(values[:limit], approximate=limit is not None and len(values) > limit)
 
     def walks_along(
         self,

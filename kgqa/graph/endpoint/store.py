@@ -338,7 +338,8 @@ class EndpointStore:
             except QueueTimeout:
                 raise
             except StoreTimeout:
-                self._add_slow_query(key, deadline.seconds)
+                if len(self._slow_queries) < MAX_SLOW_QUERIES:
+                    self._slow_queries[key] = max(deadline.seconds, self._slow_queries.get(key, 0.0))
                 raise
         # after an edit, the result may include it or not
         if self._cache and cached_as and body is not None and version == self.version_of():
@@ -378,11 +379,6 @@ class EndpointStore:
             return None  # what the query reads is unknown, or has other graphs among it that are not worth counting
         text = self._fingerprint(graphs).text_within(limit)
         return _key(self.url, self._user, text, query) if text else None
-
-    def _add_slow_query(self, key: bytes, limit: float) -> None:
-        with self._lock:
-            if len(self._slow_queries) < MAX_SLOW_QUERIES:
-                self._slow_queries[key] = max(limit, self._slow_queries.get(key, 0.0))
 
     def _check_open(self) -> None:
         if self._closed:

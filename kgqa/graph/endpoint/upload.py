@@ -10,6 +10,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -134,12 +135,10 @@ def _count_before(store: UpdatableStore, graph: str) -> int | None:
     If a missing graph is queried, Virtuoso's query planner still assumes after the upload that the graph is empty.
     Counting a million triples then takes minutes.
     """
-    try:
+    with suppress(StoreTimeout, PartialResult):
         rows = store.select(render("named_graphs", limit=MAX_GRAPHS), fresh=True)
         if len(rows) < MAX_GRAPHS and not any(row[0] == Entity(graph) for row in rows):
             return 0
-    except (StoreTimeout, PartialResult):
-        pass
     return count_triples(store, graph)
 
 
@@ -206,7 +205,7 @@ class _Uploader:
         self._store = store
         self._graph = Entity(graph)
         self._source = source
-        self._progress = progress
+        self._progress = progress or (lambda progress: None)
         self._lines = 0
         self._rejected = 0
 
@@ -221,8 +220,7 @@ class _Uploader:
                         start += len(batch)
                     self._lines += block.end - sent
                     sent = block.end
-                    if self._progress:
-                        self._progress(Progress(job.name, block.bytes_done, job.size, self._lines))
+                    self._progress(Progress(job.name, block.bytes_done, job.size, self._lines))
             except (StoreError, KeyboardInterrupt) as error:
                 raise type(error)(f"{error} {self._progress_text(job, sent)}".lstrip()) from error
 

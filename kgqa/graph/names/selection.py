@@ -106,10 +106,9 @@ def _count(store: EndpointStore, graph: IndexedGraph, limit: Limit, *, optional:
     """
     graphs = [entity.iri for entity in graph.view]
     fingerprint = store.fingerprint_of(graphs)
-    if fingerprint and (known := _load_number(store, graphs, "names", COUNT_MAX_AGE)) and known[0] == fingerprint:
-        return known[1]
-    too_slow = _load_number(store, graphs, "names too slow", TOO_SLOW_MAX_AGE) if optional else None
-    if too_slow and too_slow[0] == fingerprint:
+    if (known := _load_number(store, graphs, "names", fingerprint, COUNT_MAX_AGE)) is not None:
+        return known
+    if optional and _load_number(store, graphs, "names too slow", fingerprint, TOO_SLOW_MAX_AGE) is not None:
         return None
     try:
         count = count_names(store, graph.schema, graph.view, limit=limit)
@@ -124,10 +123,12 @@ def _count(store: EndpointStore, graph: IndexedGraph, limit: Limit, *, optional:
     return count
 
 
-def _load_number(store: EndpointStore, graphs: Sequence[str], name: str, max_age: float) -> tuple[str, int] | None:
-    """Load the fingerprint and the number that were saved under `name` for this view of a server."""
+def _load_number(
+    store: EndpointStore, graphs: Sequence[str], name: str, fingerprint: str, max_age: float
+) -> int | None:
+    """Load the number that was saved under `name` for this view of a server; None if the fingerprint differs."""
     try:
-        fingerprint, number = json.loads(store.load_fact(name, graphs, max_age=max_age) or "null")
-        return str(fingerprint), int(number)
+        saved_for, number = json.loads(store.load_fact(name, graphs, max_age=max_age) or "null")
+        return int(number) if fingerprint and saved_for == fingerprint else None
     except (TypeError, ValueError):
         return None  # nothing is saved, or a different version of kgqa saved it in a different format

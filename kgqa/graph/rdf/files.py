@@ -88,10 +88,7 @@ def file_job(path: Path, format: str | None = None) -> FileJob:
 
 
 def _suffix(path: Path) -> str:
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in COMPRESSED:
-        suffixes.pop()
-    return suffixes[-1] if suffixes else ""
+    return (Path(path.stem) if path.suffix.lower() in COMPRESSED else path).suffix.lower()
 
 
 def check_unchanged(job: FileJob, restart_command: str) -> None:

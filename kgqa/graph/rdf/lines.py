@@ -171,11 +171,18 @@ def hashes(lines: Iterable[bytes]) -> bytes:
     return b"".join([blake2b(line, digest_size=8).digest() for line in lines])
 
 
+def split_graph(line: bytes) -> tuple[bytes, bytes | None]:
+    """Split a canonical N-Quads line into the line of its triple and the IRI of its graph (None: default graph)."""
+    start = line.index(b" ", line.index(b" ") + 1) + 1
+    # IRIs and language tags contain no quotes: the last quote ends the literal
+    after = line.rindex(b'"') if line[start : start + 1] == b'"' else start
+    end = line.index(b" ", after)
+    return (line, None) if line[end:] == b" .\n" else (line[:end] + b" .\n", line[end + 2 : -4])
+
+
 def graph_of(line: bytes) -> str:
     """Return the IRI of the named graph of a canonical line; "" for the default graph."""
-    literal = line.rfind(b'"') + 1  # IRIs contain no quotation marks
-    terms = line[literal:].split(b" ")
-    return terms[-2][1:-1].decode() if len(terms) > (2 if literal else 4) else ""
+    return (split_graph(line)[1] or b"").decode()
 
 
 def hashes_by_graph(lines: Iterable[bytes]) -> dict[str, bytes]:
