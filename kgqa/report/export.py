@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kgqa.evaluation.runs.records import Record
+from kgqa.evaluation.runs.run_files import Run
 from kgqa.graph.query.templates import Comment, render_term
-from kgqa.report.comparison import ReportedRun, labels_of
+from kgqa.report.comparison import labels_of
 from kgqa.report.files import ReportError
 from kgqa.report.index_rows import page_name
 from kgqa.report.lenient_json import objects_of, text_of
@@ -33,7 +34,7 @@ class Exported:
     queries: int
 
 
-def write_queries(runs: Sequence[ReportedRun], folder: str | Path) -> list[Exported]:
+def write_queries(runs: Sequence[Run], folder: str | Path) -> list[Exported]:
     """Write a .rq file for every question with a query, and index.csv with a line for every question.
 
     Args:
@@ -79,7 +80,7 @@ def query_file(record: Record) -> str:
     return "\n".join([*lines, exact(query, None).rstrip("\n"), ""])
 
 
-def _write(run: ReportedRun, folder: Path) -> Exported:
+def _write(run: Run, folder: Path) -> Exported:
     old = _prepared(folder)
     questions = queries = 0
     with open(folder / INDEX, "w", encoding="utf-8", errors="backslashreplace", newline="") as index:

@@ -14,7 +14,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
-from typing import Literal as OneOf
 
 from kgqa.errors import KgqaError
 
@@ -24,7 +23,6 @@ MAX_ANSWERS = 100_000
 ANSWERABLE = ("observed", "observed+skolem", "exact")
 """Values of `support` and `path_check` of questions whose gold query returns exactly the gold answers."""
 
-Half = OneOf["first", "second", "all"]
 T = TypeVar("T")
 
 
@@ -116,11 +114,6 @@ def iter_questions(file: Path, *, max_line_bytes: int = MAX_LINE_BYTES) -> Itera
         raise QuestionFileError(f"{file} contains no questions.")
 
 
-def half_of(questions: Sequence[GoldQuestion], half: Half) -> list[GoldQuestion]:
-    """Select the questions with an even `number` (`first`), with an odd `number` (`second`), or all questions."""
-    return [q for q in questions if half == "all" or q.number % 2 == (half == "second")]
-
-
 def spread(items: Sequence[T], limit: int | None) -> list[T]:
     """Select at most `limit` items, evenly spaced, because many files are sorted by kind of question."""
     if limit is None or len(items) <= limit:
@@ -165,17 +158,18 @@ def _question(data: Any, number: int, dataset: str) -> GoldQuestion:
     text = data.get("question")
     if not isinstance(text, str) or not text.strip():
         raise ValueError('"question" must be a non-empty text')
+    topics = list_of(data, "topic_entities", dict, "objects")
     return GoldQuestion(
         text=text,
         id=_text(data, "id") or str(number),
         dataset=_text(data, "dataset") or dataset,
         number=number,
-        topics=tuple(dict.fromkeys(t for item in _objects(data, "topic_entities") if (t := _text(item, "id")))),
+        topics=tuple(dict.fromkeys(t for item in topics if (t := _text(item, "id")))),
         answers=_answers(data),
         hops=_hops(data),
         support=_text(data, "support"),
         path_check=_text(data, "path_check"),
-        topic_names=tuple(dict.fromkeys(n for item in _objects(data, "topic_entities") if (n := _text(item, "name")))),
+        topic_names=tuple(dict.fromkeys(n for item in topics if (n := _text(item, "name")))),
         sparql=tuple(filter(None, [_text(data, "sparql_portable") or _text(data, "sparql")])),
         kind=_text(data, "kind") or _text(data, "ctype"),
         level=_text(data, "level"),
@@ -184,7 +178,7 @@ def _question(data: Any, number: int, dataset: str) -> GoldQuestion:
 
 
 def _answers(data: Mapping[str, Any]) -> tuple[GoldAnswer, ...]:
-    items = _objects(data, "answers")
+    items = list_of(data, "answers", dict, "objects")
     if len(items) > MAX_ANSWERS:
         raise ValueError(f"more than {MAX_ANSWERS:,} answers")
     answers = [
@@ -192,7 +186,7 @@ def _answers(data: Mapping[str, Any]) -> tuple[GoldAnswer, ...]:
             _text(item, "id"),
             _text(item, "name") or _text(item, "value"),
             _text(item, "datatype"),
-            tuple(_texts(item, "aliases")),
+            tuple(list_of(item, "aliases", str, "strings")),
         )
         for item in items
     ]
@@ -226,19 +220,15 @@ def _text(data: Mapping[str, Any], key: str) -> str:
     return value
 
 
-def _texts(data: Mapping[str, Any], key: str) -> list[str]:
+def list_of(data: Mapping[str, Any], key: str, kind: type[T], called: str) -> list[T]:
+    """Return the list under a key of a record; [] if absent or null.
+
+    Raises:
+        ValueError: the value is not a list of items of this type.
+    """
     value = data.get(key)
     if value is None:
         return []
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ValueError(f'"{key}" must be a list of strings')
-    return value
-
-
-def _objects(data: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
-    value = data.get(key)
-    if value is None:
-        return []
-    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        raise ValueError(f'"{key}" must be a list of objects')
+    if not isinstance(value, list) or not all(isinstance(item, kind) for item in value):
+        raise ValueError(f'"{key}" must be a list of {called}')
     return value

@@ -19,17 +19,14 @@ from kgqa.errors import SettingsError
 from kgqa.evaluation.datasets.questions import GoldQuestion
 
 
-def sample(questions: Sequence[GoldQuestion], n: int, seed: int = 0) -> list[GoldQuestion]:
+def sample(questions: Iterable[GoldQuestion], n: int, seed: int = 0) -> list[GoldQuestion]:
     """Draw `n` questions, in the order of the file; all questions if there are fewer than `n`.
+
+    At most `n` questions are in memory.
 
     Raises:
         SettingsError: `n` is less than 1.
     """
-    return sample_of(questions, n, seed)
-
-
-def sample_of(questions: Iterable[GoldQuestion], n: int, seed: int = 0) -> list[GoldQuestion]:
-    """Draw a sample from an iterable, with at most `n` questions in memory; see `sample`."""
     if n < 1:
         raise SettingsError(f"A sample needs 1 question or more, not {n}.", "Choose another size: --sample")
     ranked = ((_number(question.id, seed), place, question) for place, question in enumerate(questions))
@@ -60,7 +57,7 @@ class QuestionIds:
         return int((self._sorted[1:] == self._sorted[:-1]).sum())
 
     def made_distinct(self, questions: Iterable[GoldQuestion]) -> Iterator[GoldQuestion]:
-        """Yield the recorded questions with distinct ids; see `runs.plan.distinct`."""
+        """Yield the recorded questions with distinct ids: `#2`, `#3`, ... is appended to repeated ids."""
         self.repeated()
         several = set(self._sorted[1:][self._sorted[1:] == self._sorted[:-1]].tolist())
         seen: Counter[str] = Counter()

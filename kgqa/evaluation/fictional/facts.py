@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gzip
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from io import BufferedWriter, TextIOWrapper
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,6 @@ from kgqa.model import Entity, Literal
 
 MAX_TRIPLES = 5_000_000
 SECONDS = 600.0
-_LINES = 10_000
 
 StageProgress = Callable[[str, int, int], None]
 """Function that receives the name of a stage, the number of finished steps, and the total number (0 if unknown)."""
@@ -106,16 +106,9 @@ def _text(term: Entity | Literal | None) -> str:
 
 def write_facts(lines: Iterable[str], file: Path) -> None:
     """Write N-Triples lines to a gzipped file; the same lines always give the same bytes."""
-    with open(file, "wb") as raw, gzip.GzipFile(filename="", fileobj=raw, mode="wb", compresslevel=6, mtime=0) as out:
-        for block in _blocks(lines):
-            out.write("".join(block).encode("utf-8"))
-
-
-def _blocks(lines: Iterable[str]) -> Iterator[list[str]]:
-    block: list[str] = []
-    for line in lines:
-        block.append(line)
-        if len(block) == _LINES:
-            yield block
-            block = []
-    yield block
+    with (
+        open(file, "wb") as raw,
+        gzip.GzipFile(filename="", fileobj=raw, mode="wb", compresslevel=6, mtime=0) as packed,
+        TextIOWrapper(BufferedWriter(packed, 1 << 20), encoding="utf-8", newline="") as out,  # type: ignore[arg-type]
+    ):
+        out.writelines(lines)

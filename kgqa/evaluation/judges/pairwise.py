@@ -139,11 +139,6 @@ def elo_ratings(
     return found
 
 
-def win_probability(rating: float, other: float) -> float:
-    """Compute the probability that a system with `rating` beats a system with `other` (ToG-3, appendix F.3)."""
-    return 1 / (1 + 10 ** ((other - rating) / 400))
-
-
 _OTHER: Mapping[str, Winner] = {"first": "second", "second": "first", "tie": "tie"}
 
 

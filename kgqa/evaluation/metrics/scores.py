@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kgqa.evaluation.datasets.questions import GoldAnswer
-from kgqa.evaluation.metrics.keys import Key, alias_keys, gold_keys, ordered_keys
+from kgqa.evaluation.metrics.keys import alias_keys, gold_keys, ordered_keys
 from kgqa.evaluation.metrics.measures import gold_seen, reciprocal_rank, score
 from kgqa.evaluation.metrics.text_metrics import rouge_l, sub_em, substring_em, tog_match, tog_suspect, token_f1
 from kgqa.model import XSD_STRING, Entity, Literal, Named
@@ -60,15 +60,6 @@ def score_record(
     compared = [_set_scores(answers, reading, aliases, ordered) for reading in seen]
     best = max(compared, key=lambda found: (found["f1"], found["em"], found["hit@1"]))
     return best | text_scores(answer_texts(answer), known, aliases=aliases)
-
-
-def reading_keys(
-    answer: Mapping[str, Any], reading: Reading, *, aliases: bool = False
-) -> tuple[list[Key], frozenset[Key]]:
-    """Return the distinct keys of an answer in order, and the keys of the gold answers of one reading."""
-    seen = gold_seen(_with_content(reading), str(answer.get("grounding", "")), aliases=aliases)
-    gold = gold_keys(seen)
-    return ordered_keys(named_answers(answer), gold, alias_keys(seen) if aliases else {}), gold
 
 
 def named_answers(answer: Mapping[str, Any]) -> list[Named]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from types import NoneType
-from typing import Any, TypeVar
+from typing import Any
 
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
+from kgqa.model_json import from_json
 from kgqa.untrusted_json import (
     check_keys,
     is_count,
@@ -16,12 +16,10 @@ from kgqa.untrusted_json import (
     is_score,
     is_text,
     list_of,
+    object_of,
     object_with,
     optional,
-    shown,
 )
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -96,33 +94,15 @@ def read_record(data: Any) -> Record:
         ValueError: the data are not a record.
     """
     try:
-        known = {name: _known(data[name], types, name) for name, types in _TYPES.items() if name in data}
-        known["answers"] = _golds(known["answers"])
-        known["parses"] = tuple(_golds(_known(parse, (list, tuple), "parses")) for parse in known.get("parses", ()))
-        known["topics"] = _texts(known.get("topics", ()), "topics")
-        check_keys(known, _NUMBERS)
-        for name, value in known.get("scores", {}).items():
-            if not is_score(value):
-                raise TypeError(f"scores, {name} must not be {shown(value)}")
-        check_keys(known["answer"], _ANSWER)
-        return Record(**known)
+        check_keys(data, _RECORD)
+        check_keys(data["answer"], _ANSWER)
+        return from_json(Record, data)
     except KeyError as error:
         raise ValueError(f"this is not a record of a run: the key {error} is missing") from error
-    except (TypeError, AttributeError) as error:
+    except (TypeError, ValueError) as error:
         raise ValueError(f"this is not a record of a run: {error}") from error
 
 
-_TYPES: Mapping[str, type | tuple[type, ...]] = {
-    **dict.fromkeys(("id", "dataset", "text", "kind", "level", "loss", "failure", "at"), str),
-    **dict.fromkeys(("answers", "parses", "topics"), (list, tuple)),
-    **dict.fromkeys(("answer", "scores"), dict),
-    "hops": (int, NoneType),
-    "leaks": int,
-    "seconds": (int, float),
-}
-
-
-_NUMBERS = {"hops": optional(is_count), "leaks": is_count, "seconds": is_number}
 _NAMED = object_with(**dict.fromkeys(("id", "name", "iri", "value", "datatype", "language"), optional(is_text)))
 _SPENT = dict.fromkeys(("calls", "rounds", "prompt_tokens", "completion_tokens", "cost"), optional(is_number))
 _STAGE = object_with(stage=is_text, **_SPENT, **dict.fromkeys(("unparsed", "repaired", "reasked", "failed"), is_count))
@@ -142,24 +122,16 @@ _ANSWER = {
     ),
 }
 """A check for each key of an answer object that evaluation reads (docs/answer-json.md)."""
-
-
-def _known(value: T, types: type | tuple[type, ...], name: str) -> T:
-    """Return the value if it has one of these types, else raise TypeError; booleans are not accepted as numbers."""
-    if not isinstance(value, types) or isinstance(value, bool):
-        raise TypeError(f"{name} must not be {shown(value)}")
-    return value
-
-
-def _golds(items: Iterable[Any]) -> tuple[GoldAnswer, ...]:
-    return tuple(_gold(_known(item, dict, "answers")) for item in items)
-
-
-def _gold(data: Mapping[str, Any]) -> GoldAnswer:
-    texts = (data["id"], data["name"], data.get("datatype", ""))
-    ident, name, datatype = _texts(texts, "id, name and datatype of an answer")
-    return GoldAnswer(ident, name, datatype, _texts(data.get("aliases", ()), "answers, aliases"))
-
-
-def _texts(items: Any, name: str) -> tuple[str, ...]:
-    return tuple(_known(item, str, name) for item in _known(items, (list, tuple), name))
+_GOLDS = list_of(object_with(id=is_text, name=is_text, datatype=is_text, aliases=list_of(is_text)))
+_RECORD = {
+    **dict.fromkeys(("id", "dataset", "text", "kind", "level", "loss", "failure", "at"), is_text),
+    "answer": is_object,
+    "answers": _GOLDS,
+    "parses": list_of(_GOLDS),
+    "topics": list_of(is_text),
+    "scores": object_of(is_score),
+    "hops": optional(is_count),
+    "leaks": is_count,
+    "seconds": is_number,
+}
+"""A check for each key of a record."""

@@ -12,7 +12,7 @@ _SPLITS = ("train", "valid", "test")
 _SITES = ("http://", "https://", "www.freebase.com/", "rdf.freebase.com/ns/", "/", "fb:")
 
 
-def read(file: Path, dataset: str = "simplequestions") -> Iterator[GoldQuestion]:
+def read(file: Path, dataset: str) -> Iterator[GoldQuestion]:
     """Read the questions of a SimpleQuestions file; each has one hop.
 
     The only gold answer is the object of the triple in the file; the graph may contain further right answers.
