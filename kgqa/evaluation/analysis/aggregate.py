@@ -152,8 +152,7 @@ class _Table:
 
 
 def _mean(values: np.ndarray, interval: Interval) -> dict[str, float | int | None]:
-    found = mean(values, interval=interval)  # type: ignore[arg-type]
-    return {"value": _plain(found.value), "low": _plain(found.low), "high": _plain(found.high), "n": found.n}
+    return mean(values, interval=interval).as_json()  # type: ignore[arg-type]
 
 
 def _spread(values: array[float]) -> dict[str, float | int | None]:
@@ -196,7 +195,3 @@ def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return 0.0
     return float(value)
-
-
-def _plain(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -70,6 +70,11 @@ class GoldQuestion:
     row: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
+    def readings(self) -> tuple[tuple[GoldAnswer, ...], ...]:
+        """The gold answers of each interpretation of the question; the best match counts."""
+        return self.parses or (self.answers,)
+
+    @property
     def evidence(self) -> tuple[str, ...]:
         """The passages that support the answer, each as `title: text`; empty if the data set has no passages."""
         passages, supporting = self.row.get("passages"), self.row.get("supporting")

@@ -104,6 +104,11 @@ class Mean:
     low: float
     high: float
 
+    def as_json(self) -> dict[str, float | int | None]:
+        """Convert to plain JSON data; nan becomes None."""
+        values = {"value": self.value, "low": self.low, "high": self.high}
+        return {name: value if math.isfinite(value) else None for name, value in values.items()} | {"n": self.n}
+
 
 def mean(values: Sequence[float], *, interval: Interval = "bootstrap", seed: int = 0) -> Mean:
     """Compute the mean of values from 0 to 1.

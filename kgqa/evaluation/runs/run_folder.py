@@ -101,8 +101,8 @@ class RunFolder:
         """
         path = self.path / PREDICTIONS
         _refuse_link(path)
-        if path.is_file() and path.stat().st_size and _is_incomplete(path):
-            os.truncate(path, _end_of_last_line(path))
+        if path.is_file() and (end := _end_of_last_line(path)) < path.stat().st_size:
+            os.truncate(path, end)
         self.done = {record.id for record in Run(self.path, {}).records()}
 
 
@@ -203,12 +203,6 @@ def _refuse_link(path: Path) -> None:
     """Raise RunError if a path is a link, because writing would overwrite the file it points to."""
     if path.is_symlink():
         raise RunError(f"{path} is a link, and kgqa does not write through links.", "Remove the link.")
-
-
-def _is_incomplete(path: Path) -> bool:
-    with open(path, "rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read(1) != b"\n"
 
 
 def _end_of_last_line(path: Path) -> int:

@@ -41,7 +41,7 @@ def test_round_trip():
         ({"answers": [{"id": "m.1", "name": "A", "aliases": [1]}]}, "aliases"),
         ({"answers": [{"id": "m.1"}]}, "missing 1 required positional argument: 'name'"),
         ({"parses": [3]}, "parses"),
-        ({"parses": [[3]]}, "answers"),
+        ({"parses": [[3]]}, "parses"),
         ({"text": 10**60}, "…"),
     ],
 )
