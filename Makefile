@@ -110,9 +110,10 @@ eval: $(STAMP) ## evaluate on a data set: DATASET=webqsp:FILE [METHOD=top-2] [LL
 table-5.2 table-5.3 table-5.4 table-5.5: table-%: $(STAMP) ## reproduce a table of the thesis: [MODELS=models.toml] [GRAPH=...] [SAMPLE=200] [SEED=0]
 	@$(BIN)/kgqa eval table $* --models="$${MODELS:-models.toml}" $${GRAPH:+--graph="$$GRAPH"} $${SAMPLE:+--sample="$$SAMPLE"} $${SEED:+--seed="$$SEED"} $${OUT:+--out="$$OUT"}
 
-bench: $(STAMP) ## measure loading, exploration, answering and ranking against their limits
+bench: $(STAMP) ## measure loading, exploration, editing, answering and ranking against their limits
 	$(BIN)/python benchmarks/loading.py
 	$(BIN)/python benchmarks/exploration.py
+	$(BIN)/python benchmarks/editing.py
 	$(BIN)/python benchmarks/asking.py
 	$(BIN)/python benchmarks/report.py
 	$(BIN)/python benchmarks/ranking.py

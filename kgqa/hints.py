@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -85,7 +84,7 @@ def _call(command: str) -> str | None:
         return None
     text = command.removeprefix(f"kgqa {name}")
     options = [_keyword(option, value or None) for option, value in re.findall(_OPTION, text)]
-    values = [_literal(value) for value in shlex.split(re.sub(_OPTION, "", text))]
+    values = [_literal(value) for value in re.findall(_ARGUMENT, re.sub(_OPTION, "", text))]
     if name == "ask" and not values:
         values = ["question"]
     call, target = (_LOAD_INTO_URL, "url=") if name == "graph load" and "://" in command else (_CALLS[name], "folder=")

@@ -9,13 +9,13 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, TypeVar, Union
 from typing import Literal as OneOf
 
 from kgqa.events import KINDS, Event, UnknownEvent
+from kgqa.untrusted_json import shown
 
 T = TypeVar("T")
 
@@ -58,9 +58,11 @@ def read_event(data: Mapping[str, Any]) -> Event:
     kind = data.get("kind")
     at: Any = data.get("at")
     for event in _events_of(kind) if isinstance(kind, str) else ():
-        with suppress(KeyError, TypeError, AttributeError, OverflowError):
+        try:
             found: Event = _built(event, data)
             return found
+        except (KeyError, TypeError, AttributeError, OverflowError):
+            continue
     values = {str(key): value for key, value in data.items() if key not in ("kind", "at")}
     return UnknownEvent(kind if isinstance(kind, str) else "", values, at=at if type(at) in (int, float) else 0.0)
 
@@ -95,16 +97,16 @@ def _build(kind: Any, data: Any) -> Any:
         if type(data) in (str, int) and type(data) in members:
             return data
         return _build(members[0] if len(members) == 1 else kinds[data.get("kind")], data)
-    if origin is tuple:
+    if origin in (tuple, list):
         if not isinstance(data, (list, tuple)):
-            raise TypeError(f"{data!r} is not a list")
+            raise TypeError(f"{shown(data)} is not a list")
         item = typing.get_args(kind)[0]
         if item is str and set(map(type, data)) <= {str}:  # traces have thousands of strings
-            return tuple(data)
-        return tuple(_build(item, each) for each in data)
+            return origin(data)
+        return origin(_build(item, each) for each in data)
     if origin is OneOf:
         if data not in typing.get_args(kind):
-            raise TypeError(f"{data!r} is not one of {typing.get_args(kind)}")
+            raise TypeError(f"{shown(data)} is not one of {typing.get_args(kind)}")
         return data
     if isinstance(kind, type) and is_dataclass(kind):
         if issubclass(kind, Event):
@@ -114,17 +116,20 @@ def _build(kind: Any, data: Any) -> Any:
     if kind is float and isinstance(data, int) and not isinstance(data, bool):
         return float(data)
     if isinstance(kind, type) and (not isinstance(data, kind) or (isinstance(data, bool) and kind is not bool)):
-        raise TypeError(f"{data!r} is not {kind.__name__}")
+        raise TypeError(f"{shown(data)} is not {kind.__name__}")
     return data
 
 
 def _built(kind: Any, data: Any) -> Any:
     """Build an object of a data class."""
     if not isinstance(data, dict):
-        raise TypeError(f"{data!r} is not an object")
+        raise TypeError(f"{shown(data)} is not an object")
     found = {}
     for name, (formerly, hint) in _hints(kind).items():
         if name in data or formerly in data:
             value = data[name if name in data else formerly]
-            found[name] = value if type(value) is hint else _build(hint, value)
+            try:
+                found[name] = value if type(value) is hint else _build(hint, value)
+            except (KeyError, TypeError, AttributeError) as error:
+                raise TypeError(f"{name}: {error}") from error
     return kind(**found)

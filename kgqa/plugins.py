@@ -1,4 +1,4 @@
-"""Loads methods, choosers, tournaments and data set readers by name, from kgqa and other packages (entry points)."""
+"""Loads methods, choosers, tournaments, data set readers and stores by name, from kgqa and other packages."""
 
 from __future__ import annotations
 

@@ -17,10 +17,9 @@ from typing import Any, Literal, get_args
 
 from kgqa.errors import SchemaError, SettingsError
 from kgqa.model import Entity
+from kgqa.settings_table import WALK_RULES, WalkRule
 from kgqa.toml_text import MAX_BYTES, parse_toml
 
-WalkRule = Literal["topic-not-end", "no-return", "topic-never", "free"]
-WALK_RULES: tuple[str, ...] = get_args(WalkRule)
 Wording = Literal["dotted", "label"]
 
 STANDARD_PREFIXES = {

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from kgqa.errors import SettingsError
-from kgqa.schema import WALK_RULES
 
-PluginKind = Literal["method", "chooser", "tournament", "dataset"]
+PluginKind = Literal["method", "chooser", "tournament", "dataset", "store"]
 LARGEST = 1_000_000_000
+WalkRule = Literal["topic-not-end", "no-return", "topic-never", "free"]
+WALK_RULES: tuple[str, ...] = get_args(WalkRule)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,13 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from typing import TYPE_CHECKING
 from typing import Literal as OneOf
 from urllib.parse import unquote
 
-from kgqa.model import Named, RelationPath, Step
-from kgqa.schema import Schema
+if TYPE_CHECKING:  # `kgqa --version` needs only `clean`
+    from kgqa.model import Named, RelationPath, Step
+    from kgqa.schema import Schema
 
 MEETING = " & "
 PathWording = OneOf["words", "published"]

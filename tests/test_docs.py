@@ -50,6 +50,12 @@ def test_evaluation_examples_run(page, output, tmp_path):
     assert run_code(code, tmp_path).startswith(output)
 
 
+def test_editing_example_runs(tmp_path):
+    (code,) = blocks((ROOT / "docs" / "graphs.md").read_text(encoding="utf-8"), "python")
+    labels = "{Entity(iri='http://example.org/ada'): 'Ada', Entity(iri='http://example.org/charles'): 'Charles'}"
+    assert run_code(code, tmp_path) == f"added 2 True\nfound Charles\nlabels {labels}\n"
+
+
 def test_example_of_an_answer_from_texts(tmp_path):
     _, code = blocks((ROOT / "docs" / "new-method.md").read_text(encoding="utf-8"), "python")
     assert run_code(f"{code}\nprint(grounding)", tmp_path) == "London\ntext\n"
@@ -104,7 +110,7 @@ def test_modules_in_the_docs_exist():
     """Names such as `kgqa.model.Answer`, in backticks or imported by an example, can be imported."""
     for file in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
         text = file.read_text(encoding="utf-8")
-        groups = ("kgqa.methods", "kgqa.choosers", "kgqa.datasets")
+        groups = ("kgqa.stores", "kgqa.methods", "kgqa.choosers", "kgqa.datasets")
         for name in re.findall(r"`(kgqa(?:\.\w+)+)[`(]", text):
             if name not in groups and not name.endswith((".toml", ".py")):
                 pkgutil.resolve_name(name)

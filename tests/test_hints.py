@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import pickle
+import re
+from collections.abc import Iterator
 
 import pytest
 
+from kgqa import errors
 from kgqa.errors import KgqaError, LoginRefused, StoreTimeout
 from kgqa.hints import command_line_wording, hint_text
+from tests.conftest import ROOT
 
 
 @pytest.mark.parametrize(
@@ -42,6 +47,7 @@ from kgqa.hints import command_line_wording, hint_text
             "Virtuoso: kgqa virtuoso start --row-cap 9; else wait.",
             "Virtuoso: kgqa virtuoso start --row-cap 9; else wait.",
         ),
+        ("Resume it: kgqa eval resume a\\", 'Resume it: kgqa.evaluation.resume("a\\\\")'),
         ("The file a--timeout.nt stays, kgqa waits.", "The file a--timeout.nt stays, kgqa waits."),
     ],
 )
@@ -77,3 +83,38 @@ def test_the_command_line_shows_options(kgqa):
     done = kgqa("ask", "", "--graph", "demo-missing")
     assert "kgqa graph load FILE --into" in done.err
     assert hint_text("--timeout") == "timeout="
+
+
+OPTION = re.compile(r"(?<![\w-])--[a-z]|\bkgqa (?:ask|eval run|eval resume|graph load|graph search)\b")
+COMMAND = re.compile(r"kgqa (?:virtuoso|freebase|rank|cache|config|graph info|score|eval status|eval merge)[^;,`]*")
+
+
+def text_of(node: ast.expr | None) -> str:
+    """The text of a string or f-string in the source; other expressions stand for themselves as X."""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(text_of(each) for each in node.values)
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else "X"
+
+
+def raised() -> Iterator[tuple[str, ast.Call]]:
+    """The errors of kgqa that library code makes, each with its place."""
+    names = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, KgqaError)}
+    names |= {"RunError", "FictionError", "QuestionFileError", "PublishedError", "ReportError"}
+    for file in sorted((ROOT / "kgqa").rglob("*.py")):
+        room = file.relative_to(ROOT / "kgqa").parts[0]
+        for node in ast.walk(ast.parse(file.read_text())) if room not in ("cli", "testing") else ():
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in names and node.args:
+                yield f"{file.relative_to(ROOT)}:{node.lineno}", node
+
+
+def test_errors_of_the_libraries_speak_of_python():
+    """Messages name no options, and hints become calls and keyword arguments."""
+    found = list(raised())
+    assert len(found) > 300
+    wrong = [(place, text_of(call.args[0])) for place, call in found if OPTION.search(text_of(call.args[0]))]
+    for place, call in found:
+        own = next((each.value for each in call.keywords if each.arg == "python"), None)
+        hint = hint_text(text_of(call.args[1]) if len(call.args) > 1 else "", python=text_of(own) if own else "")
+        if OPTION.search(COMMAND.sub("", hint)):
+            wrong.append((place, hint))
+    assert wrong == []

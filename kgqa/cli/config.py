@@ -60,10 +60,11 @@ def _of_graph(settings: Settings) -> dict[str, Any]:
     """Read the settings stored in a graph folder, without opening the graph."""
     from kgqa.graph.demo import demo_folder
     from kgqa.graph.embedded.folder import GraphFolder
+    from kgqa.graph.foreign_stores import is_foreign
     from kgqa.graph.store import is_address
     from kgqa.methods.ask import cache_of
 
     place = settings["graph.path"]
-    if place and is_address(place):
+    if place and (is_address(place) or is_foreign(place)):
         return {}  # a server stores no settings
     return GraphFolder(Path(place) if place else demo_folder(cache_of(settings))).meta().settings

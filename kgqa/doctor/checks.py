@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal as OneOf
 
 from kgqa.errors import KgqaError, PartialResult, StoreTimeout
+from kgqa.hints import hint_text
 from kgqa.model import GraphId
 
 Verdict = OneOf["ok", "warning", "failed", "skipped"]
@@ -95,13 +96,14 @@ def run_check(name: str, run: Callable[[], Check], *, remedy: str = "") -> Check
     """
     essential = name in CONTENT_CHECKS
     try:
-        return replace(run(), name=name)
+        check = run()
+        return replace(check, name=name, remedy=hint_text(check.remedy))
     except StoreTimeout as error:
         # hints about the query do not help, because it is the query of the check
         return Check(name, "failed" if essential else "warning", f"Timed out. {error.message}", AGAIN)
     except KgqaError as error:
         partial = isinstance(error, PartialResult) and not essential
-        return Check(name, "warning" if partial else "failed", error.message, error.hint or remedy)
+        return Check(name, "warning" if partial else "failed", error.message, error.hint or hint_text(remedy))
 
 
 def seconds_words(seconds: float) -> str:

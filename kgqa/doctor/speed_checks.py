@@ -125,7 +125,8 @@ def _labels(graph: KnowledgeGraph, entities: Sequence[Entity]) -> dict[Entity, s
     def select(name: str, **values: object) -> Rows:
         return graph.store.select(render(name, view=graph.view, **values), fresh=True)
 
-    return find_labels(entities, schema=graph.schema, select=select, known={})
+    remote = graph.store.capabilities.remote
+    return find_labels(entities, schema=graph.schema, select=select, known={}, remote=remote)
 
 
 def judge_latency(ordinary: Latency, hubs: Latency, *, topics: int, most_edges: int) -> Check:
@@ -156,11 +157,6 @@ class LoadRound:
     errors: int
     seconds: float
     error: str = ""
-
-    @property
-    def rate(self) -> float:
-        """Answers per second."""
-        return self.answered / self.seconds if self.seconds else 0.0
 
 
 def measure_round(store: LimitedStore, view: Sequence[Entity], threads: int, *, seconds: float) -> LoadRound:
@@ -209,7 +205,9 @@ def check_concurrency(subject: Subject) -> Check:
 def judge_concurrency(rounds: Sequence[LoadRound], *, configured: int | None) -> Check:
     """Judge the concurrency. `rounds` are ordered by increasing number of threads."""
     results = [
-        f"{r.threads} threads {r.rate:,.0f} answers/s" + (f", {r.errors} errors" if r.errors else "") for r in rounds
+        f"{each.threads} threads {each.answered / max(each.seconds, 1e-9):,.0f} answers/s"
+        + (f", {each.errors} errors" if each.errors else "")
+        for each in rounds
     ]
     found = "; ".join(results) + "."
     sent = f" kgqa sends at most {configured} concurrent requests"
@@ -230,8 +228,8 @@ def judge_concurrency(rounds: Sequence[LoadRound], *, configured: int | None) ->
 def check_search(subject: Subject) -> Check:
     """Check whether entities are found by name, how fast, and with which kind of index."""
     graph = subject.graph
-    large = subject.triples is not None and subject.triples > INDEX_TRIPLES
-    if large and subject.store.server is None and not _has_index(graph):
+    folder, large = graph.tables.folder, (subject.triples or 0) > INDEX_TRIPLES
+    if large and subject.store.server is None and not (folder and any(folder.glob("names-*.sqlite"))):
         return skipped("The index of names is not built yet. The first question builds it.")
     started = time.monotonic()
     kind = index_kind(graph.names)
@@ -255,8 +253,3 @@ def index_kind(index: object) -> str:
     if isinstance(index, UnindexedNames):
         return "no index"
     return "kgqa's own index (SQLite)" if isinstance(index, SqliteNames) else "the server's own index"
-
-
-def _has_index(graph: KnowledgeGraph) -> bool:
-    folder = graph.tables.folder
-    return folder is not None and any(folder.glob("names-*.sqlite"))

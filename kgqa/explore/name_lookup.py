@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -114,10 +114,10 @@ class NameLookup:
 
     def __init__(self, question: str, names: Names) -> None:
         self.question = question
-        self.names = names
+        self.names = names.for_text(question)
         self.words: list[Word] = words_of(question)[:MAX_WORDS]
         self.keys = [word.key for word in self.words]
-        self._frequencies = names.frequencies(self.keys)
+        self._frequencies = self.names.frequencies(self.keys)
 
     def _hit(self, start: int, end: int, match: NameMatch, quality: float, how: str) -> NameHit:
         return NameHit(start, end, match, quality, how, self.weight(start, end))
@@ -190,7 +190,9 @@ class NameLookup:
     def in_part(self) -> list[NameHit]:
         """Return the entities whose names have distinctive words in the question, even if inflected or misspelled."""
         distinctive = [key for key in dict.fromkeys(self.keys) if key not in QUESTION_WORDS and len(key) > 1]
-        alike = {key: self._word_variants(key) for key in distinctive[:MAX_DISTINCTIVE_WORDS]}
+        distinctive = distinctive[:MAX_DISTINCTIVE_WORDS]
+        similar = self.names.similar_words([key for key in distinctive if len(key) >= 4 and not key.isdigit()])
+        alike = {key: self._word_variants(key, similar.get(key, {})) for key in distinctive}
         candidates: dict[tuple[Entity, str], NameMatch] = {}
         known = [word for words in alike.values() for word in words]
         frequencies = self.names.frequencies(known)
@@ -210,20 +212,22 @@ class NameLookup:
                 _keep(found, NameHit(aligned.start, aligned.end, match, share, "part", aligned.covered))
         return list(found.values())
 
-    def _word_variants(self, key: str) -> list[str]:
-        """Return the words of names that a word may mean: the word itself, other forms, or similar spellings."""
+    def _word_variants(self, key: str, similar: Mapping[str, int]) -> list[str]:
+        """Return the words of names that a word may mean: the word itself, other forms, or similar spellings.
+
+        Args:
+            similar: words of names that may be similar, each with the number of names that contain it.
+        """
         found = [key] if key in self._frequencies else []
-        if len(key) < 4 or key.isdigit():
-            return found
-        for word in self.names.words_with_prefix(key[: 4 if len(key) > 5 else 3]):
-            if word == key:
+        for word in similar:
+            if word == key or word[:3] != key[:3]:
                 continue
             derived = is_derived(key, word) or is_derived(word, key)
             if derived or same_word(word, key) or _same_beginning(key, word):
                 found.append(word)
         if key not in self._frequencies:
-            near = [word for word in self.names.words_with_prefix(key[:1], limit=20_000) if is_misspelling(word, key)]
-            found += sorted(near, key=lambda word: -spelling_similarity(word, key))[:5]
+            near = [word for word in similar if is_misspelling(word, key)]
+            found += sorted(near, key=lambda word: (-spelling_similarity(word, key), -similar[word], word))[:5]
         return list(dict.fromkeys(found))
 
     def align(self, name: Sequence[str]) -> Alignment | None:

@@ -15,7 +15,7 @@ from kgqa.graph.store import Rows, count_value
 from kgqa.graph.tables.folding import StatementExit
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Direction, Entity, RelationPath, Step, Value
-from kgqa.schema import WalkRule
+from kgqa.settings_table import WalkRule
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,8 @@ from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.graph.tables.labels import LABEL_BATCH, find_aliases, find_labels, is_blank_node, with_labels
 from kgqa.graph.tables.mediators import MediatorTable, mediator_filters
 from kgqa.model import Entity, Join, Named, RelationPath, Step, Value
-from kgqa.schema import Schema, WalkRule
+from kgqa.schema import Schema
+from kgqa.settings_table import WalkRule
 from kgqa.trace import Trace
 
 SUBJECTS = 50
@@ -340,11 +341,18 @@ class KnowledgeGraph:
 
     def labels(self, entities: Iterable[Entity]) -> dict[Entity, str]:
         """Return the labels of the entities that have one, chosen by the schema's order of predicates and languages."""
-        return find_labels(entities, schema=self.schema, select=self._queries.select, known=self.tables.labels)
+        return find_labels(
+            entities,
+            schema=self.schema,
+            select=self._queries.select,
+            known=self.tables.labels,
+            remote=self.store.capabilities.remote,
+        )
 
     def aliases(self, entities: Iterable[Entity]) -> dict[Entity, tuple[str, ...]]:
         """Return the aliases of each entity that has any, in the schema's languages, else in any language."""
-        return find_aliases(entities, schema=self.schema, select=self._queries.select)
+        remote = self.store.capabilities.remote
+        return find_aliases(entities, schema=self.schema, select=self._queries.select, remote=remote)
 
     def named(self, values: Iterable[Value]) -> list[Named]:
         """Return each value with its name: an entity's label or a literal's text.

@@ -12,20 +12,22 @@ from kgqa.graph.detection import default_view, detect_schema
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.foreign_stores import is_foreign, open_foreign_store
 from kgqa.graph.graph import DEFAULT_FRONTIER_CAP, KnowledgeGraph
 from kgqa.graph.store import DEFAULT_TIMEOUT, Store, is_address
 from kgqa.schema import (
-    WALK_RULES,
     Schema,
-    WalkRule,
     language_list,
     load_schema,
 )
 from kgqa.settings import Settings
+from kgqa.settings_table import WALK_RULES, WalkRule
 
 
 def open_store(location: str | Path, *, writable: bool = False, create: bool = False) -> Store:
-    """Open a folder made by `kgqa graph load`, or the SPARQL endpoint at an address.
+    """Open a folder made by `kgqa graph load`, the SPARQL endpoint at an address, or `NAME:REST`.
+
+    `NAME` is a store of an installed package, see `open_foreign_store`.
 
     Args:
         writable: whether to allow updates of a folder; only one process can then have the folder open.
@@ -40,6 +42,8 @@ def open_store(location: str | Path, *, writable: bool = False, create: bool = F
         if writable or create:
             raise SettingsError("To write to a server, name the graph to write to: EndpointStore(url, writable=IRI).")
         return EndpointStore(str(location))
+    if is_foreign(location):
+        return open_foreign_store(str(location), writable=writable or create)
     return EmbeddedStore(Path(location), writable=writable, create=create)
 
 
@@ -58,7 +62,7 @@ def open_graph(
     """Open a graph folder, a SPARQL endpoint, or the bundled demo graph.
 
     Args:
-        location: a folder or an address; None for the demo graph.
+        location: a folder, an address or `NAME:REST` (see `open_store`); None for the demo graph.
         schema: a schema, the name of a bundled schema, or the path of a schema file (TOML); None for the schema stored
             in the folder, or else the schema that `detect_schema` finds.
         view: IRIs of the graphs to query; empty for the result of `default_view`.

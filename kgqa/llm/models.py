@@ -165,9 +165,7 @@ def open_models(settings: Settings) -> Models | None:
         default = f"replay:{settings['llm.replay']}"
     if default == "none":
         if settings["llm.replay"] or settings["llm.replay_only"] == "on":
-            raise SettingsError(
-                "A replay file is set, but not the language model whose replies are recorded.", "Add --llm MODEL."
-            )
+            raise SettingsError("The language model whose replies are recorded is not set.", "Add --llm MODEL.")
         if any("model" in table for table in stages.values()):
             raise SettingsError(
                 "llm.stages names a language model for some stages only.", "Set llm.model for the other stages."

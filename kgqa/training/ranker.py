@@ -104,8 +104,8 @@ def train_ranker(
         progress("pools", number, len(gold))
     if not examples:
         raise SettingsError(
-            f"There is nothing to train on. Of {len(questions)} questions, {len(questions) - len(kept)} are excluded "
-            f"by --evaluate; the others have {len(gold)} readable gold paths, none with a pool of paths.",
+            f"There is nothing to train on. Of {len(questions)} questions, {len(questions) - len(kept)} are excluded, "
+            f"because they are evaluated; the others have {len(gold)} readable gold paths, none with a pool of paths.",
             "Add --graph with a graph that contains the questions' topics, or --ontology.",
         )
     vectors = embed_examples(examples, builder.steps, encoder, relation_texts(graphs, schema))

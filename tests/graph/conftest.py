@@ -15,7 +15,13 @@ from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.graph import KnowledgeGraph
 from tests.graph.facts import FACTS, NAMES
-from tests.graph.graph_factories import KINDS, EmbeddedGraphFactory, GraphFactory, VirtuosoGraphFactory
+from tests.graph.graph_factories import (
+    KINDS,
+    EmbeddedGraphFactory,
+    GraphFactory,
+    RdflibGraphFactory,
+    VirtuosoGraphFactory,
+)
 from tests.graph.in_process_loads import in_process_loads
 
 
@@ -33,6 +39,8 @@ def graphs(request, tmp_path_factory) -> Iterator[GraphFactory]:
     made: GraphFactory
     if request.param == "embedded":
         made = EmbeddedGraphFactory(tmp_path_factory.mktemp("graphs"))
+    elif request.param == "rdflib":
+        made = RdflibGraphFactory(tmp_path_factory.mktemp("graphs"))
     else:
         made = VirtuosoGraphFactory(request.getfixturevalue("virtuoso_server"))
     yield made

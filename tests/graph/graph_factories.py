@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shutil
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -19,11 +20,12 @@ from kgqa.graph.opening import open_graph
 from kgqa.graph.store import Store
 from kgqa.model import Entity, Triple, Value
 from kgqa.schema import Schema, bundled_schema
+from kgqa.testing.rdflib_store import RdflibStore
 from kgqa.virtuoso.bulk.name_graph import index_graph
 from kgqa.virtuoso.server.server import Server
 from tests.graph.in_process_loads import in_process_loads
 
-KINDS = ("embedded", "virtuoso")
+KINDS = ("embedded", "rdflib", "virtuoso")
 SEE_ALSO = Entity("http://www.w3.org/2000/01/rdf-schema#seeAlso")
 _numbers = itertools.count()
 Fact = tuple[Entity, str, Value]
@@ -118,6 +120,53 @@ class EmbeddedGraphFactory:
     def close(self) -> None:
         for store in self._stores:
             store.close()
+
+
+class RdflibGraphFactory:
+    """A factory of stores in memory on rdflib; `write_facts` writes to one shared store."""
+
+    kind = "rdflib"
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._written = RdflibStore()
+        # the entry point, which an older installation of kgqa lacks
+        info = folder / "rdflib_store-1.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rdflib-store\nVersion: 1\n")
+        (info / "entry_points.txt").write_text("[kgqa.stores]\nrdflib = kgqa.testing.rdflib_store:RdflibStore.open\n")
+        sys.path.append(str(folder))
+
+    def make(self, lines: Iterable[str], schema: str | Schema = "freebase", **options) -> KnowledgeGraph:
+        file = self._folder / f"data{next(_numbers)}.nq"
+        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return self.make_from_files([file], schema, **options)
+
+    def make_from_files(self, files: Sequence[Path], schema: str | Schema, **options) -> KnowledgeGraph:
+        store = RdflibStore()
+        store.load(files)
+        return KnowledgeGraph(store, _schema(schema), **options)
+
+    def reopen(self, graph: KnowledgeGraph, *, view: Sequence[str] | None = None, **options) -> KnowledgeGraph:
+        names = [entity.iri for entity in graph.view] if view is None else view
+        return KnowledgeGraph(graph.store, graph.schema, view=names, **options)
+
+    def open(self, lines: Iterable[str], **options) -> KnowledgeGraph:
+        file = self._folder / f"data{next(_numbers)}.nq"
+        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return open_graph(f"rdflib:{file}", **options)
+
+    def write_facts(self, facts: Iterable[Fact]) -> tuple[Store, str]:
+        name, triples = _insertion(facts)
+        self._written.edit(name, triples)
+        return self._written, name
+
+    def state(self) -> object:
+        return sorted(self._written.select("SELECT ?g ?s ?p ?o WHERE { GRAPH ?g { ?s ?p ?o } }"), key=repr)
+
+    def close(self) -> None:
+        sys.path.remove(str(self._folder))
+        self._written.close()
 
 
 class VirtuosoGraphFactory:

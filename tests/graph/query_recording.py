@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import parse_qs, urlsplit
@@ -80,11 +81,15 @@ class RecordingStore:
         return getattr(self._store, name)
 
 
+_EQUAL_BRANCHES = re.compile(r"(\{(?:(?! UNION ).)+\})(?: UNION \1)+")
 _TERMS = {"iri": "IRI", "string": "TEXT", "number": "NUMBER", "language": "LANGUAGE"}
 
 
 def query_structure(query: str) -> str:
-    """Return the structure of a query: each term, or run of terms as in VALUES, is replaced by its kind."""
+    """Return the structure of a query.
+
+    Each term, or run of terms as in VALUES, is replaced by its kind, and equal branches of a UNION by one of them.
+    """
     found: list[str] = []
     for token in tokens(query):
         if token.kind in ("space", "comment"):
@@ -92,7 +97,7 @@ def query_structure(query: str) -> str:
         word = _TERMS.get(token.kind, token.text)
         if not (found and found[-1] == word and token.kind in _TERMS):
             found.append(word)
-    return " ".join(_merge_terms(found))
+    return _EQUAL_BRANCHES.sub(r"\1", " ".join(_merge_terms(found)))
 
 
 def _merge_terms(words: Iterable[str]) -> Iterable[str]:

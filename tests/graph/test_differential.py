@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Entity, Join, Literal, RelationPath, Step
-from kgqa.schema import WALK_RULES, parse_schema
+from kgqa.schema import parse_schema
+from kgqa.settings_table import WALK_RULES
 from tests.conftest import SOAK
 from tests.graph.graph_factories import GraphFactory
 
-EXAMPLES = {"embedded": 400 if SOAK else 40, "virtuoso": 200 if SOAK else 8}
+EXAMPLES = {"embedded": 400 if SOAK else 40, "rdflib": 100 if SOAK else 4, "virtuoso": 200 if SOAK else 8}
 SCHEMA = parse_schema(
     """
     name = "plain"

@@ -368,7 +368,7 @@ def test_replay_only_with_another_model_is_an_error(open_from_settings, recorded
 
 
 def test_replay_only_without_file_is_an_error(tmp_path):
-    assert "--replay FILE" in error_message({"llm.model": f"{CLOSED_PORT}#m", "llm.replay_only": "on"})
+    assert "replay=" in error_message({"llm.model": f"{CLOSED_PORT}#m", "llm.replay_only": "on"})
     missing = str(tmp_path / "missing")
     given = {"llm.model": f"{CLOSED_PORT}#m", "llm.replay": missing, "llm.replay_only": "on"}
     assert missing in error_message(given, ModelUnavailable)
@@ -434,7 +434,7 @@ def test_cost_limit_needs_a_price_for_each_model(open_from_settings, tmp_path):
         "budget.cost": 1.0,
     }
     message = error_message(given)
-    assert "--max-cost" in message and "llm.prices" in message and '"new" =' in message and PRICED_MODEL not in message
+    assert "max_cost=" in message and "llm.prices" in message and '"new" =' in message and PRICED_MODEL not in message
     file = tmp_path / "prices.toml"
     file.write_text("new = { prompt = 1, completion = 2 }")
     assert open_from_settings(given | {"llm.prices": str(file)}).without_price() == []
@@ -621,4 +621,4 @@ def test_tog_exploration_temperature_can_be_set(open_from_settings, given, explo
 
 
 def test_replay_without_model_is_an_error():
-    assert "--llm" in error_message({"llm.replay": "kept.sqlite"})
+    assert "llm=" in error_message({"llm.replay": "kept.sqlite"})

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 
+import pyoxigraph as ox
 import pytest
 
 from kgqa import ask, open_resources
 from kgqa.cache import Cache
 from kgqa.graph.embedded.loading import load_graph
-from kgqa.graph.opening import open_graph, open_store
+from kgqa.graph.opening import open_graph
 from kgqa.settings import resolve
 from kgqa.testing import faults
 from kgqa.testing.server import ScriptedServer
@@ -324,8 +325,10 @@ class TestGrounding:
     def test_blank_node_ends_a_walk(self, tmp_path, session_cache):
         (tmp_path / "a.nt").write_text(f'<{NS}m.a> <{NS}type.object.name> "Anorak"@en .\n')
         load_graph(tmp_path / "graph", [tmp_path / "a.nt"], schema="freebase")
-        with open_store(tmp_path / "graph", writable=True) as store:
-            store.update(f"INSERT DATA {{ <{NS}m.a> <{NS}r.r.part> _:x . _:x <{NS}r.r.part> <{NS}m.b> }}")
+        # a blank node, as SPARQL updates of earlier versions have stored them
+        engine = ox.Store(str(tmp_path / "graph" / "gen-1" / "store"))
+        engine.update(f"INSERT DATA {{ <{NS}m.a> <{NS}r.r.part> _:x . _:x <{NS}r.r.part> <{NS}m.b> }}")
+        engine.flush()
         replies = {"relations": "1. {r part (Score: 1.0)}: it is.", "cot": '{"answers": ["memory"]}'}
         with ScriptedServer(lambda messages: replies[prompt_kind(messages)]) as server:
             settings = {"ask.method": "tog", "rank.embeddings": "off", "llm.model": f"{server.url}#name"}

@@ -317,3 +317,19 @@ def test_question_as_shown_to_the_model(trace, question, note):
         == ("3 texts shown to the model still contained" in page)
         == (len(trace) == 3)
     )
+
+
+def test_event_of_another_package_is_shown_with_its_keys():
+    trace = [{"kind": "chunks_read", "at": 0.5, "chunks": ["<b>one</b>"]}, {"kind": "kept", "paths": 7}]
+    page = "".join(question_page(Record("i", "d", "who?", {"trace": trace}, ()), CONTEXT))
+    assert ">chunks_read</th>" in page and "&lt;b&gt;one&lt;/b&gt;" in page and "<b>one" not in page
+    assert ">kept</th>" in page  # damaged, so shown like an event of another package
+
+
+def test_nearest_paths_and_hints():
+    answer = {
+        "nearest": [{"words": "film <i>country</i>", "score": 0.08}, {"words": "two"}],
+        "hints": ["Lower it & see"],
+    }
+    page = "".join(question_page(Record("i", "d", "who?", answer, ()), CONTEXT))
+    assert "film &lt;i&gt;country&lt;/i&gt;" in page and "0.08" in page and "Lower it &amp; see" in page

@@ -61,20 +61,20 @@ def test_commands_from_start_to_stop(kgqa, folder):
     indexed = run("index", "--graph-iri", "http://names")
     assert (indexed.returncode, indexed.out) == (0, "1 name is indexed.\n"), indexed.err
     assert run("index").returncode == 2
-    (line,) = run("drop-names").out.splitlines()
-    assert line.startswith("urn:kgqa:names:") and line.endswith(": 1 names of <http://names>")
+    assert run("drop-names").out == "The server has no graph of names.\n"
+    old = f"urn:kgqa:names:{'0' * 16}"
+    file.write_text(f'<{old}> <urn:kgqa:names#facts> "{{\\"names\\": 1, \\"graphs\\": [\\"http://names\\"]}}" .\n')
+    for option in ("http://names", "--all"):
+        Server.at(folder).load([file], old)
+        (line,) = run("drop-names").out.splitlines()
+        assert line == f"{old}: 1 names of <http://names>"
+        dropped = run("drop-names", option, "--json")
+        assert [(found["names"], found["of"], found["removed"]) for found in json.loads(dropped.out)] == [
+            (1, ["http://names"], True)
+        ]
     missing = run("drop-names", "http://nothing")
     assert missing.returncode == 1 and "<http://nothing> has no graph of names" in missing.err
-    dropped = run("drop-names", "http://names", "--json")
-    assert [(found["names"], found["of"], found["removed"]) for found in json.loads(dropped.out)] == [
-        (1, ["http://names"], True)
-    ]
-    assert run("drop-names").out == "The server has no graph of names.\n"
     assert json.loads(run("status", "--json", "--triples").out)["triples"] == 1, "the data stays"
-    assert run("index", "--graph-iri", "http://names").returncode == 0
-    (line,) = run("drop-names", "--all").out.splitlines()
-    assert line.startswith("Removed urn:kgqa:names:")
-    assert run("index", "--graph-iri", "http://names").out == indexed.out, "and can be made again"
     missing = run("index", "--graph-iri", "http://nothing")
     assert missing.returncode == 1 and "There is no graph <http://nothing> on the server" in missing.err
 

@@ -65,10 +65,9 @@ def _ask_password() -> str:
 @click.option("--schema", metavar="NAME|FILE", help="schema with the predicates of names. [detected]")
 @verbosity_options
 def index(folder: Path | None, graph_iri: str, schema: str | None) -> None:
-    """Create or update the index of a graph's names, which entity linking and search use on the server.
+    """Add a graph's names to the server's full-text index, which entity linking and search use.
 
-    The names are written to a separate graph; the indexed graph does not change. To remove the index, use kgqa virtuoso
-    drop-names.
+    The graph itself does not change. Names that are added later are indexed too, within minutes.
 
     \b
     Example:
@@ -96,13 +95,14 @@ def _indexed_text(names: int) -> str:
 @click.command("drop-names")
 @click.argument("graphs", nargs=-1, metavar="[GRAPH]...")
 @FOLDER
-@click.option("--all", "everything", is_flag=True, help="remove the name indexes of all graphs")
+@click.option("--all", "everything", is_flag=True, help="remove all of them")
 @JSON
 @verbosity_options
 def drop_names(graphs: tuple[str, ...], folder: Path | None, everything: bool, as_json: bool) -> None:
-    """Remove the indexes of names of these graphs; without GRAPH or --all, list all indexes.
+    """Remove indexes of names that older versions of kgqa built; without GRAPH or --all, list them.
 
-    GRAPH is the IRI of an indexed graph, or of a graph of names. The indexed graphs do not change.
+    Each is a graph of names, urn:kgqa:names:..., which kgqa no longer uses. GRAPH is its IRI, or the IRI of the
+    indexed graph. The indexed graphs and the server's full-text index do not change.
 
     \b
     Examples:
@@ -127,8 +127,8 @@ def drop_names(graphs: tuple[str, ...], folder: Path | None, everything: bool, a
             [
                 {
                     "graph": graph.iri,
-                    "of": list(graph.facts.graphs) if graph.facts else None,
-                    "names": graph.facts.names if graph.facts else None,
+                    "of": None if graph.graphs is None else list(graph.graphs),
+                    "names": graph.names,
                     "removed": removes,
                 }
                 for graph in (chosen if removes else existing)
@@ -136,16 +136,16 @@ def drop_names(graphs: tuple[str, ...], folder: Path | None, everything: bool, a
         )
         return
     for graph in chosen if removes else existing:
-        what = "incomplete, or of an older version of kgqa"
-        if graph.facts:
-            what = f"{graph.facts.names:,} names of {' '.join(f'<{clean(iri)}>' for iri in graph.facts.graphs)}"
+        what = "incomplete, or of a very old version of kgqa"
+        if graph.graphs is not None:
+            what = f"{graph.names:,} names of {' '.join(f'<{clean(iri)}>' for iri in graph.graphs)}"
         print(f"{'Removed ' if removes else ''}{clean(graph.iri)}: {what}")
     if not existing:
         print("The server has no graph of names.")
 
 
 def _iris(graph: NamesGraph) -> tuple[str, ...]:
-    return (graph.iri, *(graph.facts.graphs if graph.facts else ()))
+    return (graph.iri, *(graph.graphs or ()))
 
 
 @click.command("password-file")

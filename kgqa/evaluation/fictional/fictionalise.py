@@ -42,8 +42,9 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
 from kgqa.graph.query.templates import render_term
 from kgqa.methods.ask import cache_of
-from kgqa.schema import BUNDLED, WalkRule
+from kgqa.schema import BUNDLED
 from kgqa.settings import resolve
+from kgqa.settings_table import WalkRule
 
 FACTS, QUESTIONS, LEFT_OUT, MANIFEST = "facts.nt.gz", "questions.jsonl", "left_out.jsonl", "fictional.json"
 

@@ -16,9 +16,9 @@ from kgqa.untrusted_json import (
     is_score,
     is_text,
     list_of,
-    object_of,
     object_with,
     optional,
+    shown,
 )
 
 
@@ -94,15 +94,18 @@ def read_record(data: Any) -> Record:
         ValueError: the data are not a record.
     """
     try:
-        check_keys(data, _RECORD)
-        check_keys(data["answer"], _ANSWER)
-        return from_json(Record, data)
-    except KeyError as error:
-        raise ValueError(f"this is not a record of a run: the key {error} is missing") from error
-    except (TypeError, ValueError) as error:
+        record = from_json(Record, data)
+        check_keys(data, _NUMBERS)
+        for name, value in record.scores.items():
+            if not is_score(value):
+                raise ValueError(f"scores, {name} must not be {shown(value)}")
+        check_keys(record.answer, _ANSWER)
+        return record
+    except (ValueError, KeyError) as error:
         raise ValueError(f"this is not a record of a run: {error}") from error
 
 
+_NUMBERS = {"hops": optional(is_count), "leaks": is_count, "seconds": is_number}
 _NAMED = object_with(**dict.fromkeys(("id", "name", "iri", "value", "datatype", "language"), optional(is_text)))
 _SPENT = dict.fromkeys(("calls", "rounds", "prompt_tokens", "completion_tokens", "cost"), optional(is_number))
 _STAGE = object_with(stage=is_text, **_SPENT, **dict.fromkeys(("unparsed", "repaired", "reasked", "failed"), is_count))
@@ -122,16 +125,3 @@ _ANSWER = {
     ),
 }
 """A check for each key of an answer object that evaluation reads (docs/answer-json.md)."""
-_GOLDS = list_of(object_with(id=is_text, name=is_text, datatype=is_text, aliases=list_of(is_text)))
-_RECORD = {
-    **dict.fromkeys(("id", "dataset", "text", "kind", "level", "loss", "failure", "at"), is_text),
-    "answer": is_object,
-    "answers": _GOLDS,
-    "parses": list_of(_GOLDS),
-    "topics": list_of(is_text),
-    "scores": object_of(is_score),
-    "hops": optional(is_count),
-    "leaks": is_count,
-    "seconds": is_number,
-}
-"""A check for each key of a record."""

@@ -18,6 +18,7 @@ from kgqa.evaluation.runs.progress import RunObserver, RunProgress, RunResult, S
 from kgqa.evaluation.runs.run_files import LOCK, METRICS, Run, RunError, open_run
 from kgqa.evaluation.runs.run_folder import RunFolder
 from kgqa.evaluation.runs.runner import run_questions
+from kgqa.hints import hint_text
 from kgqa.lock_files import only_one
 from kgqa.methods.ask import cache_of
 from kgqa.methods.resources import Resources
@@ -131,8 +132,8 @@ def write_metrics(folder: RunFolder, run: Run) -> None:
 
 
 def resume_command(path: Path) -> str:
-    """Return the command that resumes a run."""
-    return f"kgqa eval resume {path}"
+    """Return the command or the Python call that resumes a run."""
+    return hint_text(f"kgqa eval resume {path}")
 
 
 def with_model_concurrency(settings: Settings, concurrency: int) -> Settings:
@@ -179,7 +180,8 @@ def check_own_run(run: Run, trust: bool, path: Path, file: str) -> None:
 def record_own_run(manifest: dict[str, object], settings: Settings, out: Path, observer: RunObserver) -> None:
     """Record in the user's cache that this user created the run; if that is impossible, notify the observer."""
     if not record_ownership(manifest, settings):
+        resume = hint_text(f"resume this run with: kgqa eval resume --trust {out}")
         observer.note(
             f"{cache_of(settings).folder} cannot be written, so kgqa cannot record that you created this run. Set "
-            f"KGQA_CACHE_FOLDER to a writable folder, or resume this run with: kgqa eval resume --trust {out}"
+            f"KGQA_CACHE_FOLDER to a writable folder, or {resume}"
         )

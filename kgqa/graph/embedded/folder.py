@@ -26,7 +26,6 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 
@@ -64,7 +63,7 @@ class GraphMeta:
 
     def with_hashes(self, generation: int, hashes: DatasetHash, **changes: Any) -> GraphMeta:
         """Return the record of a later generation, in the present format."""
-        total, id = hashes.total, self.id or uuid4().hex
+        total, id = hashes.total, self.id or os.urandom(16).hex()
         counted = replace(self, fingerprint=total.fingerprint, triples=total.triples, stale=False, format=FORMAT, id=id)
         return replace(counted, generation=generation, hashes=hashes, **changes)
 
@@ -227,7 +226,7 @@ class GraphFolder:
 
     def interruption_notice(self) -> str:
         """Return a warning if a later load or a process that edited was interrupted, else an empty string."""
-        if self.is_being_written():
+        if not (self.journal_file.exists() or self.unpublished.path.exists()) or self.is_being_written():
             return ""
         if self.journal_file.exists() and not self.is_journal_published():
             resume = hint_text(f"Resume the load: kgqa graph load --resume --into {self.path}")

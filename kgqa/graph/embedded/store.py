@@ -19,7 +19,7 @@ from kgqa.graph.embedded.loading import create_empty_graph, load_graph
 from kgqa.graph.embedded.tsv import decode_tsv
 from kgqa.graph.embedded.worker_client import Worker
 from kgqa.graph.embedded.worker_pool import WorkerPool
-from kgqa.graph.embedded.working_copy import MAX_TRANSACTION, Change, WorkingCopy, disk_errors
+from kgqa.graph.embedded.working_copy import Change, WorkingCopy, disk_errors
 from kgqa.graph.query.tokens import prepare_for_engine
 from kgqa.graph.query.virtuoso_dialect import to_standard_sparql
 from kgqa.graph.store import (
@@ -128,9 +128,11 @@ class EmbeddedStore:
         return self._meta.fingerprint if found is None else found.fingerprint
 
     def version_of(self, graphs: Sequence[str] = ()) -> str:
+        self._settle()
         return self._history.version_of(graphs or ("",))
 
     def edits_since(self, version: str, graphs: Sequence[str] = ()) -> list[EditReport] | None:
+        self._settle()
         return self._history.since(version, graphs or ("",))
 
     def responds(self, seconds: float) -> bool:
@@ -177,7 +179,8 @@ class EmbeddedStore:
                 if self._uncertain is None:
                     raise
                 before = self._history.version_of((graph,))
-                with suppress(StoreError), self._worker():
+                with suppress(StoreError):
+                    self._settle()
                     made = self._history.since(before, (graph,))
                     if made:
                         return made[0]
@@ -190,22 +193,15 @@ class EmbeddedStore:
             if not len(change):
                 return self._history.add(graph, (), (), fingerprint=self.fingerprint_of([graph] if graph else ()))
             with disk_errors(self.folder):
-                log = self.folder.unpublished
-                log.append_edit(self._meta.generation, len(change.adds), len(change.removes))
-            if len(change) > MAX_TRANSACTION:
-                try:
-                    copy.apply_to_copy(worker, change, self._pool.start)
-                except BaseException:
-                    log.drop_last()
-                    raise
+                self.folder.unpublished.append_edit(self._meta.generation, len(change.adds), len(change.removes))
+            self._uncertain = change
+            try:
+                copy.apply(worker, change, self._pool.start)
+            except BaseException:
+                worker.kill()  # the engine accepts no more changes after an error of the disk
+                raise
+            finally:
                 self._pool.open(self.folder.store_dir(copy.generation))
-            else:
-                self._uncertain = change
-                try:
-                    copy.apply(worker, change)
-                except BaseException:
-                    worker.kill()  # the engine accepts no more changes after an error of the disk
-                    raise
             return self._record(copy, change)
 
     def _record(self, copy: WorkingCopy, change: Change) -> EditReport:
@@ -214,6 +210,7 @@ class EmbeddedStore:
         return self._history.add(change.graph, change.adds.values(), change.removes.values(), fingerprint=fingerprint)
 
     def publish(self) -> None:
+        self._settle()
         if not self._copy or self._copy.is_published:
             return
         with self._editing, self._worker() as worker:
@@ -333,9 +330,7 @@ class EmbeddedStore:
     def _hash_of(self, graphs: Sequence[str]) -> GraphHash | None:
         """Return the hash of some named graphs; None in a folder of format 1 that is open for reading."""
         if self._copy:
-            if self._uncertain:
-                with self._worker():
-                    pass
+            self._settle()
             return self._copy.hashes.view(graphs)
         if self._meta.stale:
             raise StoreUnavailable(
@@ -347,19 +342,21 @@ class EmbeddedStore:
 
     @contextmanager
     def _worker(self) -> Iterator[Worker]:
-        """Lend the worker of a store that is open for editing."""
+        """Lend the worker of a store that is open for editing, after it is known whether the last edit was made."""
         with self._pool.worker(None) as worker:
-            self._resolve(worker)
+            if self._copy and self._uncertain:
+                if self._uncertain.was_applied(worker):
+                    self._record(self._copy, self._uncertain)
+                else:
+                    self.folder.unpublished.drop_last()
+                    self._uncertain = None
             yield worker
 
-    def _resolve(self, worker: Worker) -> None:
-        """Find out whether the edit was made during which the worker before this one died."""
-        if self._copy and self._uncertain:
-            if self._uncertain.was_applied(worker):
-                self._record(self._copy, self._uncertain)
-            else:
-                self.folder.unpublished.drop_last()
-                self._uncertain = None
+    def _settle(self) -> None:
+        """Find out whether the last edit was made, if it was interrupted."""
+        if self._uncertain:
+            with self._editing, self._worker():
+                pass
 
     def _reopen(self) -> None:
         self._drop_locks()

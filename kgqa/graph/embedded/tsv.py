@@ -8,8 +8,8 @@ from kgqa.graph.store import Row, Rows
 from kgqa.model import XSD_STRING, Entity, Literal, Value
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
-_LITERAL = re.compile(r'"((?:[^"\\]|\\[tnrbf"\\])*)"(?:@([A-Za-z0-9-]+)|\^\^<([^>]*)>)?\Z', re.DOTALL)
-_ESCAPE = re.compile(r'\\([tnrbf"\\])')
+_LITERAL = re.compile(r'"((?:[^"\\]|\\[tnrbf"\\]|\\u[0-9A-F]{4})*)"(?:@([A-Za-z0-9-]+)|\^\^<([^>]*)>)?\Z', re.DOTALL)
+_ESCAPE = re.compile(r'\\([tnrbf"\\]|u[0-9A-F]{4})')
 _PLAIN = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\": "\\"}
 
 
@@ -58,7 +58,7 @@ def decode_term(field: str) -> Value | None:
             raise ValueError(f"not a literal: {field[:80]}")
         text = match[1]
         if "\\" in text:
-            text = _ESCAPE.sub(lambda m: _PLAIN[m[1]], text)
+            text = _ESCAPE.sub(lambda m: _PLAIN.get(m[1]) or chr(int(m[1][1:], 16)), text)
         return Literal(text, match[3] or XSD_STRING, match[2] or "")
     if field in ("true", "false"):
         return Literal(field, _XSD + "boolean")

@@ -28,6 +28,7 @@ from typing import IO, Any, cast
 import pyoxigraph as ox
 
 from kgqa.errors import KgqaError, PartialResult, StoreUnavailable
+from kgqa.graph.embedded.atomic_files import write_error
 from kgqa.graph.embedded.sandbox import deny_network
 
 PROGRESS_SECONDS = 0.1
@@ -91,6 +92,9 @@ class RequestHandler:
                 raise StoreUnavailable(
                     "The graph needs more open files than the system allows.", "Raise the limit: ulimit -n 4096"
                 ) from error
+            if os.strerror(errno.ENOSPC) in str(error):
+                folder = Path(path).parent.parent
+                raise write_error(folder, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))) from error
             raise StoreUnavailable(f"The graph's data cannot be opened: {error}.", "Load the data again.") from error
         return b""
 

@@ -42,10 +42,12 @@ class WorkerPool:
             return [worker.pid for worker in self._idle]
 
     def open(self, path: Path) -> None:
-        """Use the engine's files in another folder from now on. A worker is started while the caller continues.
+        """Use the engine's files in a folder from now on. A worker is started while the caller continues.
 
-        Idle workers are killed, and busy workers when they are given back.
+        Idle workers of another folder are killed, and busy ones when they are given back.
         """
+        if str(path) == self._path:
+            return
         with self._guard:
             idle, self._idle, self._busy = self._idle, [], []
         for worker in idle:

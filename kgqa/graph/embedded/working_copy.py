@@ -64,9 +64,9 @@ class WorkingCopy:
     def __init__(self, folder: GraphFolder, published: GraphMeta) -> None:
         if folder.journal_file.exists() and not folder.is_journal_published():
             raise StoreIncomplete(
-                f"The last load into {folder.path} was interrupted.",
-                f"Resume the load: kgqa graph load --resume --into {folder.path}. Or discard it: "
-                f"kgqa graph load --discard --into {folder.path}",
+                f"The last load into {folder.path} was interrupted. It must be resumed or discarded before the graph "
+                "can be edited.",
+                f"Resume the load: kgqa graph load --resume --into {folder.path}",
             )
         self.folder = folder
         self.published = published
@@ -106,18 +106,20 @@ class WorkingCopy:
             {line: triple for line, triple in unwanted.items() if removing[line]},
         )
 
-    def apply(self, worker: Worker, change: Change) -> None:
-        """Make a change in one transaction. If the worker dies, it has been made or not; see `Change.was_applied`."""
-        drops = self._empties(change)
-        with disk_errors(self.folder):
-            worker.call(_request(change.adds, change.removes, drops=drops), timeout=None)
-
-    def apply_to_copy(self, worker: Worker, change: Change, start: Callable[[str], Worker]) -> None:
-        """Make a large change in parts, on a copy which then becomes the working copy. The worker is killed.
+    def apply(self, worker: Worker, change: Change, start: Callable[[str], Worker]) -> None:
+        """Make a change. If the worker dies or an exception is raised, it may have been made; see `was_applied`.
 
         Args:
             start: starts a worker that has the engine's files in a folder open for writing.
         """
+        with disk_errors(self.folder):
+            if len(change) > MAX_TRANSACTION:
+                self._apply_to_copy(worker, change, start)
+            else:
+                worker.call(_request(change.adds, change.removes, drops=self._empties(change)), timeout=None)
+
+    def _apply_to_copy(self, worker: Worker, change: Change, start: Callable[[str], Worker]) -> None:
+        """Make a large change in parts, on a copy which then becomes the working copy. The worker is killed."""
         with self._copied(worker) as generation:
             writer = start(str(self.folder.store_dir(generation)))
             try:

@@ -52,7 +52,7 @@ class Names(Protocol):
 
     Attributes:
         count: the number of names. labelled: the number of entities with a label.
-        longest: the number of words in the longest name.
+        longest: the number of words in the longest name, or a larger number.
     """
 
     @property
@@ -76,15 +76,22 @@ class Names(Protocol):
         ...
 
     def initials_with_prefix(self, prefix: str, *, limit: int = 50) -> list[NameMatch]:
-        """Find names whose initials begin with `prefix`, shortest first: `us` finds United States of America."""
+        """Find names whose initials begin with `prefix`, shortest first: `us` finds United States of America.
+
+        A server's index does not know initials and finds nothing.
+        """
         ...
 
     def frequencies(self, words: Sequence[str]) -> dict[str, int]:
         """Return the number of names that contain each of these normalised words; omit words that are in no name."""
         ...
 
-    def words_with_prefix(self, prefix: str, *, limit: int = 500) -> dict[str, int]:
-        """Return the most frequent words that begin with `prefix`, each with the number of names that contain it."""
+    def similar_words(self, words: Sequence[str]) -> dict[str, dict[str, int]]:
+        """Return, for each normalised word, words of names that may be another form of the word.
+
+        For a word that no name contains, the result also has words that may be the correct spelling. Each word has the
+        number of names that contain it, on a server at least some of them; frequent words come first.
+        """
         ...
 
     def containing(self, words: Sequence[str], *, limit: int = 50) -> list[NameMatch]:
@@ -101,6 +108,10 @@ class Names(Protocol):
         If there are none, find entities whose name contains any of the words. Names that equal the whole text come
         first; the other names are sorted by BM25 score.
         """
+        ...
+
+    def for_text(self, text: str) -> Names:
+        """Return this index for the words of one text: a server also searches for the words as they are written."""
         ...
 
     def within(self, limit: Limit) -> Names:

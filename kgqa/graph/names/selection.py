@@ -6,25 +6,31 @@ import json
 from collections.abc import Sequence
 from typing import cast
 
-from kgqa.errors import PartialResult, StoreTimeout
+from kgqa.errors import PartialResult, QueryRejected, StoreTimeout
 from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.names.entity_names import EntityNameReader
+from kgqa.graph.names.full_text import MAX_WORD_LETTERS, FullText
 from kgqa.graph.names.interface import Names
 from kgqa.graph.names.name_reader import IndexedGraph, Limit, background_limit, count_names
-from kgqa.graph.names.server.names_graph import names_facts, names_graph_iri, outdated_graphs
-from kgqa.graph.names.server.server_names import ServerNames
+from kgqa.graph.names.server_names import ServerNames
 from kgqa.graph.names.sqlite_index import SqliteNames
 from kgqa.graph.names.unindexed import UnindexedNames
-from kgqa.graph.query.templates import render
-from kgqa.model import Entity
+from kgqa.model import Entity, Literal
 
 MAX_LOCAL_NAMES = 3_000_000
 """The largest number of names read from a server into a local index. So many take some minutes and about a gigabyte."""
 COUNT_MAX_AGE = 86_400.0
 CHECK_SECONDS = 20.0
 CHECK_SHARE = 0.25
-"""Time limits for checking whether a graph of names is up to date: in seconds, and as a share of a query's limit."""
+"""Time limits for the search for an index and for a count that is not needed: in seconds, and as a share of a query's
+limit."""
 TOO_SLOW_MAX_AGE = 3_600.0
-"""Seconds until a check that took too long is repeated."""
+"""Seconds until a count that took too long is repeated."""
+SAMPLED = 10
+SAMPLE_OFFSETS = (0, 1_000, 100_000)
+SEARCHED = 5
+MAX_PHRASE_WORDS = 8
+"""To find out whether a server has a full-text index of the names, the SEARCHED longest of some names are searched."""
 
 
 def open_names(graph: IndexedGraph, *, limit: Limit = background_limit) -> tuple[Names, str]:
@@ -32,10 +38,9 @@ def open_names(graph: IndexedGraph, *, limit: Limit = background_limit) -> tuple
 
     A graph in a folder has an index in SQLite. A graph on a server uses the first of these that is possible:
 
-    1. a graph of names on the server with as many names as the data;
+    1. the server's full-text index, if it contains the names;
     2. an index in SQLite, if the data has at most MAX_LOCAL_NAMES names;
-    3. an outdated graph of names on the server;
-    4. `UnindexedNames`, whose error messages tell the user how to build an index.
+    3. `UnindexedNames`, whose error messages tell the user how to build an index.
 
     Args:
         limit: time limit of each query.
@@ -51,42 +56,37 @@ def open_names(graph: IndexedGraph, *, limit: Limit = background_limit) -> tuple
         index = SqliteNames.open(graph, limit=limit)
         return index, index.note
     endpoint = cast(EndpointStore, store)
-    outdated = False
-    count: int | None
-    if store.capabilities.full_text == "virtuoso":
-        iri = names_graph_iri(graph.schema, graph.view)
-        facts = names_facts(store, iri, timeout=limit())
-        count = _count(endpoint, graph, limit if facts is None else _check_limit(limit), optional=facts is not None)
-        current = facts is not None and count in (None, facts.triples)
-        if facts and (current or count is None or count > MAX_LOCAL_NAMES):
-            note = (
-                ""
-                if current
-                else (
-                    f"The index of names is outdated: the index has {facts.triples:,} names, the graph has {count:,}. "
-                    "Rebuild the index: kgqa virtuoso index"
-                )
-            )
-            return ServerNames(store, graph.schema, graph.view, graph=iri, facts=facts, current=current), note
-        outdated = facts is None and _is_outdated(graph, limit)
-    else:
-        count = _count(endpoint, graph, limit)
-    note = OUTDATED if outdated else ""
+    reader = EntityNameReader(store, graph.schema, graph.view)
+    if store.capabilities.full_text == "virtuoso" and _is_indexed(reader.within(_check_limit(limit))):
+        count = _count(endpoint, graph, _check_limit(limit), optional=True)
+        many = MAX_LOCAL_NAMES + 1
+        return ServerNames(reader, count=many if count is None else count, languages=graph.schema.languages), ""
+    count = _count(endpoint, graph, limit)
     if count is not None and count <= MAX_LOCAL_NAMES:
         try:
             index = SqliteNames.open(graph, limit=limit)
-            return index, " ".join(filter(None, (note, index.note)))
+            return index, index.note
         except (StoreTimeout, PartialResult):
             if count:
                 raise
             # a graph without names: the index would contain all its IRIs, however many there are
-    return UnindexedNames(store, graph.schema, graph.view, count=count, outdated=outdated), note
+    return UnindexedNames(store, graph.schema, graph.view, count=count), ""
 
 
-OUTDATED = (
-    "The index of names on the server was built by an older version of kgqa and is not used, but queries find its "
-    "triples among the data. Rebuild the index: kgqa virtuoso index. Or remove it: kgqa virtuoso drop-names"
-)
+def _is_indexed(reader: EntityNameReader) -> bool:
+    """Return whether the server's full-text index finds some names of each predicate of names."""
+    phrases: dict[Entity, list[str]] = {}
+    sample = {"predicates": reader.predicates, "limit": SAMPLED, "offsets": SAMPLE_OFFSETS}
+    try:
+        for predicate, name in reader.select("sample", fresh=True, view=reader.view, **sample):
+            if isinstance(predicate, Entity) and isinstance(name, Literal):
+                words = name.value.split()[:MAX_PHRASE_WORDS]
+                if words and all(word.isalpha() and len(word) <= MAX_WORD_LETTERS for word in words):
+                    phrases.setdefault(predicate, []).append(" ".join(words))
+        searched = [phrase for found in phrases.values() for phrase in sorted(found, key=len)[-SEARCHED:]]
+        return bool(searched) and FullText(reader).finds_all(searched)
+    except (QueryRejected, StoreTimeout):
+        return False
 
 
 def _check_limit(limit: Limit) -> Limit:
@@ -97,21 +97,13 @@ def _check_limit(limit: Limit) -> Limit:
     return seconds
 
 
-def _is_outdated(graph: IndexedGraph, limit: Limit) -> bool:
-    """Return whether the server has a graph of names built by an older version of kgqa."""
-    return any(
-        graph.store.ask(render("any_triple", view=(Entity(iri),)), timeout=limit(), fresh=True)
-        for iri in outdated_graphs(graph.schema, graph.view)
-    )
-
-
 def _count(store: EndpointStore, graph: IndexedGraph, limit: Limit, *, optional: bool = False) -> int | None:
     """Count the names; return None if counting takes too long.
 
     The count is saved, and counted again when the graph's fingerprint changes.
 
     Args:
-        optional: whether the caller can use a graph of names without knowing the count.
+        optional: whether the caller can do without the count.
 
     Raises:
         StoreError: the server sent no complete result for the count.

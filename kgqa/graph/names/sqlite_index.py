@@ -133,6 +133,9 @@ class SqliteNames:
     def within(self, limit: Limit) -> SqliteNames:
         return self
 
+    def for_text(self, text: str) -> SqliteNames:
+        return self
+
     def close(self) -> None:
         with self._lock:
             self._connection.close()
@@ -255,7 +258,15 @@ class SqliteNames:
             rows = self._connection.execute(f"SELECT word, names FROM words WHERE word IN ({placeholders})", wanted)
             return dict(rows.fetchall())
 
-    def words_with_prefix(self, prefix: str, *, limit: int = 500) -> dict[str, int]:
+    def similar_words(self, words: Sequence[str]) -> dict[str, dict[str, int]]:
+        known = self.frequencies(words)
+        return {
+            word: self._words_with_prefix(word[: 4 if len(word) > 5 else 3], 500)
+            | ({} if word in known else self._words_with_prefix(word[:1], 20_000))
+            for word in words
+        }
+
+    def _words_with_prefix(self, prefix: str, limit: int) -> dict[str, int]:
         with self._lock:
             rows = self._connection.execute(
                 "SELECT word, names FROM words WHERE word >= ? AND word < ? ORDER BY names DESC, word LIMIT ?",

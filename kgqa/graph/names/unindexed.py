@@ -6,10 +6,11 @@ import copy
 from collections.abc import Sequence
 
 from kgqa.errors import NamesNotIndexed
+from kgqa.graph.names.entity_names import EntityNameReader
 from kgqa.graph.names.interface import LooseMatch, NameMatch
 from kgqa.graph.names.name_reader import Limit
-from kgqa.graph.names.server.entity_names import EntityNameReader
 from kgqa.graph.store import Store
+from kgqa.hints import hint_text
 from kgqa.model import Entity
 from kgqa.schema import Schema
 
@@ -19,7 +20,6 @@ class UnindexedNames:
 
     Args:
         count: the number of names; None if counting took too long.
-        outdated: whether the server has an index that cannot be used because an older version of kgqa built it.
 
     Raises:
         NamesNotIndexed: raised by all methods that find entities by name.
@@ -27,26 +27,26 @@ class UnindexedNames:
 
     longest = 0
 
-    def __init__(
-        self, store: Store, schema: Schema, view: Sequence[Entity], *, count: int | None, outdated: bool = False
-    ) -> None:
+    def __init__(self, store: Store, schema: Schema, view: Sequence[Entity], *, count: int | None) -> None:
         self.count = 1 if count is None else count
         self.counted = count is not None
         self._reader = EntityNameReader(store, schema, view)
         many = "more names than could be counted in time" if count is None else f"{count:,} names"
-        index = "only an index built by an older version of kgqa" if outdated else "no index of names"
-        problem = f"{store.location} has {many} but {index}. Build an index: kgqa virtuoso index."
+        problem = f"{store.location} has {many} but no full-text index of them. Build an index: kgqa virtuoso index."
         if count == 0:
             problem = (
                 f"{store.location} has no triples with the label predicates of the schema {schema.name}. Use a schema "
                 "that lists the graph's label predicates under [names] label: kgqa ask --schema FILE."
             )
-        self._message = f"{problem} Until then, give the id of the question's topic: kgqa ask --topic ID"
+        self._message = hint_text(f"{problem} Until then, give the id of the question's topic: kgqa ask --topic ID")
 
     def within(self, limit: Limit) -> UnindexedNames:
         bound = copy.copy(self)
         bound._reader = self._reader.within(limit)
         return bound
+
+    def for_text(self, text: str) -> UnindexedNames:
+        return self
 
     @property
     def labelled(self) -> int:
@@ -64,7 +64,7 @@ class UnindexedNames:
     def frequencies(self, words: Sequence[str]) -> dict[str, int]:
         raise NamesNotIndexed(self._message)
 
-    def words_with_prefix(self, prefix: str, *, limit: int = 500) -> dict[str, int]:
+    def similar_words(self, words: Sequence[str]) -> dict[str, dict[str, int]]:
         raise NamesNotIndexed(self._message)
 
     def containing(self, words: Sequence[str], *, limit: int = 50) -> list[NameMatch]:

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from kgqa.graph.query.templates import Comment, Variable
 from kgqa.model import Entity, Literal, RelationPath, Step, Value
-from kgqa.schema import WalkRule
+from kgqa.settings_table import WalkRule
 
 Node = Entity | Variable
 Restrictions = tuple[tuple[int, tuple[Entity, ...]], ...]

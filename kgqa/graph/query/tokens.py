@@ -216,22 +216,33 @@ def prepare_for_server(sparql: str, *, reads: str = "") -> str:
 
 def dataset_of(query: str) -> tuple[str, ...] | None:
     """Return the IRIs after FROM and FROM NAMED in a query; None if one of them is abbreviated."""
-    graphs: list[str] = []
-    after_from = False
+    clauses = _dataset_clauses(query)
+    named = all(iri.kind == "iri" for _, _, iri in clauses)
+    return tuple(iri.text[1:-1] for _, _, iri in clauses) if named else None
+
+
+def without_dataset(query: str) -> str:
+    """Return a query without its FROM clauses, for an engine that is given the graphs itself."""
+    for start, end, _ in reversed(_dataset_clauses(query)):
+        query = query[:start] + query[end:]
+    return query
+
+
+def _dataset_clauses(query: str) -> list[tuple[int, int, Token]]:
+    """Return the start, the end and the last token of each FROM clause."""
+    found: list[tuple[int, int, Token]] = []
+    at, start = 0, -1
     for token in tokens(query):
-        if token.kind in ("space", "comment"):
-            continue
+        at += len(token.text)
         word = token.text.upper() if token.kind == "word" else ""
-        if after_from and word != "NAMED":
-            if token.kind != "iri":
-                return None
-            graphs.append(token.text[1:-1])
-            after_from = False
-        if word == "FROM":
-            after_from = True
-        elif token.text == "{":
+        if token.text == "{":
             break
-    return tuple(graphs)
+        if start >= 0 and token.kind not in ("space", "comment") and word != "NAMED":
+            found.append((start, at, token))
+            start = -1
+        if word == "FROM":
+            start = at - len(token.text)
+    return found
 
 
 def _kind(sparql: str) -> str:

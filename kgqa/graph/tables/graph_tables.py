@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,7 @@ class GraphTables:
             ),
             self._relation_labels: _Table(self._label_relations, _texts, self._follow_relation_labels),
         }
+        self._readers = {name: partial(self._read_or_compute, name) for name in self._tables}
 
     # --- versions
 
@@ -161,8 +163,7 @@ class GraphTables:
         return self._cache.entry("graphs", f"{fingerprint}{identity}-{self.schema.digest}{view}-{VERSION}")
 
     def _table(self, name: str) -> Any:
-        table = self._tables[name]
-        return self._values.get(name, lambda: self._read_or_compute(name), table.follow)
+        return self._values.get(name, self._readers[name], self._tables[name].follow)
 
     def _read_or_compute(self, name: str) -> Any:
         table, version = self._tables[name], self.version()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
 
+from kgqa.graph.query.templates import Variable
 from kgqa.graph.store import Row, Rows
 from kgqa.model import Entity, Literal, Named, Value
 from kgqa.schema import Schema
@@ -20,32 +21,40 @@ Select = Callable[..., Rows]
 
 
 def find_labels(
-    entities: Iterable[Entity], *, schema: Schema, select: Select, known: MutableMapping[Entity, str | None]
+    entities: Iterable[Entity],
+    *,
+    schema: Schema,
+    select: Select,
+    known: MutableMapping[Entity, str | None],
+    remote: bool,
 ) -> dict[Entity, str]:
     """Return the labels of those entities that have a label.
 
     Args:
+        remote: see `Capabilities.remote`.
         known: labels found earlier (None: the entity has no label); new labels are added.
     """
     wanted = list(dict.fromkeys(entities))
     missing = [e for e in wanted if e not in known and not is_blank_node(e)]
-    named = _look_up(missing, schema.label, schema=schema, select=select)
+    named = _look_up(missing, schema.label, schema=schema, select=select, remote=remote)
     # one update at the end, because other threads treat every entry as final
     known.update({e: next((texts[e][0] for texts in named if texts.get(e, [""])[0]), None) for e in missing})
     return {e: label for e in wanted if (label := known.get(e))}
 
 
-def find_aliases(entities: Iterable[Entity], *, schema: Schema, select: Select) -> dict[Entity, tuple[str, ...]]:
+def find_aliases(
+    entities: Iterable[Entity], *, schema: Schema, select: Select, remote: bool
+) -> dict[Entity, tuple[str, ...]]:
     """Return the aliases of each entity that has any, in the schema's languages, else in any language."""
     found: dict[Entity, list[str]] = {e: [] for e in entities if not is_blank_node(e)}
-    for texts in _look_up(list(found), schema.alias, schema=schema, select=select):
+    for texts in _look_up(list(found), schema.alias, schema=schema, select=select, remote=remote):
         for node, names in texts.items():
             found[node] += names
     return {e: tuple(dict.fromkeys(texts)) for e, texts in found.items() if texts}
 
 
 def _look_up(
-    nodes: Sequence[Entity], predicates: Sequence[str], *, schema: Schema, select: Select
+    nodes: Sequence[Entity], predicates: Sequence[str], *, schema: Schema, select: Select, remote: bool
 ) -> list[dict[Entity, list[str]]]:
     """Return, for each predicate, a map from nodes to their names by this predicate, best name first.
 
@@ -57,6 +66,7 @@ def _look_up(
             "labels_by_predicate",
             nodes=nodes[start : start + LABEL_BATCH],
             predicates=[Entity(predicate) for predicate in predicates],
+            predicate=Variable("predicate") if remote else None,
             languages=languages_of(schema),
         )
         for node, predicate, label in found:

@@ -56,7 +56,7 @@ class VersionedValues:
             follow: computes the value from that of an earlier version and the changes since; None if it cannot.
         """
         version, known = self._current(), self._known.get(name)
-        if known is not None and known.version == version.removesuffix("+"):
+        if known is not None and (known.version == version or known.version + "+" == version):
             found: T = known.value
             return found
         with self._lock:

@@ -7,19 +7,22 @@ kgqa or the server. Chunks end at the same lines every time, so that a group can
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from kgqa.errors import LoadError, ServerError
 from kgqa.graph.rdf.files import FileJob
 from kgqa.graph.store import OnError
 from kgqa.lock_files import only_one
+from kgqa.model_json import from_json
 from kgqa.virtuoso.instance.folder import ServerFolder
 from kgqa.virtuoso.server import load_list_journal
 
 NAME = "graph-load"
+T = TypeVar("T")
 
 
 @dataclass
@@ -58,32 +61,41 @@ class BulkJournal:
         return sum(job.lines_done for job in self.files)
 
     def save(self, folder: ServerFolder) -> None:
-        folder.write_private(f"{NAME}.json", json.dumps(asdict(self), indent=1))
+        save_journal(folder, NAME, asdict(self))
 
     @classmethod
     def read(cls, folder: ServerFolder) -> BulkJournal | None:
-        """Read the journal of an interrupted load; return None if there is no such load.
-
-        Raises:
-            LoadError: the journal is damaged.
-        """
-        path = folder.path / f"{NAME}.json"
-        try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-            return cls(**{**data, "files": [FileJob(**item) for item in data["files"]]})
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError, TypeError, KeyError) as error:
-            raise LoadError(
-                f"{path} is damaged ({error}).",
-                "Remove this file and load all files again; triples already loaded do no harm.",
-            ) from error
+        """Read the journal of an interrupted load; see `read_journal`."""
+        return read_journal(folder, NAME, partial(from_json, cls))
 
 
-def forget(folder: ServerFolder) -> None:
-    """Delete the journal, so that the load cannot be resumed."""
-    (folder.path / f"{NAME}.json").unlink(missing_ok=True)
-    load_list_journal.forget_chunks_of(folder, NAME)
+def save_journal(folder: ServerFolder, name: str, data: dict[str, Any]) -> None:
+    """Write the journal NAME.json atomically."""
+    folder.write_private(f"{name}.json", json.dumps(data, indent=1))
+
+
+def read_journal(folder: ServerFolder, name: str, build: Callable[[dict[str, Any]], T]) -> T | None:
+    """Read the journal of an interrupted load; return None if there is no such load.
+
+    Raises:
+        LoadError: the journal is damaged.
+    """
+    path = folder.path / f"{name}.json"
+    try:
+        return build(json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise LoadError(
+            f"{path} is damaged ({error}).",
+            "Load everything again with --restart; triples already loaded do no harm.",
+        ) from error
+
+
+def forget_journal(folder: ServerFolder, name: str) -> None:
+    """Delete a journal, so that its load cannot be resumed."""
+    (folder.path / f"{name}.json").unlink(missing_ok=True)
+    load_list_journal.forget_chunks_of(folder, name)
 
 
 @contextmanager

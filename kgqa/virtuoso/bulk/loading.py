@@ -11,7 +11,7 @@ import hashlib
 import shutil
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 
@@ -21,21 +21,25 @@ from kgqa.graph.endpoint.upload import target_graph
 from kgqa.graph.rdf.files import MalformedLines, check_unchanged, file_job
 from kgqa.graph.rdf.upload import UploadFiles
 from kgqa.graph.store import LoadReport, MalformedLine, OnError, Progress
-from kgqa.virtuoso.bulk import load_token
-from kgqa.virtuoso.bulk.background import BackgroundLoad
 from kgqa.virtuoso.bulk.chunks import Chunk, write_chunks
-from kgqa.virtuoso.bulk.journal import NAME, BulkJournal, forget, load_lock
-from kgqa.virtuoso.bulk.load_token import new_token
-from kgqa.virtuoso.bulk.rejected_lines import load_accepted_lines, unloadable_reason
+from kgqa.virtuoso.bulk.groups import (
+    LOADERS,
+    Group,
+    GroupLoader,
+    check_token,
+    count_triples,
+    forget_token,
+    new_token,
+    wait_for_orphans,
+)
+from kgqa.virtuoso.bulk.journal import NAME, BulkJournal, forget_journal, load_lock
+from kgqa.virtuoso.bulk.rejected_lines import unloadable_reason
 from kgqa.virtuoso.server.server import Server
 from kgqa.words import sentence
 
 CHUNK_LINES = 250_000
 GROUP_CHUNKS = 4
 """Number of chunks in a group; while a group is loaded, the chunks of the next group are written."""
-LOADERS = 2
-POLL_SECONDS = 0.2
-ORPHAN_SECONDS = 600.0
 
 
 def bulk_load(
@@ -76,8 +80,8 @@ def bulk_load(
         journal = BulkJournal.read(server.folder)
         if resume:
             journal = _resumed_journal(journal, store, graph)
-            load_token.check(server, journal.token, journal.chunks)
-            _wait_for_orphans(server)
+            check_token(server, journal.token, journal.chunks)
+            wait_for_orphans(server, server.import_folder / NAME, lambda: None)
         elif journal is not None and not restart:
             raise LoadError(
                 f"An earlier load into {store.url} was interrupted.", "Resume it: --resume. Discard it: --restart"
@@ -89,8 +93,8 @@ def bulk_load(
         _BulkLoad(server, journal, loaders, progress).run()
         store.invalidate()
         triples = count_triples(server, graph)
-        forget(server.folder)
-        load_token.forget(server, journal.token)
+        forget_journal(server.folder, NAME)
+        forget_token(server, journal.token)
     return LoadReport(
         files=len(journal.files),
         lines=journal.lines,
@@ -107,7 +111,7 @@ def discard_interrupted(server: Server) -> bool:
     """Discard the journal of an interrupted load, but keep its triples; return False if there was no such load."""
     with load_lock(server.folder):
         found = BulkJournal.read(server.folder) is not None
-        forget(server.folder)
+        forget_journal(server.folder, NAME)
         shutil.rmtree(server.import_folder / NAME, ignore_errors=True)
     return found
 
@@ -116,11 +120,6 @@ def interrupted_graph(server: Server) -> str | None:
     """Return the IRI of the graph of an interrupted load; None if there is no such load."""
     journal = BulkJournal.read(server.folder)
     return journal.graph if journal else None
-
-
-def count_triples(server: Server, graph: str) -> int:
-    """Count the triples of a graph with SQL, because SPARQL queries have a time limit."""
-    return int(server.sql("select count(*) from DB.DBA.RDF_QUAD where G = iri_to_id(?, 0)", (graph,))[0][0])
 
 
 def _resumed_journal(journal: BulkJournal | None, store: EndpointStore, graph: str) -> BulkJournal:
@@ -134,13 +133,6 @@ def _resumed_journal(journal: BulkJournal | None, store: EndpointStore, graph: s
     for job in journal.files:
         check_unchanged(job, f"kgqa graph load FILE --restart --into {store.url}")
     return journal
-
-
-def _wait_for_orphans(server: Server) -> None:
-    """Wait until the loaders of a killed process have ended."""
-    deadline = time.monotonic() + ORPHAN_SECONDS
-    while server.status().state == "loading" and time.monotonic() < deadline:
-        time.sleep(POLL_SECONDS)
 
 
 class _BulkLoad:
@@ -175,7 +167,7 @@ class _BulkLoad:
         except (ServerError, LoadError) as error:
             if not self._journal.checked:
                 # nothing was loaded, so there is nothing to resume
-                forget(self._server.folder)
+                forget_journal(self._server.folder, NAME)
                 raise
             raise ServerError(f"{sentence(error)} {self._progress_text()}") from error
         finally:
@@ -208,54 +200,41 @@ class _BulkLoad:
         chunks = write_chunks(
             self._source, number=journal.chunks, lines=journal.chunk_lines, folder=self._work, name=_name(journal)
         )
-        current: _Group | None = None
-        try:
-            while group := list(islice(chunks, GROUP_CHUNKS)):
-                self._finish(current)
-                files = [chunk.path for chunk in group]
-                current = _Group(group, BackgroundLoad(self._server, files, journal.graph, loaders=self._loaders))
-            self._finish(current)
-        except BaseException:
-            # wait until the current group is loaded; a second Ctrl-C ends this wait
-            self._finish(current)
-            raise
+        loader = GroupLoader(
+            self._server,
+            journal.graph,
+            journal.token,
+            loaders=self._loaders,
+            on_wait=lambda group: self._report(group.content[: group.files_done]),
+            on_loaded=self._skip_rejected_lines,
+            on_recorded=self._record,
+        )
+        batches = iter(lambda: list(islice(chunks, GROUP_CHUNKS)), [])
+        loader.run(Group([chunk.path for chunk in batch], batch, batch[-1].number + 1) for batch in batches)
 
-    def _finish(self, group: _Group | None) -> None:
-        """Wait until a group is loaded, record it, and remove its chunks; a second call does nothing."""
-        if group is None or group.finished:
-            return
-        while not group.load.ended(POLL_SECONDS):
-            self._report(group.chunks[: group.load.files_done])
-        group.finished = True
-        for chunk, result in zip(group.chunks, group.load.results()):
-            if result.error:
-                self._skip_rejected_lines(chunk)
-        load_token.record(self._server, self._journal.token, group.chunks[-1].number + 1)
-        for chunk in group.chunks:
+    def _record(self, group: Group[list[Chunk]]) -> None:
+        for chunk in group.content:
             for position in chunk.positions:
                 job = self._journal.files[position.file]
                 job.lines_done = max(job.lines_done, position.line)
             for job in self._journal.files[: chunk.positions[-1].file]:
                 job.done = True
-            self._journal.chunks = max(self._journal.chunks, chunk.number + 1)
+        self._journal.chunks = max(self._journal.chunks, group.done)
         self._save()
-        self._report(group.chunks)
-        for chunk in group.chunks:
-            chunk.path.unlink(missing_ok=True)
+        self._report(group.content)
 
-    def _skip_rejected_lines(self, chunk: Chunk) -> None:
-        """Find the lines of a chunk that the server rejects, and load the others."""
-        rejected = load_accepted_lines(self._server, chunk.path, self._journal.graph)
-        places = self._source.find(rejected, [position.file for position in chunk.positions])
-        for line, message in rejected.items():
-            file, number = places[line]
-            if self._journal.on_error == "fail":
-                raise LoadError(
-                    f"{file}, line {number}: the server rejects this line: {message}.",
-                    "Correct the line and load all "
-                    "files again with --restart, or skip such lines with --restart --on-error skip.",
-                )
-            self._malformed.add(file, number, f"rejected by the server: {message}")
+    def _skip_rejected_lines(self, group: Group[list[Chunk]]) -> None:
+        for chunk, rejected in zip(group.content, group.rejected):
+            places = self._source.find(rejected, [position.file for position in chunk.positions]) if rejected else {}
+            for line, message in rejected.items():
+                file, number = places[line]
+                if self._journal.on_error == "fail":
+                    raise LoadError(
+                        f"{file}, line {number}: the server rejects this line: {message}.",
+                        "Correct the line and load all files again with --restart, or skip such lines with --restart "
+                        "--on-error skip.",
+                    )
+                self._malformed.add(file, number, f"rejected by the server: {message}")
 
     def _report(self, chunks: Sequence[Chunk]) -> None:
         """Report as progress how far each file has been loaded with these chunks; report each position only once."""
@@ -264,15 +243,6 @@ class _BulkLoad:
                 self._reported_lines = position.all_lines
                 job = self._journal.files[position.file]
                 self._progress(Progress(job.name, position.bytes_done, job.size, position.all_lines))
-
-
-@dataclass
-class _Group:
-    """A group of chunks that the server is loading."""
-
-    chunks: Sequence[Chunk]
-    load: BackgroundLoad
-    finished: bool = False
 
 
 def _name(journal: BulkJournal) -> str:

@@ -6,20 +6,20 @@ server. Groups have the same lines every time, so a resumed load can begin with 
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from kgqa.errors import LoadError
-from kgqa.virtuoso.bulk.load_token import new_token
+from kgqa.model_json import from_json
+from kgqa.virtuoso.bulk.groups import new_token
+from kgqa.virtuoso.bulk.journal import read_journal, save_journal
 from kgqa.virtuoso.freebase.dump.layout import LINES_PER_CHUNK
 from kgqa.virtuoso.freebase.dump.reader import START, DumpPosition, identity
 from kgqa.virtuoso.freebase.dump.rules import Cleaning
 from kgqa.virtuoso.freebase.dump.tally import Tally
 from kgqa.virtuoso.freebase.rules import freebase_rules
 from kgqa.virtuoso.instance.folder import ServerFolder
-from kgqa.virtuoso.server import load_list_journal
 
 NAME = "freebase-load"
 GRAPH_IRI = "http://freebase.com"
@@ -77,34 +77,17 @@ class FreebaseJournal:
 
     @classmethod
     def read(cls, folder: ServerFolder) -> FreebaseJournal | None:
-        """Read the journal of an interrupted load; return None if there is no such load.
+        """Read the journal of an interrupted load; see `read_journal`."""
 
-        Raises:
-            LoadError: the journal is damaged.
-        """
-        path = folder.path / f"{NAME}.json"
-        try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-            options = data["options"]
-            return cls(
-                **{
-                    **data,
-                    "options": LoadOptions(**{**options, "languages": tuple(options["languages"])}),
-                    "place": DumpPosition(**data["place"]) if data["place"] else None,
-                    "tally": Tally.from_json(data["tally"]),
-                }
-            )
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError, TypeError, KeyError) as error:
-            raise LoadError(
-                f"{path} is damaged ({error}).",
-                "Load the dump again with --restart; triples already loaded do no harm.",
-            ) from error
+        def build(data: dict[str, Any]) -> FreebaseJournal:
+            found = from_json(cls, {name: value for name, value in data.items() if name != "tally"})
+            found.tally = Tally.from_json(data["tally"])
+            return found
+
+        return read_journal(folder, NAME, build)
 
     def save(self, folder: ServerFolder) -> None:
-        data = {**asdict(replace(self, tally=Tally())), "tally": self.tally.as_json()}
-        folder.write_private(f"{NAME}.json", json.dumps(data, indent=1))
+        save_journal(folder, NAME, {**asdict(replace(self, tally=Tally())), "tally": self.tally.as_json()})
 
     def check(self, dump: Path, options: LoadOptions | None) -> None:
         """Check that a load can be resumed with this dump and these options.
@@ -133,9 +116,3 @@ class FreebaseJournal:
                 "The noise rules of this version of kgqa differ from those of the interrupted load.",
                 "Load from the beginning: --restart",
             )
-
-
-def forget(folder: ServerFolder) -> None:
-    """Delete the journal, so that the load cannot be resumed."""
-    (folder.path / f"{NAME}.json").unlink(missing_ok=True)
-    load_list_journal.forget_chunks_of(folder, NAME)

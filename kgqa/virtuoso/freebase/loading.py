@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -20,25 +20,28 @@ from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.endpoint.upload import target_graph
 from kgqa.schema import bundled_schema
-from kgqa.virtuoso.bulk import load_token
-from kgqa.virtuoso.bulk.background import BackgroundLoad
-from kgqa.virtuoso.bulk.journal import load_lock
+from kgqa.virtuoso.bulk.groups import (
+    LOADERS,
+    Group,
+    GroupLoader,
+    check_token,
+    count_triples,
+    forget_token,
+    wait_for_orphans,
+)
+from kgqa.virtuoso.bulk.journal import forget_journal, load_lock
 from kgqa.virtuoso.bulk.name_graph import index_graph
-from kgqa.virtuoso.bulk.rejected_lines import load_accepted_lines
 from kgqa.virtuoso.freebase.cleaning import CleanedGroup, Cleaner, CleaningProgress
 from kgqa.virtuoso.freebase.dump.judge import OTHER_LANGUAGE
 from kgqa.virtuoso.freebase.dump.rules import NOISE
 from kgqa.virtuoso.freebase.dump.tally import Tally
-from kgqa.virtuoso.freebase.journal import NAME, FreebaseJournal, LoadOptions, forget
+from kgqa.virtuoso.freebase.journal import NAME, FreebaseJournal, LoadOptions
 from kgqa.virtuoso.server.server import Server
 from kgqa.words import clean, sentence
 
 REFUSED_BY_SERVER = "refused by the server"
 # reasons for dropping a line that depend on the options of the load
 OPTIONAL_DROP_REASONS = (NOISE, OTHER_LANGUAGE)
-LOADERS = 2
-POLL_SECONDS = 0.2
-ORPHAN_SECONDS = 3600.0
 INDEX_QUERY_SECONDS = 600.0
 
 
@@ -133,7 +136,7 @@ def load_dump(
         except KgqaError as error:
             if load.nothing_loaded and not (resume and journal.groups_done == 0):
                 # nothing was loaded, so the next attempt should need neither --resume nor --restart
-                forget(server.folder)
+                forget_journal(server.folder, NAME)
                 raise
             raise type(error)(f"{sentence(error)} {_progress_text(journal, server)}") from error
 
@@ -152,7 +155,7 @@ def _open_journal(
         if journal is None:
             raise LoadError("There is no interrupted load to resume.", f"Start one: kgqa freebase load {dump}")
         journal.check(dump, options)
-        load_token.check(server, journal.token, journal.groups_done)
+        check_token(server, journal.token, journal.groups_done)
         return journal
     if journal is not None:
         raise LoadError(
@@ -211,8 +214,8 @@ class _Load:
         self._progress = progress
         self._folder = server.import_folder / NAME
         self._bytes_read = journal.place.byte if journal.place else 0
-        self._current: _GroupLoad | None = None
         self._sent = False
+        self._cleaning_seconds: dict[int, float] = {}
 
     @property
     def nothing_loaded(self) -> bool:
@@ -221,7 +224,7 @@ class _Load:
 
     def run(self) -> FreebaseReport:
         started = time.monotonic()
-        self._wait_for_orphans()
+        wait_for_orphans(self._server, self._folder, lambda: self._report("waiting"))
         self._journal.save(self._server.folder)
         try:
             if self._journal.place is not None:
@@ -235,22 +238,9 @@ class _Load:
         report = self._index()
         with EndpointOptions().open(self._server.url, cache=Cache.default(), timeout=INDEX_QUERY_SECONDS) as store:
             store.invalidate()  # cached results are outdated after the load
-        forget(self._server.folder)
-        load_token.forget(self._server, self._journal.token)
+        forget_journal(self._server.folder, NAME)
+        forget_token(self._server, self._journal.token)
         return report
-
-    def _wait_for_orphans(self) -> None:
-        """Wait until the loaders of a killed kgqa process have ended, because they still read its chunk files."""
-        deadline = time.monotonic() + ORPHAN_SECONDS
-        while self._server.status().state == "loading":
-            if time.monotonic() > deadline:
-                raise ServerError(
-                    "The server is still loading files of an earlier kgqa process.",
-                    "Wait until the status is running: kgqa virtuoso status",
-                )
-            self._report("waiting")
-            time.sleep(POLL_SECONDS)
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _load_groups(self) -> None:
         journal = self._journal
@@ -270,72 +260,58 @@ class _Load:
             first_group=journal.groups_done,
             place=journal.place,
         )
-        number, started = journal.groups_done, time.monotonic()
-        try:
-            with cleaner:
-                cleaner.start(number)
-                while True:
-                    group = cleaner.wait(number, progress=self._report_cleaning)
-                    cleaned = time.monotonic()
-                    self._finish_group()  # removes the files of this group before the next files are written
-                    files = [file for file in group.files if file.stat().st_size]
-                    self._sent = self._sent or bool(files)
-                    load = BackgroundLoad(self._server, files, journal.options.graph_iri, loaders=self._loaders)
-                    self._current = _GroupLoad(group, load, cleaned - started)
-                    if group.place is None:
-                        break
-                    number, started = number + 1, time.monotonic()
-                    cleaner.start(number)
-            self._finish_group()
-        except BaseException:
-            # wait until the current group is loaded; a second Ctrl-C ends this wait
-            self._finish_group()
-            raise
+        loader = GroupLoader(
+            self._server,
+            journal.options.graph_iri,
+            journal.token,
+            loaders=self._loaders,
+            on_wait=lambda group: self._report("loading"),
+            on_loaded=self._count_rejected,
+            on_recorded=self._record,
+        )
+        with cleaner:
+            loader.run(self._groups(cleaner))
 
-    def _finish_group(self) -> None:
-        """Wait until the current group is loaded and on disk, record this, and remove the files of the group."""
-        loading = self._current
-        if loading is None:
-            return
-        self._report("loading")
-        while not loading.load.ended(POLL_SECONDS):
-            self._report("loading")
-        self._current = None
-        tally, journal, results = loading.group.tally, self._journal, loading.load.results()
-        for result in results:
-            if result.error is None:
-                result.file.unlink()  # the bisection of other files needs this disk space
-        for result in results:
-            if result.error is not None:
-                self._drop_rejected_lines(result.file, tally)
-        load_token.record(self._server, journal.token, loading.group.number + 1)
-        journal.tally.add(tally)
-        journal.groups_done, journal.place = loading.group.number + 1, loading.group.place
-        self._add_seconds("cleaning", loading.cleaning_seconds)
-        self._add_seconds("loading", loading.load.seconds)
-        journal.save(self._server.folder)
-        for file in loading.group.files:
-            file.unlink(missing_ok=True)
+    def _groups(self, cleaner: Cleaner) -> Iterator[Group[CleanedGroup]]:
+        number = self._journal.groups_done
+        while True:
+            started = time.monotonic()
+            cleaner.start(number)
+            cleaned = cleaner.wait(number, progress=self._report_cleaning)
+            self._cleaning_seconds[number] = time.monotonic() - started
+            number += 1
+            files = [file for file in cleaned.files if file.stat().st_size]
+            self._sent = self._sent or bool(files)
+            yield Group(files, cleaned, number)
+            if cleaned.place is None:
+                return
 
-    def _drop_rejected_lines(self, file: Path, tally: Tally) -> None:
-        """Find the lines of a file that the server rejects, and load the others."""
-        for line, message in load_accepted_lines(self._server, file, self._journal.options.graph_iri).items():
+    def _count_rejected(self, group: Group[CleanedGroup]) -> None:
+        tally = group.content.tally
+        for line, message in (item for lines in group.rejected for item in lines.items()):
             tally.kept -= 1
             tally.drop(REFUSED_BY_SERVER)
             tally.show(REFUSED_BY_SERVER, 0, f"{message}: ".encode() + line.rstrip(b"\n"))
+
+    def _record(self, group: Group[CleanedGroup]) -> None:
+        journal = self._journal
+        journal.tally.add(group.content.tally)
+        journal.groups_done, journal.place = group.done, group.content.place
+        self._add_seconds("cleaning", self._cleaning_seconds.pop(group.content.number))
+        self._add_seconds("loading", group.seconds)
+        journal.save(self._server.folder)
+        for file in group.content.files:  # files without lines are not in the group
+            file.unlink(missing_ok=True)
 
     def _index(self) -> FreebaseReport:
         self._report("indexing")
         started, schema, graph = time.monotonic(), bundled_schema("freebase"), self._journal.options.graph_iri
         with EndpointStore(self._server.url, timeout=INDEX_QUERY_SECONDS) as store:
             names = index_graph(self._server, store, schema, graph)
-        triples = self._count("G = iri_to_id(?, 0)", graph)
+        triples = count_triples(self._server, graph)
         self._add_seconds("indexing", time.monotonic() - started)
         self._add_seconds("total", time.monotonic() - started)
         return FreebaseReport(graph, self._journal.tally, triples, names, dict(self._journal.seconds))
-
-    def _count(self, condition: str, *iris: str) -> int:
-        return int(self._server.sql(f"select count(*) from DB.DBA.RDF_QUAD where {condition}", iris)[0][0])
 
     def _add_seconds(self, stage: str, seconds: float) -> None:
         self._journal.seconds[stage] = self._journal.seconds.get(stage, 0.0) + seconds
@@ -346,12 +322,3 @@ class _Load:
 
     def _report(self, stage: Literal["waiting", "cleaning", "loading", "indexing"], lines: int = 0) -> None:
         self._progress(FreebaseProgress(stage, self._bytes_read, self._journal.groups_done, lines))
-
-
-@dataclass
-class _GroupLoad:
-    """A group that the server is loading, and how many seconds its cleaning took."""
-
-    group: CleanedGroup
-    load: BackgroundLoad
-    cleaning_seconds: float

@@ -31,16 +31,10 @@ def explain_sql(error: SqlError, folder: ServerFolder) -> ServerError:
             "The server is not running.", f"Start it: kgqa virtuoso start{folder.folder_option}", state=error.state
         )
     if error.state == LOST_CONNECTION:
+        why = last_error(log_tail(folder.log), disk=folder.database.parent)
         return SqlError(
-            " ".join(
-                part
-                for part in (
-                    "The server ended during the request.",
-                    last_error(log_tail(folder.log), disk=folder.database.parent),
-                    f"Start it again with: kgqa virtuoso start{folder.folder_option} (it recovers by itself)",
-                )
-                if part
-            ),
+            f"The server ended during the request. {why}".strip(),
+            f"Start it again with: kgqa virtuoso start{folder.folder_option} (it recovers by itself)",
             state=error.state,
         )
     problem = find_problem(str(error))

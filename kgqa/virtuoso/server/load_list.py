@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,16 +63,18 @@ def run_load_list(
         return []
     with _load_list_lock(folder):
         session.sql("select 1")  # raises an error if the server does not run, before anything is recorded
-        _settle_previous(session, paths, graph_iri)
+        load_list_journal.settle(folder, loaded_files(session))  # of a load that was killed
+        load_list_journal.begin(folder, paths, graph_iri)
         try:
             _add_to_list(session, paths, graph_iri)
             _run_loaders(session, paths, loaders, progress, min_free_bytes)
             session.sql("checkpoint")
         except BaseException as error:
-            lost = _abandon(session)
-            if not isinstance(error, KgqaError):
+            _abandon(session)
+            advice = load_list_journal.unfinished_loads(folder) if isinstance(error, KgqaError) else ""
+            if not advice:
                 raise
-            raise ServerError(f"{sentence(error)} {load_list_journal.advice(lost)}" if lost else str(error)) from error
+            raise ServerError(f"{sentence(error)} {advice}") from error
         results = _results(session, paths)
         _clear_list(session)
         load_list_journal.settle(folder, [str(result.file) for result in results])
@@ -101,15 +103,6 @@ def _load_list_lock(folder: ServerFolder) -> Iterator[None]:
         if not only or (entry is not None and load_list_journal.has_running_loader(entry)):
             raise ServerError("Another load into this server is running.", "Wait until it ends: kgqa virtuoso status")
         yield
-
-
-def _settle_previous(session: Session, paths: Sequence[Path], graph_iri: str) -> None:
-    """Record the files of the new load, and the files of an interrupted load that are missing from the database."""
-    lost: dict[str, str] = {}
-    if session.folder.journal() is not None:
-        session.sql("checkpoint")
-        lost = load_list_journal.settle(session.folder, loaded_files(session))
-    load_list_journal.begin(session.folder, paths, graph_iri, lost=lost)
 
 
 def _add_to_list(session: Session, paths: Sequence[Path], graph_iri: str) -> None:
@@ -154,18 +147,12 @@ def _run_loaders(
         progress(_progress(session, sizes, time.monotonic() - started))
 
 
-def _abandon(session: Session) -> dict[str, str]:
-    """Keep the loaded triples of a failed load and return the files that have to be loaded again.
-
-    If the server does not answer, return no files; its next start finds them.
-    """
-    try:
+def _abandon(session: Session) -> None:
+    """Keep the loaded triples of a failed load; if the server does not answer, its next start does this."""
+    with suppress(KgqaError):
         session.sql("checkpoint")
-        lost = load_list_journal.settle(session.folder, loaded_files(session))
+        load_list_journal.settle(session.folder, loaded_files(session))
         _clear_list(session)
-        return lost
-    except KgqaError:
-        return {}
 
 
 def loaded_files(session: Session) -> list[str]:

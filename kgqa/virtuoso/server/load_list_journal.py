@@ -27,16 +27,12 @@ RESUME_COMMANDS = {
 """Map from the name of a folder of chunk files to the command that resumes the load of these files."""
 
 
-def begin(folder: ServerFolder, files: Sequence[Path], graph_iri: str, *, lost: Mapping[str, str]) -> None:
-    """Record that these files are about to be loaded into a graph.
-
-    Args:
-        lost: map from each file of an earlier load that has to be loaded again to its graph. Files that are also in
-            `files` are ignored.
-    """
-    names = [str(file) for file in files]
-    left = {file: graph for file, graph in lost.items() if file not in names}
-    _write(folder, {"graph": graph_iri, "files": names, "lost": left, "clients": []})
+def begin(folder: ServerFolder, files: Sequence[Path], graph_iri: str) -> None:
+    """Record that these files are about to be loaded into a graph; files lost earlier from this graph are kept."""
+    earlier = folder.journal()
+    lost = earlier["files"] if earlier and earlier["graph"] == graph_iri else []
+    names = list(dict.fromkeys([*map(str, files), *lost]))
+    _write(folder, {"graph": graph_iri, "files": names, "lost": {}, "clients": []})
 
 
 def note_clients(folder: ServerFolder, pids: Sequence[int]) -> None:
@@ -44,41 +40,28 @@ def note_clients(folder: ServerFolder, pids: Sequence[int]) -> None:
     _write(folder, {**(folder.journal() or {}), "clients": list(pids)})
 
 
-def settle(folder: ServerFolder, done: Iterable[str]) -> dict[str, str]:
+def settle(folder: ServerFolder, done: Iterable[str]) -> None:
     """Reduce the journal of an ended load to the files that are not on disk.
 
     Args:
         done: the files that the server's load list marked as loaded at the last checkpoint.
-
-    Returns:
-        Map from each file that has to be loaded again to its graph.
     """
     journal = folder.journal()
     if journal is None:
-        return {}
-    lost = missing_files(journal, done)
-    if lost:
-        _write(folder, {**journal, "files": [], "lost": lost, "clients": []})
+        return
+    finished = set(done)
+    left = [file for file in journal["files"] if file not in finished]
+    if left:
+        _write(folder, {**journal, "files": left, "clients": []})
     else:
         folder.journal_file.unlink(missing_ok=True)
-    return lost
 
 
 def forget_chunks_of(folder: ServerFolder, name: str) -> None:
-    """Remove the chunk files of this folder from the journal, because their load rewrites them or is discarded."""
+    """Remove the journal of chunk files in this folder, because their load rewrites them or is discarded."""
     journal = folder.journal()
-    if journal is not None and not journal["files"]:
-        lost = {file: graph for file, graph in journal["lost"].items() if Path(file).parent.name != name}
-        if lost:
-            _write(folder, {**journal, "lost": lost})
-        else:
-            folder.journal_file.unlink(missing_ok=True)
-
-
-def missing_files(journal: Mapping[str, Any], done: Iterable[str]) -> dict[str, str]:
-    """Return a map from each file of the journal to its graph, without the loaded files `done`."""
-    finished = set(done)
-    return {**journal["lost"], **{file: journal["graph"] for file in journal["files"] if file not in finished}}
+    if journal is not None and {Path(file).parent.name for file in journal["files"]} == {name}:
+        folder.journal_file.unlink(missing_ok=True)
 
 
 def has_running_loader(journal: Mapping[str, Any]) -> bool:
@@ -86,48 +69,37 @@ def has_running_loader(journal: Mapping[str, Any]) -> bool:
     return any(is_alive(pid) and process_name(pid).startswith("isql") for pid in journal["clients"])
 
 
-def advice(lost: Mapping[str, str]) -> str:
-    """Return a message about the files to load again; `lost` maps each file to its graph. Return "" without files."""
-    if not lost:
-        return ""
-    folders = {Path(file).parent.name for file in lost}
-    if folders <= RESUME_COMMANDS.keys():
-        commands = " and ".join(RESUME_COMMANDS[folder] for folder in sorted(folders))
-        graphs = ", ".join(f"<{graph}>" for graph in sorted(set(lost.values())))
-        return f"A load into {graphs} was interrupted. Resume it: {commands}"
-    parts = []
-    for graph in sorted(set(lost.values())):
-        names = [Path(file).name for file in lost if lost[file] == graph]
-        more = (
-            f" and {len(names) - MAX_SHOWN_FILES} more (all are in loading.json)"
-            if len(names) > MAX_SHOWN_FILES
-            else ""
-        )
-        parts.append(f"{', '.join(names[:MAX_SHOWN_FILES])}{more} into <{graph}>")
-    number = "1 file has" if len(lost) == 1 else f"{len(lost)} files have"
-    return (
-        f"A load was interrupted: {number} to be loaded again (triples already loaded do no harm): {'; '.join(parts)}. "
-        f"To ignore them, remove loading.json in the server's folder."
-    )
-
-
-def unfinished_loads(folder: ServerFolder, lost: Mapping[str, str]) -> str:
-    """Return a message about files that have to be loaded again and about interrupted loads that can be resumed.
+def unfinished_loads(folder: ServerFolder, done: Iterable[str] = ()) -> str:
+    """Return a message about interrupted loads and the files that have to be loaded again; "" if there are none.
 
     A load that was interrupted between two groups of chunk files has lost no file, but its graph is incomplete. The
     message leaves out loads that are running.
+
+    Args:
+        done: files of the journal that are on disk.
     """
-    if not lost and not any((folder.path / f"{name}.json").exists() for name in RESUME_COMMANDS):
+    journal = folder.journal()
+    finished = set(done)
+    left = [Path(file) for file in journal["files"] if file not in finished] if journal else []
+    if not left and not any((folder.path / f"{name}.json").exists() for name in RESUME_COMMANDS):
         return ""  # no load to report, so the lock is not needed
     running = held(folder.path / LOAD_LOCK)
-    left = {file: graph for file, graph in lost.items() if not running or Path(file).parent.name not in RESUME_COMMANDS}
-    parts = [advice(left)] if left else []
-    for name, command in RESUME_COMMANDS.items():
-        graph = None if running else _interrupted_graph(folder, name)
-        if graph is not None and not any(command in part for part in parts):
+    parts = []
+    for name, command in {} if running else RESUME_COMMANDS.items():
+        graph = _interrupted_graph(folder, name)
+        if graph is not None:
             # `graph load` finds the server by its URL and has no --folder
             option = folder.folder_option if name == "freebase-load" else ""
             parts.append(f"A load into <{graph}> was interrupted. Resume it: {command}{option}")
+    names = [path.name for path in left if path.parent.name not in RESUME_COMMANDS]
+    if names and journal:
+        more = f" and {len(names) - MAX_SHOWN_FILES} more (all are in loading.json)"
+        listed = ", ".join(names[:MAX_SHOWN_FILES]) + (more if len(names) > MAX_SHOWN_FILES else "")
+        number = "1 file has" if len(names) == 1 else f"{len(names)} files have"
+        parts.append(
+            f"A load was interrupted: {number} to be loaded again (triples already loaded do no harm): {listed} into "
+            f"<{journal['graph']}>. To ignore them, remove loading.json in the server's folder."
+        )
     return " ".join([*map(sentence, parts[:-1]), *parts[-1:]])
 
 

@@ -176,8 +176,8 @@ class Server:
         status = server_status(self.folder, self.url)
         entry = self.folder.journal()
         if status.state == "running" and entry and entry["files"]:  # a loading process was killed
-            lost = load_list_journal.missing_files(entry, loaded_files(self._session))
-            status = replace(status, message=load_list_journal.unfinished_loads(self.folder, lost))
+            done = loaded_files(self._session)
+            status = replace(status, message=load_list_journal.unfinished_loads(self.folder, done))
         if count and status.state in ("running", "loading"):
             status = replace(status, triples=self.triples())
         return status
@@ -242,7 +242,7 @@ class Server:
     def index_names(self, graph_iri: str, predicates: Sequence[str]) -> None:
         """Add the literals of these predicates to the full-text index that `bif:contains` searches.
 
-        Call this method again after later loads to add their literals.
+        Literals that are added later are indexed within minutes, or when this method is called again.
         """
         text_index.index_names(self.sql, graph_iri, predicates)
 

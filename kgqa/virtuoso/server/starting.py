@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from kgqa.errors import ServerError
+from kgqa.hints import hint_text
 from kgqa.lock_files import only_one
 from kgqa.virtuoso.instance.configuration import render
 from kgqa.virtuoso.instance.folder import ServerFolder, ServerRecord
@@ -116,18 +117,17 @@ def check_record(record: ServerRecord) -> None:
             f"SPARQL and SQL cannot share port {record.http_port}.", "Choose another port for SQL: --sql-port N"
         )
     if not 0 < record.memory_share <= 1:
-        raise ServerError(
-            f"--memory-share {record.memory_share:g} is out of range.", "Give a number above 0 and at most 1."
-        )
+        share = hint_text(f"--memory-share {record.memory_share:g}")
+        raise ServerError(f"{share} is out of range.", "Give a number above 0 and at most 1.")
     if record.row_cap < 1 or record.query_seconds < 1:
-        raise ServerError("--row-cap and --query-seconds must be at least 1.")
+        raise ServerError(hint_text("--row-cap and --query-seconds") + " must be at least 1.")
     try:
         if ipaddress.ip_address(record.bind).version == 4:
             return
     except ValueError:
         pass
     raise ServerError(
-        f"--bind {record.bind!r} is not an IPv4 address.",
+        f"{hint_text(f'--bind {record.bind}')} is not an IPv4 address.",
         "Give an address of this machine, or 0.0.0.0 for all of them.",
     )
 
@@ -225,6 +225,6 @@ def _settle_load(folder: ServerFolder, notify: Notify) -> None:
     """After a start, tell the user which files of an interrupted load have to be loaded again."""
     if folder.journal() is None:
         return
-    lost = load_list_journal.settle(folder, loaded_files(Session(folder)))
-    if lost:
-        notify(load_list_journal.advice(lost))
+    load_list_journal.settle(folder, loaded_files(Session(folder)))
+    if advice := load_list_journal.unfinished_loads(folder):
+        notify(advice)

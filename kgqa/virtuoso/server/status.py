@@ -12,7 +12,7 @@ from typing import Literal as OneOf
 from kgqa.virtuoso.instance.folder import ServerFolder
 from kgqa.virtuoso.instance.processes import Process, is_listening, lock_owner
 from kgqa.virtuoso.instance.server_log import last_error, log_tail
-from kgqa.virtuoso.server.load_list_journal import has_running_loader, missing_files, unfinished_loads
+from kgqa.virtuoso.server.load_list_journal import has_running_loader, unfinished_loads
 
 State = OneOf["stopped", "starting", "running", "loading", "crashed"]
 _VERSION = re.compile(r"^\S+ Version (\S+)", re.MULTILINE)
@@ -56,7 +56,7 @@ def server_status(folder: ServerFolder, url: str) -> ServerStatus:
 
 
 def _state(folder: ServerFolder, owner: Process | None, journal: Mapping[str, Any] | None) -> tuple[State, str]:
-    lost = unfinished_loads(folder, missing_files(journal, ()) if journal else {})
+    lost = unfinished_loads(folder)
     if owner is None:
         if not folder.lock.exists():
             return "stopped", lost

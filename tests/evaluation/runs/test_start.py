@@ -84,7 +84,9 @@ def test_all_runs_are_created_before_the_first_question(tmp_path):
     observer = Recorder(stop_after=1)
     (first,) = run_several(PLAN, tmp_path / "x", settings, observer=observer)
     assert first.interrupted and first.resume_folder == tmp_path / "x"
-    assert observer.notes == [f"1 more run has not started. Resume all of them: kgqa eval resume {tmp_path / 'x'}"]
+    assert observer.notes == [
+        f'1 more run has not started. Resume all of them: kgqa.evaluation.resume("{tmp_path / "x"}")'
+    ]
     assert [each.folder.name for each in open_runs(tmp_path / "x")] == ["top", "top-1"]
     assert all(result.complete for result in resume(tmp_path / "x"))
 

@@ -103,6 +103,25 @@ def test_links_out_of_the_folder_are_not_followed(copy, tmp_path, target):
         assert untouched(tmp_path)
 
 
+@pytest.mark.parametrize(
+    "log",
+    ["a link", "a pipe", b"after generation 1\n+1 -0\n\xff\n+x", b"\0" * 100, b"after generation 99999999999\n+1 -0\n"],
+)
+def test_log_of_edits(copy, tmp_path, log):
+    file = copy / "unpublished.log"
+    if log == "a link":
+        file.symlink_to(tmp_path / "victim" / "letter")
+    elif log == "a pipe":
+        os.mkfifo(file)
+    else:
+        file.write_bytes(log)
+    with EmbeddedStore(copy, workers=1) as store:
+        assert isinstance(store.notice(), str)
+    with EmbeddedStore(copy, writable=True) as store:
+        assert isinstance(store.notice(), str) and not file.exists()
+    assert untouched(tmp_path)
+
+
 def test_record_that_is_a_pipe_is_refused(copy):
     (copy / "graph.json").unlink()
     os.mkfifo(copy / "graph.json")

@@ -1,4 +1,4 @@
-"""Loads on a full disk and with too few open files: a clear message, and nothing is left behind."""
+"""Loads and edits on a full disk and with too few open files: a clear message, and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from kgqa.errors import KgqaError, LoadError, StoreUnavailable
+from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.testing.server import ScriptedServer
 from tests.conftest import SOAK
+from tests.graph.embedded.test_editing import ALL, assert_published_alike, numbered
 
 pytestmark = pytest.mark.slow
 
@@ -33,9 +36,11 @@ def disk(tmp_path_factory) -> Iterator[Path]:
 
 
 def leave(disk: Path, kilobytes: int) -> None:
-    space = os.statvfs(disk)
-    with open(disk / "filler", "wb") as file:
-        file.write(b"x" * (space.f_bavail * space.f_frsize - (kilobytes << 10)))
+    with open(disk / "filler", "wb", buffering=0) as file:
+        with suppress(OSError):
+            while True:
+                file.write(b"x" * (1 << 16))
+        file.truncate(max(0, file.tell() - (kilobytes << 10)))
 
 
 def count(folder: Path) -> int:
@@ -68,6 +73,78 @@ def test_load_on_a_full_disk(disk, tmp_path, into_graph):
         finally:
             (disk / "filler").unlink()
     assert load_graph(folder, [many]).triples == 2000 + into_graph
+
+
+EDITS_KB = (0, 1, 2, *range(4, 260, 8), *range(260, 3000, 96)) if SOAK else (0, 30, 250)
+
+
+def test_editing_on_a_full_disk(disk, load):
+    """Each edit is made or not, nothing published is lost, and with some space the store goes on."""
+    folder = disk / "edited"
+    there = set(numbered(1))
+    with EmbeddedStore(folder, writable=True, create=True) as store:
+        store.edit("", there)
+    for attempt, kilobytes in enumerate(EDITS_KB, start=1):
+        published = set(there)
+        store = EmbeddedStore(folder, writable=True)
+        store.ask("ASK {}")
+        leave(disk, kilobytes)
+        failures = 0
+        try:
+            for part in range(5):
+                adds = numbered(*range(1000 * attempt + 100 * part, 1000 * attempt + 100 * part + 100))
+                try:
+                    store.edit("", adds)
+                    there.update(adds)
+                    store.publish()
+                    published = set(there)
+                except StoreUnavailable as error:
+                    failures += 1
+                    assert "No space left on the disk of" in str(error), kilobytes  # noqa: PT017 - it need not fail
+            with EmbeddedStore(folder, workers=1) as reader:
+                assert reader.triples_of() == len(reader.select(ALL)) == len(published)
+            assert failures or kilobytes > 100, "there was not enough"
+        finally:
+            (disk / "filler").unlink()
+        assert store.triples_of() == len(store.select(ALL)) == len(there), kilobytes
+        store.publish()
+        store.close()
+        with EmbeddedStore(folder, workers=1) as reader:
+            assert len(reader.select(ALL)) == len(there)
+        assert {item.name.partition("-")[0] for item in folder.iterdir()} == {"gen", "graph.json", "write.lock"}
+        assert len(list(folder.glob("gen-*"))) == 1
+    assert_published_alike(load, GraphFolder(folder))
+
+
+def test_closing_on_a_full_disk(disk, load):
+    folder = disk / "closed"
+    with EmbeddedStore(folder, writable=True, create=True) as store:
+        store.edit("", numbered(1))
+    store = EmbeddedStore(folder, writable=True)
+    store.edit("", numbered(2))
+    leave(disk, 0)
+    try:
+        with pytest.raises(StoreUnavailable, match="No space left on the disk of"):
+            store.close()
+    finally:
+        (disk / "filler").unlink()
+    with EmbeddedStore(folder, writable=True) as store:
+        assert len(store.select(ALL)) == 1 and "without publishing 1 edit" in store.notice()
+
+
+def test_opening_for_editing_on_a_full_disk(disk):
+    folder = disk / "opened"
+    with EmbeddedStore(folder, writable=True, create=True) as store:
+        store.edit("", numbered(1))
+    leave(disk, 0)
+    try:
+        with pytest.raises(StoreUnavailable, match="No space left on the disk of"):
+            EmbeddedStore(folder, writable=True).select(ALL)
+    finally:
+        (disk / "filler").unlink()
+    assert len(list(folder.glob("gen-*"))) == 1
+    with EmbeddedStore(folder, writable=True) as store:
+        assert len(store.select(ALL)) == 1
 
 
 @pytest.mark.parametrize("quiet", [(), ("-q",)], ids=["", "quiet"])

@@ -432,7 +432,7 @@ def interrupted(python, big, wait_until, users_of):
             parent.wait(10)
         else:
             output = parent.communicate(timeout=20)[0]
-            assert "LoadError The loading process died" in output and "--resume" in output
+            assert "LoadError The loading process died" in output and "resume" in output
         assert wait_until(lambda: not users_of(folder) and _can_lock(folder)), "a worker or a lock outlived the load"
         return parent
 

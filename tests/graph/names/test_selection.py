@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from kgqa.cache import Cache
-from kgqa.errors import NamesNotIndexed, PartialResult, ServerError, StoreError, StoreTimeout, StoreUnavailable
+from kgqa.errors import NamesNotIndexed, PartialResult, StoreError, StoreTimeout
 from kgqa.explore.linking import find_mentions
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names import name_reader, selection
 from kgqa.graph.names.name_reader import read_names
-from kgqa.graph.names.server.builder import build_names_graph
-from kgqa.graph.names.server.names_graph import TEXTS, is_names_graph, names_facts, names_graph_iri, outdated_graphs
-from kgqa.graph.names.server.server_names import ServerNames
+from kgqa.graph.names.server_names import ServerNames
 from kgqa.graph.names.sqlite_index import SqliteNames
 from kgqa.graph.names.unindexed import UnindexedNames
+from kgqa.graph.query.templates import render_term
 from kgqa.model import Entity, Literal
-from kgqa.schema import bundled_schema
 from kgqa.testing.sparql_server import SparqlReply, SparqlRequest, table, truth
 from kgqa.trace import Budget, BudgetExhausted, Trace
-from kgqa.virtuoso.bulk.name_graph import drop_names_graph, index_graph, names_graphs
+from kgqa.virtuoso.bulk.name_graph import NamesGraph, index_graph, names_graphs
 from kgqa.virtuoso.server.server import Server
 from tests.graph import scripted_endpoint
 from tests.graph.hard_names import LABEL, SCHEMA, lines, load_onto_server, table_lines
@@ -34,15 +33,18 @@ from tests.virtuoso_server import copied, running_server
 serve, took = scripted_endpoint.serve, scripted_endpoint.seconds_of
 IRI = "http://names.test/choice"
 COUNT = len(table_lines())
+FOAF = "http://xmlns.com/foaf/0.1/name"
 
 
 @pytest.fixture(scope="module")
-def server(virtuoso_server, tmp_path_factory) -> Server:
-    """Return a server with the table of names and without a name graph."""
-    file = tmp_path_factory.mktemp("choice") / "names.nt"
+def server(prepared_folder, tmp_path_factory) -> Iterator[Server]:
+    """Yield a server of its own, whose full-text index does not contain these names because of other tests."""
+    folder = tmp_path_factory.mktemp("choice")
+    file = folder / "names.nt"
     file.write_text("\n".join(table_lines()) + "\n", encoding="utf-8")
-    load_onto_server(virtuoso_server, [file], SCHEMA, IRI).close()
-    return virtuoso_server
+    with running_server(copied(prepared_folder, folder / "server")) as server:
+        load_onto_server(server, [file], SCHEMA, IRI).close()
+        yield server
 
 
 @pytest.fixture
@@ -75,7 +77,7 @@ class TestIndexChoice:
             lambda: find_mentions(graph, "Who won the Super Bowl?"),
             lambda: graph.names.exact(["super bowl"]),
             lambda: graph.names.loose(["superbowl"]),
-            lambda: graph.names.words_with_prefix("bo"),
+            lambda: graph.names.similar_words(["bowl"]),
             lambda: graph.names.containing(["bowl"]),
             lambda: graph.names.initials_with_prefix("s"),
         ):
@@ -84,55 +86,43 @@ class TestIndexChoice:
         bowl = Entity("http://e/bowl")
         assert graph.names.names_of([bowl]) == {bowl: ["Super Bowl"]} and graph.names.labelled > 0
 
-    def test_outdated_name_graph_is_used_for_many_names(self, server, open_table, monkeypatch, tmp_path):
-        index_graph(server, open_table().store, SCHEMA, IRI)
+    def test_names_in_the_full_text_index_are_not_read(self, server, open_table, monkeypatch):
+        monkeypatch.setattr(selection, "MAX_LOCAL_NAMES", 10)
+        assert index_graph(server, open_table().store, SCHEMA, IRI) == COUNT
         graph = open_table()
         assert isinstance(graph.names, ServerNames) and graph.notes == ()
+        assert [match.entity.iri for match in graph.search("super bo")] == ["http://e/bowl"]
+
+    def test_names_that_are_missing_in_the_index_are_read(self, server, open_table, tmp_path):
+        index_graph(server, open_table().store, SCHEMA, IRI)
         more = tmp_path / "more.nt"
-        more.write_text(f'<http://e/new> <{LABEL}> "Brand New Bowl" .\n', encoding="utf-8")
+        more.write_text(
+            "".join(
+                f'<http://e/new{n}> <{FOAF}> "Brand{word} New{word} Stadium" .\n' for n, word in enumerate("abcdefgh")
+            ),
+            encoding="utf-8",
+        )
         load_onto_server(server, [more], SCHEMA, IRI).close()
         graph = open_table()
-        assert isinstance(graph.names, SqliteNames) and len(graph.search("bowl")) == 2
-        monkeypatch.setattr(selection, "MAX_LOCAL_NAMES", 10)
-        graph = open_table()
-        assert isinstance(graph.names, ServerNames) and len(graph.search("bowl")) == 1
-        (note,) = graph.notes
-        assert f"has {COUNT} names, the graph has {COUNT + 1}" in note and "kgqa virtuoso index" in note
+        assert isinstance(graph.names, SqliteNames) and len(graph.search("stadium")) == 8
         index_graph(server, open_table().store, SCHEMA, IRI)
         graph = open_table()
-        assert isinstance(graph.names, ServerNames) and len(graph.search("bowl")) == 2 and graph.notes == ()
+        assert isinstance(graph.names, ServerNames) and len(graph.search("stadium")) == 8
 
-    def test_name_graph_must_match_graphs_and_predicates(self):
-        one = names_graph_iri(SCHEMA, [Entity("http://a"), Entity("http://b")])
-        assert one == names_graph_iri(SCHEMA, [Entity("http://b"), Entity("http://a")]) and is_names_graph(one)
-        assert one != names_graph_iri(SCHEMA, [Entity("http://a")]) != names_graph_iri(bundled_schema("freebase"), [])
-        assert not is_names_graph("http://freebase.com")
-
-    def test_name_graph_of_an_older_version_is_replaced(self, server, open_table, tmp_path):
-        (old,) = outdated_graphs(SCHEMA, [Entity(IRI)])
+    def test_index_of_an_older_version_is_removed(self, server, open_table):
+        view = [2, [IRI], SCHEMA.label, SCHEMA.alias]
+        old = f"urn:kgqa:names:{hashlib.sha256(json.dumps(view).encode()).hexdigest()[:16]}"
+        facts = json.dumps({"triples": 3, "names": 3, "tokens": 5, "longest": 2, "graphs": [IRI]})
         file = server.import_folder / "outdated.nt"
-        file.write_text(f'<http://e/bowl> <{TEXTS["label"]}> "k4x7abcwsuper k4x7abcwbowl k4x7abcl2" .\n')
+        file.write_text(
+            '<urn:kgqa:name:http://e/bowl> <urn:kgqa:names#label> "k4x7abcwsuper k4x7abcwbowl k4x7abcl2" .\n'
+            f"<{old}> <urn:kgqa:names#facts> {render_term(Literal(facts))} .\n"
+        )
         assert server.load([file], old)[0].error is None
-        server.sql(f"sparql clear graph <{names_graph_iri(SCHEMA, [Entity(IRI)])}>")
-        graph = open_table()
-        assert isinstance(graph.names, SqliteNames)
-        (note,) = graph.notes
-        assert "older version" in note and "kgqa virtuoso index" in note and "kgqa virtuoso drop-names" in note
+        assert NamesGraph(old, (IRI,), 3) in names_graphs(server)
+        assert [match.entity.iri for match in open_table().search("super bowl")] == ["http://e/bowl"]
         index_graph(server, open_table().store, SCHEMA, IRI)
-        graph = open_table()
-        assert isinstance(graph.names, ServerNames) and graph.notes == () and not server.holds(old)
-
-    def test_name_graph_that_was_dropped_and_rebuilt(self, server, open_table):
-        index_graph(server, open_table().store, SCHEMA, IRI)
-        (found,) = [found for found in names_graphs(server) if found.facts and found.facts.graphs == (IRI,)]
-        drop_names_graph(server, found.iri)
-        assert isinstance(open_table().names, SqliteNames) and found.iri not in [
-            left.iri for left in names_graphs(server)
-        ]
-        index_graph(server, open_table().store, SCHEMA, IRI)
-        graph = open_table()
-        assert isinstance(graph.names, ServerNames)
-        assert [match.entity.iri for match in graph.search("super bo")] == ["http://e/bowl"]
+        assert not server.holds(old)
 
 
 class TestLimitsOfAQuestion:
@@ -319,62 +309,6 @@ class TestDamagedCounts:
                 graph.search("bowl")
         assert not isinstance(raised.value, NamesNotIndexed)
         assert "more names than" not in str(raised.value) and "count" in str(raised.value).lower()
-
-
-class TestBuilding:
-    def build(self, graph: KnowledgeGraph, folder: Path, **options):
-        nothing = {"clear": lambda iri: None, "load": lambda file, iri: None, "index": lambda iri, predicates: None}
-        return build_names_graph(graph.store, graph.schema, graph.view, folder=folder, **{**nothing, **options})
-
-    def test_files_are_loaded_in_order_and_deleted(self, open_table, tmp_path):
-        loaded: list[list[str]] = []
-        events, notes = [], []
-
-        def load(file: Path, iri: str) -> None:
-            loaded.append(file.read_text(encoding="utf-8").splitlines())
-            events.append("load")
-
-        built = self.build(
-            open_table(),
-            tmp_path,
-            clear=lambda iri: events.append("clear"),
-            load=load,
-            index=lambda iri, predicates: events.append("index"),
-            lines_per_file=100,
-            progress=notes.append,
-        )
-        assert events == ["clear", *["load"] * (len(loaded) - 1), "index", "load"]
-        assert all(len(part) == 100 for part in loaded[:-2]) and sum(map(len, loaded)) == built.triples
-        assert built.graph == names_graph_iri(SCHEMA, [Entity(IRI)])
-        assert all(line.startswith(f"<{built.graph}>") for line in loaded[-1]), "counts come last"
-        assert list(tmp_path.iterdir()) == []
-
-    def test_interrupted_build_leaves_no_files_and_no_counts(self, open_table, tmp_path):
-        loaded = []
-
-        def load(file: Path, iri: str) -> None:
-            loaded.append(file.read_text(encoding="utf-8"))
-            raise ServerError("The disk is full.")
-
-        with pytest.raises(ServerError, match="disk is full"):
-            self.build(open_table(), tmp_path, load=load)
-        assert list(tmp_path.iterdir()) == [] and "#names>" not in "".join(loaded)
-
-    def test_given_names(self, open_table, tmp_path):
-        loaded = []
-        given = [("http://e/x", "Given Name", "label"), ("http://e/y z", "Bad", "label"), ("http://e/z", "!", "alias")]
-        built = self.build(
-            open_table(),
-            tmp_path,
-            names=given,
-            load=lambda file, iri: loaded.append(file.read_text(encoding="utf-8")),
-        )
-        assert built.names == 2 and loaded[0].count("#label>") == 1 and "<http://e/y z>" not in loaded[0]
-
-    def test_graph_without_names(self, open_table, tmp_path):
-        with pytest.raises(StoreUnavailable, match="no name"):
-            self.build(open_table(), tmp_path, names=[])
-        assert names_facts(open_table().store, "urn:kgqa:names:none") is None
 
 
 class TestReading:

@@ -63,8 +63,9 @@ FULL = {
         {"nodes": [A], "predicate": R, "languages": [Literal("de-AT"), Literal(""), Literal('"')]},
     ],
     "labels_by_predicate": [
-        {"nodes": [A, B], "predicates": [R], "languages": []},
-        {"nodes": [A], "predicates": [R, B], "languages": [Literal("de-AT"), Literal("")]},
+        {"nodes": [A, B], "predicates": predicates, "predicate": predicate, "languages": languages}
+        for predicate in (Variable("predicate"), None)
+        for predicates, languages in (([R], []), ([R, B], [Literal("de-AT"), Literal("")]))
     ],
     "marked_types": [{"marker": R}],
     "mediator_relations": [

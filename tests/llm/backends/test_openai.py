@@ -479,7 +479,7 @@ def test_redirects_are_refused_and_not_followed(open_client, status, pauses):
     other = LoopbackServer(lambda *request: got.append(request) or Response(404))
     target = f"http://127.0.0.1:{other.port}/v1/chat/completions"
     with ScriptedServer(lambda _: faults.redirected(f"{target}?key=secret", status)) as server:
-        message = rf"{status}: the server redirects to {target}, .* --llm .*llm\.model"
+        message = rf"{status}: the server redirects to {target}, .* llm=.*llm\.model"
         with pytest.raises(ModelUnavailable, match=message) as caught:
             open_client(server).complete([ask()])
         assert server.calls == 1 and pauses == [] and "secret" not in str(caught.value)

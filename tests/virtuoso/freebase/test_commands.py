@@ -9,8 +9,9 @@ import subprocess
 import pytest
 
 from benchmarks.dump_sample import dump_lines, write_dump
+from kgqa.virtuoso.bulk.journal import forget_journal
 from kgqa.virtuoso.freebase.dump.lines import BlockJudge
-from kgqa.virtuoso.freebase.journal import NAME, LoadOptions, forget
+from kgqa.virtuoso.freebase.journal import NAME, LoadOptions
 from tests.cli_runner import KGQA
 from tests.virtuoso.freebase.test_loading import count, groups_done, wait_until
 
@@ -127,4 +128,4 @@ def test_ctrl_c_names_the_command_to_resume(kgqa, virtuoso_server, dump):
         assert count(virtuoso_server, graph) == TRIPLES and not (folder / "loading.json").exists()
     finally:
         process.kill()
-        forget(virtuoso_server.folder)
+        forget_journal(virtuoso_server.folder, NAME)

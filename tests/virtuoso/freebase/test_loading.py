@@ -18,15 +18,16 @@ import pytest
 
 from benchmarks.dump_sample import REPAIRED, UNUSUAL, dump_lines, write_dump
 from kgqa.errors import LoadError, ServerError
-from kgqa.graph.names.server.server_names import ServerNames
+from kgqa.graph.names.server_names import ServerNames
 from kgqa.graph.opening import open_graph
-from kgqa.virtuoso.bulk.load_token import TABLE
+from kgqa.virtuoso.bulk.groups import TABLE
+from kgqa.virtuoso.bulk.journal import forget_journal
 from kgqa.virtuoso.freebase import loading as freebase
 from kgqa.virtuoso.freebase.cleaning import Cleaner
 from kgqa.virtuoso.freebase.dump.layout import MAX_FILES
 from kgqa.virtuoso.freebase.dump.lines import BlockJudge
 from kgqa.virtuoso.freebase.dump.tally import Tally
-from kgqa.virtuoso.freebase.journal import NAME, FreebaseJournal, LoadOptions, forget
+from kgqa.virtuoso.freebase.journal import NAME, FreebaseJournal, LoadOptions
 from kgqa.virtuoso.freebase.loading import REFUSED_BY_SERVER, load_dump
 from kgqa.virtuoso.instance.processes import lock_owner
 from kgqa.virtuoso.server.server import Server
@@ -54,7 +55,7 @@ def _clean_up_loads(virtuoso_server):
     """Discard the interrupted load of a failed test, and ignore files left by other tests."""
     _existing_files.update(str(path) for path in virtuoso_server.import_folder.rglob("*"))
     yield
-    forget(virtuoso_server.folder)
+    forget_journal(virtuoso_server.folder, NAME)
 
 
 @pytest.fixture
@@ -201,7 +202,7 @@ class TestRefusedLoads:
         file.write_bytes(content)
         with pytest.raises(LoadError, match=message) as caught:
             load_dump(virtuoso_server, file, options=options)
-        assert "--resume" not in str(caught.value) and remaining_files(virtuoso_server) == []
+        assert "resume" not in str(caught.value) and remaining_files(virtuoso_server) == []
         file.write_text("<urn:s>\t<urn:p>\t<urn:o>\t.\n")
         assert load_dump(virtuoso_server, file, options=options).triples == 1
 

@@ -127,7 +127,7 @@ def test_server_killed_during_a_load(own_server):
 
     messages: list[str] = []
     assert own_server.start(notify=messages.append)
-    lost = [Path(file) for file in own_server.folder.journal()["lost"]]
+    lost = [Path(file) for file in own_server.folder.journal()["files"]]
     assert lost and lost == [file for file in files if file in lost]
     assert not done_at_checkpoint & {str(file) for file in lost}
     status = own_server.status()
@@ -170,7 +170,7 @@ def test_ctrl_c_keeps_loaded_files_and_reports_lost_ones(virtuoso_server):
     assert b"KeyboardInterrupt" in process.communicate(timeout=60)[1]
     status = virtuoso_server.status()
     assert status.state == "running" and "cut5.nt" in status.message
-    lost = [Path(file) for file in virtuoso_server.folder.journal()["lost"]]
+    lost = [Path(file) for file in virtuoso_server.folder.journal()["files"]]
     virtuoso_server.load(lost, "http://cut")
     assert count(virtuoso_server, "http://cut") == 90_000
     assert virtuoso_server.status().message == ""
@@ -222,7 +222,7 @@ def test_loading_stops_before_the_disk_is_full(server_on_small_disk):
         run_load_list(server.folder, files, "http://big", min_free_bytes=35_000_000)
     status = server.status()
     assert status.state == "running" and status.message in str(caught.value)
-    lost = [Path(file) for file in server.folder.journal()["lost"]]
+    lost = [Path(file) for file in server.folder.journal()["files"]]
     assert 0 < len(lost) <= 8
     assert count(server, "http://big") >= 25_000 * (8 - len(lost))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from kgqa.virtuoso.server import load_list_journal
@@ -15,41 +17,39 @@ def server(tmp_path) -> Server:
     return server
 
 
-def test_journal_keeps_lost_files_of_several_graphs(server):
+def test_journal_keeps_the_files_that_are_not_loaded(server):
     folder = server.folder
     paths = [folder.import_folder / f"{name}.nt" for name in "abc"]
-    load_list_journal.begin(folder, paths[:2], "http://one", lost={})
-    assert load_list_journal.settle(folder, [str(paths[0])]) == {str(paths[1]): "http://one"}
-    load_list_journal.begin(folder, paths[2:], "http://two", lost=load_list_journal.missing_files(folder.journal(), ()))
-    lost = load_list_journal.settle(folder, [])
-    assert lost == {str(paths[1]): "http://one", str(paths[2]): "http://two"}
-    assert load_list_journal.advice(lost) == server.status().message
-    advice = load_list_journal.advice(lost)
-    assert "2 files have" in advice and "b.nt into <http://one>; c.nt into <http://two>" in advice
-    load_list_journal.begin(folder, paths[1:], "http://two", lost=lost)
-    assert load_list_journal.settle(folder, map(str, paths)) == {} and folder.journal() is None
-    assert load_list_journal.advice({}) == ""
+    load_list_journal.begin(folder, paths, "http://one")
+    load_list_journal.settle(folder, [str(paths[0])])
+    assert folder.journal()["files"] == [str(path) for path in paths[1:]]
+    message = server.status().message
+    assert "2 files have" in message and "b.nt, c.nt into <http://one>" in message
+    assert load_list_journal.unfinished_loads(folder, map(str, paths)) == ""
+    load_list_journal.settle(folder, map(str, paths))
+    assert folder.journal() is None and server.status().message == ""
 
 
-def test_long_list_of_lost_files_is_shortened():
-    lost = {f"/import/chunk{n:03}.nt": "http://g" for n in range(50)}
-    advice = load_list_journal.advice(lost)
-    assert "chunk019.nt and 30 more" in advice and "chunk020" not in advice
+def test_long_list_of_lost_files_is_shortened(server):
+    files = [server.folder.import_folder / f"chunk{n:03}.nt" for n in range(50)]
+    load_list_journal.begin(server.folder, files, "http://g")
+    message = server.status().message
+    assert "chunk019.nt and 30 more" in message and "chunk020" not in message
 
 
 @pytest.mark.parametrize(
-    ("name", "command"), [("freebase-load", "kgqa freebase load DUMP"), ("graph-load", "kgqa graph load")]
+    ("name", "command", "journal"),
+    [
+        ("freebase-load", "kgqa freebase load DUMP", {"options": {"graph_iri": "http://one"}}),
+        ("graph-load", "kgqa graph load", {"graph": "http://one"}),
+    ],
 )
-def test_advice_names_the_command_to_resume(server, name, command):
+def test_message_names_the_command_to_resume(server, name, command, journal):
     folder = server.folder
-    chunk, given = folder.import_folder / name / "000001.nt", folder.import_folder / "given.nt"
-    load_list_journal.begin(folder, [chunk], "http://one", lost={})
-    lost = load_list_journal.settle(folder, [])
-    assert f"into <http://one> was interrupted. Resume it: {command} --resume" in load_list_journal.advice(lost)
-    load_list_journal.begin(folder, [given], "http://two", lost=lost)
-    assert "2 files have" in load_list_journal.advice(load_list_journal.settle(folder, []))
-    load_list_journal.forget_chunks_of(folder, name)
-    assert folder.journal()["lost"] == {str(given): "http://two"}
-    load_list_journal.begin(folder, [], "", lost={str(chunk): "http://one"})
+    load_list_journal.begin(folder, [folder.import_folder / name / "000001.nt"], "http://one")
+    folder.write_private(f"{name}.json", json.dumps(journal))
+    message = server.status().message
+    assert f"into <http://one> was interrupted. Resume it: {command} --resume" in message
+    assert "000001.nt" not in message
     load_list_journal.forget_chunks_of(folder, name)
     assert folder.journal() is None

@@ -1,1 +1,0 @@
-"""The index of names in a server's full-text index."""

@@ -1,0 +1,354 @@
+"""Editing of the embedded store: canonical terms, hashes, publishing, and what other processes see."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kgqa.errors import InvalidTerm, QueryRejected, StoreIncomplete, StoreUnavailable
+from kgqa.graph.embedded import working_copy
+from kgqa.graph.embedded.folder import GraphFolder
+from kgqa.graph.embedded.graph_hashes import MAX_GRAPHS, DatasetHash, GraphHash, dataset_hashes
+from kgqa.graph.embedded.loading import load_graph
+from kgqa.graph.embedded.store import EmbeddedStore
+from kgqa.model import Entity, Literal, Triple
+from tests.conftest import SOAK
+from tests.graph.edits import triples
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+G, H = "http://e/g", "http://e/h"
+LINES = [f"<http://e/{n}> <http://e/p> <http://e/{n + 1}> ." for n in range(5)]
+QUADS = [f"<http://e/{n}> <http://e/p> <http://e/x> <{G}> ." for n in range(3)]
+ALL = "SELECT ?s ?p ?o { ?s ?p ?o }"
+
+
+def numbered(*numbers: int) -> list[Triple]:
+    return [Triple(Entity(f"http://e/new{n}"), "http://e/p", Literal(f"value {n}")) for n in numbers]
+
+
+def loaded_alike(load, store: EmbeddedStore) -> GraphFolder:
+    """Return a new graph folder, loaded from all triples of the store."""
+    lines = []
+    for row in store.select("SELECT ?s ?p ?o ?g { { ?s ?p ?o } UNION { GRAPH ?g { ?s ?p ?o } } }"):
+        subject, predicate, value, graph = row
+        end = f"<{graph.iri}> ." if graph else "."
+        lines.append(" ".join([f"<{subject.iri}>", f"<{predicate.iri}>", _text(value), end]))
+    return GraphFolder(load(lines))
+
+
+def _text(value: Entity | Literal) -> str:
+    if isinstance(value, Entity):
+        return f"<{value.iri}>"
+    text = value.value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
+    return f'"{text}"' + (f"@{value.language}" if value.language else f"^^<{value.datatype}>")
+
+
+def assert_published_alike(load, folder: GraphFolder) -> None:
+    """Check that the folder's records equal those of a graph loaded from the same triples."""
+    with EmbeddedStore(folder.path, workers=1) as store:
+        alike = loaded_alike(load, store)
+    published, fresh = folder.meta(), alike.meta()
+    assert published.hashes == fresh.hashes
+    assert (published.triples, published.fingerprint) == (fresh.triples, fresh.fingerprint)
+    assert np.array_equal(folder.load_hashes(published.generation), alike.load_hashes(fresh.generation))
+
+
+class TestEdits:
+    def test_report_has_the_triples_as_the_engine_stores_them(self, new_store):
+        store = new_store(LINES, writable=True)
+        seven = [
+            Triple(Entity("http://e/a"), "http://e/p", Literal(text, XSD + "integer")) for text in ("007", "+7", "7")
+        ]
+        report = store.edit("", [*seven, Triple(Entity("http://e/a"), "http://e/q", Literal("x", language="EN-gb"))])
+        assert [triple.object for triple in report.added] == [
+            Literal("7", XSD + "integer"),
+            Literal("x", language="en-gb"),
+        ]
+        assert store.edit("", [], seven[:1]).removed == report.added[:1]
+        assert {Triple(s, p.iri, o) for s, p, o in store.select(ALL)} == {*triples(LINES), report.added[1]}
+
+    @pytest.mark.parametrize(
+        "values",
+        [
+            ('"007"^^xsd:integer', '"+5"^^xsd:integer', '"1.50"^^xsd:decimal', '"1.0E0"^^xsd:double', '"1.50"^^xsd:float'),
+            ('"1"^^xsd:boolean', '"2020-01-01T00:00:00+00:00"^^xsd:dateTime', '"P1Y0M"^^xsd:duration', '"02020"^^xsd:gYear'),
+            ('"a"@EN-GB', '"a\\tb\\u007F\\u0001"', '"a\u2028b\\\\u0041"', '"x"^^<http://E/t>', "<http://e/%7Ex>", "<http://E/B#>"),
+        ],
+        ids=["numbers", "other values", "texts"],
+    )  # fmt: skip
+    def test_an_edit_equals_a_load(self, new_store, load, values):
+        full = [re.sub(r"xsd:(\w+)", rf"<{XSD}\1>", value) for value in values]
+        lines = [f"<http://e/x> <http://e/v{n}> {value} ." for n, value in enumerate(full)]
+        store = new_store(LINES, writable=True)
+        before = store.fingerprint_of()
+        assert len(store.edit("", triples(lines)).added) == len(lines)
+        assert store.edit("", triples(lines)).added == ()
+        store.publish()
+        assert_published_alike(load, store.folder)
+        assert store.folder.meta().fingerprint == GraphFolder(load([*LINES, *lines])).meta().fingerprint
+        assert len(store.edit("", [], triples(lines)).removed) == len(lines)
+        assert store.fingerprint_of() == before
+
+    def test_named_graphs_have_versions_and_fingerprints_of_their_own(self, new_store):
+        store = new_store([*LINES, *QUADS], writable=True)
+        before = {view: (store.version_of(view), store.fingerprint_of(view)) for view in ((), (G,), (H,), (G, H))}
+        assert [store.triples_of(view) for view in before] == [5, 3, 0, 3]
+        report = store.edit(H, numbered(1, 2))
+        assert store.fingerprint_of([H]) == report.fingerprint and store.version_of([H]) == report.version
+        for view, (version, fingerprint) in before.items():
+            changed = H in view
+            assert (store.version_of(view) != version) == (store.fingerprint_of(view) != fingerprint) == changed
+            assert store.edits_since(version, view) == ([report] if changed else [])
+        store.edit(H, [], numbered(1, 2))
+        assert store.fingerprint_of((G, H)) == before[(G, H)][1]
+        assert store.select("SELECT ?g { GRAPH ?g {} }").rows == [(Entity(G),)]
+
+    def test_large_edit(self, new_store, load, monkeypatch):
+        monkeypatch.setattr(working_copy, "MAX_TRANSACTION", 20)
+        monkeypatch.setattr(working_copy, "PART", 7)
+        store = new_store([*LINES, *QUADS], writable=True)
+        report = store.edit(G, numbered(*range(100)), triples([line.replace(f" <{G}>", "") for line in QUADS]))
+        assert (len(report.added), len(report.removed)) == (100, 3)
+        assert store.triples_of([G]) == len(store.select(f"SELECT * FROM <{G}> {{ ?s ?p ?o }}")) == 100
+        assert len(store.edit(G, [], numbered(*range(150))).removed) == 100
+        assert store.select("SELECT ?g { GRAPH ?g {} }").rows == []
+        store.edit("", numbered(*range(50)))
+        store.publish()
+        assert_published_alike(load, store.folder)
+        assert len(list(store.folder.path.glob("gen-*"))) == 2
+
+    @pytest.mark.parametrize(
+        "value", [Entity("_:b"), Entity("x y"), Literal("x", "no iri"), Literal("\udc80"), Literal("x", language="e n")]
+    )
+    def test_invalid_terms(self, new_store, value):
+        store = new_store(LINES, writable=True)
+        with pytest.raises(InvalidTerm):
+            store.edit("", [*numbered(1), Triple(Entity("http://e/s"), "http://e/p", value)])
+        with pytest.raises(InvalidTerm):
+            store.edit("no iri", numbered(1))
+        assert len(store.select(ALL)) == 5 and store.version_of() == "0"
+
+    def test_store_for_reading_refuses(self, new_store):
+        store = new_store(LINES)
+        with pytest.raises(QueryRejected, match="writable=True"):
+            store.edit("", numbered(1))
+        store.publish()
+
+    def test_load_through_a_store_for_editing_is_refused(self, new_store, tmp_path):
+        store = new_store(LINES, writable=True)
+        with pytest.raises(StoreUnavailable, match="open for editing"):
+            store.load([tmp_path / "x.nt"])
+
+
+class TestPublishing:
+    def test_others_see_edits_when_they_are_published(self, new_store):
+        store = new_store(LINES, writable=True)
+        with EmbeddedStore(store.folder.path, workers=1) as reader:
+            version = reader.version_of()
+            store.edit("", numbered(1))
+            assert len(store.select(ALL)) == 6 and not reader.refresh()
+            store.publish()
+            with EmbeddedStore(store.folder.path, workers=1) as later:
+                assert len(later.select(ALL)) == later.triples_of() == 6
+                assert later.fingerprint_of() == store.fingerprint_of() != reader.fingerprint_of()
+                assert later.capabilities.identity == reader.capabilities.identity
+            assert len(reader.select(ALL)) == reader.triples_of() == 5
+            assert reader.refresh() and not reader.refresh()
+            assert len(reader.select(ALL)) == reader.triples_of() == 6
+            assert reader.version_of() != version and reader.edits_since(version) is None
+
+    def test_unused_generations_are_removed(self, new_store):
+        store = new_store(LINES, writable=True)
+        with EmbeddedStore(store.folder.path, workers=1) as reader:
+            for number in range(4):
+                store.edit("", numbered(number))
+                store.publish()
+            assert len(reader.select(ALL)) == 5
+            assert len(list(store.folder.path.glob("gen-*"))) == 3
+        store.publish()
+        store.edit("", numbered(9))
+        store.close()
+        store.close()
+        assert len(list(store.folder.path.glob("gen-*"))) == 1
+        assert {item.name.partition("-")[0] for item in store.folder.path.iterdir()} == {
+            "gen",
+            "graph.json",
+            "write.lock",
+        }
+
+    def test_exception_in_a_with_statement_discards(self, load):
+        folder = load(LINES)
+        with pytest.raises(ZeroDivisionError), EmbeddedStore(folder, writable=True) as store:
+            store.edit("", numbered(1))
+            store.publish()
+            store.edit("", numbered(2))
+            raise ZeroDivisionError
+        with EmbeddedStore(folder, writable=True) as store:
+            assert len(store.select(ALL)) == 6 and not store.notice()
+
+    def test_closing_without_edits_publishes_nothing(self, load):
+        folder = load(LINES)
+        record = (folder / "graph.json").read_bytes()
+        with EmbeddedStore(folder, writable=True) as store:
+            assert store.edit("", triples(LINES)).added == ()
+        assert (folder / "graph.json").read_bytes() == record
+        assert [item.name for item in folder.glob("gen-*")] == ["gen-1"]
+
+    def test_new_graph(self, tmp_path, load):
+        with EmbeddedStore(tmp_path / "new", writable=True, create=True) as store:
+            assert store.triples_of() == 0 and store.select(ALL).rows == []
+            store.edit("", numbered(1))
+            store.edit(G, numbered(1))
+        assert_published_alike(load, GraphFolder(tmp_path / "new"))
+
+    def test_load_after_edits_counts_new_triples(self, load):
+        folder = load([*LINES, *QUADS])
+        with EmbeddedStore(folder, writable=True) as store:
+            store.edit("", numbered(1), triples(LINES[:1]))
+            store.edit(G, numbered(2))
+        (folder.parent / "more.nq").write_text(
+            "\n".join([*LINES, *QUADS]) + '\n<http://e/new1> <http://e/p> "value 1" .\n'
+        )
+        report = load_graph(folder, [folder.parent / "more.nq"])
+        assert (report.added, report.triples) == (1, 10)
+        assert_published_alike(load, GraphFolder(folder))
+
+
+class TestTwoProcesses:
+    def test_second_writer_is_refused_at_once(self, new_store, python):
+        store = new_store(LINES, writable=True)
+        script = (
+            "import sys; from pathlib import Path; from kgqa.errors import KgqaError\n"
+            "from kgqa.graph.embedded.store import EmbeddedStore, load_graph\n"
+            "def attempt(do):\n"
+            "    try: print('done', do())\n"
+            "    except KgqaError as error: print(type(error).__name__, error)\n"
+            "attempt(lambda: EmbeddedStore(Path(sys.argv[1]), writable=True))\n"
+            "attempt(lambda: load_graph(Path(sys.argv[1]), [Path(sys.argv[2])]))\n"
+            "attempt(lambda: EmbeddedStore(Path(sys.argv[1])).triples_of())\n"
+        )
+        out, errors = python(script, store.folder.path, store.folder.path.parent / "lines1.nq").communicate(timeout=30)
+        lines = out.splitlines()
+        assert len(lines) == 3 and lines[2] == "done 5", out + errors
+        assert all(f"StoreBusy Another process ({os.getpid()}) is writing" in line for line in lines[:2])
+
+    def test_interrupted_load_must_be_resolved_first(self, load):
+        folder = load(LINES)
+        journal = {"generation": 2, "base": 1, "on_error": "fail", "files": [], "schema": "", "settings": {}}
+        (folder / "loading.json").write_text(json.dumps(journal))
+        with pytest.raises(StoreIncomplete, match="resumed or discarded.*resume"):
+            EmbeddedStore(folder, writable=True)
+        assert (folder / "loading.json").exists()
+
+
+def make_old(folder: Path, *, stale: bool = False) -> None:
+    """Give a folder the record of format 1."""
+    record = json.loads((folder / "graph.json").read_text())
+    del record["graphs"], record["id"]
+    (folder / "graph.json").write_text(json.dumps({**record, "format": 1, "stale": stale}))
+
+
+class TestFoldersOfFormat1:
+    @pytest.mark.parametrize("lines", [LINES, [*LINES, *QUADS]], ids=["default graph", "named graphs"])
+    def test_fingerprint_stays_until_the_first_edit(self, load, lines):
+        folder = load(lines)
+        whole = GraphFolder(folder).meta().fingerprint
+        make_old(folder)
+        record = (folder / "graph.json").read_bytes()
+        with EmbeddedStore(folder, workers=1) as store:
+            assert store.fingerprint_of() == store.fingerprint_of([G]) == whole
+            assert store.triples_of() == len(lines)
+        assert (folder / "graph.json").read_bytes() == record
+        with EmbeddedStore(folder, writable=True) as store:
+            assert store.triples_of() == 5 and store.triples_of([G]) == len(lines) - 5
+            store.edit("", numbered(1))
+        assert_published_alike(load, GraphFolder(folder))
+
+    def test_load_into_it(self, load, tmp_path):
+        folder = load([*LINES, *QUADS])
+        make_old(folder)
+        (tmp_path / "more.nq").write_text("\n".join([*LINES, f"<http://e/y> <http://e/p> <http://e/z> <{H}> ."]))
+        assert load_graph(folder, [tmp_path / "more.nq"]).added == 1
+        assert_published_alike(load, GraphFolder(folder))
+
+    def test_graph_updated_by_an_earlier_version_and_not_closed(self, load):
+        folder = load(LINES)
+        make_old(folder, stale=True)
+        (folder / "gen-1" / "triples.u64").write_bytes(b"")
+        with EmbeddedStore(folder, workers=1) as reader:
+            with pytest.raises(StoreUnavailable, match="not closed properly.*Open and close it once"):
+                reader.fingerprint_of()
+        with pytest.raises(StoreUnavailable, match="not closed properly.*Open and close it once"):
+            load_graph(folder, [folder.parent / "lines1.nq"])
+        EmbeddedStore(folder, writable=True).close()
+        assert_published_alike(load, GraphFolder(folder))
+
+
+OPERATIONS = st.lists(
+    st.tuples(
+        st.sampled_from(["", G, H]), st.sets(st.integers(0, 12), max_size=6), st.sets(st.integers(0, 12), max_size=6)
+    ),
+    max_size=8,
+)
+
+
+@settings(max_examples=30 if SOAK else 3, deadline=None)
+@given(OPERATIONS)
+def test_any_sequence_of_edits_equals_a_load(tmp_path_factory, operations):
+    base = tmp_path_factory.mktemp("edits")
+    state: dict[str, set[int]] = {"": set(), G: set(), H: set()}
+    with EmbeddedStore(base / "g", writable=True, create=True) as store:
+        for number, (graph, adds, removes) in enumerate(operations):
+            report = store.edit(graph, numbered(*adds), numbered(*removes))
+            assert set(report.removed) == set(numbered(*(state[graph] & removes - adds)))
+            assert set(report.added) == set(numbered(*(adds - state[graph])))
+            state[graph] = state[graph] - removes | adds
+            if number % 3 == 2:
+                store.publish()
+        lines = []
+        for graph, numbers in state.items():
+            end = f"<{graph}> ." if graph else "."
+            lines += [f'<http://e/new{n}> <http://e/p> "value {n}" {end}' for n in numbers]
+            assert store.triples_of([graph] if graph else []) == len(numbers)
+    (base / "lines.nq").write_text("".join(f"{line}\n" for line in lines))
+    load_graph(base / "alike", [base / "lines.nq"])
+    edited, alike = GraphFolder(base / "g"), GraphFolder(base / "alike")
+    assert edited.meta().hashes == alike.meta().hashes and edited.meta().fingerprint == alike.meta().fingerprint
+    assert np.array_equal(edited.load_hashes(edited.meta().generation), alike.load_hashes(1))
+    shutil.rmtree(base)
+
+
+class TestHashes:
+    @given(st.sets(st.integers(0, 2**64 - 1)), st.sets(st.integers(0, 2**64 - 1)))
+    def test_sum_of_parts(self, some, others):
+        first, second, both = (
+            GraphHash.of(np.array(sorted(values), dtype="<u8")) for values in (some, others - some, some | others)
+        )
+        assert first + second == both and both - second == first and both - both == GraphHash()
+
+    def test_many_named_graphs_are_hashed_together(self):
+        one = GraphHash.of(np.array([5], dtype="<u8"))
+        graphs = {f"http://e/{n}": one for n in range(MAX_GRAPHS)}
+        few = DatasetHash.of({**graphs, "http://e/empty": GraphHash()})
+        assert few.view(["http://e/1"]) == one and few.view(["http://e/empty"]) == GraphHash()
+        many = few.plus({"": one})
+        assert many.view() == one and many.view(["http://e/1"]).triples == MAX_GRAPHS
+        later = many.plus({"http://e/other": one})
+        assert later.view(["http://e/1"]).triples == MAX_GRAPHS + 1 and later.total.triples == MAX_GRAPHS + 2
+        assert DatasetHash.of_record(json.loads(json.dumps(later.record()))) == later
+
+    def test_blank_nodes_of_old_folders(self):
+        import pyoxigraph as ox
+
+        store = ox.Store()
+        store.update("INSERT DATA { _:x <http://e/p> [ <http://e/q> 'a' ] }")
+        by_graph, hashes = dataset_hashes(store)
+        assert by_graph.view().triples == hashes.size == 2 and dataset_hashes(store)[0] == by_graph
