@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import gzip
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -36,17 +36,39 @@ def questions_in(
     Raises:
         QuestionFileError: the file cannot be read, or a record is not a question.
     """
-    number = -1
-    for number, record in enumerate(json_records(file, within=within)):
+    return questions_of(file, dataset, enumerate(json_records(file, within=within), 1), read)
+
+
+def questions_of(
+    file: Path,
+    dataset: str,
+    records: Iterable[tuple[int, Any]],
+    read: Callable[[Any, int], GoldQuestion],
+    *,
+    kind: type = dict,
+    unit: str = "record",
+) -> Iterator[GoldQuestion]:
+    """Yield a question for each record; the records come with their numbers in the file, from 1.
+
+    Args:
+        read: as for `questions_in`.
+        kind: type of the records.
+        unit: name of a record in messages.
+
+    Raises:
+        QuestionFileError: see `questions_in`.
+    """
+    position = -1
+    for position, (number, record) in enumerate(records):
         try:
-            if not isinstance(record, dict):
+            if not isinstance(record, kind):
                 raise ValueError("a question must be a JSON object")
-            yield read(record, number)
+            yield read(record, position)
         except RecursionError:
-            raise broken(file, number + 1, TOO_DEEP) from None
+            raise broken(file, number, TOO_DEEP, unit) from None
         except ValueError as error:
-            raise broken(file, number + 1, f"{error} in the format {dataset}") from None
-    if number < 0:
+            raise broken(file, number, f"{error} in the format {dataset}", unit) from None
+    if position < 0:
         raise QuestionFileError(f"{file} contains no question.")
 
 

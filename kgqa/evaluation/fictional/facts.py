@@ -109,6 +109,6 @@ def write_facts(lines: Iterable[str], file: Path) -> None:
     with (
         open(file, "wb") as raw,
         gzip.GzipFile(filename="", fileobj=raw, mode="wb", compresslevel=6, mtime=0) as packed,
-        TextIOWrapper(BufferedWriter(packed, 1 << 20), encoding="utf-8", newline="") as out,  # type: ignore[arg-type]
+        TextIOWrapper(BufferedWriter(packed, 1 << 20), encoding="utf-8", newline="") as out,
     ):
         out.writelines(lines)
