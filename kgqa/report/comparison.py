@@ -10,7 +10,6 @@ from kgqa.evaluation.analysis.aggregate import summary_of
 from kgqa.evaluation.analysis.comparison import compare_runs, scores_by_question
 from kgqa.evaluation.metrics.measures import mean
 from kgqa.evaluation.runs.run_files import METRICS, PREDICTIONS, Run
-from kgqa.report.files import ReportError
 from kgqa.report.lenient_json import count_of, number_of, object_of, text_of
 from kgqa.words import clean
 
@@ -127,7 +126,7 @@ def metrics_of(run: Run) -> dict[str, Any]:
     """Read metrics.json, or compute the metrics if it is missing or older than the predictions.
 
     Raises:
-        RunError, ReportError: a run cannot be read.
+        RunError: a run cannot be read.
     """
     try:
         fresh = (run.folder / METRICS).stat().st_mtime >= (run.folder / PREDICTIONS).stat().st_mtime
@@ -135,13 +134,7 @@ def metrics_of(run: Run) -> dict[str, Any]:
         fresh = False
     if fresh and (found := run.metrics()):
         return found
-    try:
-        return summary_of(run.records())
-    except (AttributeError, TypeError, ValueError) as error:
-        raise ReportError(
-            f"{run.folder} contains an answer that is not in the form of docs/answer-json.md: {error}.",
-            "Repeat the run in a new folder.",
-        ) from error
+    return summary_of(run.records())
 
 
 def labels_of(runs: Sequence[Run]) -> tuple[str, ...]:

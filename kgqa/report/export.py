@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -99,14 +99,12 @@ def _write(run: Run, folder: Path) -> Exported:
     return Exported(folder, questions, queries)
 
 
-def _index_line(number: int, record: Record, name: str) -> Iterator[object]:
+def _index_line(number: int, record: Record, name: str) -> tuple[object, ...]:
     answers = [text_of(each.get("name")) for each in objects_of(record.answer.get("answers"))]
     gold = [each.name or each.id for each in record.answers]
-    yield from (number, record.id, record.dataset, record.text, record.status)
-    yield text_of(record.answer.get("query_class"))
-    yield from (" | ".join(names[:MOST_NAMES]) for names in (answers, gold))
-    yield record.scores.get("em")
-    yield name
+    shown = [" | ".join(names[:MOST_NAMES]) for names in (answers, gold)]
+    about = (number, record.id, record.dataset, record.text, record.status, text_of(record.answer.get("query_class")))
+    return (*about, *shown, record.scores.get("em"), name)
 
 
 def _prepared(folder: Path) -> set[Path]:

@@ -12,7 +12,7 @@ from kgqa.evaluation.metrics.measures import gold_seen, score
 from kgqa.evaluation.metrics.scores import named_answers
 from kgqa.evaluation.runs.records import Record
 from kgqa.model import Named
-from kgqa.report.lenient_json import number_of, object_of, text_of
+from kgqa.report.lenient_json import number_of, object_of, objects_of, text_of
 
 STAGES = {
     "right": "right",
@@ -87,7 +87,7 @@ def answers_and_gold(record: Record) -> AnswersAndGold:
     Answers that a language model gave from its own knowledge are compared by name. If the data set interprets the
     question in several ways, the gold answers of the interpretation with the best F1 are used.
     """
-    answers = named_answers(record.answer)
+    answers = named_answers({"answers": objects_of(record.answer.get("answers"))})
     grounding = text_of(record.answer.get("grounding"))
     readings = [gold_seen([each for each in gold if each.id or each.name], grounding) for gold in record.readings]
     place = max(range(len(readings)), key=lambda number: _fit(answers, readings[number]), default=None)

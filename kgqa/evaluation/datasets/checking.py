@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import os
 from collections import Counter
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Literal as OneOf
 
 from kgqa.evaluation.datasets.catalogue import PublishedFile, published_datasets
-from kgqa.evaluation.datasets.questions import QuestionFileError
+from kgqa.evaluation.datasets.questions import QuestionFileError, open_file
 from kgqa.evaluation.datasets.registry import DEMO, FOLDER_VARIABLE, in_folder, iter_dataset, located
 from kgqa.evaluation.datasets.sampling import QuestionIds
 
@@ -132,7 +131,7 @@ def _sha256(file: Path) -> str:
     """Return the SHA-256 of the content of a file in hex, unpacked if gzipped."""
     digest = hashlib.sha256()
     try:
-        with gzip.open(file, "rb") if file.name.endswith(".gz") else file.open("rb") as stream:
+        with open_file(file) as stream:
             while chunk := stream.read(1 << 20):
                 digest.update(chunk)
     except OSError as error:

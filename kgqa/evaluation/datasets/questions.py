@@ -134,7 +134,7 @@ def file_lines(file: Path, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[tup
     """
     number, total = 0, 0
     try:
-        with _opened(file) as stream:
+        with open_file(file) as stream:
             while line := stream.readline(max_line_bytes + 1):
                 number += 1
                 total += len(line)
@@ -153,7 +153,8 @@ def file_lines(file: Path, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[tup
         raise QuestionFileError(f"{file} cannot be read{place}: {reason}.") from error
 
 
-def _opened(file: Path) -> BinaryIO:
+def open_file(file: Path) -> BinaryIO:
+    """Open a file for reading bytes, unpacked if its name ends in .gz."""
     return gzip.open(file, "rb") if file.name.endswith(".gz") else file.open("rb")  # type: ignore[return-value]
 
 

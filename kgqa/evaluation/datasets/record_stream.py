@@ -7,14 +7,13 @@ gives the file and the record.
 from __future__ import annotations
 
 import codecs
-import gzip
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from kgqa.evaluation.datasets.fields import Record
-from kgqa.evaluation.datasets.questions import GoldQuestion, QuestionFileError
+from kgqa.evaluation.datasets.questions import GoldQuestion, QuestionFileError, open_file
 from kgqa.json_stream import DamagedJson, JsonStream, LongValue
 
 MAX_FILE_BYTES = 2 << 30
@@ -146,7 +145,7 @@ def _pieces(file: Path) -> Iterator[str]:
     decode = codecs.getincrementaldecoder("utf-8-sig")().decode
     total = 0
     try:
-        with _opened(file) as stream:
+        with open_file(file) as stream:
             while chunk := stream.read(_CHUNK):
                 total += len(chunk)
                 if total > MAX_FILE_BYTES:
@@ -163,7 +162,3 @@ def _pieces(file: Path) -> Iterator[str]:
     except (OSError, EOFError, zlib.error) as error:  # EOFError and zlib.error: truncated or damaged gzip file
         reason = getattr(error, "strerror", None) or str(error)
         raise QuestionFileError(f"{file} cannot be read: {reason}.") from error
-
-
-def _opened(file: Path) -> BinaryIO:
-    return gzip.open(file, "rb") if file.name.endswith(".gz") else file.open("rb")  # type: ignore[return-value]
