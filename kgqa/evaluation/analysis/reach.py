@@ -49,8 +49,8 @@ class _Search:
     graph: KnowledgeGraph
     gold: frozenset[Key]
     settings: BeamSettings
-    expansions: int = EXPANSIONS
-    end_sets: int = END_SETS
+    expansions: int
+    end_sets: int
     capped: bool = False
     ends: dict[RelationPath, frozenset[Value]] = field(default_factory=dict)
 
@@ -95,17 +95,21 @@ def exact_paths(
     settings: BeamSettings,
     *,
     join: bool = True,
+    expansions: int = EXPANSIONS,
+    end_sets: int = END_SETS,
 ) -> Reach:
     """Find all solutions up to the depth in the settings.
 
     Args:
         settings: only the depth and the cost of mediators are used.
         join: also join paths from several topics.
+        expansions: maximum number of paths to extend.
+        end_sets: maximum number of paths whose ends are read.
 
     Raises:
         StoreError: a query failed. A timeout raises nothing and sets `capped`.
     """
-    search = _Search(graph, gold, settings)
+    search = _Search(graph, gold, settings, expansions, end_sets)
     arriving = _arriving(search)
     covering: dict[Entity, list[RelationPath]] = {}
     onto_mediators: dict[Entity, list[RelationPath]] = {}
