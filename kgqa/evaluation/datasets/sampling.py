@@ -40,14 +40,10 @@ class QuestionIds:
         self._recorded = array("Q")
         self._sorted = np.empty(0, dtype=np.uint64)
 
-    def record(self, question: GoldQuestion) -> None:
-        """Record the id of a question."""
-        self._recorded.append(_eight_bytes(question.id))
-
     def recorded(self, questions: Iterable[GoldQuestion]) -> Iterator[GoldQuestion]:
         """Yield the questions, and record the id of each."""
         for question in questions:
-            self.record(question)
+            self._recorded.append(_eight_bytes(question.id))
             yield question
 
     def repeated(self) -> int:
