@@ -112,12 +112,12 @@ def answers_and_gold(record: Record) -> AnswersAndGold:
 
 
 def _fit(answers: Sequence[Named], gold: Sequence[GoldAnswer]) -> tuple[float, ...]:
-    """Return F1, exact match and hit of answers against gold answers, to find the interpretation that fits best."""
+    """Return F1, exact match and precision of answers, to find the interpretation that fits best."""
     keys: frozenset[Key] = gold_keys(gold)
     if not keys:
         return (-1.0,)
     found = score(answer_keys(answers, keys), keys)
-    return found.f1, found.em, found.hit
+    return found.f1, found.em, found.precision
 
 
 def usage_of(record: Record) -> Mapping[str, Any]:

@@ -150,11 +150,10 @@ class CountingProxy(LoopbackServer):
             )  # fmt: skip
             body = reply.read(decode_content=False)
             reply.release_conn()
+            status, passed = reply.status, list(reply.headers.items())
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            reply, body = None, str(error).encode("utf-8", "replace")
-        status = reply.status if reply is not None else 502
-        kind = reply.headers.get("content-type", "") if reply is not None else "text/plain"
-        passed = reply.headers.items() if reply is not None else ()
+            status, passed, body = 502, [("content-type", "text/plain")], str(error).encode("utf-8", "replace")
+        kind = next((value for name, value in passed if name.lower() == "content-type"), "")
         if place == "sparql" or method == "POST":
             self._count(place, ident, arrived, content, body, failed=status >= 400)
         return Response(status, body, kind, tuple((n, v) for n, v in passed if n.lower() not in HOP_BY_HOP))

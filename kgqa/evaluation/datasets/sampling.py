@@ -40,14 +40,10 @@ class QuestionIds:
         self._recorded = array("Q")
         self._sorted = np.empty(0, dtype=np.uint64)
 
-    def record(self, question: GoldQuestion) -> None:
-        """Record the id of a question."""
-        self._recorded.append(_eight_bytes(question.id))
-
     def recorded(self, questions: Iterable[GoldQuestion]) -> Iterator[GoldQuestion]:
         """Yield the questions, and record the id of each."""
         for question in questions:
-            self.record(question)
+            self._recorded.append(_eight_bytes(question.id))
             yield question
 
     def repeated(self) -> int:
@@ -61,21 +57,16 @@ class QuestionIds:
         self.repeated()
         several = set(self._sorted[1:][self._sorted[1:] == self._sorted[:-1]].tolist())
         seen: Counter[str] = Counter()
-        last: dict[str, int] = {}
+        added: set[str] = set()
         for question in questions:
-            if _eight_bytes(question.id) not in several:
-                yield question
-                continue
-            seen[question.id] += 1
-            number = max(seen[question.id], last.get(question.id, 0) + 1)
-            if number == 1:
-                last[question.id] = 1
-                yield question
-                continue
-            while self._has(f"{question.id}#{number}"):
-                number += 1
-            last[question.id] = number
-            yield replace(question, id=f"{question.id}#{number}")
+            ident = question.id
+            if _eight_bytes(ident) in several:
+                seen[ident] += 1
+                number = seen[ident]
+                while number > 1 and (ident in added or self._has(ident)):
+                    ident, number = f"{question.id}#{number}", number + 1
+                added.add(ident)
+            yield question if ident == question.id else replace(question, id=ident)
 
     def _has(self, ident: str) -> bool:
         wanted = np.uint64(_eight_bytes(ident))

@@ -14,7 +14,7 @@ import numpy as np
 from kgqa.errors import KgqaError
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.templates import render, render_term
-from kgqa.model import Entity, Literal
+from kgqa.model import Entity
 
 MAX_TRIPLES = 5_000_000
 SECONDS = 600.0
@@ -80,9 +80,8 @@ def read_facts(graph: KnowledgeGraph, progress: StageProgress = lambda *_: None)
     for relation in relations:
         query = render("predicate_pairs", view=graph.view, predicate=Entity(relation))
         rows = graph.store.select(query, timeout=SECONDS, max_rows=MAX_TRIPLES)
-        found = np.fromiter(
-            (numbers.setdefault(_text(term), len(numbers)) for row in rows for term in row), dtype=np.int64
-        )
+        terms_found = (render_term(term) for row in rows for term in row if term is not None)
+        found = np.fromiter((numbers.setdefault(text, len(numbers)) for text in terms_found), dtype=np.int64)
         pairs.append((found[0::2], found[1::2]))
         done += len(rows)
         progress("reading", done, total)
@@ -96,12 +95,6 @@ def read_facts(graph: KnowledgeGraph, progress: StageProgress = lambda *_: None)
         subjects.append(subject[order])
         objects.append(object_[order])
     return Facts(terms, relations, subjects, objects)
-
-
-def _text(term: Entity | Literal | None) -> str:
-    if term is None:
-        raise FictionError("The graph returned an edge without subject or object.", "Check the store: kgqa doctor")
-    return render_term(term)
 
 
 def write_facts(lines: Iterable[str], file: Path) -> None:

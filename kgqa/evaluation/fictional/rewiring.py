@@ -131,15 +131,8 @@ class Rewiring:
 
     def changed(self) -> int:
         """Count the triples that are not in the true graph."""
-        facts, found = self.units.facts, 0
-        now: dict[int, set[int]] = defaultdict(set)
-        for group in self.units.groups:
-            for unit in range(len(group.holes)):
-                for relation, subject, object_ in group.triples(unit):
-                    now[relation].add(subject * self._count + object_)
-        for relation in range(len(facts.relations)):
-            found += len(now[relation] - self._keys(relation))
-        return found
+        now = self.units.moving_keys()
+        return sum(len(set(keys) - self._keys(relation)) for relation, keys in now.items())
 
     def may_exchange(self, group: UnitGroup, first: int, second: int, *, restoring: bool = False) -> bool:
         """Whether two units may exchange their holes.

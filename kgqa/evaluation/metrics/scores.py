@@ -109,7 +109,7 @@ def _set_scores(answers: Sequence[Named], reading: Reading, aliases: bool, order
     if ordered:
         hit, mrr = float(right[:1] == [1]), 1 / right[0] if right else 0.0
     else:
-        hit, mrr = found.hit, reciprocal_rank(len(keys), len(right))
+        hit, mrr = found.precision, reciprocal_rank(len(keys), len(right))
     return {
         "hit@1": hit,
         "hit@any": float(bool(right)),

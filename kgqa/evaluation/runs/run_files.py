@@ -60,8 +60,7 @@ class Run:
     @property
     def questions(self) -> int:
         """Number of questions in the run; 0 if run.json does not contain the number."""
-        count = (self.manifest.get("dataset") or {}).get("questions", 0)
-        return count if isinstance(count, int) else 0
+        return int((self.manifest.get("dataset") or {}).get("questions", 0))
 
     def records(self) -> Iterator[Record]:
         """Yield the record of each question in predictions.jsonl; an incomplete last line is skipped.
