@@ -17,7 +17,7 @@ from typing import Any
 
 from kgqa.errors import SettingsError
 from kgqa.hints import place
-from kgqa.plugins import SELECTORS, known_settings, method_extension
+from kgqa.plugins import SELECTORS, did_you_mean, known_settings, method_extension
 from kgqa.settings_table import BY_KEY, BY_KEYWORD, Setting, check, variable_of
 from kgqa.toml_text import read_toml
 
@@ -145,8 +145,7 @@ def _known(name: str, settings: Mapping[str, Setting], *, where: str = "") -> Se
     """
     if name in settings:
         return settings[name]
-    near = difflib.get_close_matches(name, [each for each in settings if ("." in each) == ("." in name)], n=3)
-    meant = f"Did you mean {' or '.join(near)}? " if near else ""
+    meant = did_you_mean(name, [each for each in settings if ("." in each) == ("." in name)])
     raise SettingsError(f"{where}{'u' if where else 'U'}nknown setting {name}.", meant + LIST_ALL)
 
 
