@@ -75,7 +75,7 @@ def test_graph_of_a_foreign_store(package):
     ("location", "error", "message"),
     [
         ("lacking:x", SettingsError, "lacking lacks capabilities, settings, triples_of"),
-        ("old:x", SettingsError, "select of the store old does not take max_rows, fresh"),
+        ("old:x", SettingsError, "select of the store old must accept the arguments query, timeout, max_rows, fresh"),
         ("failing:x", StoreError, "failing failed at select: boom"),
         ("failing:wrong", StoreError, "failed at select: it returned a list"),
         ("unopened:x", StoreError, "no licence"),

@@ -158,17 +158,16 @@ class FullText:
 
     def _find_batch(self, words: list[Word]) -> dict[Word, list[FoundName]]:
         names = self.matching_any([phrase for word in words for phrase in phrases_of(word)])
-        if len(names) >= MAX_NAMES:
-            uncounted = set(words) - set(self._counts.get_many(words))
-            if uncounted:  # some of them are frequent and hide the others
-                self.counts(uncounted)
-                return self._find(words)
+        known = self._counts.get_many(words)
+        if len(names) >= MAX_NAMES and len(known) < len(words):  # some of them are frequent and hide the others
+            self.counts(words)
+            return self._find(words)
         found: dict[str, list[FoundName]] = {}
         for name in names:
             for text in set(name.words):
                 found.setdefault(text, []).append(name)
         by_word = {word: found.get(word[0], []) for word in words}
-        self._counts.put_many({word: len(by_word[word]) for word in words if word not in self._counts.get_many([word])})
+        self._counts.put_many({word: len(names) for word, names in by_word.items() if word not in known})
         return by_word
 
 

@@ -48,7 +48,7 @@ class SharedNames:
         # not the lock of the other tables, which questions need while the index is opened, which may take minutes
         self._opening = threading.Lock()
         self._known: tuple[str, Names] | None = None
-        self._uncounted: tuple[str, float, float, Names] | None = None
+        self._opened: tuple[float, float] = (0.0, 0.0)  # when, and for a question with how many seconds
 
     def within(self, limit: Limit) -> Names:
         """Return the index of names, and open it if necessary, within the time that `limit` allows.
@@ -67,9 +67,7 @@ class SharedNames:
                     break
                 version, seconds = self._graph.version(), limit() or LONGEST_WAIT
                 names, self.note = open_names(self._graph, limit=limit)
-                if isinstance(names, UnindexedNames) and not names.counted:
-                    self._uncounted = (version, time.monotonic(), seconds, names)
-                    break
+                self._opened = (time.monotonic(), seconds)
                 if self._graph.version() == version:
                     self._known = (version, names)
                     break
@@ -94,14 +92,14 @@ class SharedNames:
 
         For some time after a failed count of names, questions with little time get an index without a count.
         """
-        version, known, uncounted = self._graph.version().removesuffix("+"), self._known, self._uncounted
-        if known and known[0] == version:
-            return known[1]
-        if uncounted and uncounted[0] == version:
-            _, since, seconds, unindexed = uncounted
+        known = self._known
+        if known is None or known[0] != self._graph.version().removesuffix("+"):
+            return None
+        if isinstance(known[1], UnindexedNames) and not known[1].counted:
+            since, seconds = self._opened
             recent = time.monotonic() - since < UNCOUNTED_SECONDS
-            return unindexed if recent and (limit() or LONGEST_WAIT) < MIN_RETRY_FACTOR * seconds else None
-        return None
+            return known[1] if recent and (limit() or LONGEST_WAIT) < MIN_RETRY_FACTOR * seconds else None
+        return known[1]
 
     def _follow(self, version: str, names: Names) -> None:
         """Change the open index by the edits since a version, or else forget it.
