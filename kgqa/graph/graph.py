@@ -12,14 +12,13 @@ from kgqa.errors import StoreTimeout
 from kgqa.graph.call_pool import CallPool, Item, Result
 from kgqa.graph.charged_queries import ChargedQueries
 from kgqa.graph.edges import count_edges, find_edges
-from kgqa.graph.expansion import Expansion, ExpansionQuery
+from kgqa.graph.expansion import Expansion, ExpansionQuery, fold_steps
 from kgqa.graph.names.interface import NameMatch, Names
 from kgqa.graph.query import export
 from kgqa.graph.query.patterns import PathPattern, Restrictions, path_pattern
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import DEFAULT_TIMEOUT, Rows, Store
 from kgqa.graph.tables import graph_tables
-from kgqa.graph.tables.folding import fold_steps
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.graph.tables.labels import LABEL_BATCH, find_aliases, find_labels, is_blank_node, with_labels
 from kgqa.graph.tables.mediators import MediatorTable, mediator_filters
@@ -181,7 +180,7 @@ class KnowledgeGraph:
         """Find the possible next steps of a path, in both directions.
 
         Noise relations are left out. If two steps have the same meaning, only one is returned: a relation rather than
-        its inverse walked backwards, and a claim rather than the steps through its statement (see `tables.folding`). A
+        its inverse walked backwards, and a claim rather than the steps through its statement (see `expansion`). A
         literal has no next steps.
 
         Args:

@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 
 from kgqa.errors import DamagedResult, PartialResult, QueryRejected, SettingsError, StoreTimeout, StoreUnavailable
 from kgqa.graph.editing import EditHistory, net_changes, present_triples
-from kgqa.graph.endpoint.edits import send_edit
 from kgqa.graph.endpoint.fingerprint import EndpointFingerprint
 from kgqa.graph.endpoint.profiles import Profile, profile_named, profile_of
 from kgqa.graph.endpoint.replies.json_results import decode_boolean, decode_rows
@@ -24,7 +23,7 @@ from kgqa.graph.endpoint.requests.limiter import QueueTimeout
 from kgqa.graph.endpoint.requests.retries import MAX_FAILURES, ConnectionLost
 from kgqa.graph.endpoint.result_cache import ResultCache
 from kgqa.graph.endpoint.server_limits import ServerLimits
-from kgqa.graph.endpoint.upload import load_by_updates
+from kgqa.graph.endpoint.upload import load_by_updates, send_edit
 from kgqa.graph.query.templates import render
 from kgqa.graph.query.tokens import dataset_of, prepare_for_server, refuse_surrogates
 from kgqa.graph.store import (

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kgqa.errors import InvalidTerm, QueryRejected
-from kgqa.graph.names.entity_names import EntityNameReader, normalised
 from kgqa.graph.names.lru_cache import LRUCache
+from kgqa.graph.names.name_reader import EntityNameReader, normalised
 from kgqa.graph.store import Row, count_value
 from kgqa.model import Entity, Literal
 

@@ -1,21 +1,73 @@
-"""Selects the index of names to use for a graph."""
+"""Selects the index of names to use for a graph; `UnindexedNames` if none is possible."""
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, NoReturn, cast
 
-from kgqa.errors import PartialResult, QueryRejected, StoreTimeout
+from kgqa.errors import NamesNotIndexed, PartialResult, QueryRejected, StoreTimeout
 from kgqa.graph.endpoint.store import EndpointStore
-from kgqa.graph.names.entity_names import EntityNameReader
 from kgqa.graph.names.full_text import MAX_WORD_LETTERS, FullText
 from kgqa.graph.names.interface import Names
-from kgqa.graph.names.name_reader import IndexedGraph, Limit, background_limit, count_names
+from kgqa.graph.names.name_reader import EntityNameReader, IndexedGraph, Limit, background_limit, count_names
 from kgqa.graph.names.server_names import ServerNames
 from kgqa.graph.names.sqlite_index import SqliteNames
-from kgqa.graph.names.unindexed import UnindexedNames
+from kgqa.graph.store import Store
+from kgqa.hints import hint_text
 from kgqa.model import Entity, Literal
+from kgqa.schema import Schema
+
+
+class UnindexedNames:
+    """Implements `Names` without an index: returns the names of an entity, but cannot find entities by name.
+
+    Args:
+        count: the number of names; None if counting took too long.
+
+    Raises:
+        NamesNotIndexed: raised by all methods that find entities by name.
+    """
+
+    longest = 0
+
+    def __init__(self, store: Store, schema: Schema, view: Sequence[Entity], *, count: int | None) -> None:
+        self.count = 1 if count is None else count
+        self.counted = count is not None
+        self._reader = EntityNameReader(store, schema, view)
+        many = "more names than could be counted in time" if count is None else f"{count:,} names"
+        problem = f"{store.location} has {many} but no full-text index of them. Build an index: kgqa virtuoso index."
+        if count == 0:
+            problem = (
+                f"{store.location} has no triples with the label predicates of the schema {schema.name}. Use a schema "
+                "that lists the graph's label predicates under [names] label: kgqa ask --schema FILE."
+            )
+        self._message = hint_text(f"{problem} Until then, give the id of the question's topic: kgqa ask --topic ID")
+
+    def within(self, limit: Limit) -> UnindexedNames:
+        bound = copy.copy(self)
+        bound._reader = self._reader.within(limit)
+        return bound
+
+    def for_text(self, text: str) -> UnindexedNames:
+        return self
+
+    @property
+    def labelled(self) -> int:
+        return self._reader.labelled
+
+    def _refuse(self, *values: Any, **options: Any) -> NoReturn:
+        raise NamesNotIndexed(self._message)
+
+    exact = loose = initials_with_prefix = frequencies = similar_words = containing = search = _refuse
+
+    def names_of(self, entities: Sequence[Entity]) -> dict[Entity, list[str]]:
+        return self._reader.names_of(entities)
+
+    def close(self) -> None:
+        """Do nothing: no files are open."""
+
 
 MAX_LOCAL_NAMES = 3_000_000
 """The largest number of names read from a server into a local index. So many take some minutes and about a gigabyte."""

@@ -16,7 +16,6 @@ from itertools import chain
 from string import ascii_lowercase
 
 from kgqa.errors import QueryRejected
-from kgqa.graph.names.entity_names import EntityNameReader, spellings_of
 from kgqa.graph.names.full_text import (
     MAX_NAMES,
     MIN_PREFIX_BYTES,
@@ -27,7 +26,7 @@ from kgqa.graph.names.full_text import (
     written_phrase,
 )
 from kgqa.graph.names.interface import MAX_NAMESAKES, MAX_SEARCH_CHARS, MAX_SEARCH_WORDS, LooseMatch, NameMatch
-from kgqa.graph.names.name_reader import Limit
+from kgqa.graph.names.name_reader import EntityNameReader, Limit, spellings_of
 from kgqa.graph.names.spellings import MIN_SQUEEZED
 from kgqa.model import Entity, Literal
 from kgqa.words import normalise

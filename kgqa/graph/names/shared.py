@@ -12,9 +12,8 @@ from typing import Any, Protocol
 from kgqa.graph.endpoint.store import MIN_RETRY_FACTOR
 from kgqa.graph.names.interface import Names
 from kgqa.graph.names.name_reader import IndexedGraph, Limit, Name, name_predicates
-from kgqa.graph.names.selection import open_names
+from kgqa.graph.names.selection import UnindexedNames, open_names
 from kgqa.graph.names.sqlite_index import SqliteNames
-from kgqa.graph.names.unindexed import UnindexedNames
 from kgqa.graph.query.templates import render
 from kgqa.graph.tables.changes import ATTEMPTS, Changes
 from kgqa.model import Entity, Literal, Triple

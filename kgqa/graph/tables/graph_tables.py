@@ -17,10 +17,10 @@ from kgqa.graph.names.name_reader import Limit, background_limit
 from kgqa.graph.names.shared import SharedNames
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Row, Rows, Store, count_value
-from kgqa.graph.tables.changes import OTHER, VALUE, Changes, changes_since, matches
-from kgqa.graph.tables.labels import LABEL_BATCH
-from kgqa.graph.tables.mediator_counts import SIDES
+from kgqa.graph.tables.changes import OTHER, VALUE, Changes, VersionedValues, changes_since, matches
+from kgqa.graph.tables.labels import LABEL_BATCH, FindLabels, declared_labels, find_relation_labels
 from kgqa.graph.tables.mediators import (
+    SIDES,
     MediatorTable,
     follow_mediators,
     mediator_table,
@@ -28,8 +28,6 @@ from kgqa.graph.tables.mediators import (
     mediators_to_json,
 )
 from kgqa.graph.tables.node_types import Types, find_types, follow_types
-from kgqa.graph.tables.relation_labels import FindLabels, declared_labels, find_relation_labels
-from kgqa.graph.tables.versioned_values import VersionedValues
 from kgqa.graph.tables.whole_graph import WholeGraphQueries
 from kgqa.model import Entity
 from kgqa.model_json import from_json

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from kgqa.graph.store import Row
 from kgqa.graph.tables.changes import VALUE, Changes, Select, matches
-from kgqa.graph.tables.mediator_counts import SIDES
+from kgqa.graph.tables.mediators import SIDES
 from kgqa.model import Direction, Entity
 from kgqa.schema import Schema
 
