@@ -1,7 +1,7 @@
 """Edits graphs and uploads RDF files by SPARQL updates. This works with every server, but is slow.
 
-All files of an upload are checked before the first triple is sent. If the connection is lost, the triples sent so far stay in the
-graph. Loading the same files again then adds only the missing triples.
+All files of an upload are checked before the first triple is sent. If the connection is lost, the triples sent so far
+stay in the graph. Loading the same files again then adds only the missing triples.
 """
 
 from __future__ import annotations
