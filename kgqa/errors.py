@@ -5,6 +5,7 @@
   · SchemaError
   · InvalidTerm
   · QuestionError
+  · PluginError
   * ModelUnavailable
     · ModelRefused
   * StoreError
@@ -78,6 +79,10 @@ class ModelUnavailable(KgqaError):
 
 class ModelRefused(ModelUnavailable):
     """The model's server rejects a request, or a replay file has no reply to the request. Retrying does not help."""
+
+
+class PluginError(KgqaError):
+    """A method, tournament or chooser of another package raised an unknown exception, or returned a wrong result."""
 
 
 class StoreError(KgqaError):

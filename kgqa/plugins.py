@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from kgqa.errors import SettingsError
+from kgqa.errors import KgqaError, PluginError, SettingsError
 from kgqa.settings_table import BY_KEY, PluginKind, Setting, check
+from kgqa.words import clean
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 SELECTORS: Mapping[str, PluginKind] = {key: each.plugin for key, each in BY_KEY.items() if each.plugin}
 """The settings that select a plugin by its name."""
+SHOW_TRACEBACK = "kgqa -v ... shows the traceback."
 _KEY = re.compile(r"([a-z][a-z0-9]*)\.[a-z][a-z0-9_]*")
 _SECRET_SECTIONS = {"embeddings", "virtuoso"}
 """Sections whose environment variables, such as KGQA_EMBEDDINGS_KEY, hold secrets."""
@@ -82,6 +85,35 @@ def is_ours(kind: PluginKind, name: str) -> bool:
     return (point := _points(kind).get(name)) is not None and _is_ours(point)
 
 
+def plugin_defect(kind: PluginKind, name: str, text: str, hint: str = "") -> PluginError:
+    """Return an error that names a plugin and its package; `text` says what the plugin did, such as `returned 3`."""
+    return PluginError(f"The {kind} {name} ({_points(kind)[name].value}) {text}.", hint)
+
+
+@contextmanager
+def contained(kind: PluginKind, name: str) -> Iterator[None]:
+    """Turn an unknown exception of a plugin of another package into a PluginError, which fails only one question."""
+    try:
+        yield
+    except KgqaError:
+        raise
+    except Exception as error:
+        from kgqa.trace import BudgetExhausted  # not needed for `--version`
+
+        if isinstance(error, BudgetExhausted):
+            raise
+        log_exception(error)
+        text = f"failed: {type(error).__name__}: {clean(str(error))[:300]}"
+        raise plugin_defect(kind, name, text.removesuffix(": "), SHOW_TRACEBACK) from error
+
+
+def log_exception(error: Exception) -> None:
+    """Log the traceback of an exception of another package; the option -v shows it."""
+    import logging  # not needed for `--version`
+
+    logging.getLogger("kgqa").debug("", exc_info=error)
+
+
 def method_extension(name: str) -> MethodExtension:
     """Return what a method declares: nothing if it is a plain function, is unknown or cannot be loaded."""
     try:
@@ -106,18 +138,20 @@ def known_settings(values: Mapping[str, Any], *, installed: bool = False) -> tup
         installed: Whether to add the settings of all installed plugins in any case.
 
     Returns:
-        The settings by key, and an error message for each plugin that cannot be loaded.
+        The settings by key, and a message for each plugin that cannot be loaded, or whose name is taken.
     """
     found, errors = dict(_own_settings()), dict[str, None]()
     _add(found, [(kind, str(values[key])) for key, kind in SELECTORS.items() if key in values], errors)
     if installed or values.keys() - found.keys():
-        _add(found, [(kind, name) for kind in SELECTORS.values() for name in plugin_names(kind)], errors)
+        kinds: tuple[PluginKind, ...] = (*SELECTORS.values(), "store", "dataset")
+        _add(found, [(kind, name) for kind in kinds for name in plugin_names(kind)], errors)
     return found, list(errors)
 
 
 def _add(found: dict[str, Setting], plugins: Iterable[tuple[PluginKind, str]], errors: dict[str, None]) -> None:
     """Add the settings of plugins of other packages to `found`, and the messages about invalid plugins to `errors`."""
     for kind, name in plugins:
+        errors.update(dict.fromkeys(shadowed(kind, name)))
         if name not in plugin_names(kind) or is_ours(kind, name):
             continue
         try:
@@ -130,18 +164,30 @@ def _add(found: dict[str, Setting], plugins: Iterable[tuple[PluginKind, str]], e
                 errors[f"The {kind} {name} is not used in full: another plugin has the setting {setting.key}."] = None
 
 
+def shadowed(kind: PluginKind, name: str) -> list[str]:
+    """Return a note for each plugin that is not used, because kgqa or another package has a plugin of its name."""
+    used = _points(kind).get(name)
+    return [
+        f"The {kind} {name} of {point.value} is not used, because {used.value} has the same name."
+        for point in _points_on(kind, tuple(sys.path))[1]
+        if used is not None and point.name == name and point.value != used.value
+    ]
+
+
 def _points(kind: PluginKind) -> dict[str, EntryPoint]:
-    return _points_on(kind, tuple(sys.path))
+    return _points_on(kind, tuple(sys.path))[0]
 
 
 @lru_cache(64)
-def _points_on(kind: PluginKind, path: tuple[str, ...]) -> dict[str, EntryPoint]:
+def _points_on(kind: PluginKind, path: tuple[str, ...]) -> tuple[dict[str, EntryPoint], list[EntryPoint]]:
+    """Return the entry points of a kind that are used, by name, and all entry points; those of kgqa come first."""
     from importlib.metadata import entry_points  # imported late, because it takes a third of the time of `--version`
 
     found: dict[str, EntryPoint] = {}
-    for point in sorted(entry_points(group=f"kgqa.{kind}s"), key=lambda point: (not _is_ours(point), point.name)):
+    points = sorted(entry_points(group=f"kgqa.{kind}s"), key=lambda point: (not _is_ours(point), point.name))
+    for point in points:
         found.setdefault(point.name, point)
-    return found
+    return found, points
 
 
 def _is_ours(point: EntryPoint) -> bool:

@@ -32,7 +32,8 @@ def show(graph_path: str | None, as_json: bool, **options: Any) -> None:
     """
     settings = settings_from(options, graph_path, installed=True)
     for error in known_settings({}, installed=True)[1]:
-        say(f"kgqa: {error}")
+        if error not in settings.notes:
+            say(f"kgqa: {error}")
     try:
         settings = settings.with_graph(_of_graph(settings))
     except StoreError as error:

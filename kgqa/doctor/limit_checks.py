@@ -275,7 +275,7 @@ def check_update_rights(subject: Subject) -> Check:
     """
     server, access = subject.store.server, subject.store.access
     if server is None:
-        return ok("A folder is opened for reading only; only kgqa graph load writes to it.")
+        return ok("A graph is opened for reading only; only kgqa graph load writes to it.")
     url, graph = server.url, subject.view[0] if subject.view else _new_iri()
     values = {"subject": _new_iri(), "relation": _new_iri(), "object": _new_iri()}
 

@@ -16,6 +16,7 @@ from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.foreign_stores import is_foreign, open_foreign_store
 from kgqa.graph.store import Rows, Store, is_address
 from kgqa.settings import Settings
 
@@ -103,11 +104,14 @@ def open_limited(settings: Settings, cache: Cache) -> LimitedStore:
     """Open the store given in the settings, or the demo graph. Nothing is sent to a server yet.
 
     Raises:
-        SettingsError: the URL is invalid. StoreUnavailable, StoreIncomplete, StoreBusy: see `open_store`.
+        SettingsError: the URL is invalid, or no package has the store.
+        StoreUnavailable, StoreIncomplete, StoreBusy: see `open_store`.
     """
     place = settings["graph.path"]
     if place and is_address(place):
         options = EndpointOptions.of(settings)
         access = replace(options.access, patience=min(options.access.patience, PATIENCE))
         return limited_server(place, access, profile=options.profile, row_cap=options.row_cap)
+    if place and is_foreign(place):
+        return LimitedStore(open_foreign_store(place))
     return LimitedStore(EmbeddedStore(Path(place) if place else demo_folder(cache), timeout=QUERY_SECONDS))

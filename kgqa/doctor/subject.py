@@ -19,7 +19,7 @@ NO_SCHEMA = "No schema could be chosen."
 MISFIT = "The schema does not fit the graph."
 NO_SAMPLE = "No edges were sampled."
 NO_REPLY = "The model does not answer."
-NO_SERVER = "A graph folder has no server profile."
+NO_SERVER = "Only a server has a profile."
 PUBLIC = "Skipped, because the server is a public service, on which this check would put too much load."
 GRAPH_NEEDS = {"store": NO_GRAPH, "view": NOT_SEEN, "graph": NO_SCHEMA, "sample": NO_SAMPLE}
 """What checks of a graph need, each of which needs those before it, and why a check that lacks it is skipped."""

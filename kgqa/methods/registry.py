@@ -7,11 +7,10 @@ from dataclasses import KW_ONLY, dataclass, replace
 from pkgutil import resolve_name
 from typing import Any
 
-from kgqa.errors import KgqaError, SettingsError
+from kgqa.errors import SettingsError
 from kgqa.model import Answer
-from kgqa.plugins import MethodExtension, is_ours, plugin
+from kgqa.plugins import MethodExtension, contained, is_ours, plugin, plugin_defect
 from kgqa.settings_table import BY_KEY, Setting
-from kgqa.trace import BudgetExhausted
 
 
 @dataclass(frozen=True)
@@ -63,14 +62,10 @@ def _contained(name: str, answer: Callable[..., Answer]) -> Callable[..., Answer
     """Wrap a method from another package; an exception in the method then fails only the current question."""
 
     def guarded(*arguments: Any, **options: Any) -> Answer:
-        try:
+        with contained("method", name):
             found = answer(*arguments, **options)
-        except (KgqaError, BudgetExhausted):
-            raise
-        except Exception as error:
-            raise KgqaError(f"The method {name} failed: {type(error).__name__}: {error}") from error
         if not isinstance(found, Answer):
-            raise KgqaError(f"The method {name} returned {type(found).__name__} instead of an Answer.")
+            raise plugin_defect("method", name, f"returned {type(found).__name__} instead of an Answer")
         return found
 
     return guarded

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
+import inspect
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import partial
+from numbers import Integral
+from typing import Any, cast
+
+import numpy as np
 
 from kgqa.errors import SettingsError
 from kgqa.model import Candidate
-from kgqa.plugins import Extension, plugin
+from kgqa.plugins import Extension, contained, is_ours, known_settings, plugin, plugin_defect
 from kgqa.rank.tournaments import listwise, pairwise, pointwise
 from kgqa.rank.tournaments.chooser import Chooser
 
@@ -51,11 +57,48 @@ def tournament(name: str) -> Tournament:
         SettingsError: There is no such tournament, it cannot be imported, or its declarations are invalid.
     """
     found = plugin("tournament", name)
-    if isinstance(found, Tournament):
-        return found
-    if not callable(found):
-        raise SettingsError(f"The entry point of tournament {name} is neither a Tournament nor a function.")
-    return Tournament(found)
+    if is_ours("tournament", name):
+        return cast(Tournament, found)
+    if not isinstance(found, Tournament):
+        if not callable(found):
+            raise SettingsError(f"The entry point of tournament {name} is neither a Tournament nor a function.")
+        found = Tournament(found)
+    unknown = set(found.parameters.values()) - known_settings({})[0].keys() - {each.key for each in found.settings}
+    if unknown:
+        raise SettingsError(
+            f"The tournament {name} has a parameter with the setting {min(unknown)}, which does not exist.",
+            "Declare it in the `settings` of the Tournament.",
+        )
+    try:
+        inspect.signature(found.play).bind("", (), None, k=1, record=None, **found.parameters)
+    except TypeError as error:
+        raise SettingsError(f"The function of the tournament {name} does not fit: {error}.") from None
+    return replace(found, play=partial(_play, name, found.play))
+
+
+def _play(
+    name: str,
+    play: Callable[..., list[Candidate]],
+    question: str,
+    candidates: Sequence[Candidate],
+    chooser: Chooser,
+    *,
+    k: int,
+    **options: Any,
+) -> list[Candidate]:
+    """Play a tournament of another package and check its result."""
+    with contained("tournament", name):
+        found = play(question, candidates, chooser, k=k, **options)
+    wrong = ""
+    if not isinstance(found, (list, tuple)) or not all(isinstance(each, Candidate) for each in found):
+        wrong = "something else than a list of candidates"
+    elif len(found) > k:
+        wrong = f"{len(found)} candidates, more than k = {k}"
+    elif Counter(found) - Counter(candidates):
+        wrong = "a candidate twice, or a candidate that is not in the pool"
+    if wrong:
+        raise plugin_defect("tournament", name, f"returned {wrong}")
+    return list(found)
 
 
 def open_chooser(name: str, resources: Any) -> Chooser:
@@ -67,5 +110,44 @@ def open_chooser(name: str, resources: Any) -> Chooser:
         SettingsError: As for `tournament`.
     """
     found = plugin("chooser", name)
-    chooser: Chooser = (found.open if isinstance(found, ChooserExtension) else found)(resources)
-    return chooser
+    with contained("chooser", name):
+        chooser = (found.open if isinstance(found, ChooserExtension) else found)(resources)
+    lacking = [member for member in ("name", *_IS_REPLY) if not hasattr(chooser, member)]
+    if lacking:
+        raise plugin_defect("chooser", name, f"lacks {', '.join(lacking)}; see kgqa.rank.tournaments.chooser.Chooser")
+    return cast(Chooser, _ForeignChooser(chooser, name))
+
+
+def _is_indices(reply: Any) -> bool:
+    return isinstance(reply, (list, tuple, np.ndarray)) and all(isinstance(each, Integral) for each in reply)
+
+
+_IS_REPLY: Mapping[str, Callable[[Any], bool]] = {
+    "prefer": lambda reply: isinstance(reply, Integral),
+    "pick": _is_indices,
+    "pick_grouped": _is_indices,
+    "score": lambda reply: isinstance(reply, (int, float, np.integer, np.floating)),
+    "accept": lambda reply: reply in ("yes", "no", "unparsed"),
+}
+"""Map from a method of `Chooser` to a function that tells whether one of its replies has the right type."""
+
+
+class _ForeignChooser:
+    """A chooser of another package. Unknown exceptions and replies of a wrong type become PluginError."""
+
+    def __init__(self, chooser: Any, name: str) -> None:
+        self.name = str(chooser.name)
+        self._chooser = chooser
+        self._plugin = name
+
+    def __getattr__(self, member: str) -> Any:
+        return partial(self._decide, member)
+
+    def _decide(self, member: str, question: str, items: Sequence[Any], *arguments: Any, **options: Any) -> Any:
+        with contained("chooser", self._plugin):
+            replies = getattr(self._chooser, member)(question, items, *arguments, **options)
+            if len(replies) == len(items) and all(map(_IS_REPLY[member], replies)):
+                return replies
+        raise plugin_defect(
+            "chooser", self._plugin, f"returned unusable replies of {member}; see kgqa.rank.tournaments.chooser.Chooser"
+        )
