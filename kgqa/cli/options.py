@@ -18,8 +18,9 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 _GRAPH = click.option(
     "--graph",
     "graph_path",
-    metavar="FOLDER|URL",
-    help="graph folder or URL of a SPARQL endpoint. [the bundled demo graph]",
+    metavar="FOLDER|URL|NAME:REST",
+    help="graph folder, URL of a SPARQL endpoint, or NAME:REST (a store of another package, such as rdflib:file.ttl). "
+    "[the bundled demo graph]",
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="print JSON, for scripts")
 

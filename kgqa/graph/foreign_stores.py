@@ -173,6 +173,6 @@ def _wrong_row(result: Rows) -> str:
                 return f"a {type(value).__name__} as a value, which must be an Entity, a Literal or None"
             if value is not None and is_blank_node(value):
                 return (
-                    f"the blank node {clean(str(value))[:60]}, which must be replaced by an IRI when files are loaded"
+                    f"the blank node {clean(str(getattr(value, "iri", "")))[:60]}, which must be replaced by an IRI when files are loaded"
                 )
     return ""
