@@ -171,8 +171,8 @@ def _wrong_row(result: Rows) -> str:
         for value in row:
             if value is not None and not isinstance(value, (Entity, Literal)):
                 return f"a {type(value).__name__} as a value, which must be an Entity, a Literal or None"
-            if value is not None and is_blank_node(value):
+            if isinstance(value, Entity) and is_blank_node(value):
                 return (
-                    f"the blank node {clean(str(getattr(value, "iri", "")))[:60]}, which must be replaced by an IRI when files are loaded"
+                    f"the blank node {clean(value.iri)[:60]}; it must replace blank nodes by IRIs when it loads files"
                 )
     return ""

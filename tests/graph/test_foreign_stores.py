@@ -148,7 +148,7 @@ def test_graph_of_a_foreign_store(package):
         ("odd:width", StoreError, "select of the store odd returned a row that is not a tuple of"),
         ("odd:lists", StoreError, "a row that is not a tuple"),
         ("odd:texts", StoreError, "a str as a value"),
-        ("odd:blank", StoreError, "blank node _:b0, which must be replaced by an IRI"),
+        ("odd:blank", StoreError, "blank node _:b0; it must replace blank nodes by IRIs"),
         ("odd:notice", StoreError, "notice of the store odd returned a int"),
         ("odd:edits", StoreError, "edits_since of the store odd returned a list with something else"),
         ("memory:/no/such/file.nt", LoadError, "cannot be read"),
