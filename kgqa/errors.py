@@ -2,10 +2,10 @@
 
 * KgqaError
   · SettingsError
+  · PluginError
   · SchemaError
   · InvalidTerm
   · QuestionError
-  · PluginError
   * ModelUnavailable
     · ModelRefused
   * StoreError
@@ -61,6 +61,10 @@ class SettingsError(KgqaError):
     exit_code = 2
 
 
+class PluginError(KgqaError):
+    """A plugin of another package raised an exception, returned a wrong result, or recorded an invalid event."""
+
+
 class SchemaError(KgqaError):
     """A schema file cannot be read or is invalid, or a string is not an entity id in the graph's schema."""
 
@@ -79,10 +83,6 @@ class ModelUnavailable(KgqaError):
 
 class ModelRefused(ModelUnavailable):
     """The model's server rejects a request, or a replay file has no reply to the request. Retrying does not help."""
-
-
-class PluginError(KgqaError):
-    """A method, tournament or chooser of another package raised an unknown exception, or returned a wrong result."""
 
 
 class StoreError(KgqaError):

@@ -17,7 +17,7 @@ from typing import Any
 
 from kgqa.errors import SettingsError
 from kgqa.hints import place
-from kgqa.plugins import SELECTORS, known_settings, method_extension, shadowed
+from kgqa.plugins import SELECTORS, did_you_mean, known_settings, method_extension
 from kgqa.settings_table import BY_KEY, BY_KEYWORD, Setting, check, variable_of
 from kgqa.toml_text import read_toml
 
@@ -123,9 +123,8 @@ def resolve(
         for key, value in presets.get(name, {}).items():
             if origins[key] in ("default", method):
                 values[key], origins[key] = value, method if name == "ours" else preset
-    notes = [*_misspelled_variables(environment, table.values())]
-    notes += [note for key, kind in SELECTORS.items() for note in shadowed(kind, str(values[key]))]
-    return Settings(values, origins, frozenset(local), tuple(notes), table)
+    notes = tuple(_misspelled_variables(environment, table.values()))
+    return Settings(values, origins, frozenset(local), notes, table)
 
 
 def _merged(
@@ -149,8 +148,7 @@ def _known(name: str, settings: Mapping[str, Setting], *, where: str = "", error
     """
     if name in settings:
         return settings[name]
-    near = difflib.get_close_matches(name, [each for each in settings if ("." in each) == ("." in name)], n=3)
-    meant = f"Did you mean {' or '.join(near)}? " if near else ""
+    meant = did_you_mean(name, [each for each in settings if ("." in each) == ("." in name)])
     raise SettingsError(f"{where}{'u' if where else 'U'}nknown setting {name}.", " ".join((*errors, meant + LIST_ALL)))
 
 

@@ -88,7 +88,7 @@ def test_settings_of_a_package_are_checked_and_shown(installed, kgqa, tmp_path):
         (("--set", "planner.relations=many"), "--set planner.relations must be int, not 'many'"),
         (("--set", "planner.relation=3"), "Unknown setting planner.relation. Did you mean planner.relations"),
         (("--preset", "narrow", "--method", "planner"), "must be one of ours, as-published, economy, broad"),
-        (("--tournament", "leader"), "Unknown tournament leader. Choose one of:"),
+        (("--tournament", "leader"), "Unknown tournament leader. Did you mean ladder? Choose one of:"),
         (("--method", "planner"), "needs a language model"),
     ):
         done = kgqa("ask", PARASITE, *arguments)
@@ -121,6 +121,47 @@ def test_reader_in_an_evaluation(installed, kgqa, tmp_path, server):
     assert kgqa("eval", "resume", "run").returncode == 0
     assert json.loads(kgqa("ask", "--dataset", "csv:mine.csv", "--id", "q1", "--json", *model).out)["answers"]
     assert kgqa("data", "check", "csv:nothing.csv").returncode == 1
+    assert "Write --dataset csv:FILE" in kgqa("eval", "run", "--dataset", "csv", "--out", "none", *model).err
+    assert "kgqa data check csv:FILE" in kgqa("data", "list", "csv").err
+    (tmp_path / "mine.csv").write_text("id,question,topic,answer\n")
+    assert "csv:mine.csv contains no questions" in kgqa("data", "check", "csv:mine.csv").out
+
+
+def test_unknown_stage(installed, kgqa, server):
+    model = ("--llm", f"{server.url}#m", "--method", "planner")
+    done = kgqa("ask", PARASITE, *TOPIC, *model, KGQA_LLM_STAGES='{"plam": {"temperature": 0}}')
+    assert "Unknown stage 'plam' in llm.stages. Did you mean plan? Stages: link, " in done.err and ", plan." in done.err
+
+
+def test_undeclared_stage(installed, kgqa, tmp_path, server):
+    planner = tmp_path / "site" / "kgqa_mine" / "planner.py"
+    planner.write_text(planner.read_text().replace('stages={"plan"', 'stages={"plans"'))
+    model = ("--llm", f"{server.url}#m", "--method", "planner")
+    assert "'plan', which it does not declare" in kgqa("ask", PARASITE, *TOPIC, *model).out
+
+
+def test_method_that_fails_at_every_question(installed, kgqa, tmp_path, server):
+    planner = tmp_path / "site" / "kgqa_mine" / "planner.py"
+    planner.write_text(planner.read_text().replace("for topic in topics:", "for topic in 1 / 0:"))
+    model = ("--llm", f"{server.url}#m", "--method", "planner")
+    done = kgqa("eval", "run", "--dataset", "demo", "--sample", "2", "--out", "run", *model)
+    assert done.returncode == 1 and "PluginError 2" in done.err
+    assert "Every question failed. The first one: The method planner failed (planner.py, line 24)" in done.err, done.err
+
+
+def test_settings_are_shown_despite_invalid_plugins(installed, kgqa, tmp_path):
+    package = tmp_path / "site" / "kgqa_mine"
+    (package / "planner.py").write_text(
+        "from kgqa.methods.registry import Method\nPLANNER = Method(None, stages=('a',))"
+    )
+    (package / "reader.py").write_text("def read(file): ...")
+    (package / "shortest.py").write_text("shortest = 7")
+    (package / "ladder.py").write_text("import no_such_library")
+    done = kgqa("config", "show")
+    assert done.returncode == 0 and all(
+        f"The {kind} " in done.err
+        for kind in ("method planner", "dataset csv", "chooser shortest", "tournament ladder")
+    ), done.err
 
 
 def broken(tmp_path, module: str, old: str, new: str) -> None:
@@ -133,13 +174,28 @@ def broken(tmp_path, module: str, old: str, new: str) -> None:
 @pytest.mark.parametrize(
     ("module", "old", "new", "reason"),
     [
-        ("ladder", "order = list(candidates)", "raise ValueError('boom')", "LADDER) failed: ValueError: boom. kgqa -v"),
+        (
+            "ladder",
+            "order = list(candidates)",
+            "raise ValueError('boom')",
+            "LADDER) failed (ladder.py, line 8): ValueError: boom. kgqa -v",
+        ),
         ("ladder", "return order[:k]", "return None", "LADDER) returned something else than a list of candidates"),
         ("ladder", "order[:k]", "order[:1] * 2", "returned a candidate twice"),
         ("ladder", "order[:k]", "order * 9", "more than k = "),
-        ("shortest", "return ScoringChooser", "raise OSError('gone') or ", "shortest) failed: OSError: gone"),
+        (
+            "shortest",
+            "return ScoringChooser",
+            "raise OSError('gone') or ",
+            "shortest) failed (shortest.py, line 8): OSError: gone",
+        ),
         ("shortest", "return ScoringChooser", "return int or ", "lacks name, prefer, pick"),
-        ("shortest", "np.array([1 / ", "np.array([1 / 0 / ", "shortest) failed: ZeroDivisionError"),
+        (
+            "shortest",
+            "np.array([1 / ",
+            "np.array([1 / 0 / ",
+            "shortest) failed (shortest.py, line 8): ZeroDivisionError",
+        ),
         (
             "shortest",
             "return Sc",
@@ -168,8 +224,8 @@ def test_failed_tournament_in_an_evaluation(installed, kgqa, tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"ladder.passes"}', '"ladder.rounds"}', "a parameter with the setting ladder.rounds, which does not exist"),
-        ('{"passes": ', '{"turns": ', "The function of the tournament ladder does not fit"),
+        ('"ladder.passes"}', '"ladder.rounds"}', "parameter has the setting ladder.rounds, which does not exist"),
+        ('{"passes": ', '{"turns": ', "(kgqa_mine.ladder:LADDER) is invalid: It must accept the arguments"),
     ],
 )
 def test_parameters_of_a_tournament_are_checked_when_it_is_opened(installed, kgqa, tmp_path, old, new, message):
@@ -181,9 +237,7 @@ def test_parameters_of_a_tournament_are_checked_when_it_is_opened(installed, kgq
 def test_name_of_kgqa_gives_a_note(installed, kgqa, tmp_path):
     points = tmp_path / "site" / "theirs-1.0.dist-info" / "entry_points.txt"
     points.write_text(points.read_text().replace("ladder = ", "pairwise = "))
-    note = "The tournament pairwise of kgqa_mine.ladder:LADDER is not used"
-    assert note in kgqa("ask", PARASITE, *TOPIC, "--tournament", "pairwise").err
-    assert kgqa("config", "show").err.count(note) == 1 and note not in kgqa("ask", PARASITE, *TOPIC).err
+    assert "The tournament pairwise (kgqa_mine.ladder:LADDER) has no effect" in kgqa("config", "show").err
 
 
 def test_store(installed, kgqa, tmp_path, monkeypatch):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -12,9 +11,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from kgqa.errors import SettingsError
 from kgqa.model import Candidate
-from kgqa.plugins import Extension, contained, is_ours, known_settings, plugin, plugin_defect
+from kgqa.plugins import Extension, contained, is_ours, plugin, plugin_defect
 from kgqa.rank.tournaments import listwise, pairwise, pointwise
 from kgqa.rank.tournaments.chooser import Chooser
 
@@ -59,20 +57,7 @@ def tournament(name: str) -> Tournament:
     found = plugin("tournament", name)
     if is_ours("tournament", name):
         return cast(Tournament, found)
-    if not isinstance(found, Tournament):
-        if not callable(found):
-            raise SettingsError(f"The entry point of tournament {name} is neither a Tournament nor a function.")
-        found = Tournament(found)
-    unknown = set(found.parameters.values()) - known_settings({})[0].keys() - {each.key for each in found.settings}
-    if unknown:
-        raise SettingsError(
-            f"The tournament {name} has a parameter with the setting {min(unknown)}, which does not exist.",
-            "Declare it in the `settings` of the Tournament.",
-        )
-    try:
-        inspect.signature(found.play).bind("", (), None, k=1, record=None, **found.parameters)
-    except TypeError as error:
-        raise SettingsError(f"The function of the tournament {name} does not fit: {error}.") from None
+    found = found if isinstance(found, Tournament) else Tournament(found)
     return replace(found, play=partial(_play, name, found.play))
 
 
@@ -87,7 +72,7 @@ def _play(
     **options: Any,
 ) -> list[Candidate]:
     """Play a tournament of another package and check its result."""
-    with contained("tournament", name):
+    with contained("tournament", name, play):
         found = play(question, candidates, chooser, k=k, **options)
     wrong = ""
     if not isinstance(found, (list, tuple)) or not all(isinstance(each, Candidate) for each in found):
@@ -110,12 +95,13 @@ def open_chooser(name: str, resources: Any) -> Chooser:
         SettingsError: As for `tournament`.
     """
     found = plugin("chooser", name)
-    with contained("chooser", name):
-        chooser = (found.open if isinstance(found, ChooserExtension) else found)(resources)
+    opened = found.open if isinstance(found, ChooserExtension) else found
+    with contained("chooser", name, opened):
+        chooser = opened(resources)
     lacking = [member for member in ("name", *_IS_REPLY) if not hasattr(chooser, member)]
     if lacking:
         raise plugin_defect("chooser", name, f"lacks {', '.join(lacking)}; see kgqa.rank.tournaments.chooser.Chooser")
-    return cast(Chooser, _ForeignChooser(chooser, name))
+    return cast(Chooser, _ForeignChooser(chooser, name, opened))
 
 
 def _is_indices(reply: Any) -> bool:
@@ -135,16 +121,17 @@ _IS_REPLY: Mapping[str, Callable[[Any], bool]] = {
 class _ForeignChooser:
     """A chooser of another package. Unknown exceptions and replies of a wrong type become PluginError."""
 
-    def __init__(self, chooser: Any, name: str) -> None:
+    def __init__(self, chooser: Any, name: str, opened: Any) -> None:
         self.name = str(chooser.name)
         self._chooser = chooser
         self._plugin = name
+        self._opened = opened
 
     def __getattr__(self, member: str) -> Any:
         return partial(self._decide, member)
 
     def _decide(self, member: str, question: str, items: Sequence[Any], *arguments: Any, **options: Any) -> Any:
-        with contained("chooser", self._plugin):
+        with contained("chooser", self._plugin, self._opened):
             replies = getattr(self._chooser, member)(question, items, *arguments, **options)
             if len(replies) == len(items) and all(map(_IS_REPLY[member], replies)):
                 return replies
