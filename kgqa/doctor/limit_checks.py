@@ -217,7 +217,7 @@ def check_update_rights(subject: Subject) -> Check:
     """
     server, access = subject.store.server, subject.store.access
     if server is None:
-        return ok("A folder is opened for reading only; only kgqa graph load writes to it.")
+        return ok("A graph is opened for reading only; only kgqa graph load writes to it.")
     unused: Any = {name: Entity(f"urn:uuid:{uuid.uuid4()}") for name in ("subject", "relation", "object")}
     graph = subject.view[0].iri if subject.view else f"urn:uuid:{uuid.uuid4()}"
 

@@ -16,6 +16,7 @@ from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.foreign_stores import is_foreign, open_foreign_store
 from kgqa.graph.store import Rows, Store, is_address
 from kgqa.settings import Settings
 
@@ -81,9 +82,12 @@ def open_limited(settings: Settings, cache: Cache) -> LimitedStore:
     """Open the store given in the settings, or the demo graph. Nothing is sent to a server yet.
 
     Raises:
-        SettingsError: the URL is invalid. StoreUnavailable, StoreIncomplete, StoreBusy: see `open_store`.
+        SettingsError: the URL is invalid, or no package has the store.
+        StoreUnavailable, StoreIncomplete, StoreBusy: see `open_store`.
     """
     place = settings["graph.path"]
+    if place and is_foreign(place):
+        return LimitedStore(open_foreign_store(place))
     if not place or not is_address(place):
         return LimitedStore(EmbeddedStore(Path(place) if place else demo_folder(cache), timeout=QUERY_SECONDS))
     options = EndpointOptions.of(settings)

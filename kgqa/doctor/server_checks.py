@@ -13,6 +13,7 @@ from kgqa.doctor.subject import REASONS, Subject
 from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.detection import user_graphs
 from kgqa.graph.endpoint.profiles import Profile, profile_of
+from kgqa.graph.foreign_stores import is_foreign
 from kgqa.graph.query.templates import render
 from kgqa.model import Entity, GraphId
 
@@ -41,6 +42,9 @@ def check_reachable(subject: Subject) -> Check:
 
 def check_server(subject: Subject) -> Check:
     """Report the software that answers, and its version."""
+    place = subject.settings["graph.path"]
+    if place and is_foreign(place):
+        return ok("A store of another package.")
     if not subject.store.server:
         return ok(f"A graph folder, read by pyoxigraph {version('pyoxigraph')}.")
     return ok(_server_header(subject) or "The server does not name its software.")

@@ -17,7 +17,7 @@ from kgqa.settings import Settings
 
 REASONS = {
     "store": "There is no graph to check.",
-    "server": "A graph folder has no server profile.",
+    "server": "Only a server has a profile.",
     "view": "The graph could not be queried.",
     "bears_load": "Skipped, because the server is a public service, on which this check would put too much load.",
     "graph": "No schema could be chosen.",
