@@ -156,7 +156,9 @@ class ModelChooser:
             )
             for batch in filter(None, batches)
         ]
-        choices = iter(self._ask(prompts, [partial(read_choice, options=VERDICTS) for _ in prompts]))
+        reader = partial(read_choice, options=VERDICTS)
+        replies: list[str | None] = self._ask(prompts, [reader] * len(prompts))
+        choices = iter(replies)
         verdicts: dict[str | None, Acceptance] = {"YES": "yes", "NO": "no", None: "unparsed"}
         return [verdicts[next(choices)] if batch else "no" for batch in batches]
 

@@ -72,7 +72,7 @@ def _evidence(
     nodes = dict.fromkeys(node for walk in [(path.topic,), *walks] for node in walk)
     names = {named.value: named for named in graph.named(nodes)}
     along = (triple for walk in walks for triple in path.triples_along(walk))
-    triples = dict.fromkeys(Triple(subject, *rest) for subject, *rest in along if isinstance(subject, Entity))
+    triples = dict.fromkeys(Triple(s, relation, object_) for s, relation, object_ in along if isinstance(s, Entity))
     is_mediator = graph.leads_to_mediator
     return PathEvidence(
         path,

@@ -99,4 +99,5 @@ def retry_pause(failure: RequestFailure, attempt: int) -> float | None:
     """
     if failure.kind != "temporary" or (failure.wait or 0) > LONGEST_REQUESTED:
         return None
-    return max(min(FIRST_PAUSE * 2**attempt, LONGEST_PAUSE) * random.uniform(0.5, 1), failure.wait or 0)
+    pause: float = max(min(FIRST_PAUSE * 2**attempt, LONGEST_PAUSE) * random.uniform(0.5, 1), failure.wait or 0)
+    return pause

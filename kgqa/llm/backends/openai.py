@@ -273,11 +273,9 @@ class OpenAIChat:
     # ---- messages ----
 
     def _first_model(self) -> str:
-        for attempt in count():
-            result = exchange(self._client.models.with_raw_response.list, _first_listed)
-            if isinstance(result, str):
-                break
-            if not self._wait(result, attempt):
+        attempts = count()
+        while not isinstance(result := exchange(self._client.models.with_raw_response.list, _first_listed), str):
+            if not self._wait(result, next(attempts)):
                 self.close()
                 raise self._fatal(result)
         return result
