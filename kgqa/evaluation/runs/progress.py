@@ -80,28 +80,25 @@ class RunProgress:
 
     def add(self, record: Record, *, asked: bool = True) -> None:
         """Add a record; `asked`: True if this process asked the question."""
-        self.done += 1
+        self._count(record, 1)
         self.asked += asked
-        self.statuses[record.status] += 1
-        if record.failure:
-            self.failures[record.failure] += 1
-        if lost := outage_class(record):
-            self.lost[lost] += 1
-        self.scored += bool(record.scores)
-        self.scores.update(record.scores)
         if record.cost is not None:
             self.cost = (self.cost or 0.0) + record.cost
 
     def remove(self, record: Record) -> None:
         """Subtract a record that was removed; its cost still counts."""
-        self.done -= 1
-        self.statuses[record.status] -= 1
+        self._count(record, -1)
+
+    def _count(self, record: Record, times: int) -> None:
+        self.done += times
+        self.statuses[record.status] += times
         if record.failure:
-            self.failures[record.failure] -= 1
+            self.failures[record.failure] += times
         if lost := outage_class(record):
-            self.lost[lost] -= 1
-        self.scored -= bool(record.scores)
-        self.scores.subtract(record.scores)
+            self.lost[lost] += times
+        self.scored += times * bool(record.scores)
+        for name, value in record.scores.items():
+            self.scores[name] += times * value  # type: ignore[assignment]
 
     @property
     def complete(self) -> bool:
@@ -127,9 +124,10 @@ class RunResult:
     """The state of a run after a call of `run` or `resume`.
 
     `total`, `done`: number of all questions, and of questions with a prediction; `complete`: all questions are done,
-    except for a few that may be lost to servers; `lost`: number of lost questions by failure class; `reason`: why the
-    run ended early; `interrupted`: a caller requested the stop; `at_once`: the run did not wait for the questions in
-    flight; `label`: prefix of messages if several runs belong together; `resume_folder`: argument for `resume`.
+    except for a few that may be lost to servers; `lost`: number of lost questions by failure class; `failure`: the
+    reason of the first failure, if every question failed; `reason`: why the run ended early; `interrupted`: a caller
+    requested the stop; `at_once`: the run did not wait for the questions in flight; `label`: prefix of messages if
+    several runs belong together; `resume_folder`: argument for `resume`.
     """
 
     run: Run
@@ -138,6 +136,7 @@ class RunResult:
     complete: bool
     resume_folder: Path
     lost: Mapping[str, int] = field(default_factory=dict)
+    failure: str = ""
     reason: str = ""
     interrupted: bool = False
     at_once: bool = False
