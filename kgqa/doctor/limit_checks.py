@@ -5,23 +5,18 @@ from __future__ import annotations
 import math
 import time
 import uuid
-from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 from typing import Literal as OneOf
 
 from kgqa.doctor.checks import Check, failed, first_case, ok, seconds_words, skipped, warning
-from kgqa.doctor.limited_store import QUERY_SECONDS
-from kgqa.doctor.subject import Subject
+from kgqa.doctor.subject import QUERY_SECONDS, LimitedStore, Subject
 from kgqa.errors import LoginRefused, QueryRejected, RowCapMet, StoreError, StoreTimeout
 from kgqa.graph.endpoint.profiles import Profile
-from kgqa.graph.endpoint.replies.json_results import decode_rows
-from kgqa.graph.endpoint.replies.reply_errors import reply_error
 from kgqa.graph.endpoint.requests.access import Access
-from kgqa.graph.endpoint.requests.transport import Transport
 from kgqa.graph.endpoint.store import PASSWORD_VARIABLE, EndpointStore
 from kgqa.graph.query.templates import render
-from kgqa.graph.store import DEFAULT_MAX_ROWS, DEFAULT_TIMEOUT, Rows
+from kgqa.graph.store import DEFAULT_TIMEOUT
 from kgqa.model import Entity
 
 ROWS_ASKED = (10_001, 100_001, 1_048_577)
@@ -37,20 +32,13 @@ TRIPLES_COMBINED = 12
 MOST_FACTORS = 6
 BUSY = "Find out what keeps the server busy, and run kgqa doctor again."
 ELSEWHERE = "on a server not started by kgqa:"
-CAP_REMEDY = (
-    "Raise the server's cap to 1000000. Virtuoso: kgqa virtuoso stop, then kgqa virtuoso start --row-cap 1000000; "
-    f"{ELSEWHERE} ResultSetMaxRows in the section [SPARQL] of virtuoso.ini."
-)
 REFUSALS = (QueryRejected, LoginRefused)
 """Errors which mean that the server rejects all updates, or updates by this user."""
 
 
 def check_row_cap(subject: Subject) -> Check:
     """Find the server's row cap, by requesting more rows than servers usually return."""
-    store, given = subject.store, 0
-    if store.server is None:
-        return ok(f"No result is truncated. A result of more than {DEFAULT_MAX_ROWS:,} rows is an error.")
-    announced, late = store.server.limits.rows, ""
+    store, announced, given, late = subject.store, subject.server.limits.rows, 0, ""
     for asked in rows_to_ask(subject.triples, announced):
         try:
             count = len(store.select(render("doctor_rows", view=subject.view, limit=asked), max_rows=asked, fresh=True))
@@ -59,9 +47,12 @@ def check_row_cap(subject: Subject) -> Check:
             break
         except RowCapMet as error:
             found = f"The server truncates results at {error.cap:,} rows. kgqa detects this and raises an error."
-            if error.cap >= ROWS_NEEDED:
-                return ok(found)
-            return warning(f"{found} Queries about hubs and names may need more rows.", CAP_REMEDY)
+            few = warning(
+                f"{found} Queries about hubs and names may need more rows.",
+                "Raise the server's cap to 1000000. Virtuoso: kgqa virtuoso stop, then kgqa virtuoso start --row-cap "
+                f"1000000; {ELSEWHERE} ResultSetMaxRows in the section [SPARQL] of virtuoso.ini.",
+            )
+            return few if error.cap < ROWS_NEEDED else ok(found)
         if count < asked:
             return failed(
                 f"The server silently truncates results at {count:,} rows.", f"Set endpoint.row_cap = {count}."
@@ -107,15 +98,13 @@ def check_time_limit(subject: Subject) -> Check:
     factors, server, triples = factors_of(subject.triples), subject.store.server, subject.triples
     if factors > MOST_FACTORS:
         return skipped("The graph is too small for a slow query.")
-    query = render("doctor_slow", view=subject.view, places=range(factors))
-    by_server = _ended_by_server(server, subject.store.access, query) if server else None
-    started = time.monotonic()
-    try:
-        by_client = _finished(subject.store.select(query, timeout=SLOW_SECONDS, fresh=True), started)
-    except StoreTimeout:
-        by_client = QueryEnd("client", time.monotonic() - started)
+    query, by_server = render("doctor_slow", view=subject.view, places=range(factors)), None
+    if server:
+        profile = _ShortLimitProfile(**vars(server.profile))
+        with EndpointStore(server.url, access=subject.store.access, profile=profile) as other:
+            by_server = _end_of(other, query, LISTEN_SECONDS)
     return judge_time_limit(
-        by_client,
+        _end_of(subject.store, query, SLOW_SECONDS),
         by_server,
         everything=None if triples is None else triples**factors,
         limit_sent=bool(server and (server.profile.timeout_parameter or server.profile.timeout_header)),
@@ -160,7 +149,6 @@ def judge_time_limit(
     took, server = seconds_words(by_client.seconds), by_server or QueryEnd("server", 0.0)
     timeout = f"A query of more than {SLOW_SECONDS:g} s times out after {took}"
     reason = "although the request contains the limit" if limit_sent else "because requests to it contain no limit"
-    continues = f"the server continues the query for more than {seconds_words(server.seconds)}, {reason}."
     found = f"{timeout}. The server itself ends it after {seconds_words(server.seconds)}: {server.how}"
     limit = f"The server's own limit is {own or 0:g} s"
     remedy = (
@@ -171,7 +159,14 @@ def judge_time_limit(
         (by_client.by == "finished", ok(f"The slow query for this check finished in {took}.")),
         (by_client.seconds > MOST_SECONDS, warning(f"{timeout}, which is late.", BUSY)),
         (not by_server, ok(f"{timeout}. Its worker process is stopped, and no partial result is returned.")),
-        (server.by == "client", warning(f"{timeout}, but {continues}", f"Set a time limit on the server. {remedy}")),
+        (
+            server.by == "client",
+            warning(
+                f"{timeout}, but the server continues the query for more than {seconds_words(server.seconds)}, "
+                f"{reason}.",
+                f"Set a time limit on the server. {remedy}",
+            ),
+        ),
         (
             own is not None and own < granted,
             warning(
@@ -184,30 +179,16 @@ def judge_time_limit(
     )
 
 
-def _finished(rows: Rows, started: float) -> QueryEnd:
-    count = next((getattr(value, "value", None) for row in rows for value in row), None)
-    return QueryEnd("finished", time.monotonic() - started, count=count)
-
-
-def _ended_by_server(server: EndpointStore, access: Access, query: str) -> QueryEnd:
-    profile = _ShortLimitProfile(**vars(server.profile))
+def _end_of(store: LimitedStore | EndpointStore, query: str, seconds: float) -> QueryEnd:
+    """Run the slow query with a time limit."""
     started = time.monotonic()
     try:
-        with (
-            closing(Transport(server.url, access, profile)) as transport,
-            transport.query(query, is_ask=False, seconds=LISTEN_SECONDS) as reply,
-        ):
-            body = b"".join(reply.chunks)
-    except StoreTimeout:
-        return QueryEnd("client", time.monotonic() - started)
-    took = time.monotonic() - started
-    error = reply_error(reply.status, reply.headers, body.decode("utf-8", "replace"), profile, server.url)
-    if isinstance(error, StoreTimeout):
-        return QueryEnd("server", took, error.message)
-    if error:
-        raise error
-    rows = decode_rows([body], max_rows=1)
-    return _finished(rows, started) if len(rows) else QueryEnd("server", took, "A result without rows.")
+        rows = store.select(query, timeout=seconds, fresh=True)
+    except StoreTimeout as error:
+        took = time.monotonic() - started
+        return QueryEnd("client" if took >= seconds else "server", took, error.message)
+    count = next((getattr(value, "value", None) for row in rows for value in row), None)
+    return QueryEnd("finished", time.monotonic() - started, count=count)
 
 
 def check_update_rights(subject: Subject) -> Check:
@@ -215,9 +196,7 @@ def check_update_rights(subject: Subject) -> Check:
 
     The update changes nothing, even if the server accepts it.
     """
-    server, access = subject.store.server, subject.store.access
-    if server is None:
-        return ok("A folder is opened for reading only; only kgqa graph load writes to it.")
+    server, access = subject.server, subject.store.access
     unused: Any = {name: Entity(f"urn:uuid:{uuid.uuid4()}") for name in ("subject", "relation", "object")}
     graph = subject.view[0].iri if subject.view else f"urn:uuid:{uuid.uuid4()}"
 

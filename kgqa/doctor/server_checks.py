@@ -4,24 +4,40 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from importlib.metadata import version
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 from kgqa.doctor.checks import Check, failed, first_case, ok, seconds_words, warning
-from kgqa.doctor.limited_store import LimitedStore, open_limited
-from kgqa.doctor.subject import REASONS, Subject
+from kgqa.doctor.subject import QUERY_SECONDS, REASONS, LimitedStore, Subject
 from kgqa.errors import PartialResult, StoreTimeout
+from kgqa.graph.demo import demo_folder
 from kgqa.graph.detection import user_graphs
+from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.profiles import Profile, profile_of
+from kgqa.graph.opening import open_store
 from kgqa.graph.query.templates import render
+from kgqa.graph.store import is_address
 from kgqa.model import Entity, GraphId
 
 SHOWN_GRAPHS = 5
+PATIENCE = 1.0
+"""Seconds during which a request is repeated while the server does not respond."""
 
 
 def check_reachable(subject: Subject) -> Check:
-    """Check whether the store answers a trivial query, and how many seconds the first reply takes."""
-    store = open_limited(subject.settings, subject.cache)
+    """Open the store, check whether it answers a trivial query, and how many seconds the first reply takes.
+
+    Raises:
+        StoreUnavailable, StoreIncomplete, StoreBusy: see `open_store`.
+    """
+    place = subject.settings["graph.path"]
+    if place and is_address(place):
+        options = EndpointOptions.of(subject.settings)
+        access = replace(options.access, patience=min(options.access.patience, PATIENCE))
+        options = replace(options, access=access, caches=False)
+        store = LimitedStore(options.open(place, cache=subject.cache, timeout=QUERY_SECONDS), access)
+    else:
+        store = LimitedStore(open_store(place or demo_folder(subject.cache)))
     subject.opened.callback(store.close)
     started = time.perf_counter()
     try:
@@ -41,8 +57,6 @@ def check_reachable(subject: Subject) -> Check:
 
 def check_server(subject: Subject) -> Check:
     """Report the software that answers, and its version."""
-    if not subject.store.server:
-        return ok(f"A graph folder, read by pyoxigraph {version('pyoxigraph')}.")
     return ok(_server_header(subject) or "The server does not name its software.")
 
 
@@ -104,7 +118,6 @@ def judge_graphs(
     load = f"Load data: kgqa graph load FILE --into {store.location}"
     unlisted = "The named graphs could not be listed."
     known = f"Existing graphs: {_listed(there)}." if there else "There are no named graphs."
-    several = f"The settings do not say which graph to use. {known}"
     return first_case(
         (
             empty,
@@ -117,13 +130,16 @@ def judge_graphs(
         (there is None, failed(unlisted, "Name the graph to use: --graph-iri IRI.")),
         (not there and not store.capabilities.remote, failed("The graph is empty.", load)),
         (not there, failed("The server has no named graphs except its system graphs.", f"{load} --graph-iri IRI")),
-        (len(there or ()) > 1 and store.capabilities.system_graphs, failed(several, "Add --graph-iri IRI.")),
+        (
+            len(there or ()) > 1 and store.capabilities.system_graphs,
+            failed(f"The settings do not say which graph to use. {known}", "Add --graph-iri IRI."),
+        ),
         otherwise=ok(f"{_listed(there)}; the default graph is not used."),
     )
 
 
 def _has_triples(store: LimitedStore, *view: str) -> bool:
-    return store.ask(render("any_triple", view=tuple(map(Entity, view))), fresh=True)
+    return bool(store.ask(render("any_triple", view=tuple(map(Entity, view))), fresh=True))
 
 
 def _also(others: Sequence[str]) -> str:

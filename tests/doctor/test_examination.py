@@ -88,7 +88,7 @@ class TestRowCap:
         ],
     )
     def test_late_rows(self, serve, monkeypatch, late, verdict, found):
-        monkeypatch.setattr("kgqa.doctor.limited_store.QUERY_SECONDS", 0.5)
+        monkeypatch.setattr("kgqa.doctor.subject.QUERY_SECONDS", 0.5)
         _, store = serve(busy=lambda query: 60.0 if f"LIMIT {late}" in query else 0.0)
         store.retries_timeouts = False
         check = check_row_cap(subject_of(store, triples=400))
@@ -180,7 +180,7 @@ class TestUnreachable:
         assert checks["reachable"].found.startswith("Nothing answers at") and "running" in checks["reachable"].remedy
 
     def test_server_that_never_answers(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("kgqa.doctor.limited_store.QUERY_SECONDS", 0.1)
+        monkeypatch.setattr("kgqa.doctor.subject.QUERY_SECONDS", 0.1)
         server = LoopbackServer(lambda *request: server.wait(20) or Response())
         checks, _ = examine(tmp_path, f"http://127.0.0.1:{server.port}/sparql")
         server.close()
@@ -211,7 +211,7 @@ class TestGraphs:
         assert (
             check.verdict == "failed"
             and "kgqa graph load" in check.remedy
-            and subject.lacks(["view"]) == REASONS["store"]
+            and subject.lacks("view") == REASONS["store"]
         )
 
     def test_complete_examination(self, tmp_path, serve):
@@ -242,7 +242,7 @@ class TestTooLittleToExamine:
         assert not trusted(checks)
 
     def test_server_hangs_after_the_graph_is_known(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("kgqa.doctor.limited_store.QUERY_SECONDS", 0.1)
+        monkeypatch.setattr("kgqa.doctor.subject.QUERY_SECONDS", 0.1)
 
         def reply(request):
             if "<http" in request.query:
@@ -258,7 +258,7 @@ class TestTooLittleToExamine:
         assert not trusted(checks)
 
     def test_server_hangs_before_the_graph_is_known(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("kgqa.doctor.limited_store.QUERY_SECONDS", 0.1)
+        monkeypatch.setattr("kgqa.doctor.subject.QUERY_SECONDS", 0.1)
 
         def reply(request):
             hangs = "<http" in request.query or "SELECT" in request.query
@@ -291,7 +291,7 @@ class TestSlowServer:
     @pytest.fixture
     def examined(self, tmp_path, monkeypatch):
         """`examined(seconds) -> checks` of a small graph with mediators; `seconds(query, times)` delays a query."""
-        monkeypatch.setattr("kgqa.doctor.limited_store.QUERY_SECONDS", 0.2)
+        monkeypatch.setattr("kgqa.doctor.subject.QUERY_SECONDS", 0.2)
         servers = []
 
         def examined(seconds=lambda query, times: 0.0):
