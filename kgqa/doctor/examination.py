@@ -8,7 +8,7 @@ from functools import partial
 from importlib.metadata import version
 from typing import NamedTuple
 
-from kgqa.doctor import graph_checks, limit_checks, model_checks, server_checks, settings_checks, speed_checks
+from kgqa.doctor import graph_checks, model_checks, server_checks, settings_checks, speed_checks
 from kgqa.doctor.checks import Check, Health, ok, run_check, skipped
 from kgqa.doctor.subject import Subject
 from kgqa.graph.endpoint.options import EndpointOptions
@@ -63,14 +63,14 @@ GRAPH_CHECKS = (
     Row("latency", speed_checks.check_latency, "store view graph sample"),
     Row(
         "row cap",
-        limit_checks.check_row_cap,
+        server_checks.check_row_cap,
         "store view bears_load",
         folder=f"No result is truncated. A result of more than {DEFAULT_MAX_ROWS:,} rows is an error.",
     ),
-    Row("time limit", limit_checks.check_time_limit, "store view bears_load"),
+    Row("time limit", server_checks.check_time_limit, "store view bears_load"),
     Row(
         "update rights",
-        limit_checks.check_update_rights,
+        server_checks.check_update_rights,
         "store view bears_load",
         folder="A folder is opened for reading only; only kgqa graph load writes to it.",
     ),

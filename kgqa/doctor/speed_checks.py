@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from kgqa.doctor.checks import AGAIN, Check, failed, first_case, ok, percentile, seconds_words, skipped, warning
 from kgqa.doctor.subject import QUERY_SECONDS, LimitedStore, Subject
@@ -22,19 +22,15 @@ from kgqa.graph.query.templates import render
 from kgqa.graph.tables.labels import LABEL_BATCH
 from kgqa.model import Entity, RelationPath
 
-T = TypeVar("T")
 Durations = Mapping[str, list[float]]
 """Durations in seconds by operation."""
 EXPLORING_SECONDS = 4.0
 """Seconds for all measured operations together."""
 HUBS_SECONDS = 2.0
-ENDS = 100
 SLOW_MEDIAN, SLOW_TAIL = 0.1, 1.0
 """Seconds (p50 and p95) above which ordinary operations are reported as slow."""
 THREADS = (8, 16)
 ROUND_SECONDS = 0.7
-ERROR_PAUSE = 0.05
-"""Seconds that a thread waits after an error before it sends the next request."""
 NOTHING_ANSWERED = "Check the server's log for errors under concurrent requests, and run kgqa doctor again."
 INDEX_TRIPLES = 2_000_000
 """For graphs with more triples, building the index of names takes too long for a check."""
@@ -62,7 +58,7 @@ def measure_latency(
     until, late = time.monotonic() + seconds, 0
     found: dict[str, list[float]] = {name: [] for name in ("next steps", "second hop", "ends", "labels")}
 
-    def timed(operation: str, run: Callable[[], T]) -> T | None:
+    def timed(operation: str, run: Callable[[], Any]) -> Any:
         nonlocal late
         started = time.perf_counter()
         if time.monotonic() > until:
@@ -80,7 +76,7 @@ def measure_latency(
         expansion = timed("next steps", partial(graph.next_steps, path))
         if steps := expansion.steps if expansion else ():
             longer = path.then(steps[index % len(steps)])
-            timed("ends", partial(graph.ends, longer, limit=ENDS))
+            timed("ends", partial(graph.ends, longer, limit=100))
             timed("second hop", partial(graph.next_steps, longer))
         batch = [nodes[(index * LABEL_BATCH + each) % len(nodes)] for each in range(min(LABEL_BATCH, len(nodes)))]
         graph.tables.labels.clear()
@@ -144,7 +140,7 @@ def measure_round(store: LimitedStore | EndpointStore, view: Sequence[Entity], t
                 errors.append("")
             except KgqaError as error:
                 errors.append(error.message)
-                time.sleep(ERROR_PAUSE)
+                time.sleep(0.05)  # before this thread sends its next request
         return errors
 
     with ThreadPoolExecutor(threads) as pool:

@@ -14,8 +14,7 @@ import pytest
 from kgqa.doctor.checks import Health
 from kgqa.doctor.examination import GRAPH_CHECKS, Examination
 from kgqa.doctor.graph_checks import NO_EDGES
-from kgqa.doctor.limit_checks import check_row_cap, check_time_limit, check_update_rights
-from kgqa.doctor.server_checks import check_graph
+from kgqa.doctor.server_checks import check_graph, check_row_cap, check_time_limit, check_update_rights
 from kgqa.doctor.speed_checks import check_concurrency, measure_round
 from kgqa.doctor.subject import REASONS
 from kgqa.graph.endpoint.requests.access import Access
@@ -106,15 +105,15 @@ class TestTimeLimit:
         assert check.verdict == "failed" and "as if it had finished: 4711" in check.found and check.remedy
 
     def test_query_continues_after_the_limit(self, serve, monkeypatch):
-        monkeypatch.setattr("kgqa.doctor.limit_checks.SLOW_SECONDS", 0.2)
-        monkeypatch.setattr("kgqa.doctor.limit_checks.LISTEN_SECONDS", 0.5)
+        monkeypatch.setattr("kgqa.doctor.server_checks.SLOW_SECONDS", 0.2)
+        monkeypatch.setattr("kgqa.doctor.server_checks.LISTEN_SECONDS", 0.5)
         _, store = serve()
         check = check_time_limit(subject_of(store, triples=TRIPLES))
         assert check.verdict == "warning" and "because requests to it contain no limit" in check.found
 
     def test_query_ends_some_seconds_after_the_limit(self, monkeypatch):
-        monkeypatch.setattr("kgqa.doctor.limit_checks.SLOW_SECONDS", 0.2)
-        monkeypatch.setattr("kgqa.doctor.limit_checks.MOST_SECONDS", 1.0)
+        monkeypatch.setattr("kgqa.doctor.server_checks.SLOW_SECONDS", 0.2)
+        monkeypatch.setattr("kgqa.doctor.server_checks.MOST_SECONDS", 1.0)
         late = replace(virtuoso_timeout(table(["combinations"], []).body), seconds=1.2)  # type: ignore[arg-type]
         with (
             scripted.SparqlServer(lambda request: late if SLOW in request.query else truth(True)) as server,
