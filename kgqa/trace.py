@@ -6,14 +6,17 @@ the events. The cost of an answer is computed from the counts.
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
-from kgqa.events import Event
+from kgqa.errors import PluginError
+from kgqa.events import KINDS, Event
 from kgqa.model import StageUsage, Usage
 
 GRACE = 10.0
@@ -67,6 +70,8 @@ class Trace:
 
     def record(self, event: Event) -> None:
         """Record an event, with the time since the start of the question."""
+        if type(event) not in _OWN_EVENTS:
+            _check(event)
         event = replace(event, at=round(self.elapsed(), 4))
         with self._lock:
             self._events.append(event)
@@ -124,17 +129,10 @@ class Trace:
                 raise BudgetExhausted(f"{budget.cost:g} USD")
             self._add(stage, calls=calls, rounds=1)
 
-    def spend(
-        self, stage: str, *, prompt_tokens: int = 0, completion_tokens: int = 0, cost: float | None = None
-    ) -> None:
-        """Add the tokens and the cost (USD) of completed language model calls to a stage."""
+    def tally(self, stage: str, **amounts: Any) -> None:
+        """Add to tokens, cost (USD) or counts of a stage; the names of the amounts are those of `StageUsage`."""
         with self._lock:
-            self._add(stage, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, cost=cost)
-
-    def tally(self, stage: str, **counts: int) -> None:
-        """Add to the counts `unparsed`, `repaired`, `reasked` or `failed` of a stage."""
-        with self._lock:
-            self._add(stage, **counts)
+            self._add(stage, **amounts)
 
     def _add(self, stage: str, **amounts: Any) -> None:
         self._stages[stage] = _sum(self._stages.get(stage, StageUsage(stage)), StageUsage(stage, **amounts))
@@ -186,6 +184,24 @@ class Trace:
             return tuple(self._events)
 
 
+_OWN_EVENTS = frozenset(KINDS)
+
+
+def _check(event: Event) -> None:
+    """Check an event of another package.
+
+    Raises:
+        PluginError: it is no data class derived from `Event`, or a field holds no JSON value.
+    """
+    name = type(event).__name__
+    if not isinstance(event, Event) or "__dataclass_fields__" not in vars(type(event)):
+        raise PluginError(f"{name} is not an event.", "Write @dataclass(frozen=True) and class NAME(Event)")
+    try:
+        json.dumps(event.detail)
+    except (TypeError, ValueError) as error:
+        raise PluginError(f"The event {event.kind} cannot be recorded as JSON: {error}.") from error
+
+
 _SUMMED = ("calls", "rounds", "prompt_tokens", "completion_tokens", "unparsed", "repaired", "reasked", "failed")
 
 
@@ -195,7 +211,4 @@ def _sum(first: StageUsage, second: StageUsage) -> StageUsage:
 
 
 def _total(stages: Iterable[StageUsage]) -> StageUsage:
-    total = StageUsage("")
-    for each in stages:
-        total = _sum(total, each)
-    return total
+    return reduce(_sum, stages, StageUsage(""))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
-from importlib.metadata import version
 from typing import NamedTuple
 
 from kgqa.doctor import graph_checks, model_checks, server_checks, settings_checks, speed_checks
@@ -21,15 +20,15 @@ from kgqa.settings import Settings
 class Row(NamedTuple):
     """One check.
 
-    `needs`: what it needs, see `Subject.lacks`. `remedy`: the remedy for errors without one. `folder`: the result for a
-    graph folder, if the check is about servers.
+    `needs`: what it needs, see `Subject.lacks`. `remedy`: the remedy for errors without one. `no_server`: the
+    result for a graph that is not on a server, if the check is about servers.
     """
 
     name: str
     run: Callable[[Subject], Check]
     needs: str = ""
     remedy: str = ""
-    folder: str = ""
+    no_server: str = ""
 
 
 GRAPH_CHECKS = (
@@ -38,12 +37,7 @@ GRAPH_CHECKS = (
         server_checks.check_reachable,
         remedy="Give the URL for SPARQL queries; on Virtuoso it ends in /sparql.",
     ),
-    Row(
-        "server",
-        server_checks.check_server,
-        "store",
-        folder=f"A graph folder, read by pyoxigraph {version('pyoxigraph')}.",
-    ),
+    Row("server", server_checks.check_server, "store"),
     Row("profile", server_checks.check_profile, "store server"),
     Row("graph", server_checks.check_graph, "store", "Use full IRIs: --graph-iri IRI."),
     Row("triples", graph_checks.check_triples, "store view bears_load"),
@@ -65,14 +59,14 @@ GRAPH_CHECKS = (
         "row cap",
         server_checks.check_row_cap,
         "store view bears_load",
-        folder=f"No result is truncated. A result of more than {DEFAULT_MAX_ROWS:,} rows is an error.",
+        no_server=f"No result is truncated. A result of more than {DEFAULT_MAX_ROWS:,} rows is an error.",
     ),
     Row("time limit", server_checks.check_time_limit, "store view bears_load"),
     Row(
         "update rights",
         server_checks.check_update_rights,
         "store view bears_load",
-        folder="A folder is opened for reading only; only kgqa graph load writes to it.",
+        no_server="A graph is opened for reading only; only kgqa graph load writes to it.",
     ),
     Row("concurrency", speed_checks.check_concurrency, "store view bears_load"),
 )
@@ -142,8 +136,8 @@ class Examination:
                     self.subject.store.retries_timeouts = False
                 if why := self.subject.lacks(row.needs):
                     run = partial(skipped, why)
-                elif row.folder and not hasattr(self.subject, "server"):
-                    run = partial(ok, row.folder)
+                elif row.no_server and not hasattr(self.subject, "server"):
+                    run = partial(ok, row.no_server)
                 else:
                     run = partial(row.run, self.subject)
                 self._checks[row.name] = run_check(row.name, run, remedy=row.remedy)

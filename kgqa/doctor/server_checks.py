@@ -7,6 +7,7 @@ import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 from typing import Any
 from typing import Literal as OneOf
 from urllib.parse import urlsplit
@@ -20,6 +21,7 @@ from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.profiles import Profile, profile_of
 from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.endpoint.store import PASSWORD_VARIABLE, EndpointStore
+from kgqa.graph.foreign_stores import is_foreign
 from kgqa.graph.opening import open_store
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import DEFAULT_TIMEOUT, is_address
@@ -78,6 +80,11 @@ def check_reachable(subject: Subject) -> Check:
 
 def check_server(subject: Subject) -> Check:
     """Report the software that answers, and its version."""
+    if not subject.store.server:
+        foreign = is_foreign(subject.settings["graph.path"] or "")
+        return ok(
+            "A store of another package." if foreign else f"A graph folder, read by pyoxigraph {version('pyoxigraph')}."
+        )
     return ok(_server_header(subject) or "The server does not name its software.")
 
 

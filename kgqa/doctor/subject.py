@@ -30,7 +30,7 @@ ALL_SECONDS = 180.0
 """Time limit of all queries together, in seconds."""
 REASONS = {
     "store": "There is no graph to check.",
-    "server": "A graph folder has no server profile.",
+    "server": "Only a server has a profile.",
     "view": "The graph could not be queried.",
     "bears_load": "Skipped, because the server is a public service, on which this check would put too much load.",
     "graph": "No schema could be chosen.",
