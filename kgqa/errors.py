@@ -62,7 +62,7 @@ class SettingsError(KgqaError):
 
 
 class PluginError(KgqaError):
-    """A method of another package raised an exception, returned an invalid answer, or recorded an invalid event."""
+    """A plugin of another package raised an exception, returned a wrong result, or recorded an invalid event."""
 
 
 class SchemaError(KgqaError):

@@ -7,13 +7,14 @@ import inspect
 import re
 import sys
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from kgqa.errors import SettingsError
+from kgqa.errors import KgqaError, PluginError, SettingsError
 from kgqa.settings_table import BY_KEY, PluginKind, Setting, check
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 SELECTORS: Mapping[str, PluginKind] = {key: each.plugin for key, each in BY_KEY.items() if each.plugin}
 """The settings that select a plugin by its name."""
+SHOW_TRACEBACK = "kgqa -v ... shows the traceback."
 _KEY = re.compile(r"([a-z][a-z0-9]*)\.[a-z][a-z0-9_]*")
 _SECRET_SECTIONS = {"embeddings", "virtuoso"}
 """Sections whose environment variables, such as KGQA_EMBEDDINGS_KEY, hold secrets."""
@@ -123,6 +125,7 @@ def check_call(kind: PluginKind, found: Any) -> None:
 
 def failure(what: str, error: Exception, function: Any) -> str:
     """Return a message about an exception in a function of another package, with the place in this package."""
+    log_exception(error)
     package = str(getattr(function, "__module__", "")).partition(".")[0]
     frames = [
         f" ({Path(frame.f_code.co_filename).name}, line {line})"
@@ -130,6 +133,39 @@ def failure(what: str, error: Exception, function: Any) -> str:
         if str(frame.f_globals.get("__name__")).partition(".")[0] == package
     ]
     return f"{what} failed{frames[-1] if frames else ''}: {type(error).__name__}: {error}".rstrip(": ") + "."
+
+
+@contextmanager
+def contained(kind: PluginKind, name: str, function: Any, *, hint: str = "") -> Iterator[None]:
+    """Turn an unknown exception of a plugin of another package into a PluginError, which fails only one question.
+
+    `hint`: what to do if the plugin uses an attribute of None.
+    """
+    try:
+        yield
+    except Exception as error:
+        from kgqa.trace import BudgetExhausted  # not needed for `--version`
+
+        if isinstance(error, (KgqaError, BudgetExhausted)):
+            raise
+        todo = hint if hint and isinstance(error, AttributeError) and error.obj is None else SHOW_TRACEBACK
+        raise PluginError(failure(_title(kind, name), error, function), todo) from error
+
+
+def plugin_defect(kind: PluginKind, name: str, text: str) -> PluginError:
+    """Return an error that names a plugin and its package; `text` says what the plugin did, such as `returned 3`."""
+    return PluginError(f"{_title(kind, name)} {text}.")
+
+
+def _title(kind: PluginKind, name: str) -> str:
+    return f"The {kind} {name} ({_points(kind)[name].value})"
+
+
+def log_exception(error: Exception) -> None:
+    """Log the traceback of an exception of another package; the option -v shows it."""
+    import logging  # not needed for `--version`
+
+    logging.getLogger("kgqa").debug("", exc_info=error)
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
@@ -274,6 +310,9 @@ def _check(extension: Extension) -> None:
             if key not in known or key in SELECTORS or (key in own and own[key].trusted):
                 raise SettingsError(f"The preset {preset} may not set {key}.")
             check(known[key], value, f"preset {preset}")
+    for key in getattr(extension, "parameters", {}).values():
+        if key not in known:
+            raise SettingsError(f"A parameter has the setting {key}, which does not exist.", "Declare it in settings=.")
     for stage, sampling in stages.items():
         if unknown := [value for value in sampling.values() if isinstance(value, str) and value not in known]:
             raise SettingsError(f"The stage {stage} refers to the setting {unknown[0]}, which does not exist.")

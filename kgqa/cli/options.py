@@ -18,8 +18,9 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 _GRAPH = click.option(
     "--graph",
     "graph_path",
-    metavar="FOLDER|URL",
-    help="graph folder or URL of a SPARQL endpoint. [the bundled demo graph]",
+    metavar="FOLDER|URL|NAME:REST",
+    help="graph folder, URL of a SPARQL endpoint, or NAME:REST (a store of another package, such as rdflib:file.ttl). "
+    "[the bundled demo graph]",
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="print JSON, for scripts")
 
@@ -28,13 +29,22 @@ def _set_verbosity(ctx: click.Context, parameter: click.Parameter, value: int | 
     if value:
         ctx.find_root().ensure_object(dict)
         ctx.find_root().obj["verbosity"] = -1 if parameter.name == "quiet" else int(value)
+        if parameter.name == "verbose":
+            import logging  # not needed for `--version`
+
+            logging.basicConfig()
+            logging.getLogger("kgqa").setLevel(logging.DEBUG)
 
 
 def verbosity_options(function: Command) -> Command:
     """Add -v and -q; both may be given before or after the name of a command."""
     flags: tuple[tuple[tuple[str, ...], dict[str, Any], str], ...] = (
         (("-q", "--quiet"), {"is_flag": True}, "no progress and no notes"),
-        (("-v", "--verbose"), {"count": True}, "more messages; after an internal error, the traceback"),
+        (
+            ("-v", "--verbose"),
+            {"count": True},
+            "more messages; after an internal error or an error of another package, the traceback",
+        ),
     )
     for names, attributes, text in flags:
         function = click.option(*names, **attributes, help=text, expose_value=False, callback=_set_verbosity)(function)
