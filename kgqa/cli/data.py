@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kgqa.answer_json import json_text
-from kgqa.cli.options import JSON
+from kgqa.cli.options import JSON, print_json
 from kgqa.errors import SettingsError
 from kgqa.plugins import plugin_names
 from kgqa.words import clean
@@ -41,7 +40,7 @@ def list_(names: tuple[str, ...], as_json: bool) -> None:
     chosen = [known[name] for name in names or known]
     here = {(entry.dataset, entry.known.name): str(entry.file) for entry in inventory() if entry.file}
     if as_json:
-        print(json_text({"datasets": [_as_data(each, here) for each in chosen]}, indent=2))
+        print_json({"datasets": [_as_data(each, here) for each in chosen]})
         return
     for each in chosen:
         _describe(each, here, whole=bool(names))
@@ -110,7 +109,7 @@ def check(sources: tuple[str, ...], as_json: bool) -> int:
             _print_check(checks[-1])
     if as_json:
         absent = [{"dataset": name, "file": file} for name, file in missing]
-        print(json_text({"checks": [asdict(each) for each in checks], "missing": absent}, indent=2))
+        print_json({"checks": [asdict(each) for each in checks], "missing": absent})
     elif missing:
         print("Missing:")
         for name in dict.fromkeys(name for name, _ in missing):

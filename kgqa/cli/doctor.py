@@ -9,8 +9,16 @@ from typing import Any
 
 import click
 
-from kgqa.answer_json import json_text
-from kgqa.cli.options import JSON, graph_options, say, setting_option, settings_from, verbosity, verbosity_options
+from kgqa.cli.options import (
+    JSON,
+    graph_options,
+    print_json,
+    say,
+    setting_option,
+    settings_from,
+    verbosity,
+    verbosity_options,
+)
 from kgqa.doctor.checks import Health
 from kgqa.model_json import to_json
 from kgqa.words import clean
@@ -97,7 +105,7 @@ def _print(health: Health, as_json: bool) -> None:
             "graph": to_json(health.graph),
             "checks": to_json(health.checks),
         }
-        print(json_text(data, indent=2))
+        print_json(data)
         return
     skipped: dict[str, list[str]] = {}
     for check in health.checks:

@@ -141,3 +141,10 @@ def say(text: str, *, also_quiet: bool = False) -> None:
     """Print a note on standard error; with --quiet, print it only if `also_quiet` is true."""
     if verbosity() >= 0 or also_quiet:
         print(safe_text(text), file=sys.stderr, flush=True)
+
+
+def print_json(data: object) -> None:
+    """Print a JSON value."""
+    from kgqa.answer_json import json_text  # imports modules that help texts do not need
+
+    print(json_text(data, indent=2))

@@ -8,7 +8,7 @@ import sys
 import click
 import pytest
 
-from kgqa.cli.lazy_group import LazyGroup
+from kgqa.cli.groups import LazyGroup
 from kgqa.cli.main import cli
 
 HELP = """

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from kgqa.cli.options import JSON, verbosity_options
-from kgqa.cli.servers.options import FOLDER, print_json, say_clean
+from kgqa.cli.options import JSON, print_json, verbosity_options
+from kgqa.cli.servers.options import FOLDER, say_clean
 from kgqa.errors import StoreError
 from kgqa.graph.detection import detect_schema
 from kgqa.graph.endpoint.store import EndpointStore

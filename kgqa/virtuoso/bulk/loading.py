@@ -7,13 +7,15 @@ each group that is on disk. After a crash, the groups that are not in the journa
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import shutil
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
+from typing import IO
 
 from kgqa.errors import LoadError, ServerError
 from kgqa.graph.endpoint.store import EndpointStore
@@ -21,7 +23,6 @@ from kgqa.graph.endpoint.upload import target_graph
 from kgqa.graph.rdf.files import MalformedLines, check_unchanged, file_job
 from kgqa.graph.rdf.upload import UploadFiles
 from kgqa.graph.store import LoadReport, MalformedLine, OnError, Progress
-from kgqa.virtuoso.bulk.chunks import Chunk, write_chunks
 from kgqa.virtuoso.bulk.groups import (
     LOADERS,
     Group,
@@ -32,10 +33,124 @@ from kgqa.virtuoso.bulk.groups import (
     new_token,
     wait_for_orphans,
 )
-from kgqa.virtuoso.bulk.journal import NAME, BulkJournal, forget_journal, load_lock
+from kgqa.virtuoso.bulk.journal import NAME, BulkJournal, forget_journal, load_lock, read_journal
 from kgqa.virtuoso.bulk.rejected_lines import unloadable_reason
+from kgqa.virtuoso.instance.server_log import free_space
 from kgqa.virtuoso.server.server import Server
 from kgqa.words import sentence
+
+
+@dataclass(frozen=True, slots=True)
+class LinePosition:
+    """The end of a line in one of the files of a load.
+
+    Attributes:
+        file: number of the file, from 0.
+        line: number of lines of this file before the position.
+        bytes_done: number of bytes of this file before the position.
+        all_lines: number of lines of all files before the position.
+    """
+
+    file: int
+    line: int
+    bytes_done: int
+    all_lines: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A file of canonical N-Triples in the import folder.
+
+    `positions` has the end of the last line in the chunk from each file with lines in this chunk.
+    """
+
+    number: int
+    path: Path
+    positions: tuple[LinePosition, ...]
+
+
+def write_chunks(source: UploadFiles, *, number: int, lines: int, folder: Path, name: str) -> Iterator[Chunk]:
+    """Write the lines that `source.jobs` does not mark as done, one chunk for each step of the iterator.
+
+    Args:
+        number: number of the first chunk; the number is part of the file name.
+        lines: number of lines of a chunk, rounded up to the end of a block.
+        name: prefix of the file names of the chunks.
+
+    Raises:
+        ServerError: the disk is full or cannot be written.
+        LoadError: a file can no longer be read.
+    """
+    writer = _Writer(folder, name, number)
+    positions: dict[int, LinePosition] = {}
+    before = 0
+    for file, job in enumerate(source.jobs):
+        # the caller updates the job while this generator runs
+        done_before, last = job.lines_done, 0
+        if job.done:
+            before += done_before
+            continue
+        for block in source.blocks(file):
+            last = block.end
+            if last <= done_before:
+                continue
+            writer.write(block.lines)
+            positions[file] = LinePosition(file, last, block.bytes_done, before + last)
+            if writer.lines >= lines:
+                yield writer.finish(tuple(positions.values()))
+                positions = {}
+        before += last
+    if positions:
+        yield writer.finish(tuple(positions.values()))
+
+
+class _Writer:
+    """Writes each chunk under a temporary name first, because the server may still read a chunk of the same name."""
+
+    def __init__(self, folder: Path, name: str, number: int) -> None:
+        self.lines = 0
+        self._folder = folder
+        self._name = name
+        self._number = number
+        self._file: IO[bytes] | None = None
+
+    @property
+    def _part(self) -> Path:
+        return self._folder / f"{self._name}.part"
+
+    def write(self, lines: list[bytes]) -> None:
+        self.lines += len(lines)
+        try:
+            if self._file is None:
+                self._file = open(self._part, "wb")  # noqa: SIM115  (closed by `finish`)
+            self._file.writelines(lines)
+        except OSError as error:
+            raise self._write_error(error) from error
+
+    def finish(self, positions: tuple[LinePosition, ...]) -> Chunk:
+        chunk = Chunk(self._number, self._folder / f"{self._name}-{self._number:06}.nt", positions)
+        assert self._file is not None
+        try:
+            self._file.close()
+            self._part.replace(chunk.path)
+        except OSError as error:
+            raise self._write_error(error) from error
+        self._file, self.lines = None, 0
+        self._number += 1
+        return chunk
+
+    def _write_error(self, error: OSError) -> ServerError:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return ServerError(
+                f"The disk is full: {free_space(self._folder)} are free at {self._folder}, where kgqa writes files for "
+                "the server.",
+                "Free some space on this disk.",
+            )
+        return ServerError(
+            f"{self._folder} cannot be written ({error.strerror}).",
+            "Make the folder writable for the user who runs kgqa.",
+        )
+
 
 CHUNK_LINES = 250_000
 GROUP_CHUNKS = 4
@@ -52,7 +167,6 @@ def bulk_load(
     format: str | None = None,
     resume: bool = False,
     restart: bool = False,
-    loaders: int = LOADERS,
     chunk_lines: int = CHUNK_LINES,
 ) -> LoadReport:
     """Load RDF files into the store's writable graph.
@@ -63,7 +177,6 @@ def bulk_load(
             `chunk_lines` are ignored.
         restart: discard an interrupted load first. Without `resume` and `restart`, an interrupted load is an error.
         format: file extension of the RDF format, for files whose names have no extension.
-        loaders: number of chunks that the server reads at the same time.
         chunk_lines: number of lines in a chunk.
 
     Raises:
@@ -77,7 +190,7 @@ def bulk_load(
     if not resume and not jobs:
         raise LoadError("No file was given.", "Give at least one RDF file.")
     with load_lock(server.folder):
-        journal = BulkJournal.read(server.folder)
+        journal = read_journal(server.folder, NAME, BulkJournal)
         if resume:
             journal = _resumed_journal(journal, store, graph)
             check_token(server, journal.token, journal.chunks)
@@ -89,8 +202,8 @@ def bulk_load(
         else:
             journal = BulkJournal(graph, store.url, on_error, chunk_lines, jobs, new_token())
             journal.before = count_triples(server, graph)
-            journal.save(server.folder)
-        _BulkLoad(server, journal, loaders, progress).run()
+            server.folder.write_json(f"{NAME}.json", journal)
+        _BulkLoad(server, journal, progress).run()
         store.invalidate()
         triples = count_triples(server, graph)
         forget_journal(server.folder, NAME)
@@ -110,7 +223,7 @@ def bulk_load(
 def discard_interrupted(server: Server) -> bool:
     """Discard the journal of an interrupted load, but keep its triples; return False if there was no such load."""
     with load_lock(server.folder):
-        found = BulkJournal.read(server.folder) is not None
+        found = read_journal(server.folder, NAME, BulkJournal) is not None
         forget_journal(server.folder, NAME)
         shutil.rmtree(server.import_folder / NAME, ignore_errors=True)
     return found
@@ -118,7 +231,7 @@ def discard_interrupted(server: Server) -> bool:
 
 def interrupted_graph(server: Server) -> str | None:
     """Return the IRI of the graph of an interrupted load; None if there is no such load."""
-    journal = BulkJournal.read(server.folder)
+    journal = read_journal(server.folder, NAME, BulkJournal)
     return journal.graph if journal else None
 
 
@@ -138,12 +251,9 @@ def _resumed_journal(journal: BulkJournal | None, store: EndpointStore, graph: s
 class _BulkLoad:
     """Loads the chunks that a journal does not record as loaded."""
 
-    def __init__(
-        self, server: Server, journal: BulkJournal, loaders: int, progress: Callable[[Progress], None] | None
-    ) -> None:
+    def __init__(self, server: Server, journal: BulkJournal, progress: Callable[[Progress], None] | None) -> None:
         self._server = server
         self._journal = journal
-        self._loaders = loaders
         self._progress = progress or (lambda progress: None)
         self._malformed = MalformedLines(journal.on_error)
         self._reported_lines = 0
@@ -188,7 +298,7 @@ class _BulkLoad:
     def _save(self) -> None:
         self._journal.malformed = self._malformed.count
         self._journal.examples = [asdict(example) for example in self._malformed.examples]
-        self._journal.save(self._server.folder)
+        self._server.folder.write_json(f"{NAME}.json", self._journal)
 
     def _progress_text(self) -> str:
         journal = self._journal
@@ -204,7 +314,7 @@ class _BulkLoad:
             self._server,
             journal.graph,
             journal.token,
-            loaders=self._loaders,
+            loaders=LOADERS,
             on_wait=lambda group: self._report(group.content[: group.files_done]),
             on_loaded=self._skip_rejected_lines,
             on_recorded=self._record,
