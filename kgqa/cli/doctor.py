@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import sys
 import textwrap
 from typing import Any
 
 import click
 
+from kgqa.cli.bars import open_bar
 from kgqa.cli.options import (
     JSON,
     graph_options,
@@ -16,7 +16,6 @@ from kgqa.cli.options import (
     say,
     setting_option,
     settings_from,
-    verbosity,
     verbosity_options,
 )
 from kgqa.doctor.checks import Health
@@ -59,41 +58,27 @@ def command(graph_path: str | None, no_model: bool, as_json: bool, **options: An
 
     if graph_path is not None and not graph_path.strip():
         raise click.UsageError("--graph is empty. Give a folder or a URL, or omit it for the demo graph.")
-    line = _Line()
-    examination = Examination(settings_from(options, graph_path), model=not no_model, watch=line.show, say=line.say)
+    bar = open_bar(bar_format="{desc}", leave=False)
+
+    def note(text: str) -> None:
+        bar.clear()
+        say(text)
+
+    def watch(name: str) -> None:
+        bar.set_description_str(f"Checking: {name}")
+
+    examination = Examination(settings_from(options, graph_path), model=not no_model, watch=watch, say=note)
     try:
         health = examination.run()
     except KeyboardInterrupt:
-        line.clear()
+        bar.close()
         _print(examination.health(), as_json)
         say("kgqa: Stopped. Only the results of finished checks are printed.")
         raise KeyboardInterrupt("reported") from None
     finally:
-        line.clear()
+        bar.close()
     _print(health, as_json)
     return 0 if health.trusted else 1
-
-
-class _Line:
-    """A line on the terminal that shows the current check."""
-
-    def __init__(self) -> None:
-        self._shows = sys.stderr.isatty() and verbosity() >= 0
-        self._dirty = False
-
-    def show(self, name: str) -> None:
-        if self._shows:
-            print(f"\r\x1b[KChecking: {name}", end="", file=sys.stderr, flush=True)
-            self._dirty = True
-
-    def say(self, text: str) -> None:
-        self.clear()
-        say(text)
-
-    def clear(self) -> None:
-        if self._dirty:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-            self._dirty = False
 
 
 def _print(health: Health, as_json: bool) -> None:

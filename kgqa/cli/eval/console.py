@@ -7,13 +7,11 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from typing import Any
-
-from tqdm import tqdm
+from contextlib import AbstractContextManager, closing, contextmanager
 
 from kgqa.answer_json import json_text
-from kgqa.cli.options import note_printer, say, verbosity
+from kgqa.cli.bars import open_bar
+from kgqa.cli.options import note_printer, say
 from kgqa.evaluation.runs.progress import Estimate, RunObserver, RunProgress, RunResult, StopSignal
 from kgqa.evaluation.runs.remaining import FIRST_QUESTIONS, resume_command
 from kgqa.evaluation.runs.run_files import Run
@@ -76,7 +74,7 @@ class ConsoleObserver(RunObserver):
 
     @contextmanager
     def _asking(self, progress: RunProgress, stop: StopSignal, label: str) -> Iterator[None]:
-        with _interruptible(stop), ProgressBar(progress, label) as self._bar:
+        with _interruptible(stop), closing(ProgressBar(progress, label)) as self._bar:
             yield
 
     def progressed(self, progress: RunProgress) -> None:
@@ -112,46 +110,32 @@ class ProgressBar:
     If stderr is not a terminal, a line is printed after each tenth of the questions instead.
     """
 
-    def __init__(self, progress: RunProgress, label: str = "") -> None:
-        self._progress = progress
+    def __init__(self, progress: RunProgress, label: str) -> None:
         self._label = label
-        self._bar: Any = None
-        self._tenths = 0
-
-    def __enter__(self) -> ProgressBar:
-        if verbosity() >= 0:
-            total, done = self._progress.total, self._progress.done
-            name = clean_line(self._label.removesuffix(": ")) or None
-            self._bar = tqdm(
-                total=total, initial=done, desc=name, unit="q", disable=None, file=sys.stderr, smoothing=0.05
-            )
-            self._tenths = 10 * done // max(1, total)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
+        self._tenths = 10 * progress.done // max(1, progress.total)
+        self._bar = open_bar(
+            total=progress.total,
+            initial=progress.done,
+            desc=clean_line(label.removesuffix(": ")) or None,
+            unit="q",
+            smoothing=0.05,
+        )
+        self.close = self._bar.close
 
     def show(self, progress: RunProgress) -> None:
         """Update the bar."""
-        if self._bar is None:
-            return
         text = progress_text(progress)
-        if self._bar.disable:
-            tenths = 10 * progress.done // max(1, progress.total)
-            if tenths > self._tenths:
-                self._tenths = tenths
-                say(f"kgqa: {self._label}{progress.done:,} of {progress.total:,}: {text}")
-            return
+        tenths = 10 * progress.done // max(1, progress.total)
+        if self._bar.disable and tenths > self._tenths:
+            self._tenths = tenths
+            say(f"kgqa: {self._label}{progress.done:,} of {progress.total:,}: {text}")
         self._bar.set_postfix_str(clean_line(text), refresh=False)
         self._bar.update(progress.done - self._bar.n)
 
     def write(self, text: str) -> None:
         """Print a line above the bar."""
-        if self._bar is not None and not self._bar.disable:
-            self._bar.write(clean_line(text), file=sys.stderr)
-        else:
-            say(text)
+        self._bar.clear()
+        say(text)
 
 
 def estimate_text(estimate: Estimate) -> str:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
 from kgqa.cli.eval.console import ConsoleObserver, exit_code, print_results
-from kgqa.cli.options import JSON, asking_options, graph_options, say, setting_option, settings_from, verbosity_options
+from kgqa.cli.options import (
+    JSON,
+    asking_options,
+    combined,
+    graph_options,
+    say,
+    setting_option,
+    settings_from,
+    verbosity_options,
+)
 from kgqa.evaluation.runs.merging import merge_runs
 from kgqa.evaluation.runs.plan import DEFAULT_CONCURRENCY, RunPlan
 from kgqa.evaluation.runs.resume import Changes, resume
 from kgqa.evaluation.runs.start import run, run_several
 
-_OPTIONS = (
+run_options = combined(
     click.option(
         "--concurrency",
         type=click.IntRange(1, 512),
@@ -29,13 +37,6 @@ _OPTIONS = (
     JSON,
     verbosity_options,
 )
-
-
-def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the shared options to a command."""
-    for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
 
 
 @click.command("run")

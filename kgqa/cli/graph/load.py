@@ -101,7 +101,9 @@ def load(
             )
         try:
             if discard:
-                _discard_at_url(target)
+                done = discard_load(target)
+                found = "The interrupted load was discarded. Triples already loaded stay in the graph."
+                say(found if done else f"There is no interrupted load at {target}.")
             else:
                 _load_into_url(files, target, graph_iri, as_json, **options)
         except NotResumable as error:
@@ -112,24 +114,11 @@ def load(
             "--graph-iri is only for servers: a folder keeps the named graphs of the loaded files. Omit --graph-iri."
         )
     if discard:
-        _discard_in_folder(Path(target))
+        done = discard_interrupted(Path(target))
+        say("The interrupted load was discarded." if done else f"There is no interrupted load at {target}.")
     else:
         settings = {name: value for name, value in kept.items() if value}
         _load_into_folder(files, Path(target), as_json, schema=schema, settings=settings, **options)
-
-
-def _discard_in_folder(folder: Path) -> None:
-    done = discard_interrupted(folder)
-    say("The interrupted load was discarded." if done else f"There is no interrupted load at {folder}.")
-
-
-def _discard_at_url(url: str) -> None:
-    done = discard_load(url)
-    say(
-        "The interrupted load was discarded. Triples already loaded stay in the graph."
-        if done
-        else f"There is no interrupted load at {url}."
-    )
 
 
 def _load_into_folder(files: tuple[Path, ...], folder: Path, as_json: bool, **options: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from kgqa.cli.bars import StageBar
-from kgqa.cli.options import JSON, Command, print_json, say, verbosity_options
+from kgqa.cli.options import JSON, combined, print_json, say, verbosity_options
 from kgqa.cli.servers.options import FOLDER
 from kgqa.schema import language_list
 from kgqa.virtuoso.freebase.cleaning import CleaningProgress, clean_dump
@@ -21,7 +21,7 @@ from kgqa.virtuoso.server.server import Server
 from kgqa.words import clean
 
 DUMP = click.argument("dump", type=click.Path(path_type=Path))
-_OPTIONS = (
+cleaning_options = combined(
     click.option(
         "--languages",
         metavar="LIST",
@@ -38,13 +38,6 @@ _OPTIONS = (
         "--workers", type=click.IntRange(min=1), help="number of cleaning processes, at most 4. [one per core]"
     ),
 )
-
-
-def cleaning_options(function: Command) -> Command:
-    """Add the options for cleaning the dump."""
-    for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
 
 
 def parse_languages(text: str) -> tuple[str, ...]:

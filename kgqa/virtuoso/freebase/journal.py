@@ -54,7 +54,7 @@ class FreebaseJournal:
         groups_done: number of groups that are loaded and on disk.
         place: position in the dump where the next group begins; None at the end of the dump.
         tally: counts of the lines in the first `groups_done` groups.
-        seconds: duration of each stage for the first `groups_done` groups, in seconds.
+        seconds: duration of each stage so far, in seconds.
     """
 
     dump: str

@@ -209,7 +209,6 @@ class _Load:
         self._folder = server.import_folder / NAME
         self._bytes_read = journal.place.byte if journal.place else 0
         self._sent = False
-        self._cleaning_seconds: dict[int, float] = {}
 
     @property
     def nothing_loaded(self) -> bool:
@@ -270,7 +269,7 @@ class _Load:
             started = time.monotonic()
             cleaner.start(number)
             cleaned = cleaner.wait(number, progress=self._report_cleaning)
-            self._cleaning_seconds[number] = time.monotonic() - started
+            self._add_seconds("cleaning", time.monotonic() - started)
             number += 1
             files = [file for file in cleaned.files if file.stat().st_size]
             self._sent = self._sent or bool(files)
@@ -288,7 +287,6 @@ class _Load:
         journal = self._journal
         journal.tally.add(group.content.tally)
         journal.groups_done, journal.place = group.done, group.content.place
-        self._add_seconds("cleaning", self._cleaning_seconds.pop(group.content.number))
         self._add_seconds("loading", group.seconds)
         self._server.folder.write_json(f"{NAME}.json", journal)
         for file in group.content.files:  # files without lines are not in the group

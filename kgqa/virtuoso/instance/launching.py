@@ -91,14 +91,10 @@ def launch(folder: ServerFolder, ini: Path) -> subprocess.Popen[bytes]:
             f"{command(ini)[0]} cannot be run: {error.strerror}.", "Install it: kgqa virtuoso install"
         ) from error
     _children[process.pid] = process
-    _disable_core_dump(process.pid)
-    return process
-
-
-def _disable_core_dump(pid: int) -> None:
-    """Disable core dumps; a dump is as large as all buffers and would be written when the disk is already full."""
+    # a core dump is as large as all buffers and would be written when the disk is already full
     with contextlib.suppress(AttributeError, OSError):  # not Linux, or the process has ended
-        resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
+        resource.prlimit(process.pid, resource.RLIMIT_CORE, (0, 0))
+    return process
 
 
 def wait_until_online(folder: ServerFolder, process: subprocess.Popen[bytes], *, notify: Notify) -> None:

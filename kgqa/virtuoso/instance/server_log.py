@@ -101,12 +101,12 @@ LOG_PROBLEMS = (
 )
 
 
-def log_tail(log: Path, *, start: int = 0) -> str:
-    """Return the text after byte `start` of a log file, at most the last LOG_TAIL_BYTES; empty without a file."""
+def log_tail(log: Path) -> str:
+    """Return the end of a log file, at most LOG_TAIL_BYTES; empty without a file."""
     try:
         with open(log, "rb") as file:
             size = file.seek(0, os.SEEK_END)
-            file.seek(max(start, size - LOG_TAIL_BYTES))
+            file.seek(max(0, size - LOG_TAIL_BYTES))
             return file.read().decode("utf-8", "replace")
     except OSError:
         return ""

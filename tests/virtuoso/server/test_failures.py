@@ -224,7 +224,7 @@ def test_missing_password_file(stopped_server):
 
 
 @pytest.mark.parametrize("name", ["server.json", "loading.json"])
-@pytest.mark.parametrize("content", ["{", "[]", '{"unheard": 1}'])
+@pytest.mark.parametrize("content", ["{", "[]", '{"graph": 1, "http_port": "1"}'])
 def test_damaged_json_files(stopped_server, name, content):
     (stopped_server.folder.path / name).write_text(content)
     assert re.search(rf"{name} (is damaged|was written by another version).*[Rr]emove", refusal_message(stopped_server))
