@@ -29,7 +29,6 @@ from kgqa.evaluation.analysis.losses import LOSSES
 from kgqa.evaluation.datasets.questions import (
     ANSWERABLE,
     GoldQuestion,
-    half_of,
     read_questions,
     spread,
 )
@@ -116,7 +115,9 @@ def measure(
 def chosen(file: Path | str, options: dict[str, Any]) -> list[GoldQuestion]:
     """Return the questions in one half of a file that the graph can answer, at most a given number."""
     questions = [q for q in read_questions(Path(file)) if q.answerable(options["support"])]
-    found = spread(half_of(questions, options["half"]), options["limit"])
+    half = options["half"]
+    chosen = [q for q in questions if half == "all" or q.number % 2 == (half == "second")]
+    found = spread(chosen, options["limit"])
     if not found:
         support = ", ".join(options["support"])
         sys.exit(f"{file} contains no question with answers in the graph (support: {support}).")

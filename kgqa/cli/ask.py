@@ -222,10 +222,9 @@ METRICS = ("hit@1", "f1", "em")
 
 def gold_question(source: str, ident: str) -> GoldQuestion:
     """Find the question with this id in a data set; raise UsageError if the data set has no such question."""
-    from kgqa.evaluation.datasets.registry import dataset_questions
-    from kgqa.evaluation.runs.plan import distinct
+    from kgqa.evaluation.runs.plan import RunPlan, select_questions
 
-    questions = {question.id: question for question in distinct(dataset_questions(source))}
+    questions = {question.id: question for question in select_questions(RunPlan(source)).questions}
     if ident in questions:
         return questions[ident]
     near = difflib.get_close_matches(ident, list(questions)[:100_000], n=3) or list(questions)[:3]
@@ -238,9 +237,8 @@ def gold_object(answer: Answer, question: GoldQuestion) -> dict[str, Any]:
     """Return the entries for gold answers and scores in the JSON object of an answer."""
     from kgqa.evaluation.metrics.scores import score_record
 
-    readings = question.parses or (question.answers,)
-    gold = [[{"id": each.id or None, "name": each.name} for each in reading] for reading in readings]
-    return {"gold": gold, "scores": score_record(answer_object(answer), readings)}
+    gold = [[{"id": each.id or None, "name": each.name} for each in reading] for reading in question.readings]
+    return {"gold": gold, "scores": score_record(answer_object(answer), question.readings)}
 
 
 def gold_text(answer: Answer, question: GoldQuestion) -> str:

@@ -2,37 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from kgqa.evaluation.analysis.aggregate import summary_of
 from kgqa.evaluation.analysis.comparison import compare_runs, scores_by_question
 from kgqa.evaluation.metrics.measures import mean
-from kgqa.evaluation.runs.records import Record
-from kgqa.evaluation.runs.run_files import METRICS, PREDICTIONS
-from kgqa.report.files import ReportError
+from kgqa.evaluation.runs.run_files import METRICS, PREDICTIONS, Run
 from kgqa.report.lenient_json import count_of, number_of, object_of, text_of
 from kgqa.words import clean
-
-
-class ReportedRun(Protocol):
-    """The part of a run that reports need; `kgqa.evaluation.runs.run_files.Run` implements it."""
-
-    @property
-    def folder(self) -> Path: ...
-
-    @property
-    def manifest(self) -> dict[str, Any]: ...
-
-    @property
-    def name(self) -> str: ...
-
-    def records(self) -> Iterable[Record]: ...
-
-    def metrics(self) -> dict[str, Any]: ...
-
 
 LABELS = {
     "hit@1": "Hit@1",
@@ -112,7 +91,7 @@ class Comparison:
         return next((row for row in self.rows if row.name == name), None)
 
 
-def compare(runs: Sequence[ReportedRun]) -> Comparison:
+def compare(runs: Sequence[Run]) -> Comparison:
     """Compare runs by their metrics.json. If that file is missing or outdated, the metrics are computed.
 
     Raises:
@@ -143,11 +122,11 @@ def compare(runs: Sequence[ReportedRun]) -> Comparison:
     )
 
 
-def metrics_of(run: ReportedRun) -> dict[str, Any]:
+def metrics_of(run: Run) -> dict[str, Any]:
     """Read metrics.json, or compute the metrics if it is missing or older than the predictions.
 
     Raises:
-        RunError, ReportError: a run cannot be read.
+        RunError: a run cannot be read.
     """
     try:
         fresh = (run.folder / METRICS).stat().st_mtime >= (run.folder / PREDICTIONS).stat().st_mtime
@@ -155,16 +134,10 @@ def metrics_of(run: ReportedRun) -> dict[str, Any]:
         fresh = False
     if fresh and (found := run.metrics()):
         return found
-    try:
-        return summary_of(run.records())
-    except (AttributeError, TypeError, ValueError) as error:
-        raise ReportError(
-            f"{run.folder} contains an answer that is not in the form of docs/answer-json.md: {error}.",
-            "Repeat the run in a new folder.",
-        ) from error
+    return summary_of(run.records())
 
 
-def labels_of(runs: Sequence[ReportedRun]) -> tuple[str, ...]:
+def labels_of(runs: Sequence[Run]) -> tuple[str, ...]:
     """Label each run by its method, and by its folder too if several runs have the same method."""
     names = [clean(run.name) or "run" for run in runs]
     taken: dict[str, int] = {}
@@ -187,7 +160,7 @@ def _rows(columns: Sequence[Mapping[str, Figure]], label: Any) -> tuple[MetricRo
     return tuple(MetricRow(name, label(name), tuple(column.get(name) for column in columns)) for name in names)
 
 
-def _facts(runs: Sequence[ReportedRun]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _facts(runs: Sequence[Run]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Collect the properties that must match before runs can be compared. Rows without any value are omitted."""
     rows = {
         "data set": [text_of(object_of(run.manifest.get("dataset")).get("source")) for run in runs],
@@ -215,7 +188,7 @@ def _model(described: Any) -> str:
 Scores = Mapping[str, Mapping[str, float]]
 
 
-def _compared(run: ReportedRun) -> Scores:
+def _compared(run: Run) -> Scores:
     """Return the compared metrics of each question. The key of a question is the same in all runs."""
     return {
         key: kept
@@ -236,7 +209,7 @@ def _on_shared(scores: Sequence[Scores], shared: Collection[str]) -> tuple[Metri
     return _rows(columns, label=label_of)
 
 
-def _twins(runs: Sequence[ReportedRun]) -> list[int]:
+def _twins(runs: Sequence[Run]) -> list[int]:
     """Return for each run the index of the first run of the same method on a different graph, or else its own index.
 
     For a run on a fictional graph this is the run on the real graph.

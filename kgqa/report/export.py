@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kgqa.evaluation.runs.records import Record
+from kgqa.evaluation.runs.run_files import Run
 from kgqa.graph.query.templates import Comment, render_term
-from kgqa.report.comparison import ReportedRun, labels_of
+from kgqa.report.comparison import labels_of
 from kgqa.report.files import ReportError
 from kgqa.report.index_rows import page_name
 from kgqa.report.lenient_json import objects_of, text_of
@@ -33,7 +34,7 @@ class Exported:
     queries: int
 
 
-def write_queries(runs: Sequence[ReportedRun], folder: str | Path) -> list[Exported]:
+def write_queries(runs: Sequence[Run], folder: str | Path) -> list[Exported]:
     """Write a .rq file for every question with a query, and index.csv with a line for every question.
 
     Args:
@@ -79,7 +80,7 @@ def query_file(record: Record) -> str:
     return "\n".join([*lines, exact(query, None).rstrip("\n"), ""])
 
 
-def _write(run: ReportedRun, folder: Path) -> Exported:
+def _write(run: Run, folder: Path) -> Exported:
     old = _prepared(folder)
     questions = queries = 0
     with open(folder / INDEX, "w", encoding="utf-8", errors="backslashreplace", newline="") as index:
@@ -98,14 +99,12 @@ def _write(run: ReportedRun, folder: Path) -> Exported:
     return Exported(folder, questions, queries)
 
 
-def _index_line(number: int, record: Record, name: str) -> Iterator[object]:
+def _index_line(number: int, record: Record, name: str) -> tuple[object, ...]:
     answers = [text_of(each.get("name")) for each in objects_of(record.answer.get("answers"))]
     gold = [each.name or each.id for each in record.answers]
-    yield from (number, record.id, record.dataset, record.text, record.status)
-    yield text_of(record.answer.get("query_class"))
-    yield from (" | ".join(names[:MOST_NAMES]) for names in (answers, gold))
-    yield record.scores.get("em")
-    yield name
+    shown = [" | ".join(names[:MOST_NAMES]) for names in (answers, gold)]
+    about = (number, record.id, record.dataset, record.text, record.status, text_of(record.answer.get("query_class")))
+    return (*about, *shown, record.scores.get("em"), name)
 
 
 def _prepared(folder: Path) -> set[Path]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kgqa.evaluation.runs.records import Record
-from kgqa.report.comparison import ReportedRun
+from kgqa.evaluation.runs.run_files import Run
 from kgqa.report.lenient_json import number_of
 from kgqa.report.outcomes import hit_of, stage_of, usage_of
 from kgqa.words import clean
@@ -39,7 +39,7 @@ class IndexRow:
     calls: float
 
 
-def index_rows(run: ReportedRun, number: int) -> Iterator[IndexRow]:
+def index_rows(run: Run, number: int) -> Iterator[IndexRow]:
     """Read the rows of a run. `number`: position of the run in the report, from 1."""
     seen: dict[tuple[str, str], int] = {}
     for place, record in enumerate(run.records(), 1):

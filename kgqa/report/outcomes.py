@@ -9,8 +9,9 @@ from typing import Any
 from kgqa.evaluation.datasets.questions import GoldAnswer
 from kgqa.evaluation.metrics.keys import Key, answer_keys, gold_keys
 from kgqa.evaluation.metrics.measures import gold_seen, score
+from kgqa.evaluation.metrics.scores import named_answers
 from kgqa.evaluation.runs.records import Record
-from kgqa.model import XSD_STRING, Entity, Literal, Named
+from kgqa.model import Named
 from kgqa.report.lenient_json import number_of, object_of, objects_of, text_of
 
 STAGES = {
@@ -86,9 +87,9 @@ def answers_and_gold(record: Record) -> AnswersAndGold:
     Answers that a language model gave from its own knowledge are compared by name. If the data set interprets the
     question in several ways, the gold answers of the interpretation with the best F1 are used.
     """
-    answers = [_named(each) for each in objects_of(record.answer.get("answers"))]
+    answers = named_answers({"answers": objects_of(record.answer.get("answers"))})
     grounding = text_of(record.answer.get("grounding"))
-    readings = [gold_seen(filter(_usable, gold), grounding) for gold in record.readings]
+    readings = [gold_seen([each for each in gold if each.id or each.name], grounding) for gold in record.readings]
     place = max(range(len(readings)), key=lambda number: _fit(answers, readings[number]), default=None)
     seen, best = ([], ()) if place is None else (readings[place], record.readings[place])
     keys = gold_keys(seen)
@@ -98,9 +99,7 @@ def answers_and_gold(record: Record) -> AnswersAndGold:
         for each in answers[:MAX_ANSWERS]
     ]
     gold = [
-        ListedAnswer(
-            each.name or each.id, each.id, _usable(each) and bool(gold_keys(gold_seen([each], grounding)) & matched)
-        )
+        ListedAnswer(each.name or each.id, each.id, bool(gold_keys(gold_seen([each], grounding)) & matched))
         for each in best[:MAX_ANSWERS]
     ]
     return AnswersAndGold(
@@ -113,27 +112,12 @@ def answers_and_gold(record: Record) -> AnswersAndGold:
 
 
 def _fit(answers: Sequence[Named], gold: Sequence[GoldAnswer]) -> tuple[float, ...]:
-    """Return F1, exact match and hit of answers against gold answers, to find the interpretation that fits best."""
+    """Return F1, exact match and precision of answers, to find the interpretation that fits best."""
     keys: frozenset[Key] = gold_keys(gold)
     if not keys:
         return (-1.0,)
     found = score(answer_keys(answers, keys), keys)
-    return found.f1, found.em, found.hit
-
-
-def _usable(gold: GoldAnswer) -> bool:
-    return isinstance(gold.id, str) and isinstance(gold.name, str) and bool(gold.id or gold.name)
-
-
-def _named(item: Mapping[str, Any]) -> Named:
-    """Convert one item of the JSON key `answers` to a `Named`."""
-    name = text_of(item.get("name"))
-    if isinstance(item.get("iri"), str):
-        return Named(Entity(item["iri"]), text_of(item.get("id")), name)
-    value = text_of(item.get("value")) or name
-    language = text_of(item.get("language"))
-    datatype = XSD_STRING if language else text_of(item.get("datatype")) or XSD_STRING
-    return Named(Literal(value, datatype, language), "", name)
+    return found.f1, found.em, found.precision
 
 
 def usage_of(record: Record) -> Mapping[str, Any]:

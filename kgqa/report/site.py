@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from kgqa.report.comparison import Comparison, ReportedRun, compare
+from kgqa.evaluation.runs.run_files import Run
+from kgqa.report.comparison import Comparison, compare
 from kgqa.report.files import ReportError
 from kgqa.report.index_page import index_page
 from kgqa.report.index_rows import index_rows
@@ -24,7 +25,7 @@ _FOLDER = re.compile(r"run-\d+\Z")
 
 
 def write_site(
-    runs: Sequence[ReportedRun],
+    runs: Sequence[Run],
     folder: str | Path,
     *,
     comparison: Comparison | None = None,

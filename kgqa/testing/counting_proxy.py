@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -49,7 +48,7 @@ class Counts:
         return self.last - self.first
 
 
-class CountingProxy:
+class CountingProxy(LoopbackServer):
     """A proxy on a free port of the loopback interface. It runs as soon as it is created. Thread-safe.
 
     The proxy forwards `/sparql` to the SPARQL server and `/v1/...` to the language model server. A request to
@@ -83,10 +82,9 @@ class CountingProxy:
         self._delays = {"sparql": round_trip, "v1": latency}
         self._question_of, self._on_question = question_of, on_question
         self._current, self._marked = "", False
-        self._lock = threading.Lock()
         self._pool = urllib3.PoolManager(maxsize=64, block=False)
-        self._server = LoopbackServer(self._answer)
-        self.url = f"http://127.0.0.1:{self._server.port}"
+        super().__init__(self._answer)
+        self.url = f"http://127.0.0.1:{self.port}"
 
     @property
     def sparql_url(self) -> str:
@@ -109,21 +107,22 @@ class CountingProxy:
             self.counts = {}
             self._current, self._marked = "", False
 
-    def begin(self, ident: str) -> None:
-        """Start a question; all later requests are counted for this question."""
-        self._marked = bool(ident)
-        self._begin(ident)
+    def begin(self, ident: str, *, marked: bool = True) -> None:
+        """Start a question; all later requests are counted for this question.
+
+        Args:
+            marked: prompts of other questions start no question from now on.
+        """
+        self._marked = marked and bool(ident)
+        with self._lock:
+            self._current = ident
+        if ident:
+            self._on_question(ident)
 
     def close(self) -> None:
         """Stop the proxy."""
-        self._server.close()
+        super().close()
         self._pool.clear()
-
-    def __enter__(self) -> CountingProxy:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     # ---- forwarding ----
 
@@ -141,7 +140,7 @@ class CountingProxy:
             self._follow(content)
         with self._lock:
             ident = self._current
-        self._server.wait(self._delays[place])
+        self.wait(self._delays[place])
         url = self._targets[place] + path.removeprefix(f"/{place}")
         kept = {name: value for name, value in headers.items() if name not in HOP_BY_HOP - {"content-type"}}
         try:
@@ -151,11 +150,10 @@ class CountingProxy:
             )  # fmt: skip
             body = reply.read(decode_content=False)
             reply.release_conn()
+            status, passed = reply.status, list(reply.headers.items())
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            reply, body = None, str(error).encode("utf-8", "replace")
-        status = reply.status if reply is not None else 502
-        kind = reply.headers.get("content-type", "") if reply is not None else "text/plain"
-        passed = reply.headers.items() if reply is not None else ()
+            status, passed, body = 502, [("content-type", "text/plain")], str(error).encode("utf-8", "replace")
+        kind = next((value for name, value in passed if name.lower() == "content-type"), "")
         if place == "sparql" or method == "POST":
             self._count(place, ident, arrived, content, body, failed=status >= 400)
         return Response(status, body, kind, tuple((n, v) for n, v in passed if n.lower() not in HOP_BY_HOP))
@@ -178,15 +176,9 @@ class CountingProxy:
 
     # ---- counting ----
 
-    def _begin(self, ident: str) -> None:
-        with self._lock:
-            self._current = ident
-        if ident:
-            self._on_question(ident)
-
     def _follow(self, content: bytes) -> None:
         if not self._marked and (ident := self._question_of(_prompt(content))) not in (None, self._current):
-            self._begin(str(ident))
+            self.begin(str(ident), marked=False)
 
     def _count(self, place: str, ident: str, arrived: float, sent: bytes, body: bytes, *, failed: bool) -> None:
         now = time.perf_counter()

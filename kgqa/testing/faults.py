@@ -32,9 +32,7 @@ class ModelReply:
 
 @dataclass(frozen=True, slots=True)
 class Fault(Response):
-    """A faulty response that is sent instead of a reply; see `Response`. `seconds`: delay before sending."""
-
-    seconds: float = 0.0
+    """A faulty response that is sent instead of a reply; see `Response`."""
 
 
 def failing(status: int, message: str, *, kind: str = "invalid_request_error", code: str | None = None,
@@ -46,12 +44,15 @@ def failing(status: int, message: str, *, kind: str = "invalid_request_error", c
 
 def rate_limited(retry_after: float | str | datetime | None = None) -> Fault:
     """Return a 429. `retry_after`: seconds, an HTTP date, or any text; None sends no Retry-After header."""
-    if isinstance(retry_after, datetime):
-        retry_after = format_datetime(retry_after, usegmt=True)
-    headers = () if retry_after is None else (("Retry-After", str(retry_after)),)
-    return failing(
-        429, "Rate limit reached. Please slow down.", kind="requests", code="rate_limit_exceeded", headers=headers
-    )
+    message, headers = "Rate limit reached. Please slow down.", retry_after_header(retry_after)
+    return failing(429, message, kind="requests", code="rate_limit_exceeded", headers=headers)
+
+
+def retry_after_header(value: float | str | datetime | None) -> tuple[tuple[str, str], ...]:
+    """Return the Retry-After header with seconds, an HTTP date, or any text; no header for None."""
+    if isinstance(value, datetime):
+        value = format_datetime(value, usegmt=True)
+    return () if value is None else (("Retry-After", str(value)),)
 
 
 def out_of_quota() -> Fault:
@@ -127,12 +128,9 @@ def no_such_model(model: str = "m") -> Fault:
 
 def unsupported(parameter: str) -> Fault:
     """Return a 400 for an unsupported parameter, in OpenAI's wording."""
+    message = f"Unsupported parameter: '{parameter}' is not supported with this model."
     if parameter == "max_tokens":
-        message = (
-            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
-        )
-    else:
-        message = f"Unsupported parameter: '{parameter}' is not supported with this model."
+        message += " Use 'max_completion_tokens' instead."
     return failing(400, message, param=parameter, code="unsupported_parameter")
 
 

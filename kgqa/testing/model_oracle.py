@@ -11,7 +11,7 @@ import hashlib
 import json
 import random
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 WORST = 99
@@ -131,16 +131,12 @@ class ModelOracle:
         found = re.search(r"^Select at most (\d+)\.$", asked, re.MULTILINE)
         wanted = int(found[1]) if found else 1
         ranks = {}
-        path = ""
-        for line in asked.splitlines():
-            if line.startswith("Path: "):
-                path = line.removeprefix("Path: ")
-            elif item := _LISTED.match(line):
-                if path:  # the lines below a path list the entities at its end
-                    on_the_way = gold.rank(path) < WORST
-                    ranks[int(item[1])] = 0 if on_the_way and item[2] in gold.nodes else 1 if on_the_way else 2
-                else:
-                    ranks[int(item[1])] = gold.rank(item[2])
+        for path, number, name in _listed(asked):
+            if path:  # the lines below a path list the entities at its end
+                on_the_way = gold.rank(path) < WORST
+                ranks[number] = 0 if on_the_way and name in gold.nodes else 1 if on_the_way else 2
+            else:
+                ranks[number] = gold.rank(name)
         return json.dumps(self._picked(ranks, wanted, chance))
 
     def _picked(self, ranks: dict[int, int], wanted: int, chance: random.Random) -> list[int]:
@@ -166,13 +162,9 @@ class ModelOracle:
             return self._recall(gold, asked, fields, chance)
         found: list[int] = []
         others: list[int] = []
-        path = ""
-        for line in asked.splitlines():
-            if line.startswith("Path: "):
-                path = line.removeprefix("Path: ")
-            elif item := _LISTED.match(line):
-                right = gold.rank(path) == 0 or (item[2] in gold.answers and gold.rank(path) < WORST)
-                (found if right else others).append(int(item[1]))
+        for path, number, name in _listed(asked):
+            right = gold.rank(path) == 0 or (name in gold.answers and gold.rank(path) < WORST)
+            (found if right else others).append(number)
         if found and self._right(chance):
             return json.dumps({"answers": found})
         return json.dumps({"answers": others[:1] or list(gold.answers)[:1]})
@@ -207,3 +199,13 @@ class ModelOracle:
         if answers and self._right(chance):
             return f"{{Yes}}. It is {{{'; '.join(answers)}}}."
         return "{No}. It is not among the triples; I would say {nobody}."
+
+
+def _listed(asked: str) -> Iterator[tuple[str, int, str]]:
+    """Yield number and text of each line of a list, after the path above the line (empty if there is none)."""
+    path = ""
+    for line in asked.splitlines():
+        if line.startswith("Path: "):
+            path = line.removeprefix("Path: ")
+        elif item := _LISTED.match(line):
+            yield path, int(item[1]), item[2]

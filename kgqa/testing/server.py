@@ -8,11 +8,9 @@ with ScriptedServer(["yes", rate_limited(1), ModelReply("no", reasoning="Hm.")])
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -42,7 +40,7 @@ class ChatRequest:
         return messages
 
 
-class ScriptedServer:
+class ScriptedServer(LoopbackServer):
     """Serves POST /v1/chat/completions and GET /v1/models; other requests get a 404. Thread-safe.
 
     The server runs as soon as it is created.
@@ -69,6 +67,8 @@ class ScriptedServer:
             if all replies have been used.
     """
 
+    requests: list[ChatRequest]
+
     def __init__(
         self,
         reply: Callable[[list[dict[str, Any]]], Answered] | Iterable[Answered] = (),
@@ -82,10 +82,8 @@ class ScriptedServer:
     ) -> None:
         if constrains not in ("none", *FIELDS):
             raise ValueError(f"`constrains` must be one of none, {', '.join(FIELDS)}, not {constrains!r}")
-        self.requests: list[ChatRequest] = []
         self.errors: list[Exception] = []
         self.listings = 0
-        self.most_at_once = 0
         self.latency = latency
         self._reply = reply if callable(reply) else None
         self._queue: deque[Answered] = deque(() if callable(reply) else reply)
@@ -96,10 +94,8 @@ class ScriptedServer:
         )
         self._key = key
         self._models = tuple(models)
-        self._under_way = 0
-        self._lock = threading.Lock()
-        self._server = LoopbackServer(self._answer)
-        self.url = f"http://127.0.0.1:{self._server.port}/v1"
+        super().__init__(self._answer)
+        self.url = f"http://127.0.0.1:{self.port}/v1"
 
     def enqueue(self, *replies: Answered) -> None:
         """Add replies; all of them are used before the function is called again."""
@@ -110,16 +106,6 @@ class ScriptedServer:
     def calls(self) -> int:
         """The number of chat requests."""
         return len(self.requests)
-
-    def close(self) -> None:
-        """Stop the server immediately and close connections that wait for a reply."""
-        self._server.close()
-
-    def __enter__(self) -> ScriptedServer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     # ---- answering ----
 
@@ -140,29 +126,17 @@ class ScriptedServer:
             usable = False
         if not usable:
             return failing(400, "The request is not a JSON object with a model and messages.")
-        with self._counted(ChatRequest(body, arrived, headers)):
+        with self.counted(ChatRequest(body, arrived, headers)):
             if self._key and key != self._key:
                 return wrong_key(key)
             refused = next((field for field in self._rejects if field in body), None)
             answered = unsupported(refused) if refused else self._next(body)
-            self._server.wait(self.latency)
+            self.wait(self.latency)
             if isinstance(answered, Fault):
-                self._server.wait(answered.seconds)
+                self.wait(answered.seconds)
                 return answered
             reply = ModelReply(answered) if isinstance(answered, str) else answered
             return _json(completion(constrain_reply(reply, body, self._constrains), body))
-
-    @contextmanager
-    def _counted(self, request: ChatRequest) -> Iterator[None]:
-        with self._lock:
-            self.requests.append(request)
-            self._under_way += 1
-            self.most_at_once = max(self.most_at_once, self._under_way)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._under_way -= 1
 
     def _next(self, body: dict[str, Any]) -> Answered:
         with self._lock:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime
-from email.utils import format_datetime
+from itertools import chain, repeat
 
-from kgqa.testing.sparql_server import Framing, SparqlReply, SparqlRequest
+from kgqa.testing.faults import retry_after_header
+from kgqa.testing.loopback import Framing
+from kgqa.testing.sparql_server import SparqlReply, SparqlRequest
 
 PLAIN = "text/plain"
 
@@ -92,36 +94,23 @@ def pieces(*parts: bytes | float, framing: Framing = "chunked") -> SparqlReply:
 
 def trickling(body: bytes, *, seconds: float = 1.0, framing: Framing = "chunked") -> SparqlReply:
     """Return a reply that sends its body byte by byte, with a pause after each byte."""
-
-    def parts() -> Iterator[bytes | float]:
-        for place in range(len(body)):
-            yield body[place : place + 1]
-            yield seconds
-
-    return SparqlReply(body=parts, framing=framing)
+    return pieces(*(part for place in range(len(body)) for part in (body[place : place + 1], seconds)), framing=framing)
 
 
 def endless_rows() -> SparqlReply:
     """Return a reply with a table that never ends."""
-
-    def parts() -> Iterator[bytes | float]:
-        yield b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "uri", "value": "http://e/0"}}'
-        block = b', {"x": {"type": "uri", "value": "http://e/1"}}' * 1000
-        while True:
-            yield block
-
-    return SparqlReply(body=parts, framing="chunked")
+    start = b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "uri", "value": "http://e/0"}}'
+    return _endless(start, b', {"x": {"type": "uri", "value": "http://e/1"}}' * 1000)
 
 
 def endless_value() -> SparqlReply:
     """Return a reply with a value that never ends."""
+    start = b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "literal", "value": "'
+    return _endless(start, b"x" * 100_000)
 
-    def parts() -> Iterator[bytes | float]:
-        yield b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "literal", "value": "'
-        while True:
-            yield b"x" * 100_000
 
-    return SparqlReply(body=parts, framing="chunked")
+def _endless(start: bytes, block: bytes) -> SparqlReply:
+    return SparqlReply(body=lambda: chain([start], repeat(block)), framing="chunked")
 
 
 def zipped(body: bytes, *, missing: int = 0) -> SparqlReply:
@@ -132,10 +121,7 @@ def zipped(body: bytes, *, missing: int = 0) -> SparqlReply:
 
 def busy(status: int = 429, *, retry_after: float | str | datetime | None = None) -> SparqlReply:
     """Return a 429. `retry_after`: seconds, a date, or any text; None sends no Retry-After header."""
-    if isinstance(retry_after, datetime):
-        retry_after = format_datetime(retry_after, usegmt=True)
-    headers = () if retry_after is None else (("Retry-After", str(retry_after)),)
-    return SparqlReply(status, b"Please slow down.", PLAIN, headers=headers)
+    return SparqlReply(status, b"Please slow down.", PLAIN, headers=retry_after_header(retry_after))
 
 
 def web_page(status: int = 200) -> SparqlReply:

@@ -53,15 +53,10 @@ def query_paths(sparql: str, topics: Sequence[str] = ()) -> list[RelationPath]:
         topics: IRIs of the topics. If empty, the topic is an entity that the query excludes from the answers
             (`?x != <topic>`), or else the first entity with a path to the answer.
     """
-    try:
-        items = [token for token in tokens(prepare_for_engine(sparql)) if token.kind not in ("space", "comment")]
-    except QueryRejected:
+    read = _read(sparql)
+    if read is None:
         return []
-    answer = _asked_for(items)
-    stands_for = _values(items)
-    edges = [(stands_for.get(s, s), r, stands_for.get(o, o)) for s, r, o in dict.fromkeys(_edges(items))]
-    if answer is None or not edges:
-        return []
+    items, answer, edges, _ = read
     named = list(dict.fromkeys(term for s, _, o in edges for term in (s, o) if term.startswith("<")))
     wanted = [f"<{topic}>" for topic in topics] or [term for term in _excluded(items) if term in named]
     found = [(term, steps) for term in wanted or named if (steps := _chain(edges, term, answer))]
@@ -87,14 +82,10 @@ class QueryPattern:
 
 def query_pattern(sparql: str) -> QueryPattern | None:
     """Return the triple patterns of a gold query; None if it has no triple pattern or asks for no variable."""
-    try:
-        items = [token for token in tokens(prepare_for_engine(sparql)) if token.kind not in ("space", "comment")]
-    except QueryRejected:
+    read = _read(sparql)
+    if read is None:
         return None
-    answer, stands_for = _asked_for(items), _values(items)
-    edges = tuple((stands_for.get(s, s), r, stands_for.get(o, o)) for s, r, o in dict.fromkeys(_edges(items)))
-    if answer is None or not edges:
-        return None
+    items, answer, edges, stands_for = read
     triples = zip(items, items[1:], items[2:])
     unequal = [(_name(a), _name(c)) for a, b, c in triples if a.kind == "variable" and b.text == "!="]
     different = tuple((stands_for.get(a, a), stands_for.get(c, c)) for a, c in unequal if c[0] in "?<")
@@ -105,10 +96,20 @@ def query_pattern(sparql: str) -> QueryPattern | None:
     return QueryPattern(edges, different, answer)
 
 
-def _asked_for(items: Sequence[Token]) -> str | None:
-    """Return the first variable of the first SELECT."""
+def _read(sparql: str) -> tuple[list[Token], str, tuple[TermTriple, ...], dict[str, str]] | None:
+    """Return a query's tokens, first variable of the first SELECT, triple patterns and the entities of variables.
+
+    Returns None if the query cannot be read, has no triple pattern or asks for no variable.
+    """
+    try:
+        items = [token for token in tokens(prepare_for_engine(sparql)) if token.kind not in ("space", "comment")]
+    except QueryRejected:
+        return None
     select = next((n for n, token in enumerate(items) if token.text.upper() == "SELECT"), len(items))
-    return next((_name(token) for token in items[select:] if token.kind == "variable"), None)
+    answer = next((_name(token) for token in items[select:] if token.kind == "variable"), None)
+    stands_for = _values(items)
+    edges = tuple((stands_for.get(s, s), r, stands_for.get(o, o)) for s, r, o in dict.fromkeys(_edges(items)))
+    return (items, answer, edges, stands_for) if answer is not None and edges else None
 
 
 def _excluded(items: Sequence[Token]) -> list[str]:

@@ -95,7 +95,8 @@ def test_field_of_a_wrong_type(kgqa, runs, tmp_path, fields):
     first, *rest = predictions.read_text().splitlines(keepends=True)
     predictions.write_text("".join([json.dumps({**json.loads(first), **fields}) + "\n", *rest]))
     done = kgqa("report", "bad", "--html", "site")
-    assert done.returncode == 1 and f"line 1: this is not a record of a run: {next(iter(fields))}" in done.err, done.err
+    assert done.returncode == 1 and "line 1: this is not a record of a run" in done.err, done.err
+    assert next(iter(fields)) in done.err
 
 
 def test_help(kgqa):

@@ -21,6 +21,7 @@ from kgqa.evaluation.runs.records import Record
 COSTS = ("calls", "prompt_tokens", "completion_tokens", "tokens", "cost", "queries", "seconds")
 GROUP_METRICS = ("hit@1", "f1", "em", "tog_em")
 QUERY_CLASSES = ("exact", "restricted", "superset", "none")
+COUNTED = ("statuses", "failures", "losses")
 MAX_GROUPS = 50
 
 
@@ -54,11 +55,7 @@ class _Table:
         self.groups: dict[str, list[str]] = {name: [] for name in GROUPINGS}
         self.costs: dict[str, array[float]] = {name: array("d") for name in COSTS}
         self.unpriced = 0
-        self.statuses: Counter[str] = Counter()
-        self.failures: Counter[str] = Counter()
-        self.losses: Counter[str] = Counter()
-        self.grounding: Counter[str] = Counter()
-        self.reproduced: Counter[str] = Counter()
+        self.counts: dict[str, Counter[str]] = {name: Counter() for name in (*COUNTED, "grounding", "reproduced")}
         self.leaked = self.leaks = self.calls = 0
         self.stages: dict[str, Counter[str]] = {}
         self._names: dict[str, str] = {}
@@ -68,14 +65,14 @@ class _Table:
         failed = record.status == "failed" or bool(record.failure)
         self.n += 1
         self.failed += failed
-        self.statuses[record.status] += 1
+        self.counts["statuses"][record.status] += 1
         if failed:
-            self.failures[record.failure or "unknown"] += 1
+            self.counts["failures"][record.failure or "unknown"] += 1
         if record.loss:
-            self.losses[record.loss] += 1
+            self.counts["losses"][record.loss] += 1
         if record.status == "answered":
-            self.grounding[str(answer.get("grounding", "none"))] += 1
-            self.reproduced[str(answer.get("query_class", "none"))] += 1
+            self.counts["grounding"][str(answer.get("grounding", "none"))] += 1
+            self.counts["reproduced"][str(answer.get("query_class", "none"))] += 1
         self.leaked += record.leaks > 0
         self.leaks += record.leaks
         self._add_usage(answer.get("usage") or {}, record.seconds)
@@ -110,7 +107,7 @@ class _Table:
         scores = {name: _mean(values, interval) for name, values in columns.items()}
         # without failures both means are equal, and one bootstrap is enough
         others = scores if kept.all() else {name: _mean(v[kept], interval) for name, v in columns.items()}
-        answered = self.statuses["answered"]
+        answered = self.counts["statuses"]["answered"]
         unparsed = sum(counts["unparsed"] for counts in self.stages.values())
         return {
             "n": self.n,
@@ -119,11 +116,9 @@ class _Table:
             "scores": scores,
             "scores_without_failed": others,
             "lost_to_failures": {name: _less(others[name]["value"], scores[name]["value"]) for name in scores},
-            "statuses": _counted(self.statuses),
-            "failures": _counted(self.failures),
-            "losses": _counted(self.losses),
-            "grounding": _shares(self.grounding, ("graph", "text", "model", "none"), answered),
-            "reproduced": _shares(self.reproduced, QUERY_CLASSES, answered),
+            **{name: _counted(self.counts[name]) for name in COUNTED},
+            "grounding": _shares(self.counts["grounding"], ("graph", "text", "model", "none"), answered),
+            "reproduced": _shares(self.counts["reproduced"], QUERY_CLASSES, answered),
             "leaks": {"questions": self.leaked, "names": self.leaks, "share": _share(self.leaked, self.n)},
             "unparsed": {
                 "count": unparsed,
@@ -152,8 +147,7 @@ class _Table:
 
 
 def _mean(values: np.ndarray, interval: Interval) -> dict[str, float | int | None]:
-    found = mean(values, interval=interval)  # type: ignore[arg-type]
-    return {"value": _plain(found.value), "low": _plain(found.low), "high": _plain(found.high), "n": found.n}
+    return mean(values, interval=interval).as_json()  # type: ignore[arg-type]
 
 
 def _spread(values: array[float]) -> dict[str, float | int | None]:
@@ -196,7 +190,3 @@ def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return 0.0
     return float(value)
-
-
-def _plain(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -137,17 +137,12 @@ def scores_by_question(records: Iterable[Record]) -> dict[str, Mapping[str, floa
 Grouping = Callable[[Record], str]
 
 
-def _topic_count(record: Record) -> str:
-    count = len(record.topics)
-    return str(count) if count < MORE_TOPICS else f"{MORE_TOPICS} or more"
-
-
 GROUPINGS: Mapping[str, Grouping] = {
     "dataset": lambda record: record.dataset,
     "hops": lambda record: "" if record.hops is None else str(record.hops),
     "kind": lambda record: record.kind,
     "level": lambda record: record.level,
-    "topics": _topic_count,
+    "topics": lambda record: str(n) if (n := len(record.topics)) < MORE_TOPICS else f"{MORE_TOPICS} or more",
 }
 """Functions that return the name of a question's group; the name is empty if the data set lacks the property."""
 

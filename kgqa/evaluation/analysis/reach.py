@@ -7,9 +7,10 @@ of the first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, islice, product
+from typing import TypeVar
 
 from kgqa.errors import PartialResult, ResultCapped, StoreTimeout
 from kgqa.evaluation.metrics.keys import Key, answer_keys, needs_names
@@ -23,6 +24,7 @@ NEIGHBOURS = 5000
 PAIRS = 20_000
 
 Solution = tuple[RelationPath, ...]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +59,7 @@ class _Search:
             self.capped = True
             return ()
         self.expansions -= 1
-        try:
-            return self.graph.next_steps(path).steps
-        except (StoreTimeout, PartialResult, ResultCapped):
-            self.capped = True
-            return ()
+        return self._read(lambda: self.graph.next_steps(path).steps, ())
 
     def ends_of(self, path: RelationPath) -> frozenset[Value]:
         if path not in self.ends:
@@ -69,19 +67,18 @@ class _Search:
                 self.capped = True
                 return frozenset()
             self.end_sets -= 1
-            try:
-                self.ends[path] = frozenset(self.graph.ends(path).values)
-            except (StoreTimeout, PartialResult, ResultCapped):
-                self.capped = True
-                self.ends[path] = frozenset()
+            self.ends[path] = self._read(lambda: frozenset(self.graph.ends(path).values), frozenset())
         return self.ends[path]
 
     def joined(self, path: RelationPath, join: Join) -> frozenset[Value]:
+        return self._read(lambda: frozenset(self.graph.ends(path, joins=[join]).values), frozenset())
+
+    def _read(self, read: Callable[[], T], otherwise: T) -> T:
         try:
-            return frozenset(self.graph.ends(path, joins=[join]).values)
+            return read()
         except (StoreTimeout, PartialResult, ResultCapped):
             self.capped = True
-            return frozenset()
+            return otherwise
 
     def keys(self, values: frozenset[Value]) -> frozenset[Key]:
         if needs_names(self.gold):

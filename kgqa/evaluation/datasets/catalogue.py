@@ -9,6 +9,8 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
 
+from kgqa.model_json import from_json
+
 
 @dataclass(frozen=True)
 class PublishedFile:
@@ -52,8 +54,4 @@ class PublishedDataset:
 def published_datasets() -> Mapping[str, PublishedDataset]:
     """Return all published data sets by name."""
     text = files("kgqa.evaluation.datasets").joinpath("catalogue.toml").read_text(encoding="utf-8")
-    found = {}
-    for name, table in tomllib.loads(text).items():
-        known = tuple(PublishedFile(**file) for file in table.pop("files"))
-        found[name] = PublishedDataset(name=name, files=known, **table)
-    return found
+    return {name: from_json(PublishedDataset, {**table, "name": name}) for name, table in tomllib.loads(text).items()}

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal as OneOf
 
 from kgqa.evaluation.datasets.catalogue import PublishedFile, published_datasets
-from kgqa.evaluation.datasets.questions import GoldQuestion, QuestionFileError
+from kgqa.evaluation.datasets.questions import QuestionFileError, open_file
 from kgqa.evaluation.datasets.registry import DEMO, FOLDER_VARIABLE, in_folder, iter_dataset, located
 from kgqa.evaluation.datasets.sampling import QuestionIds
 
@@ -52,16 +52,17 @@ def check(source: str) -> FileCheck:
         name, file = located(source)
     except QuestionFileError as error:
         return FileCheck(source, "", source.partition(":")[0], problems=(str(error),))
-    known = (
-        published_datasets()[name].file_like(file)
-        if name in published_datasets() and file and source not in DEMO
-        else None
-    )
+    expected = name in published_datasets() and source not in DEMO
+    known = published_datasets()[name].file_like(file) if expected and file else None
     where, form = str(file or ""), name if file and name else "kgqa" if file else f"plugin {name}"
     try:
-        counts = _Counts()
-        for question in iter_dataset(source):
-            counts.add(question)
+        counts: Counter[str] = Counter()
+        ids = QuestionIds()
+        for question in ids.recorded(iter_dataset(source)):
+            counts["questions"] += 1
+            counts["answers"] += bool(question.answers or any(question.parses))
+            counts["topics"] += bool(question.topics)
+            counts["queries"] += any(question.sparql)
     except QuestionFileError as error:
         return FileCheck(source, where, form, split=known.split if known else "", problems=(str(error),))
     digest: Hash = "not known"
@@ -72,58 +73,39 @@ def check(source: str) -> FileCheck:
         file=where,
         format=form,
         split=known.split if known else "",
-        questions=counts.questions,
+        questions=counts["questions"],
         expected=known.questions if known else None,
-        answers=counts.answers,
-        topics=counts.topics,
-        queries=counts.queries,
+        answers=counts["answers"],
+        topics=counts["topics"],
+        queries=counts["queries"],
         hash=digest,
         problems=tuple(_problems(counts, known)),
-        notes=tuple(_notes(counts, known, digest, expected=name in published_datasets() and source not in DEMO)),
+        notes=tuple(_notes(counts, ids.repeated(), known, digest, expected=expected)),
     )
 
 
-class _Counts:
-    """Counts properties of the questions of a file."""
-
-    def __init__(self) -> None:
-        self.questions = self.answers = self.topics = self.queries = 0
-        self._ids = QuestionIds()
-
-    def add(self, question: GoldQuestion) -> None:
-        """Count one question."""
-        self.questions += 1
-        self.answers += bool(question.answers or any(question.parses))
-        self.topics += bool(question.topics)
-        self.queries += any(question.sparql)
-        self._ids.record(question)
-
-    @property
-    def repeated(self) -> int:
-        """Number of questions whose id occurred before."""
-        return self._ids.repeated()
-
-
-def _problems(counts: _Counts, known: PublishedFile | None) -> Iterator[str]:
-    if known and counts.questions != known.questions:
+def _problems(counts: Counter[str], known: PublishedFile | None) -> Iterator[str]:
+    if known and counts["questions"] != known.questions:
         expected = f"{known.name} should have {known.questions:,}"
-        yield f"{counts.questions:,} questions, but {expected}. Download the file again."
-    if known and known.answers and not counts.answers:
+        yield f"{counts['questions']:,} questions, but {expected}. Download the file again."
+    if known and known.answers and not counts["answers"]:
         yield f"No gold answers, although {known.name} should have some. Download the file again."
 
 
-def _notes(counts: _Counts, known: PublishedFile | None, digest: Hash, *, expected: bool) -> Iterator[str]:
+def _notes(
+    counts: Counter[str], repeated: int, known: PublishedFile | None, digest: Hash, *, expected: bool
+) -> Iterator[str]:
     if digest == "other":
         yield "The SHA-256 differs from that of the published file: this is another version, or has other line ends."
     if expected and not known:
         yield "The expected number of questions is unknown, because no published file has this name."
-    without = counts.questions - counts.answers
-    if without == counts.questions:
+    without = counts["questions"] - counts["answers"]
+    if without == counts["questions"]:
         yield "There are no gold answers: the questions can be asked but not scored."
     elif without:
         yield f"Questions without a gold answer: {without:,}."
-    if counts.repeated:
-        yield f"Repeated ids: {counts.repeated:,}."
+    if repeated:
+        yield f"Repeated ids: {repeated:,}."
 
 
 @dataclass(frozen=True)
@@ -149,7 +131,7 @@ def _sha256(file: Path) -> str:
     """Return the SHA-256 of the content of a file in hex, unpacked if gzipped."""
     digest = hashlib.sha256()
     try:
-        with gzip.open(file, "rb") if file.name.endswith(".gz") else file.open("rb") as stream:
+        with open_file(file) as stream:
             while chunk := stream.read(1 << 20):
                 digest.update(chunk)
     except OSError as error:

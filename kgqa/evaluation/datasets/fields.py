@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from kgqa.evaluation.datasets.questions import MAX_ANSWERS, GoldAnswer
+from kgqa.evaluation.datasets.questions import MAX_ANSWERS, GoldAnswer, list_of
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 NO_GOLD = "no_gold"
@@ -65,7 +65,7 @@ def objects_of(record: Record, key: str) -> list[Record]:
     Raises:
         ValueError: the value is not a list of objects.
     """
-    return _list_of(record, key, dict, "objects")
+    return list_of(record, key, dict, "objects")
 
 
 def texts_of(record: Record, key: str) -> list[str]:
@@ -77,16 +77,7 @@ def texts_of(record: Record, key: str) -> list[str]:
     value = record.get(key)
     if isinstance(value, list):
         record = {key: [item for item in value if item is not None]}
-    return _list_of(record, key, str, "strings")
-
-
-def _list_of(record: Record, key: str, kind: type[T], named: str) -> list[T]:
-    value = record.get(key)
-    if value is None:
-        return []
-    if not isinstance(value, list) or not all(isinstance(item, kind) for item in value):
-        raise ValueError(f'"{key}" must be a list of {named}')
-    return value
+    return list_of(record, key, str, "strings")
 
 
 def distinct(items: Iterator[T] | Sequence[T]) -> tuple[T, ...]:

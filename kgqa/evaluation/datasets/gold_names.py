@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 
 from kgqa.errors import SchemaError
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
@@ -19,7 +20,7 @@ def with_names(questions: Sequence[GoldQuestion], graph: KnowledgeGraph) -> list
     """
     lacking: dict[str, Entity] = {}
     for question in questions:
-        for gold in _every(question):
+        for gold in chain(question.answers, *question.parses):
             if gold.id and not gold.name.strip() and not gold.datatype:
                 try:
                     lacking[gold.id] = Entity(graph.schema.iri(gold.id))
@@ -40,7 +41,3 @@ def with_names(questions: Sequence[GoldQuestion], graph: KnowledgeGraph) -> list
         replace(each, answers=filled(each.answers), parses=tuple(filled(reading) for reading in each.parses))
         for each in questions
     ]
-
-
-def _every(question: GoldQuestion) -> list[GoldAnswer]:
-    return [*question.answers, *(gold for reading in question.parses for gold in reading)]

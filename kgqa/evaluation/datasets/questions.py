@@ -14,7 +14,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
-from typing import Literal as OneOf
 
 from kgqa.errors import KgqaError
 
@@ -24,7 +23,6 @@ MAX_ANSWERS = 100_000
 ANSWERABLE = ("observed", "observed+skolem", "exact")
 """Values of `support` and `path_check` of questions whose gold query returns exactly the gold answers."""
 
-Half = OneOf["first", "second", "all"]
 T = TypeVar("T")
 
 
@@ -72,6 +70,11 @@ class GoldQuestion:
     row: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
+    def readings(self) -> tuple[tuple[GoldAnswer, ...], ...]:
+        """The gold answers of each interpretation of the question; the best match counts."""
+        return self.parses or (self.answers,)
+
+    @property
     def evidence(self) -> tuple[str, ...]:
         """The passages that support the answer, each as `title: text`; empty if the data set has no passages."""
         passages, supporting = self.row.get("passages"), self.row.get("supporting")
@@ -116,11 +119,6 @@ def iter_questions(file: Path, *, max_line_bytes: int = MAX_LINE_BYTES) -> Itera
         raise QuestionFileError(f"{file} contains no questions.")
 
 
-def half_of(questions: Sequence[GoldQuestion], half: Half) -> list[GoldQuestion]:
-    """Select the questions with an even `number` (`first`), with an odd `number` (`second`), or all questions."""
-    return [q for q in questions if half == "all" or q.number % 2 == (half == "second")]
-
-
 def spread(items: Sequence[T], limit: int | None) -> list[T]:
     """Select at most `limit` items, evenly spaced, because many files are sorted by kind of question."""
     if limit is None or len(items) <= limit:
@@ -136,7 +134,7 @@ def file_lines(file: Path, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[tup
     """
     number, total = 0, 0
     try:
-        with _opened(file) as stream:
+        with open_file(file) as stream:
             while line := stream.readline(max_line_bytes + 1):
                 number += 1
                 total += len(line)
@@ -155,7 +153,8 @@ def file_lines(file: Path, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[tup
         raise QuestionFileError(f"{file} cannot be read{place}: {reason}.") from error
 
 
-def _opened(file: Path) -> BinaryIO:
+def open_file(file: Path) -> BinaryIO:
+    """Open a file for reading bytes, unpacked if its name ends in .gz."""
     return gzip.open(file, "rb") if file.name.endswith(".gz") else file.open("rb")  # type: ignore[return-value]
 
 
@@ -165,17 +164,18 @@ def _question(data: Any, number: int, dataset: str) -> GoldQuestion:
     text = data.get("question")
     if not isinstance(text, str) or not text.strip():
         raise ValueError('"question" must be a non-empty text')
+    topics = list_of(data, "topic_entities", dict, "objects")
     return GoldQuestion(
         text=text,
         id=_text(data, "id") or str(number),
         dataset=_text(data, "dataset") or dataset,
         number=number,
-        topics=tuple(dict.fromkeys(t for item in _objects(data, "topic_entities") if (t := _text(item, "id")))),
+        topics=tuple(dict.fromkeys(t for item in topics if (t := _text(item, "id")))),
         answers=_answers(data),
         hops=_hops(data),
         support=_text(data, "support"),
         path_check=_text(data, "path_check"),
-        topic_names=tuple(dict.fromkeys(n for item in _objects(data, "topic_entities") if (n := _text(item, "name")))),
+        topic_names=tuple(dict.fromkeys(n for item in topics if (n := _text(item, "name")))),
         sparql=tuple(filter(None, [_text(data, "sparql_portable") or _text(data, "sparql")])),
         kind=_text(data, "kind") or _text(data, "ctype"),
         level=_text(data, "level"),
@@ -184,7 +184,7 @@ def _question(data: Any, number: int, dataset: str) -> GoldQuestion:
 
 
 def _answers(data: Mapping[str, Any]) -> tuple[GoldAnswer, ...]:
-    items = _objects(data, "answers")
+    items = list_of(data, "answers", dict, "objects")
     if len(items) > MAX_ANSWERS:
         raise ValueError(f"more than {MAX_ANSWERS:,} answers")
     answers = [
@@ -192,7 +192,7 @@ def _answers(data: Mapping[str, Any]) -> tuple[GoldAnswer, ...]:
             _text(item, "id"),
             _text(item, "name") or _text(item, "value"),
             _text(item, "datatype"),
-            tuple(_texts(item, "aliases")),
+            tuple(list_of(item, "aliases", str, "strings")),
         )
         for item in items
     ]
@@ -226,19 +226,15 @@ def _text(data: Mapping[str, Any], key: str) -> str:
     return value
 
 
-def _texts(data: Mapping[str, Any], key: str) -> list[str]:
+def list_of(data: Mapping[str, Any], key: str, kind: type[T], called: str) -> list[T]:
+    """Return the list under a key of a record; [] if absent or null.
+
+    Raises:
+        ValueError: the value is not a list of items of this type.
+    """
     value = data.get(key)
     if value is None:
         return []
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ValueError(f'"{key}" must be a list of strings')
-    return value
-
-
-def _objects(data: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
-    value = data.get(key)
-    if value is None:
-        return []
-    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        raise ValueError(f'"{key}" must be a list of objects')
+    if not isinstance(value, list) or not all(isinstance(item, kind) for item in value):
+        raise ValueError(f'"{key}" must be a list of {called}')
     return value

@@ -7,14 +7,13 @@ gives the file and the record.
 from __future__ import annotations
 
 import codecs
-import gzip
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from kgqa.evaluation.datasets.fields import Record
-from kgqa.evaluation.datasets.questions import GoldQuestion, QuestionFileError
+from kgqa.evaluation.datasets.questions import GoldQuestion, QuestionFileError, open_file
 from kgqa.json_stream import DamagedJson, JsonStream, LongValue
 
 MAX_FILE_BYTES = 2 << 30
@@ -36,17 +35,39 @@ def questions_in(
     Raises:
         QuestionFileError: the file cannot be read, or a record is not a question.
     """
-    number = -1
-    for number, record in enumerate(json_records(file, within=within)):
+    return questions_of(file, dataset, enumerate(json_records(file, within=within), 1), read)
+
+
+def questions_of(
+    file: Path,
+    dataset: str,
+    records: Iterable[tuple[int, Any]],
+    read: Callable[[Any, int], GoldQuestion],
+    *,
+    kind: type = dict,
+    unit: str = "record",
+) -> Iterator[GoldQuestion]:
+    """Yield a question for each record; the records come with their numbers in the file, from 1.
+
+    Args:
+        read: as for `questions_in`.
+        kind: type of the records.
+        unit: name of a record in messages.
+
+    Raises:
+        QuestionFileError: see `questions_in`.
+    """
+    position = -1
+    for position, (number, record) in enumerate(records):
         try:
-            if not isinstance(record, dict):
+            if not isinstance(record, kind):
                 raise ValueError("a question must be a JSON object")
-            yield read(record, number)
+            yield read(record, position)
         except RecursionError:
-            raise broken(file, number + 1, TOO_DEEP) from None
+            raise broken(file, number, TOO_DEEP, unit) from None
         except ValueError as error:
-            raise broken(file, number + 1, f"{error} in the format {dataset}") from None
-    if number < 0:
+            raise broken(file, number, f"{error} in the format {dataset}", unit) from None
+    if position < 0:
         raise QuestionFileError(f"{file} contains no question.")
 
 
@@ -124,7 +145,7 @@ def _pieces(file: Path) -> Iterator[str]:
     decode = codecs.getincrementaldecoder("utf-8-sig")().decode
     total = 0
     try:
-        with _opened(file) as stream:
+        with open_file(file) as stream:
             while chunk := stream.read(_CHUNK):
                 total += len(chunk)
                 if total > MAX_FILE_BYTES:
@@ -141,7 +162,3 @@ def _pieces(file: Path) -> Iterator[str]:
     except (OSError, EOFError, zlib.error) as error:  # EOFError and zlib.error: truncated or damaged gzip file
         reason = getattr(error, "strerror", None) or str(error)
         raise QuestionFileError(f"{file} cannot be read: {reason}.") from error
-
-
-def _opened(file: Path) -> BinaryIO:
-    return gzip.open(file, "rb") if file.name.endswith(".gz") else file.open("rb")  # type: ignore[return-value]

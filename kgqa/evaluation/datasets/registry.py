@@ -16,6 +16,7 @@ from typing import Any
 
 from kgqa.errors import KgqaError, SettingsError
 from kgqa.evaluation.datasets.catalogue import PublishedFile, published_datasets
+from kgqa.evaluation.datasets.fields import Record
 from kgqa.evaluation.datasets.formats import (
     cwq,
     grailqa,
@@ -29,29 +30,38 @@ from kgqa.evaluation.datasets.formats import (
     webquestions,
 )
 from kgqa.evaluation.datasets.questions import GoldQuestion, QuestionFileError, iter_questions
+from kgqa.evaluation.datasets.record_stream import questions_in
 from kgqa.plugins import plugin, plugin_names
 
 FOLDER_VARIABLE = "KGQA_DATASETS"
 Reader = Callable[[Path, str], Iterator[GoldQuestion]]
 
+
+def _of_json(question_of: Callable[[Record, int, str], GoldQuestion], *within: str) -> Reader:
+    """Build the reader of a JSON format; `within`: key of the records if a file contains one object."""
+
+    def read(file: Path, dataset: str) -> Iterator[GoldQuestion]:
+        return questions_in(file, dataset, lambda record, number: question_of(record, number, dataset), within=within)
+
+    return read
+
+
 READERS: Mapping[str, Reader] = {
-    "cwq": cwq.read,
-    "webqsp": webqsp.read,
-    "grailqa": grailqa.read,
+    "cwq": _of_json(cwq.question_of),
+    "webqsp": _of_json(webqsp.question_of, "Questions"),
+    "grailqa": _of_json(grailqa.question_of),
     "webquestions": webquestions.read,
     "simplequestions": simplequestions.read,
-    "qald10": qald.read,
-    "lcquad2": lcquad.read,
-    "hotpotqa": text.read_hotpotqa,
+    "qald10": _of_json(qald.question_of, "questions"),
+    "lcquad2": _of_json(lcquad.question_of),
+    "hotpotqa": _of_json(text.hotpotqa),
     "2wikimultihopqa": text.read_2wiki,
-    "musique": text.read_musique,
-    "grbench": grbench.read,
-    "tog-cwq": tog.read_cwq,
-    "tog-webqsp": tog.read_webqsp,
-    "tog-grailqa": tog.read_grailqa,
-    "tog-webquestions": tog.read_webquestions,
-    "tog-simpleqa": tog.read_simplequestions,
-    "tog-qald": tog.read_qald,
+    "musique": _of_json(text.musique),
+    "grbench": _of_json(grbench.question_of),
+    **dict.fromkeys(
+        ("tog-cwq", "tog-grailqa", "tog-webquestions", "tog-simpleqa", "tog-qald"), _of_json(tog.question_of)
+    ),
+    "tog-webqsp": _of_json(tog.question_of, "Questions"),
 }
 """The reader of each format, by name."""
 

@@ -19,17 +19,14 @@ from kgqa.errors import SettingsError
 from kgqa.evaluation.datasets.questions import GoldQuestion
 
 
-def sample(questions: Sequence[GoldQuestion], n: int, seed: int = 0) -> list[GoldQuestion]:
+def sample(questions: Iterable[GoldQuestion], n: int, seed: int = 0) -> list[GoldQuestion]:
     """Draw `n` questions, in the order of the file; all questions if there are fewer than `n`.
+
+    At most `n` questions are in memory.
 
     Raises:
         SettingsError: `n` is less than 1.
     """
-    return sample_of(questions, n, seed)
-
-
-def sample_of(questions: Iterable[GoldQuestion], n: int, seed: int = 0) -> list[GoldQuestion]:
-    """Draw a sample from an iterable, with at most `n` questions in memory; see `sample`."""
     if n < 1:
         raise SettingsError(f"A sample needs 1 question or more, not {n}.", "Choose another size: --sample")
     ranked = ((_number(question.id, seed), place, question) for place, question in enumerate(questions))
@@ -43,14 +40,10 @@ class QuestionIds:
         self._recorded = array("Q")
         self._sorted = np.empty(0, dtype=np.uint64)
 
-    def record(self, question: GoldQuestion) -> None:
-        """Record the id of a question."""
-        self._recorded.append(_eight_bytes(question.id))
-
     def recorded(self, questions: Iterable[GoldQuestion]) -> Iterator[GoldQuestion]:
         """Yield the questions, and record the id of each."""
         for question in questions:
-            self.record(question)
+            self._recorded.append(_eight_bytes(question.id))
             yield question
 
     def repeated(self) -> int:
@@ -60,25 +53,20 @@ class QuestionIds:
         return int((self._sorted[1:] == self._sorted[:-1]).sum())
 
     def made_distinct(self, questions: Iterable[GoldQuestion]) -> Iterator[GoldQuestion]:
-        """Yield the recorded questions with distinct ids; see `runs.plan.distinct`."""
+        """Yield the recorded questions with distinct ids: `#2`, `#3`, ... is appended to repeated ids."""
         self.repeated()
         several = set(self._sorted[1:][self._sorted[1:] == self._sorted[:-1]].tolist())
         seen: Counter[str] = Counter()
-        last: dict[str, int] = {}
+        added: set[str] = set()
         for question in questions:
-            if _eight_bytes(question.id) not in several:
-                yield question
-                continue
-            seen[question.id] += 1
-            number = max(seen[question.id], last.get(question.id, 0) + 1)
-            if number == 1:
-                last[question.id] = 1
-                yield question
-                continue
-            while self._has(f"{question.id}#{number}"):
-                number += 1
-            last[question.id] = number
-            yield replace(question, id=f"{question.id}#{number}")
+            ident = question.id
+            if _eight_bytes(ident) in several:
+                seen[ident] += 1
+                number = seen[ident]
+                while number > 1 and (ident in added or self._has(ident)):
+                    ident, number = f"{question.id}#{number}", number + 1
+                added.add(ident)
+            yield question if ident == question.id else replace(question, id=ident)
 
     def _has(self, ident: str) -> bool:
         wanted = np.uint64(_eight_bytes(ident))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gzip
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from io import BufferedWriter, TextIOWrapper
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +14,10 @@ import numpy as np
 from kgqa.errors import KgqaError
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.templates import render, render_term
-from kgqa.model import Entity, Literal
+from kgqa.model import Entity
 
 MAX_TRIPLES = 5_000_000
 SECONDS = 600.0
-_LINES = 10_000
 
 StageProgress = Callable[[str, int, int], None]
 """Function that receives the name of a stage, the number of finished steps, and the total number (0 if unknown)."""
@@ -80,9 +80,8 @@ def read_facts(graph: KnowledgeGraph, progress: StageProgress = lambda *_: None)
     for relation in relations:
         query = render("predicate_pairs", view=graph.view, predicate=Entity(relation))
         rows = graph.store.select(query, timeout=SECONDS, max_rows=MAX_TRIPLES)
-        found = np.fromiter(
-            (numbers.setdefault(_text(term), len(numbers)) for row in rows for term in row), dtype=np.int64
-        )
+        terms_found = (render_term(term) for row in rows for term in row if term is not None)
+        found = np.fromiter((numbers.setdefault(text, len(numbers)) for text in terms_found), dtype=np.int64)
         pairs.append((found[0::2], found[1::2]))
         done += len(rows)
         progress("reading", done, total)
@@ -98,24 +97,11 @@ def read_facts(graph: KnowledgeGraph, progress: StageProgress = lambda *_: None)
     return Facts(terms, relations, subjects, objects)
 
 
-def _text(term: Entity | Literal | None) -> str:
-    if term is None:
-        raise FictionError("The graph returned an edge without subject or object.", "Check the store: kgqa doctor")
-    return render_term(term)
-
-
 def write_facts(lines: Iterable[str], file: Path) -> None:
     """Write N-Triples lines to a gzipped file; the same lines always give the same bytes."""
-    with open(file, "wb") as raw, gzip.GzipFile(filename="", fileobj=raw, mode="wb", compresslevel=6, mtime=0) as out:
-        for block in _blocks(lines):
-            out.write("".join(block).encode("utf-8"))
-
-
-def _blocks(lines: Iterable[str]) -> Iterator[list[str]]:
-    block: list[str] = []
-    for line in lines:
-        block.append(line)
-        if len(block) == _LINES:
-            yield block
-            block = []
-    yield block
+    with (
+        open(file, "wb") as raw,
+        gzip.GzipFile(filename="", fileobj=raw, mode="wb", compresslevel=6, mtime=0) as packed,
+        TextIOWrapper(BufferedWriter(packed, 1 << 20), encoding="utf-8", newline="") as out,
+    ):
+        out.writelines(lines)

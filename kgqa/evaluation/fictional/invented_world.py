@@ -160,8 +160,7 @@ def invent(seed: int = 0) -> tuple[list[str], list[dict[str, Any]]]:
 
     The same seed gives the same world.
     """
-    chance = random.Random(seed)
-    maker = _Maker(chance)
+    maker = _Maker(random.Random(seed))
     maker.populate()
     return maker.lines(), list(maker.questions())
 

@@ -195,19 +195,17 @@ def _joined(step: _Step, rows: set[tuple[int, ...]], world: Rewiring, reads: set
 
 
 def _matches(
-    subject: int, relation: int, object_: int, bound: Binding, world: Rewiring, reads: set[Port] | None
+    subject: int, relation: int, object_: int, bound: Binding, world: Rewiring, reads: set[Port]
 ) -> list[tuple[int, int]]:
     """Return the edges of a relation that agree with the values of variables, as pairs of subject and object."""
     start = subject if subject >= 0 else bound.get(subject)
     end = object_ if object_ >= 0 else bound.get(object_)
     if start is not None:
-        if reads is not None:
-            reads.add((relation, True, start))
+        reads.add((relation, True, start))
         found = world.out[relation].get(start, {})
         return [(start, end)] if end in found else [] if end is not None else [(start, other) for other in found]
     assert end is not None
-    if reads is not None:
-        reads.add((relation, False, end))
+    reads.add((relation, False, end))
     return [(other, end) for other in world.into[relation].get(end, {})]
 
 
@@ -233,7 +231,7 @@ def solutions(
         subject, relation, object_ = pattern.edges[place]
         start = subject if subject >= 0 else bound.get(subject)
         end = object_ if object_ >= 0 else bound.get(object_)
-        there = _matches(subject, relation, object_, bound, world, None)
+        there = _matches(subject, relation, object_, bound, world, set())
         chance.shuffle(there)
         options = [(pair, False) for pair in there]
         if len(lacking) < missing and not (there and start is not None and end is not None):

@@ -71,8 +71,8 @@ class Repairer:
                 self._forget(len(self._asked) - 1)
                 self._asked.pop()
 
-    def run(self, progress: StageProgress = lambda *_: None) -> int:
-        """Repair the graph, and return the number of patterns that still have no answer or a true answer."""
+    def run(self, progress: StageProgress = lambda *_: None) -> None:
+        """Repair the graph; some patterns may still have no answer, or a true answer."""
         for turn in range(ROUNDS):
             open_ = [n for n, watched in enumerate(self._asked) if watched.cost]
             for done, number in enumerate(open_):
@@ -80,7 +80,6 @@ class Repairer:
                 self._repair(number)
             if not open_:
                 break
-        return sum(bool(watched.cost) for watched in self._asked)
 
     def _repair(self, number: int) -> None:
         watched = self._asked[number]
@@ -151,8 +150,8 @@ class Repairer:
                 return one[0], one[1], other[1]
         return None
 
-    def _attempt(self, moves: list[Move]) -> bool:
-        """Make the exchanges if they lower the total cost of all patterns; return whether they were made."""
+    def _attempt(self, moves: list[Move]) -> None:
+        """Make the exchanges if they lower the total cost of all patterns."""
         world, made, ports = self.world, [], set()
         for number, first, second in moves:
             if world.may_exchange(world.units.groups[number], first, second, restoring=True):
@@ -167,7 +166,7 @@ class Repairer:
             known = self._match(n)
             change += self._asked[n].weight * ((self._asked[n].cost if known else 2.0) - before[n][2])
         if change < -LEAST:
-            return True
+            return
         for number, first, second in reversed(made):
             world.exchange(number, first, second)
         for n, (found, reads, _) in before.items():
@@ -175,7 +174,6 @@ class Repairer:
             self._asked[n].found, self._asked[n].reads = found, reads
             for port in reads:
                 self._reading[port].add(n)
-        return False
 
     def _match(self, number: int) -> bool:
         """Match a pattern again and update its answers; return False if the search is too large."""

@@ -104,6 +104,7 @@ class Rewiring:
         self.pools: dict[int, Pools] = {}
         self._ends: dict[tuple[int, bool], list[int]] = {}
         self._count = len(units.facts.terms)
+        self._indexed = False
         self._true: dict[int, set[int]] = {}
         self._now: dict[int, set[int]] = {}
 
@@ -118,7 +119,7 @@ class Rewiring:
             for number in groups:
                 group = self.units.groups[number]
                 pools = pools_of(group, self.kinds)
-                self._shuffle_group(group, pools)
+                self._shuffle_group(number, pools)
                 done += len(group.holes)
                 progress("rewiring", done, total)
                 if not self.out.keys().isdisjoint(relation for relation, _, _ in group.parts):
@@ -130,15 +131,8 @@ class Rewiring:
 
     def changed(self) -> int:
         """Count the triples that are not in the true graph."""
-        facts, found = self.units.facts, 0
-        now: dict[int, set[int]] = defaultdict(set)
-        for group in self.units.groups:
-            for unit in range(len(group.holes)):
-                for relation, subject, object_ in group.triples(unit):
-                    now[relation].add(subject * self._count + object_)
-        for relation in range(len(facts.relations)):
-            found += len(now[relation] - self._keys(relation))
-        return found
+        now = self.units.moving_keys()
+        return sum(len(set(keys) - self._keys(relation)) for relation, keys in now.items())
 
     def may_exchange(self, group: UnitGroup, first: int, second: int, *, restoring: bool = False) -> bool:
         """Whether two units may exchange their holes.
@@ -193,14 +187,15 @@ class Rewiring:
                     self._now[relation].discard(key)
                 else:
                     self._now[relation].add(key)
-                if relation in self.out:
+                if self._indexed and relation in self.out:
                     if remove:
                         del self.out[relation][subject][object_], self.into[relation][object_][subject]
                     else:
                         self.out[relation].setdefault(subject, {})[object_] = (number, unit)
                         self.into[relation].setdefault(object_, {})[subject] = (number, unit)
 
-    def _shuffle_group(self, group: UnitGroup, pools: Pools) -> None:
+    def _shuffle_group(self, number: int, pools: Pools) -> None:
+        group = self.units.groups[number]
         before = list(group.holes)
         order = list(range(len(before)))
         for turn in range(PASSES):
@@ -211,17 +206,8 @@ class Rewiring:
                 tries = TRIES if not moved else (2,) if turn else ()
                 for partner in pools.partners(unit, self.chance, tries):
                     if self.may_exchange(group, unit, partner):
-                        self._swap(group, unit, partner)
+                        self.exchange(number, unit, partner)
                         break
-
-    def _swap(self, group: UnitGroup, first: int, second: int) -> None:
-        for unit in (first, second):
-            for relation, subject, object_ in group.triples(unit):
-                self._now[relation].discard(subject * self._count + object_)
-        group.holes[first], group.holes[second] = group.holes[second], group.holes[first]
-        for unit in (first, second):
-            for relation, subject, object_ in group.triples(unit):
-                self._now[relation].add(subject * self._count + object_)
 
     def _keys(self, relation: int) -> set[int]:
         facts = self.units.facts
@@ -247,6 +233,7 @@ class Rewiring:
         return [found[key] for key in sorted(found)]
 
     def _index(self) -> None:
+        self._indexed = True
         for relation in self.out:
             subjects, objects = self.units.fixed.get(relation, ((), ()))
             for subject, object_ in zip(map(int, subjects), map(int, objects)):

@@ -61,14 +61,20 @@ class Units:
         """Number of triples that rewiring may change."""
         return sum(len(group.holes) * len(group.parts) for group in self.groups)
 
-    def lines(self) -> Iterator[str]:
-        """Yield the rewired graph as N-Triples lines, sorted within each relation."""
-        terms, count = self.facts.terms, len(self.facts.terms)
-        moving: dict[int, list[int]] = defaultdict(list)
+    def moving_keys(self) -> dict[int, list[int]]:
+        """Map each relation to the triples of units, each as the subject times the number of nodes plus the object."""
+        count = len(self.facts.terms)
+        found: dict[int, list[int]] = defaultdict(list)
         for group in self.groups:
             for unit in range(len(group.holes)):
                 for relation, subject, object_ in group.triples(unit):
-                    moving[relation].append(subject * count + object_)
+                    found[relation].append(subject * count + object_)
+        return found
+
+    def lines(self) -> Iterator[str]:
+        """Yield the rewired graph as N-Triples lines, sorted within each relation."""
+        terms, count = self.facts.terms, len(self.facts.terms)
+        moving = self.moving_keys()
         for relation, name in enumerate(self.facts.relations):
             subjects, objects = self.fixed.get(relation, (np.empty(0, np.int64), np.empty(0, np.int64)))
             keys = np.concatenate([subjects * count + objects, np.array(moving.pop(relation, ()), dtype=np.int64)])

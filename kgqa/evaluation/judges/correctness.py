@@ -36,10 +36,8 @@ def judge_correct(
         for index in indices
     ]
     verdicts = ask_and_read(models, prompts, asked, [_read_yes] * len(asked), reask=reask) if asked else []
-    found: list[bool | None] = [None] * len(responses)
-    for index, value in zip(indices, verdicts):
-        found[index] = value
-    return found
+    found = dict(zip(indices, verdicts))
+    return [found.get(index) for index in range(len(responses))]
 
 
 def _read_yes(text: str) -> Reading[bool]:

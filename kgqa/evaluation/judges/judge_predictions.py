@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any, TypeVar
@@ -11,7 +11,7 @@ from kgqa.evaluation.judges.correctness import judge_correct
 from kgqa.evaluation.judges.pairwise import PAIR_DIMENSIONS, Pair, elo_ratings, judge_pairs, win_rate
 from kgqa.evaluation.judges.ratings import DIMENSIONS, Kind, rate_responses, summarise_ratings
 from kgqa.evaluation.judges.responses import JudgedResponse
-from kgqa.evaluation.metrics.measures import Mean, mean
+from kgqa.evaluation.metrics.measures import mean
 from kgqa.evaluation.metrics.scores import answer_texts, gold_texts
 from kgqa.evaluation.published.predictions import Prediction, Readings
 from kgqa.llm.models import QuestionModels
@@ -52,13 +52,13 @@ def judge_published(
             verdicts, stopped = _batches([r for r in responses if r.gold], lambda part: judge_correct(part, **asking))
             known = [float(each) for each in verdicts if each is not None]
             unparsed = 1 - len(known) / len(verdicts) if verdicts else None
-            found[judge] = {"n": len(verdicts), "unparsed": unparsed, "right": _plain(mean(known))}
+            found[judge] = {"n": len(verdicts), "unparsed": unparsed, "right": mean(known).as_json()}
         else:
             kind: Kind = judge  # type: ignore[assignment]
             ratings, stopped = _batches(responses, partial(rate_responses, kind, **asking))
             summary = summarise_ratings(kind, ratings)
-            means = {name: _plain(summary.dimensions[name]) for name in DIMENSIONS[kind]}
-            found[judge] = {"n": summary.n, "unparsed": summary.unparsed, "score": _plain(summary.score), **means}
+            means = {name: summary.dimensions[name].as_json() for name in DIMENSIONS[kind]}
+            found[judge] = {"n": summary.n, "unparsed": summary.unparsed, "score": summary.score.as_json(), **means}
         found[judge]["stopped"] = stopped
     return found
 
@@ -92,16 +92,11 @@ def judge_against(
 def _batches(items: Sequence[T], ask: Callable[[Sequence[T]], Sequence[V]]) -> tuple[list[V], str]:
     found: list[V] = []
     try:
-        for part in _parts(items):
-            found += ask(part)
+        for start in range(0, len(items), BATCH):
+            found += ask(items[start : start + BATCH])
     except BudgetExhausted as error:
         return found, str(error)
     return found, ""
-
-
-def _parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    for start in range(0, len(items), BATCH):
-        yield items[start : start + BATCH]
 
 
 def _judged(published: Prediction, readings: Readings) -> JudgedResponse:
@@ -117,8 +112,3 @@ def _response(published: Prediction) -> str:
 
 def _name(published: Prediction) -> str:
     return published.id or published.question
-
-
-def _plain(found: Mean) -> Mapping[str, float | int | None]:
-    values = {"value": found.value, "low": found.low, "high": found.high}
-    return {name: value if value == value else None for name, value in values.items()} | {"n": found.n}

@@ -116,32 +116,24 @@ def win_rate(verdicts: Sequence[Mapping[str, PairVerdict]], dimension: str) -> W
     )
 
 
-def elo_ratings(
-    rates: Mapping[str, float | None], *, reference: str, reference_rating: float = REFERENCE_RATING
-) -> dict[str, float | None]:
+def elo_ratings(rates: Mapping[str, float | None], *, reference: str) -> dict[str, float | None]:
     """Compute Elo ratings from win rates against a reference system.
 
-    The rating is `reference_rating` - 400 log10(1 / win rate - 1); see ToG-3, appendix F.3.
+    The rating is `REFERENCE_RATING` - 400 log10(1 / win rate - 1); see ToG-3, appendix F.3.
 
     Args:
         rates: win rate of each system against the reference, from 0 to 1; None if the system was not judged.
         reference: name of the reference system.
-        reference_rating: rating of the reference system.
 
     Returns:
         The rating of each system, the reference first. The rating is None if the win rate is 0, 1 or None.
     """
-    found: dict[str, float | None] = {reference: reference_rating}
+    found: dict[str, float | None] = {reference: REFERENCE_RATING}
     for name, rate in rates.items():
         if rate is not None and not 0 <= rate <= 1:
             raise ValueError(f"A win rate must be from 0 to 1, not {rate}.")
-        found[name] = reference_rating - 400 * math.log10(1 / rate - 1) if rate and rate < 1 else None
+        found[name] = REFERENCE_RATING - 400 * math.log10(1 / rate - 1) if rate and rate < 1 else None
     return found
-
-
-def win_probability(rating: float, other: float) -> float:
-    """Compute the probability that a system with `rating` beats a system with `other` (ToG-3, appendix F.3)."""
-    return 1 / (1 + 10 ** ((other - rating) / 400))
 
 
 _OTHER: Mapping[str, Winner] = {"first": "second", "second": "first", "tie": "tie"}

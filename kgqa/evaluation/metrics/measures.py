@@ -27,16 +27,10 @@ Interval = OneOf["bootstrap", "normal"]
 class Score:
     """The metrics of one question, each from 0 to 1; `em` is either 1 or 0."""
 
-    hit: float
     precision: float
     recall: float
     f1: float
     em: float
-
-
-def hit_at_1(tied: AbstractSet[Any], gold: AbstractSet[Any]) -> float:
-    """Compute the probability that one of the unordered answers, drawn at random, is right; 0 without answers."""
-    return len(tied & gold) / len(tied) if tied else 0.0
 
 
 def reciprocal_rank(answers: int, right: int) -> float:
@@ -65,7 +59,6 @@ def score(answers: AbstractSet[Any], gold: AbstractSet[Any]) -> Score:
     right = len(answers & gold)
     precision = right / len(answers) if answers else 0.0
     return Score(
-        hit=hit_at_1(answers, gold),
         precision=precision,
         recall=right / len(gold),
         f1=2 * right / (len(answers) + len(gold)),
@@ -103,6 +96,11 @@ class Mean:
     n: int
     low: float
     high: float
+
+    def as_json(self) -> dict[str, float | int | None]:
+        """Convert to plain JSON data; nan becomes None."""
+        values = {"value": self.value, "low": self.low, "high": self.high}
+        return {name: value if math.isfinite(value) else None for name, value in values.items()} | {"n": self.n}
 
 
 def mean(values: Sequence[float], *, interval: Interval = "bootstrap", seed: int = 0) -> Mean:

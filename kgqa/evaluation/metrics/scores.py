@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kgqa.evaluation.datasets.questions import GoldAnswer
-from kgqa.evaluation.metrics.keys import Key, alias_keys, gold_keys, ordered_keys
+from kgqa.evaluation.metrics.keys import alias_keys, gold_keys, ordered_keys
 from kgqa.evaluation.metrics.measures import gold_seen, reciprocal_rank, score
 from kgqa.evaluation.metrics.text_metrics import rouge_l, sub_em, substring_em, tog_match, tog_suspect, token_f1
 from kgqa.model import XSD_STRING, Entity, Literal, Named
@@ -62,15 +62,6 @@ def score_record(
     return best | text_scores(answer_texts(answer), known, aliases=aliases)
 
 
-def reading_keys(
-    answer: Mapping[str, Any], reading: Reading, *, aliases: bool = False
-) -> tuple[list[Key], frozenset[Key]]:
-    """Return the distinct keys of an answer in order, and the keys of the gold answers of one reading."""
-    seen = gold_seen(_with_content(reading), str(answer.get("grounding", "")), aliases=aliases)
-    gold = gold_keys(seen)
-    return ordered_keys(named_answers(answer), gold, alias_keys(seen) if aliases else {}), gold
-
-
 def named_answers(answer: Mapping[str, Any]) -> list[Named]:
     """Convert the answers of an answer object to entities and literals."""
     return list(map(_named, answer.get("answers") or ()))
@@ -118,7 +109,7 @@ def _set_scores(answers: Sequence[Named], reading: Reading, aliases: bool, order
     if ordered:
         hit, mrr = float(right[:1] == [1]), 1 / right[0] if right else 0.0
     else:
-        hit, mrr = found.hit, reciprocal_rank(len(keys), len(right))
+        hit, mrr = found.precision, reciprocal_rank(len(keys), len(right))
     return {
         "hit@1": hit,
         "hit@any": float(bool(right)),

@@ -108,11 +108,6 @@ def rouge_l(prediction: str, gold: Iterable[str]) -> tuple[float, float]:
     return best_f1, best_recall
 
 
-def lcs_length(first: Sequence[str], second: Sequence[str]) -> int:
-    """Compute the length of the longest common subsequence."""
-    return _lcs(_places(first), len(first), second)
-
-
 def _places(items: Sequence[str]) -> dict[str, int]:
     """Map each item to a bit mask of its positions."""
     found: dict[str, int] = {}

@@ -75,6 +75,8 @@ def read_published(file: Path, format: str) -> Iterator[Prediction]:
     empty = True
     for place, data in _objects(Path(file)):
         empty = False
+        if not isinstance(data, dict):
+            raise PublishedError(f"{place} is not a JSON object.")
         try:
             yield read(data)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -87,7 +89,7 @@ def read_published(file: Path, format: str) -> Iterator[Prediction]:
         raise PublishedError(f"{file} contains no predictions.", "Check that it is the right file.")
 
 
-def _objects(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def _objects(file: Path) -> Iterator[tuple[str, Any]]:
     lines = file_lines(file, MAX_LINE_BYTES)
     array: list[bytes] = []
     size = 0
@@ -101,20 +103,10 @@ def _objects(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             array.append(line)
             continue
         size += len(line)
-        yield f"{file}, line {number}", _object(line, f"{file}, line {number}")
+        yield f"{file}, line {number}", _json(line, f"{file}, line {number}")
     if array:
-        found = _json(b"".join(array), str(file))
-        for number, each in enumerate(found, 1):
-            if not isinstance(each, dict):
-                raise PublishedError(f"{file}, entry {number} is not a JSON object.")
+        for number, each in enumerate(_json(b"".join(array), str(file)), 1):
             yield f"{file}, entry {number}", each
-
-
-def _object(line: bytes, place: str) -> dict[str, Any]:
-    data = _json(line, place)
-    if not isinstance(data, dict):
-        raise PublishedError(f"{place} is not a JSON object.")
-    return data
 
 
 def _json(data: bytes, place: str) -> Any:

@@ -15,7 +15,7 @@ import re
 import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
 
 from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.metrics.measures import Mean, mean
@@ -149,19 +149,21 @@ def rescore(
         lists += as_list
     for question in left.missing if count_missing else ():
         empty = Prediction(question.id, question.text, "", answer={"status": "failed", "answers": []})
-        if scored := _row(empty, _readings(question), format, aliases):
+        if scored := _row(empty, question.readings, format, aliases):
             rows.append(scored[0])
+    names = dict.fromkeys(name for row in rows for name in row.theirs)
+    gold = [gold_texts(row.readings, aliases=True) for row in rows]
     return Rescoring(
         n=len(rows),
         ours={name: mean([row.ours[name] for row in rows]) for name in METRIC_NAMES},
-        theirs={name: mean([row.theirs[name] for row in rows]) for name in _names(rows)},
+        theirs={name: mean([row.theirs[name] for row in rows]) for name in names},
         reasons=_reasons(rows, format),
         unmatched=left.unmatched,
         unanswered=len(left.missing),
         repeated=left.repeated,
         without_gold=without_gold,
         lists=lists,
-        constants={text: _constant(text, rows) for text in CONSTANTS} if rows else {},
+        constants={text: sum(tog_match(text, each) for each in gold) / len(rows) for text in CONSTANTS if rows},
     )
 
 
@@ -185,45 +187,19 @@ def match(
     Without a data set (None), the gold answers in the file of predictions are used. Question text and evidence also
     come from the data set, because some files of predictions contain a whole prompt as the question.
     """
-    kept, repeated = _last_of_each(predictions)
+    every = list(predictions)
+    # the last prediction of each id, and all predictions without an id
+    kept = list({each.id or place: each for place, each in enumerate(every)}.values())
+    repeated = len(every) - len(kept)
     if questions is None:
         return [(each, each.readings) for each in kept], Matching(0, (), repeated)
-    known = _QuestionIndex(questions)
-    found = [(each, question) for each in kept if (question := known.find(each))]
-    pairs = [(replace(each, question=q.text, evidence=q.evidence), _readings(q)) for each, q in found]
-    return pairs, Matching(len(kept) - len(found), known.missing(), repeated)
-
-
-def _readings(question: GoldQuestion) -> Readings:
-    return question.parses or (question.answers,)
-
-
-class _QuestionIndex:
-    """Finds questions of a data set by id or by text, and records which of them were found."""
-
-    def __init__(self, questions: Sequence[GoldQuestion]) -> None:
-        self._all = questions
-        self._by_id = {question.id: question for question in questions}
-        self._by_text = {normalise(question.text): question for question in questions}
-        self._found_ids: set[str] = set()
-
-    def find(self, published: Prediction) -> GoldQuestion | None:
-        found = self._by_id.get(published.id) or self._by_text.get(normalise(published.question))
-        if found is not None:
-            self._found_ids.add(found.id)
-        return found
-
-    def missing(self) -> list[GoldQuestion]:
-        return [question for question in self._all if question.id not in self._found_ids]
-
-
-def _last_of_each(predictions: Iterable[Prediction]) -> tuple[list[Prediction], int]:
-    """Keep the last prediction of each id and all predictions without an id; also count the dropped ones."""
-    found: dict[Any, Prediction] = {}
-    count = 0
-    for count, each in enumerate(predictions, 1):
-        found[each.id or count] = each
-    return list(found.values()), count - len(found)
+    by_id = {question.id: question for question in questions}
+    by_text = {normalise(question.text): question for question in questions}
+    found = [(each, q) for each in kept if (q := by_id.get(each.id) or by_text.get(normalise(each.question)))]
+    pairs = [(replace(each, question=q.text, evidence=q.evidence), q.readings) for each, q in found]
+    done = {question.id for _, question in found}
+    missing = [question for question in questions if question.id not in done]
+    return pairs, Matching(len(kept) - len(found), missing, repeated)
 
 
 def _row(each: Prediction, readings: Readings, format: str, aliases: bool) -> tuple[_Row, bool] | None:
@@ -246,21 +222,10 @@ def _row(each: Prediction, readings: Readings, format: str, aliases: bool) -> tu
         theirs = dict.fromkeys(OWN_SCORERS[format], 0.0)
     if each.verdict is not None:
         theirs["EM as recorded"] = float(each.verdict)
-    same = not each.readings or _names_of(each.readings) == _names_of(readings)
+    names = [{normalise(text) for text in gold_texts(given, aliases=False)} for given in (each.readings, readings)]
+    same = not each.readings or names[0] == names[1]
     row = _Row(each, readings, ours, max(widest, key=lambda found: found["f1"]), theirs, same)
     return row, best is not scored[0]
-
-
-def _names(rows: Sequence[_Row]) -> list[str]:
-    return list(dict.fromkeys(name for row in rows for name in row.theirs))
-
-
-def _names_of(readings: Readings) -> set[str]:
-    return {normalise(text) for text in gold_texts(readings, aliases=False)}
-
-
-def _constant(text: str, rows: Sequence[_Row]) -> float:
-    return sum(tog_match(text, gold_texts(row.readings, aliases=True)) for row in rows) / len(rows)
 
 
 # ---- reasons for differences ----
@@ -275,13 +240,15 @@ def _reasons(rows: Sequence[_Row], format: str) -> list[Reason]:
     for theirs, ours in COUNTERPARTS.items():
         if theirs in OWN_SCORERS[format]:
             pairs = [(row.theirs[theirs], row.ours[ours], row) for row in rows]
-            found += _counted(theirs, ours, pairs, _explainer(theirs, ours, format))
+            found += _counted(theirs, ours, pairs, partial(_why, theirs=theirs, ours=ours, format=format))
     recorded = [(row.theirs["EM as recorded"], row.theirs["EM"], row) for row in rows if "EM as recorded" in row.theirs]
     found += _counted(
         "EM as recorded",
         "EM",
         recorded,
-        lambda row, theirs_value, ours_value: _verdict(theirs_value > ours_value),
+        lambda row, t, o: (
+            f"recorded as {'right' if t > o else 'wrong'} although the names {'do not ' if t > o else ''}match"
+        ),
         of=len(rows),
     )
     pairs = [(row.ours["hit@any"], row.ours["em"], row) for row in rows]
@@ -307,23 +274,21 @@ def _counted(
     return sorted(found, key=lambda each: (each.points, each.reason))
 
 
-def _explainer(theirs: str, ours: str, format: str) -> Callable[[_Row, float, float], str]:
-    return lambda row, their_value, our_value: _why(row, their_value > our_value, theirs, ours, format)
-
-
-def _why(row: _Row, higher: bool, theirs: str, ours: str, format: str) -> str:
+def _why(row: _Row, their_value: float, our_value: float, *, theirs: str, ours: str, format: str) -> str:
     """Explain why, for one question, the project's metric is higher or lower than ours."""
     prediction, gold = row.published.raw, gold_texts(row.readings, aliases=True)
     if not row.same_gold:
         return "different gold answers in data set and file"
-    if not higher:
+    if their_value <= our_value:
         return _why_lower(row, theirs, format)
     if not prediction.strip():
         return "empty prediction"
     if row.with_aliases[ours] > row.ours[ours] + 1e-9:
         return "an alias of a gold answer"
     names = [each.name for reading in row.readings for each in reading]
-    if not all(names) and not any(name and _matches(prediction, name, format) for name in names):
+    by_lines = format in ("rog", "gnn-rag")
+    matched = any(_found(prediction, [n]) if by_lines else tog_match(prediction, [n]) for n in names if n)
+    if not all(names) and not matched:
         return "no gold answer has a name in the data set"
     if theirs == "EM":
         return _why_substring(prediction, gold, format)
@@ -359,16 +324,6 @@ def _why_substring(prediction: str, gold: Sequence[str], format: str) -> str:
     if any(tog_clean(each) in clean for each in gold):
         return "substring only: a gold answer is a piece of the prediction"
     return "substring only: the prediction is a piece of a gold answer"
-
-
-def _matches(prediction: str, name: str, format: str) -> bool:
-    return bool(_found(prediction, [name])) if format in ("rog", "gnn-rag") else tog_match(prediction, [name])
-
-
-def _verdict(higher: bool) -> str:
-    return (
-        "recorded as right although the names do not match" if higher else "recorded as wrong although the names match"
-    )
 
 
 def _incomplete(row: _Row) -> str:

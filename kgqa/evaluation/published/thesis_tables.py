@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.errors import SettingsError
+from kgqa.model_json import from_json
 from kgqa.toml_text import read_toml
 
 MEASURED = ("tog_em", "hit@1", "em")
@@ -61,16 +62,7 @@ class ModelPlace:
 def tables() -> dict[str, ThesisTable]:
     """Read all tables of the thesis, by number such as 5.2."""
     data = tomllib.loads((files("kgqa.evaluation.published") / "thesis_tables.toml").read_text(encoding="utf-8"))
-    found = {}
-    for name, table in data.items():
-        rows = tuple(
-            TableRow(row["model"], row["label"], row["method"], tuple(row["printed"]), row.get("settings", {}))
-            for row in table["rows"]
-        )
-        found[name] = ThesisTable(name, table["title"], table["sample"], tuple(table["columns"]), rows)
-        for row in rows:
-            assert len(row.printed) == len(table["columns"]), row
-    return found
+    return {name: from_json(ThesisTable, {**table, "name": name}) for name, table in data.items()}
 
 
 def read_models(file: Path) -> dict[str, ModelPlace]:

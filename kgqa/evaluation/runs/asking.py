@@ -54,7 +54,7 @@ def ask_question(question: GoldQuestion, resources: Resources, *, topics: Topics
         answer = Answer(asked, "failed", reason=reason, method=method, usage=trace.usage())
         seconds = time.perf_counter() - started
         shown = answer_object(answer, trace=True)
-    scores = score_record(shown, question.parses or (question.answers,))
+    scores = score_record(shown, question.readings)
     loss = ""
     if losses and question.answers:
         try:

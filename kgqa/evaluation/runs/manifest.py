@@ -73,7 +73,7 @@ def new_manifest(plan: RunPlan, selection: Selection, resources: Resources) -> d
         "embeddings": resources.encoder.name if resources.encoder else None,
         "settings": {key: value for key, value in settings.values.items() if key not in SECRET_SETTINGS},
         "given": sorted(key for key, origin in settings.origins.items() if origin not in ("default", "graph")),
-        "secret": {key: _digest(settings[key]) for key in SECRET_SETTINGS if settings[key] is not None},
+        "secret": _secret_digests(settings),
         "prompts": {name: _digest(prompts.get(name).source) for name in prompts.names()},
         "versions": {"kgqa": __version__, "python": platform.python_version(), **_versions()},
     }
@@ -83,7 +83,7 @@ def questions_digest(questions: Sequence[GoldQuestion]) -> str:
     """Compute a digest of the ids, texts, topics and gold answers of questions."""
     whole = hashlib.sha256()
     for question in questions:
-        gold = [[[a.id, a.name, a.datatype] for a in reading] for reading in question.parses or (question.answers,)]
+        gold = [[[a.id, a.name, a.datatype] for a in reading] for reading in question.readings]
         whole.update(json.dumps([question.id, question.text, question.topics, gold]).encode())
     return whole.hexdigest()[:32]
 
@@ -136,10 +136,9 @@ def settings_of(run: Run, given: Mapping[str, Any]) -> Settings:
         if given.get(key) is None and not _alike(values[key], named[key]):
             values[key], origins[key] = check(table[key], named[key], "run.json"), "run.json"
     settings = replace(settings, values=values, origins=origins)
-    secret = data.get("secret") or {}
+    before, now = data.get("secret") or {}, _secret_digests(settings)
     for key in SECRET_SETTINGS:
-        now = _digest(settings[key]) if settings[key] is not None else None
-        if now != secret.get(key):
+        if now.get(key) != before.get(key):
             raise RunError(
                 f"{key} has changed since the run was created.", f"Set {table[key].variable} to the old value"
             )
@@ -180,10 +179,8 @@ def differences(run: Run, plan: RunPlan, settings: Settings) -> list[str]:
     for key in sorted({*now, *data.get("given", ())} & settings.table.keys() - {*SECRET_SETTINGS, *MACHINE_SETTINGS}):
         if not _alike(without_address(key, settings[key]), without_address(key, named.get(key))):
             found.append(key)
-    secret = data.get("secret") or {}
-    return found + [
-        k for k in SECRET_SETTINGS if (None if settings[k] is None else _digest(settings[k])) != secret.get(k)
-    ]
+    before, after = data.get("secret") or {}, _secret_digests(settings)
+    return found + [key for key in SECRET_SETTINGS if after.get(key) != before.get(key)]
 
 
 def without_address(key: str, value: Any) -> Any:
@@ -282,6 +279,10 @@ def _ownership_file(cache: Cache, manifest: Mapping[str, Any]) -> Path:
     if "working_folder" in manifest:
         identity["working_folder"] = manifest["working_folder"]
     return cache.entry("runs", _digest(identity))
+
+
+def _secret_digests(settings: Settings) -> dict[str, str]:
+    return {key: _digest(settings[key]) for key in SECRET_SETTINGS if settings[key] is not None}
 
 
 def _digest(value: Any) -> str:

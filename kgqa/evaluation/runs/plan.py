@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal as OneOf
 from typing import get_args
 
 from kgqa.errors import SettingsError
 from kgqa.evaluation.datasets.questions import GoldQuestion
-from kgqa.evaluation.datasets.registry import dataset_questions, iter_dataset
-from kgqa.evaluation.datasets.sampling import QuestionIds, sample_of, shard
+from kgqa.evaluation.datasets.registry import iter_dataset
+from kgqa.evaluation.datasets.sampling import QuestionIds, sample, shard
 from kgqa.evaluation.runs.run_files import RunError
 
 Topics = OneOf["gold", "linked"]
@@ -71,13 +70,13 @@ def select_questions(plan: RunPlan) -> Selection:
         QuestionFileError: the data set cannot be read.
         RunError: there is no such shard, or no question is selected.
     """
+    ids = QuestionIds()
     if plan.sample is None:
-        whole = distinct(dataset_questions(plan.dataset))
+        whole = list(ids.made_distinct(list(ids.recorded(iter_dataset(plan.dataset)))))
     else:
-        ids = QuestionIds()
-        whole = sample_of(ids.recorded(iter_dataset(plan.dataset)), plan.sample, plan.seed)
+        whole = sample(ids.recorded(iter_dataset(plan.dataset)), plan.sample, plan.seed)
         if ids.repeated():
-            whole = sample_of(ids.made_distinct(iter_dataset(plan.dataset)), plan.sample, plan.seed)
+            whole = sample(ids.made_distinct(iter_dataset(plan.dataset)), plan.sample, plan.seed)
     questions = shard(whole, *parse_shard(plan.shard)) if plan.shard else whole
     if not questions:
         raise RunError(
@@ -97,18 +96,3 @@ def parse_shard(text: str) -> tuple[int, int]:
     if not match or int(match[1]) > int(match[2]):
         raise RunError(f"{text} is not a shard.", "Write for example --shard 1/4 for the first of four parts")
     return int(match[1]), int(match[2])
-
-
-def distinct(questions: Sequence[GoldQuestion]) -> list[GoldQuestion]:
-    """Make the ids of questions distinct by appending `#2`, `#3`, ... to repeated ids."""
-    seen: Counter[str] = Counter()
-    taken = {question.id for question in questions}
-    found = []
-    for question in questions:
-        seen[question.id] += 1
-        ident, number = question.id, seen[question.id]
-        while number > 1 and ident in taken:
-            ident, number = f"{question.id}#{number}", number + 1
-        taken.add(ident)
-        found.append(question if ident == question.id else replace(question, id=ident))
-    return found

@@ -80,28 +80,25 @@ class RunProgress:
 
     def add(self, record: Record, *, asked: bool = True) -> None:
         """Add a record; `asked`: True if this process asked the question."""
-        self.done += 1
+        self._count(record, 1)
         self.asked += asked
-        self.statuses[record.status] += 1
-        if record.failure:
-            self.failures[record.failure] += 1
-        if lost := outage_class(record):
-            self.lost[lost] += 1
-        self.scored += bool(record.scores)
-        self.scores.update(record.scores)
         if record.cost is not None:
             self.cost = (self.cost or 0.0) + record.cost
 
     def remove(self, record: Record) -> None:
         """Subtract a record that was removed; its cost still counts."""
-        self.done -= 1
-        self.statuses[record.status] -= 1
+        self._count(record, -1)
+
+    def _count(self, record: Record, times: int) -> None:
+        self.done += times
+        self.statuses[record.status] += times
         if record.failure:
-            self.failures[record.failure] -= 1
+            self.failures[record.failure] += times
         if lost := outage_class(record):
-            self.lost[lost] -= 1
-        self.scored -= bool(record.scores)
-        self.scores.subtract(record.scores)
+            self.lost[lost] += times
+        self.scored += times * bool(record.scores)
+        for name, value in record.scores.items():
+            self.scores[name] += times * value  # type: ignore[assignment]
 
     @property
     def complete(self) -> bool:

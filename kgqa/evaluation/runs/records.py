@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 from kgqa.model_json import from_json
@@ -20,8 +20,6 @@ from kgqa.untrusted_json import (
     optional,
     shown,
 )
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)

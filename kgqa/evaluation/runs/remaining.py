@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,11 +15,10 @@ from kgqa.evaluation.runs.manifest import is_own_run, record_ownership
 from kgqa.evaluation.runs.name_index import open_name_index
 from kgqa.evaluation.runs.plan import RunPlan
 from kgqa.evaluation.runs.progress import RunObserver, RunProgress, RunResult, StopSignal
-from kgqa.evaluation.runs.run_files import LOCK, METRICS, Run, RunError, open_run
-from kgqa.evaluation.runs.run_folder import RunFolder
+from kgqa.evaluation.runs.run_files import METRICS, Run, RunError, open_run
+from kgqa.evaluation.runs.run_folder import RunFolder, locked
 from kgqa.evaluation.runs.runner import run_questions
 from kgqa.hints import hint_text
-from kgqa.lock_files import only_one
 from kgqa.methods.ask import cache_of
 from kgqa.methods.resources import Resources
 from kgqa.settings import Settings, resolve
@@ -150,16 +149,11 @@ def locked_group(folder: Path) -> Iterator[None]:
     Raises:
         RunError: another process has locked the folder, or the folder cannot be created.
     """
-    with ExitStack() as stack:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            locked = stack.enter_context(only_one(folder / LOCK))
-        except OSError as error:
-            raise RunError(f"{folder} cannot be written: {error.strerror}.", "Choose another folder: --out") from error
-        if not locked:
-            raise RunError(
-                f"Another kgqa is running in {folder}.", f"Wait until all runs are done; see kgqa eval status {folder}"
-            )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunError(f"{folder} cannot be written: {error.strerror}.", "Choose another folder: --out") from error
+    with locked(folder):
         yield
 
 

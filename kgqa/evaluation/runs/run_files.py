@@ -60,8 +60,7 @@ class Run:
     @property
     def questions(self) -> int:
         """Number of questions in the run; 0 if run.json does not contain the number."""
-        count = (self.manifest.get("dataset") or {}).get("questions", 0)
-        return count if isinstance(count, int) else 0
+        return int((self.manifest.get("dataset") or {}).get("questions", 0))
 
     def records(self) -> Iterator[Record]:
         """Yield the record of each question in predictions.jsonl; an incomplete last line is skipped.
@@ -95,7 +94,7 @@ def open_run(folder: str | Path) -> Run:
         RunError: the folder contains no run, or several runs.
     """
     folder = Path(folder)
-    if not _is_run(folder):
+    if not _is_file(folder / MANIFEST):
         inner = _inner(folder)
         if inner:
             raise RunError(
@@ -115,7 +114,7 @@ def open_runs(folder: str | Path) -> list[Run]:
         RunError: there is no run.
     """
     folder = Path(folder)
-    if not _is_run(folder) and (runs := [open_run(each) for each in _inner(folder)] + pending_runs(folder)):
+    if not _is_file(folder / MANIFEST) and (runs := [open_run(each) for each in _inner(folder)] + pending_runs(folder)):
         return sorted(runs, key=lambda run: run.folder)
     return [open_run(folder)]
 
@@ -127,11 +126,8 @@ def pending_runs(folder: Path) -> list[Run]:
         RunError: begin.json cannot be read.
     """
     path = folder / BATCH
-    try:
-        if not path.is_file():
-            return []
-    except OSError as error:
-        raise RunError(f"{folder} cannot be read: {error.strerror}.") from error
+    if not _is_file(path):
+        return []
     data = _object(path)
     runs = data.get("runs")
     if data.get("format") != FORMAT or not isinstance(runs, dict) or not all(map(is_name, runs)):
@@ -188,11 +184,11 @@ _MANIFEST = {
 """A check for each key of run.json, which `kgqa.evaluation.runs.manifest` writes."""
 
 
-def _is_run(folder: Path) -> bool:
+def _is_file(path: Path) -> bool:
     try:
-        return (folder / MANIFEST).is_file()
+        return path.is_file()
     except OSError as error:
-        raise RunError(f"{folder} cannot be read: {error.strerror}.") from error
+        raise RunError(f"{path.parent} cannot be read: {error.strerror}.") from error
 
 
 def _inner(folder: Path) -> list[Path]:

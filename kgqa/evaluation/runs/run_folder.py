@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -73,20 +73,13 @@ class RunFolder:
 
     def remove(self, which: Callable[[Record], bool]) -> int:
         """Remove the selected predictions and return their number; `resume` asks the questions again."""
-        kept: list[int] = []
-        run, gone = Run(self.path, {}), 0
-        for number, record in enumerate(run.records()):
-            if which(record):
-                gone += 1
-                self.done.discard(record.id)
-            else:
-                kept.append(number)
+        gone = {place: record.id for place, record in enumerate(Run(self.path, {}).records()) if which(record)}
         if gone:
             self.close()
-            wanted = set(kept)
+            self.done.difference_update(gone.values())
             lines = read_lines(self.path / PREDICTIONS)
-            _replace(self.path / PREDICTIONS, (line for n, (_, line) in enumerate(lines) if n in wanted))
-        return gone
+            _replace(self.path / PREDICTIONS, (line for place, (_, line) in enumerate(lines) if place not in gone))
+        return len(gone)
 
     def close(self) -> None:
         if self._file >= 0:
@@ -101,8 +94,8 @@ class RunFolder:
         """
         path = self.path / PREDICTIONS
         _refuse_link(path)
-        if path.is_file() and path.stat().st_size and _is_incomplete(path):
-            os.truncate(path, _end_of_last_line(path))
+        if path.is_file() and (end := _end_of_last_line(path)) < path.stat().st_size:
+            os.truncate(path, end)
         self.done = {record.id for record in Run(self.path, {}).records()}
 
 
@@ -185,6 +178,17 @@ def resume_run(path: Path) -> Iterator[tuple[RunFolder, Run]]:
 @contextmanager
 def _locked(path: Path) -> Iterator[RunFolder]:
     folder = RunFolder(path)
+    with locked(path), closing(folder):
+        yield folder
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Lock the folder of a run or of several runs.
+
+    Raises:
+        RunError: another process has locked the folder, or the folder cannot be written.
+    """
     _refuse_link(path / LOCK)
     with ExitStack() as stack:
         try:
@@ -192,23 +196,14 @@ def _locked(path: Path) -> Iterator[RunFolder]:
         except OSError as error:  # for example a folder of another user, or a read-only disk
             raise RunError(f"{path} cannot be written: {error.strerror}.", "Choose another folder: --out") from error
         if not locked:
-            raise RunError(
-                f"Another kgqa is running in {path}.", f"Wait until the run is done; see kgqa eval status {path}"
-            )
-        stack.callback(folder.close)
-        yield folder
+            raise RunError(f"Another kgqa is running in {path}.", f"Wait until it is done; see kgqa eval status {path}")
+        yield
 
 
 def _refuse_link(path: Path) -> None:
     """Raise RunError if a path is a link, because writing would overwrite the file it points to."""
     if path.is_symlink():
         raise RunError(f"{path} is a link, and kgqa does not write through links.", "Remove the link.")
-
-
-def _is_incomplete(path: Path) -> bool:
-    with open(path, "rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read(1) != b"\n"
 
 
 def _end_of_last_line(path: Path) -> int:

@@ -14,8 +14,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from itertools import islice
+from contextlib import contextmanager, suppress
 
 from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.runs.asking import ask_question
@@ -121,11 +120,9 @@ def run_questions(
     leave_at = math.inf
     try:
         while running and not stop.now.is_set() and time.monotonic() < leave_at:
-            records: list[Record] = []
-            for item in _waiting(found):
-                running -= item is None
-                if item is not None:
-                    records.append(item)
+            items = list(_waiting(found))
+            records = [item for item in items if item is not None]
+            running -= len(items) - len(records)
             if records:  # written first, because a prediction counts only when it is on disk
                 folder.append(records)
             for record in records:
@@ -175,16 +172,7 @@ def _remove_lost(lost: Sequence[Record], folder: RunFolder, progress: RunProgres
 
 def _waiting(found: queue.Queue[Record | None]) -> Iterator[Record | None]:
     """Wait a moment for items, then yield all items that have arrived, if any."""
-    try:
+    with suppress(queue.Empty):
         yield found.get(timeout=POLL_SECONDS)
-    except queue.Empty:
-        return
-    yield from islice(_now(found), found.maxsize)
-
-
-def _now(found: queue.Queue[Record | None]) -> Iterator[Record | None]:
-    while True:
-        try:
+        for _ in range(found.maxsize):
             yield found.get_nowait()
-        except queue.Empty:
-            return

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.evaluation.datasets.questions import GoldAnswer, QuestionFileError, half_of, read_questions, spread
+from kgqa.evaluation.datasets.questions import GoldAnswer, QuestionFileError, read_questions, spread
 
 FULL = {
     "id": "q7",
@@ -168,18 +168,6 @@ def test_unreadable_files(tmp_path, write):
 def test_empty_file(write):
     with pytest.raises(QuestionFileError, match="no question"):
         read_questions(write("", " "))
-
-
-def test_halves_are_disjoint_and_complete(write):
-    questions = read_questions(write(*[FULL] * 7))
-    first, second = half_of(questions, "first"), half_of(questions, "second")
-    assert [q.number for q in first] == [0, 2, 4, 6] and [q.number for q in second] == [1, 3, 5]
-    assert half_of(questions, "all") == questions
-
-
-def test_halves_depend_on_the_line_number(write):
-    questions = read_questions(write(*[FULL] * 4))
-    assert [q.number for q in half_of(questions[1:], "first")] == [2]
 
 
 @given(st.lists(st.integers(), unique=True), st.integers(1, 30))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -70,6 +73,21 @@ def test_sample_of_zero_and_of_no_questions():
     assert sample([], 3) == []
 
 
+def distinct(questions):
+    """Make ids distinct with all ids in memory."""
+    seen: Counter[str] = Counter()
+    taken = {question.id for question in questions}
+    found = []
+    for question in questions:
+        seen[question.id] += 1
+        ident, number = question.id, seen[question.id]
+        while number > 1 and ident in taken:
+            ident, number = f"{question.id}#{number}", number + 1
+        taken.add(ident)
+        found.append(replace(question, id=ident))
+    return found
+
+
 @settings(max_examples=60)
 @given(
     st.lists(st.sampled_from(["a", "b", "a#2", "a#3", "b#2", "a#2#2", "c"]), max_size=14),
@@ -80,16 +98,17 @@ def test_streamed_sample_equals_list_sample(tmp_path_factory, ids, n, seed):
     import json
 
     from kgqa.evaluation.datasets.questions import iter_questions, read_questions
-    from kgqa.evaluation.datasets.sampling import QuestionIds, sample, sample_of
-    from kgqa.evaluation.runs.plan import distinct
+    from kgqa.evaluation.datasets.sampling import QuestionIds, sample
 
     file = tmp_path_factory.mktemp("ids") / "q.jsonl"
     file.write_text(
         "".join(json.dumps({"question": f"q{number}", "id": ident}) + "\n" for number, ident in enumerate(["x", *ids]))
     )
     recorded_ids = QuestionIds()
-    found = sample_of(recorded_ids.recorded(iter_questions(file)), n, seed)
+    found = sample(recorded_ids.recorded(iter_questions(file)), n, seed)
     if recorded_ids.repeated():
-        found = sample_of(recorded_ids.made_distinct(iter_questions(file)), n, seed)
-    assert found == sample(distinct(read_questions(file)), n, seed)
+        found = sample(recorded_ids.made_distinct(iter_questions(file)), n, seed)
+    questions = distinct(read_questions(file))
+    assert found == sample(questions, n, seed)
+    assert list(recorded_ids.made_distinct(iter_questions(file))) == questions
     assert recorded_ids.repeated() == len(ids) - len(set(ids))

@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.evaluation.datasets.questions import GoldAnswer
 from kgqa.evaluation.judges.correctness import judge_correct
 from kgqa.evaluation.judges.ratings import DIMENSIONS, HIGHEST, rate_responses, read_rating, summarise_ratings
-from kgqa.evaluation.judges.responses import JudgedResponse, response_of
-from kgqa.evaluation.runs.records import Record
+from kgqa.evaluation.judges.responses import JudgedResponse
 from kgqa.llm.models import open_models
 from kgqa.llm.prompts import Prompts
 from kgqa.settings import resolve
@@ -168,12 +166,3 @@ def test_judge_correct(make_judge):
     )
     third = JudgedResponse("Who else?", "x", ("y",))
     assert judge_correct([ANN, BOB, third], **judge.options, reask=0) == [True, False, None]
-
-
-def test_response_of_a_record():
-    answer = {
-        "status": "answered",
-        "answers": [{"id": "m.1", "name": "Ann", "iri": "i"}, {"id": None, "name": "", "value": "3"}],
-    }
-    record = Record("q", "d", "Who?", answer, (GoldAnswer("m.1", "Ann Li"), GoldAnswer("m.2", "")))
-    assert response_of(record, ["a fact"]) == JudgedResponse("Who?", "Ann, 3", ("Ann Li", "m.2"), ("a fact",))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kgqa.answer_json import answer_object
 from kgqa.evaluation.datasets.questions import GoldAnswer
 from kgqa.evaluation.metrics.measures import reciprocal_rank
-from kgqa.evaluation.metrics.scores import METRIC_NAMES, SET_METRICS, reading_keys, score_record
+from kgqa.evaluation.metrics.scores import METRIC_NAMES, SET_METRICS, score_record
 from kgqa.model import Answer, Entity, Literal, Named, Question
 
 ANN, BOB = GoldAnswer("m.1", "Ann Li", aliases=("A. Li",)), GoldAnswer("m.2", "Bob")
@@ -175,8 +175,3 @@ def test_model_answers_are_compared_by_name():
     by_model = Answer(Question("who?"), "answered", answers=answers, grounding="model")
     assert score_record(answer_object(by_model), [gold])["hit@1"] == 1
     assert score_record(answer_object(replace(by_model, grounding="graph")), [gold])["hit@1"] == 0
-
-
-def test_reading_keys():
-    answers, gold = reading_keys(entities("m.3 x", "m.1 Ann"), [ANN, GoldAnswer("", " ")])
-    assert answers == [("id", "http://e/m.3"), ("id", "m.1")] and gold == {("id", "m.1")}

@@ -6,25 +6,14 @@ have no topic entities; the entities in the gold query are used, except types.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-from kgqa.evaluation.datasets import fields, record_stream
+from kgqa.evaluation.datasets import fields
 from kgqa.evaluation.datasets.fields import Record
 from kgqa.evaluation.datasets.query_topics import freebase_topics
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 
 
-def read(file: Path, dataset: str = "cwq") -> Iterator[GoldQuestion]:
-    """Read the questions of a ComplexWebQuestions file.
-
-    Raises:
-        QuestionFileError: the file cannot be read, or a record does not have this format.
-    """
-    return record_stream.questions_in(file, dataset, lambda record, number: _question(record, number, dataset))
-
-
-def _question(record: Record, number: int, dataset: str) -> GoldQuestion:
+def question_of(record: Record, number: int, dataset: str) -> GoldQuestion:
+    """Convert a record to a question."""
     sparql = fields.text_of(record, "sparql")
     topics = freebase_topics(sparql)
     answers = fields.answers_of([_answer(item) for item in fields.objects_of(record, "answers")])

@@ -5,27 +5,16 @@ The topic entities are the entity nodes of the graph query. The public test file
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-from kgqa.evaluation.datasets import fields, record_stream
+from kgqa.evaluation.datasets import fields
 from kgqa.evaluation.datasets.fields import Record
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 
 
-def read(file: Path, dataset: str = "grailqa") -> Iterator[GoldQuestion]:
-    """Read the questions of a GrailQA file.
+def question_of(record: Record, number: int, dataset: str) -> GoldQuestion:
+    """Convert a record of the data set, or of a copy with the same keys, to a question.
 
     `level` is i.i.d., compositional or zero-shot; `kind` is the function in the query (count, argmax, >=, none, ...).
-
-    Raises:
-        QuestionFileError: the file cannot be read, or a record does not have this format.
     """
-    return record_stream.questions_in(file, dataset, lambda record, number: question_of(record, number, dataset))
-
-
-def question_of(record: Record, number: int, dataset: str) -> GoldQuestion:
-    """Convert a record of the data set, or of a copy with the same keys, to a question."""
     query = record.get("graph_query") or {}
     if not isinstance(query, dict):
         raise ValueError('"graph_query" must be an object')

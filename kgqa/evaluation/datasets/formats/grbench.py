@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
-from kgqa.evaluation.datasets import fields, record_stream
+from kgqa.evaluation.datasets import fields
 from kgqa.evaluation.datasets.fields import Record
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 
 
-def read(file: Path, dataset: str = "grbench") -> Iterator[GoldQuestion]:
-    """Read the questions of one GRBench domain; `level` is easy, medium or hard.
+def question_of(record: Record, number: int, dataset: str) -> GoldQuestion:
+    """Convert a record to a question.
 
     A string is one answer, even if it contains commas, because names may contain commas. In a list, each item is an
     answer.
-
-    Raises:
-        QuestionFileError: the file cannot be read, or a record does not have this format.
     """
-    return record_stream.questions_in(file, dataset, lambda record, number: _question(record, number, dataset))
-
-
-def _question(record: Record, number: int, dataset: str) -> GoldQuestion:
     value = record.get("answer")
     items = value if isinstance(value, list) else [] if value is None else [value]
     answers = fields.answers_of([GoldAnswer("", _text(item)) for item in items])

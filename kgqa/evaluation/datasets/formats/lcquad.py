@@ -5,10 +5,7 @@ In copies with a list `answer`, this list gives the gold answers; otherwise the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-from kgqa.evaluation.datasets import fields, record_stream
+from kgqa.evaluation.datasets import fields
 from kgqa.evaluation.datasets.fields import Record
 from kgqa.evaluation.datasets.query_topics import WIKIDATA, wikidata_topics
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
@@ -17,19 +14,12 @@ _NOTHING = ("", "n/a", "na", "none")
 _MARKS = str.maketrans("", "", "{}<>")
 
 
-def read(file: Path, dataset: str = "lcquad2") -> Iterator[GoldQuestion]:
-    """Read the questions of an LC-QuAD 2.0 file, for Wikidata.
+def question_of(record: Record, number: int, dataset: str) -> GoldQuestion:
+    """Convert a record to a question.
 
     `kind` is the shape of the query (`subgraph`). A missing question is replaced by its paraphrase, or if that is
     missing, by its template text.
-
-    Raises:
-        QuestionFileError: the file cannot be read, or a record does not have this format.
     """
-    return record_stream.questions_in(file, dataset, lambda record, number: _question(record, number, dataset))
-
-
-def _question(record: Record, number: int, dataset: str) -> GoldQuestion:
     sparql = fields.text_of(record, "sparql_wikidata")
     topics = wikidata_topics(sparql)
     answers = fields.answers_of([_answer(text) for text in fields.texts_of(record, "answer")])

@@ -6,32 +6,19 @@ The answers are given as SPARQL JSON results of the gold query.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
-from kgqa.evaluation.datasets import fields, record_stream
+from kgqa.evaluation.datasets import fields
 from kgqa.evaluation.datasets.fields import XSD, Record
 from kgqa.evaluation.datasets.query_topics import wikidata_topics
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 
 
-def read(file: Path, dataset: str = "qald10", *, language: str = "en") -> Iterator[GoldQuestion]:
-    """Read the questions of a QALD-10 or QALD-9-plus file (Wikidata).
+def question_of(record: Record, number: int, dataset: str) -> GoldQuestion:
+    """Convert a record to a question; without an English wording, the first language in the file is used.
 
     Entities are full IRIs. The topic entities are the entities in the gold query; `kind` is `ask` for yes-no questions,
     and `aggregation` for questions that the file marks as aggregation.
-
-    Args:
-        language: preferred language; if a question is not available in it, the first language in the file is used.
-
-    Raises:
-        QuestionFileError: the file cannot be read, or a record does not have this format.
     """
-    return record_stream.questions_in(
-        file, dataset, lambda record, number: _question(record, number, dataset, language), within=("questions",)
-    )
-
-
-def _question(record: Record, number: int, dataset: str, language: str) -> GoldQuestion:
     query = record.get("query") or {}
     if not isinstance(query, dict):
         raise ValueError('"query" must be an object')
@@ -41,7 +28,7 @@ def _question(record: Record, number: int, dataset: str, language: str) -> GoldQ
     topics = wikidata_topics(sparql)
     asks = any("boolean" in result for result in results)
     return GoldQuestion(
-        text=_wording(record, language),
+        text=_wording(record),
         id=fields.ident(record, "id"),
         dataset=dataset,
         number=number,
@@ -54,9 +41,9 @@ def _question(record: Record, number: int, dataset: str, language: str) -> GoldQ
     )
 
 
-def _wording(record: Record, language: str) -> str:
+def _wording(record: Record) -> str:
     wordings = fields.objects_of(record, "question")
-    wordings.sort(key=lambda wording: fields.text_of(wording, "language") != language)
+    wordings.sort(key=lambda wording: fields.text_of(wording, "language") != "en")
     if not wordings:
         raise ValueError('"question" must contain the question in some language')
     return fields.needed(wordings[0], "string")

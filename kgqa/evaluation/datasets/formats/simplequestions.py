@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kgqa.evaluation.datasets import fields, record_stream
-from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion, QuestionFileError
+from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 
 _SPLITS = ("train", "valid", "test")
 _SITES = ("http://", "https://", "www.freebase.com/", "rdf.freebase.com/ns/", "/", "fb:")
 
 
-def read(file: Path, dataset: str = "simplequestions") -> Iterator[GoldQuestion]:
+def read(file: Path, dataset: str) -> Iterator[GoldQuestion]:
     """Read the questions of a SimpleQuestions file; each has one hop.
 
     The only gold answer is the object of the triple in the file; the graph may contain further right answers.
@@ -21,15 +21,11 @@ def read(file: Path, dataset: str = "simplequestions") -> Iterator[GoldQuestion]
         QuestionFileError: the file cannot be read, or a line does not have this format.
     """
     split = next((f"{name}_" for name in _SPLITS if name in file.name.lower()), "")
-    number = -1
-    for number, (line_number, line) in enumerate(record_stream.lines(file)):
-        try:
-            yield _question(line, number, dataset, f"{split}{number}")
-        except ValueError as error:
-            what = f"{error} in the format {dataset}"
-            raise record_stream.broken(file, line_number, what, "line") from None
-    if number < 0:
-        raise QuestionFileError(f"{file} contains no question.")
+
+    def question_of(line: str, number: int) -> GoldQuestion:
+        return _question(line, number, dataset, f"{split}{number}")
+
+    return record_stream.questions_of(file, dataset, record_stream.lines(file), question_of, kind=str, unit="line")
 
 
 def _question(line: str, number: int, dataset: str, ident: str) -> GoldQuestion:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +21,7 @@ _HOPS = re.compile(r"([1-9])hop")
 _KEPT = ("_id", "id", "type", "level", "entity_ids", "answer_id", "evidences", "question_decomposition", "answerable")
 
 
-def read_hotpotqa(file: Path, dataset: str = "hotpotqa") -> Iterator[GoldQuestion]:
-    """Read the questions of a HotpotQA file; `kind` is bridge or comparison, and `level` is easy, medium or hard.
-
-    Raises:
-        QuestionFileError: the file cannot be read, or a record does not have this format.
-    """
-    return record_stream.questions_in(file, dataset, lambda record, number: _hotpotqa(record, number, dataset, {}))
-
-
-def read_2wiki(file: Path, dataset: str = "2wikimultihopqa") -> Iterator[GoldQuestion]:
+def read_2wiki(file: Path, dataset: str) -> Iterator[GoldQuestion]:
     """Read the questions of a 2WikiMultiHopQA file, with aliases if id_aliases.json is in the same folder.
 
     Raises:
@@ -38,21 +30,11 @@ def read_2wiki(file: Path, dataset: str = "2wikimultihopqa") -> Iterator[GoldQue
     aliases: Mapping[str, tuple[str, ...]] = {}
     if (beside := file.with_name(ALIASES_FILE)).is_file():
         aliases = _aliases(beside)
-    return record_stream.questions_in(file, dataset, lambda record, number: _hotpotqa(record, number, dataset, aliases))
+    return record_stream.questions_in(file, dataset, partial(hotpotqa, dataset=dataset, aliases=aliases))
 
 
-def read_musique(file: Path, dataset: str = "musique") -> Iterator[GoldQuestion]:
-    """Read the questions of a MuSiQue file; `hops` and `kind` (3hop1, 4hop2, ...) come from the id.
-
-    A question that cannot be answered from its passages (MuSiQue-Full) has no gold answer.
-
-    Raises:
-        QuestionFileError: the file cannot be read, or a record does not have this format.
-    """
-    return record_stream.questions_in(file, dataset, lambda record, number: _musique(record, number, dataset))
-
-
-def _hotpotqa(record: Record, number: int, dataset: str, aliases: Mapping[str, tuple[str, ...]]) -> GoldQuestion:
+def hotpotqa(record: Record, number: int, dataset: str, aliases: Mapping[str, tuple[str, ...]] = {}) -> GoldQuestion:
+    """Convert a record of HotpotQA; `kind` is bridge or comparison, and `level` is easy, medium or hard."""
     passages = [_passage(item) for item in _pairs(record, "context")]
     titles = {title for title, _ in _pairs(record, "supporting_facts")}
     supporting = [place for place, passage in enumerate(passages) if passage["title"] in titles]
@@ -69,7 +51,11 @@ def _hotpotqa(record: Record, number: int, dataset: str, aliases: Mapping[str, t
     )
 
 
-def _musique(record: Record, number: int, dataset: str) -> GoldQuestion:
+def musique(record: Record, number: int, dataset: str) -> GoldQuestion:
+    """Convert a record of MuSiQue; `hops` and `kind` (3hop1, 4hop2, ...) come from the id.
+
+    A question that cannot be answered from its passages (MuSiQue-Full) has no gold answer.
+    """
     paragraphs = fields.objects_of(record, "paragraphs")
     passages = [
         {"title": fields.text_of(item, "title"), "text": fields.text_of(item, "paragraph_text")} for item in paragraphs

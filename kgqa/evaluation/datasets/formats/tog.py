@@ -9,63 +9,30 @@ format of the original data set.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
 
-from kgqa.evaluation.datasets import fields, record_stream
+from kgqa.evaluation.datasets import fields
 from kgqa.evaluation.datasets.fields import Record
 from kgqa.evaluation.datasets.formats import grailqa, webqsp
 from kgqa.evaluation.datasets.formats.webquestions import page_name
 from kgqa.evaluation.datasets.query_topics import WIKIDATA
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 
-Make = Callable[[Record, int], GoldQuestion]
-WIKIDATA_COPY = "tog-qald"
 _QID = re.compile(r"Q[1-9]\d*\Z")
 
 
-def read_webqsp(file: Path, dataset: str = "tog-webqsp") -> Iterator[GoldQuestion]:
-    """Read ToG's WebQSP.json: the records of WebQuestionsSP with topic entities."""
-    return _read(file, dataset, lambda record, number: webqsp.question_of(record, number, dataset), ("Questions",))
+def question_of(record: Record, number: int, dataset: str) -> GoldQuestion:
+    """Convert a record to a question; the records of SimpleQA.json have one hop."""
+    return _with_topics(_ORIGINAL.get(dataset, _plain)(record, number, dataset), record)
 
 
-def read_grailqa(file: Path, dataset: str = "tog-grailqa") -> Iterator[GoldQuestion]:
-    """Read ToG's grailqa.json: 1,000 records of GrailQA with topic entities."""
-    return _read(file, dataset, lambda record, number: grailqa.question_of(record, number, dataset))
-
-
-def read_cwq(file: Path, dataset: str = "tog-cwq") -> Iterator[GoldQuestion]:
-    """Read ToG's cwq.json: the test questions of ComplexWebQuestions, each with one name as its answer."""
-    return _read(file, dataset, partial(_plain, dataset=dataset))
-
-
-def read_webquestions(file: Path, dataset: str = "tog-webquestions") -> Iterator[GoldQuestion]:
-    """Read ToG's WebQuestions.json: the test questions of WebQuestions, each with a list of names as answers."""
-    return _read(file, dataset, partial(_plain, dataset=dataset))
-
-
-def read_simplequestions(file: Path, dataset: str = "tog-simpleqa") -> Iterator[GoldQuestion]:
-    """Read ToG's SimpleQA.json: 1,000 test questions of SimpleQuestions, each with one name as its answer."""
-    return _read(file, dataset, partial(_plain, dataset=dataset, hops=1))
-
-
-def read_qald(file: Path, dataset: str = "tog-qald") -> Iterator[GoldQuestion]:
-    """Read ToG's qald_10-en.json: 333 questions of QALD-10; entities are full IRIs."""
-    return _read(file, dataset, partial(_plain, dataset=dataset))
-
-
-def _read(file: Path, dataset: str, make: Make, within: Sequence[str] = ()) -> Iterator[GoldQuestion]:
-    return record_stream.questions_in(
-        file, dataset, lambda record, number: _with_topics(make(record, number), record), within=within
-    )
+_ORIGINAL = {"tog-webqsp": webqsp.question_of, "tog-grailqa": grailqa.question_of}
 
 
 def _with_topics(question: GoldQuestion, record: Record) -> GoldQuestion:
     """Replace the topic entities of the data set by the topic entities that ToG's authors added."""
     given = _mapping(record, "topic_entity")
-    if not given and question.dataset == WIKIDATA_COPY:
+    if not given and question.dataset == "tog-qald":
         given = _mapping(record, "qid_topic_entity")
     if not given:
         return question
@@ -79,7 +46,7 @@ def _with_topics(question: GoldQuestion, record: Record) -> GoldQuestion:
     )
 
 
-def _plain(record: Record, number: int, *, dataset: str, hops: int | None = None) -> GoldQuestion:
+def _plain(record: Record, number: int, dataset: str) -> GoldQuestion:
     key = "answers" if "answers" in record else "answer"
     value = record.get(key)
     if isinstance(value, dict):
@@ -104,7 +71,7 @@ def _plain(record: Record, number: int, *, dataset: str, hops: int | None = None
         number=number,
         topic_names=page_name(fields.text_of(record, "url")),
         answers=answers,
-        hops=hops,
+        hops=1 if dataset == "tog-simpleqa" else None,
         support="" if answers else fields.NO_GOLD,
         sparql=(sparql,) if sparql else (),
         kind=fields.text_of(record, "compositionality_type"),

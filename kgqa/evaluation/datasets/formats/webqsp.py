@@ -7,31 +7,18 @@ Questions without a gold answer have `support` = `no_gold`; the official scorer 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-from kgqa.evaluation.datasets import fields, record_stream
+from kgqa.evaluation.datasets import fields
 from kgqa.evaluation.datasets.fields import Record
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 
 
-def read(file: Path, dataset: str = "webqsp") -> Iterator[GoldQuestion]:
-    """Read the questions of a WebQuestionsSP file.
+def question_of(record: Record, number: int, dataset: str) -> GoldQuestion:
+    """Convert a record of the data set, or of a copy with the same keys, to a question.
 
     `parses`: if there are several parses, the gold answers of each (empty for a parse without answers), starting with
     the best annotated parse; `sparql`: the queries of the parses in the same order; `answers`, `topics`: gold answers
     and topic entities of the first parse.
-
-    Raises:
-        QuestionFileError: the file cannot be read, or a record does not have this format.
     """
-    return record_stream.questions_in(
-        file, dataset, lambda record, number: question_of(record, number, dataset), within=("Questions",)
-    )
-
-
-def question_of(record: Record, number: int, dataset: str) -> GoldQuestion:
-    """Convert a record of the data set, or of a copy with the same keys, to a question."""
     parses = sorted(fields.objects_of(record, "Parses"), key=lambda parse: (not _complete(parse), not _answers(parse)))
     best: Record = parses[0] if parses else {}
     topic = fields.freebase_id(fields.text_of(best, "TopicEntityMid"))

@@ -19,7 +19,7 @@ _LISP = re.compile(r'\s*(?:([()])|"((?:[^"\\]|\\.)*)"|([^\s()"]+))', re.DOTALL)
 _PAGE = "/view/en/"
 
 
-def read(file: Path, dataset: str = "webquestions") -> Iterator[GoldQuestion]:
+def read(file: Path, dataset: str) -> Iterator[GoldQuestion]:
     """Read the questions of a WebQuestions file.
 
     Raises:
