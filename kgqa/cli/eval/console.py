@@ -7,7 +7,7 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import closing, contextmanager
 
 from kgqa.answer_json import json_text
 from kgqa.cli.bars import open_bar
@@ -68,12 +68,9 @@ class ConsoleObserver(RunObserver):
     def note(self, message: str) -> None:
         self._print_note(message)
 
-    def asking(self, progress: RunProgress, stop: StopSignal, label: str) -> AbstractContextManager[object]:
-        self._estimated = False
-        return self._asking(progress, stop, label)
-
     @contextmanager
-    def _asking(self, progress: RunProgress, stop: StopSignal, label: str) -> Iterator[None]:
+    def asking(self, progress: RunProgress, stop: StopSignal, label: str) -> Iterator[None]:
+        self._estimated = False
         with _interruptible(stop), closing(ProgressBar(progress, label)) as self._bar:
             yield
 

@@ -141,9 +141,8 @@ def resume_command(
 )
 @JSON
 @verbosity_options
-def merge_command(folders: tuple[Path, ...], out: Path, as_json: bool) -> int:
+def merge_command(folders: tuple[Path, ...], out: Path, as_json: bool) -> None:
     """Merge the shards of a run."""
     run = merge_runs(folders, out)
     say(f"kgqa: Merged {len(folders)} shards into {out}. Show the scores with: kgqa report {out}")
     print_results([run], as_json)
-    return 0

@@ -20,7 +20,7 @@ from kgqa.words import clean_line
 @click.argument("folder", type=click.Path(path_type=Path))
 @JSON
 @verbosity_options
-def command(folder: Path, as_json: bool) -> int:
+def command(folder: Path, as_json: bool) -> None:
     """Show the progress of a run, the failed questions, and the scores so far."""
     found = []
     runs = open_runs(folder)
@@ -48,7 +48,6 @@ def command(folder: Path, as_json: bool) -> int:
             _print_status(found[-1], progress)
     if as_json:
         print_json(found)
-    return 0
 
 
 def _print_status(status: dict[str, Any], progress: RunProgress) -> None:

@@ -11,7 +11,7 @@ from kgqa.cli.bars import StageBar
 from kgqa.cli.options import JSON, combined, print_json, say, verbosity_options
 from kgqa.cli.servers.options import FOLDER
 from kgqa.schema import language_list
-from kgqa.virtuoso.freebase.cleaning import CleaningProgress, clean_dump
+from kgqa.virtuoso.freebase.cleaning import clean_dump
 from kgqa.virtuoso.freebase.dump.layout import LINES_PER_CHUNK
 from kgqa.virtuoso.freebase.dump.rules import ALL_LANGUAGES
 from kgqa.virtuoso.freebase.dump.tally import Tally
@@ -56,9 +56,9 @@ class DumpBar:
         self._bar = StageBar(unit="B", unit_scale=True)
         self.close = self._bar.close
 
-    def show_cleaning(self, progress: CleaningProgress) -> None:
+    def show_cleaning(self, group: int, bytes_read: int) -> None:
         """Show the progress of `clean_dump`."""
-        self._bar("dump", progress.bytes_read, self._total, f"cleaning group {progress.group + 1}")
+        self._bar("dump", bytes_read, self._total, f"cleaning group {group + 1}")
 
     def show_loading(self, progress: FreebaseProgress) -> None:
         """Show the progress of `load_dump`."""

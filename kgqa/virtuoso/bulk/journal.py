@@ -52,11 +52,6 @@ class BulkJournal:
     examples: list[dict[str, Any]] = field(default_factory=list)
     chunks: int = 0
 
-    @property
-    def lines_done(self) -> int:
-        """The number of lines, summed over all files, that are loaded and on disk."""
-        return sum(job.lines_done for job in self.files)
-
 
 def read_journal(folder: ServerFolder, name: str, kind: type[T]) -> T | None:
     """Read the journal NAME.json of an interrupted load; return None if there is no such load.

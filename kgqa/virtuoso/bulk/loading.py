@@ -112,11 +112,8 @@ class _Writer:
         self._folder = folder
         self._name = name
         self._number = number
+        self._part = folder / f"{name}.part"
         self._file: IO[bytes] | None = None
-
-    @property
-    def _part(self) -> Path:
-        return self._folder / f"{self._name}.part"
 
     def write(self, lines: list[bytes]) -> None:
         self.lines += len(lines)
@@ -302,7 +299,8 @@ class _BulkLoad:
 
     def _progress_text(self) -> str:
         journal = self._journal
-        done = f"{journal.lines_done:,} of {journal.lines:,} lines are" if journal.checked else "Nothing is"
+        lines_done = sum(job.lines_done for job in journal.files)
+        done = f"{lines_done:,} of {journal.lines:,} lines are" if journal.checked else "Nothing is"
         return f"{done} loaded into <{journal.graph}>. Resume: kgqa graph load --resume --into {journal.url}"
 
     def _load(self) -> None:

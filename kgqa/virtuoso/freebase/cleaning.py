@@ -33,14 +33,6 @@ BYTES_PER_LINE = 70
 
 
 @dataclass(frozen=True, slots=True)
-class CleaningProgress:
-    """Progress of cleaning a group: how many bytes of the dump have been read."""
-
-    group: int
-    bytes_read: int
-
-
-@dataclass(frozen=True, slots=True)
 class CleanedGroup:
     """A group of cleaned lines.
 
@@ -50,7 +42,6 @@ class CleanedGroup:
         place: position in the dump where the next group begins; None at the end of the dump.
     """
 
-    number: int
     files: tuple[Path, ...]
     tally: Tally
     place: DumpPosition | None
@@ -102,11 +93,11 @@ class Cleaner:
         for worker in self._running:
             worker.send({"group": group, "folder": str(self.folder.absolute()) if self.folder else None})
 
-    def wait(self, group: int, *, progress: Callable[[CleaningProgress], None] | None = None) -> CleanedGroup:
+    def wait(self, group: int, *, progress: Callable[[int, int], None] | None = None) -> CleanedGroup:
         """Wait until a group is cleaned, and return the result.
 
         Args:
-            progress: called several times per second.
+            progress: called several times per second with the group and the bytes of the dump that have been read.
 
         Raises:
             LoadError: the dump cannot be read to its end, or the disk is full.
@@ -128,13 +119,12 @@ class Cleaner:
                         else:
                             bytes_read[key.data] = message["bytes"]
                 if progress:
-                    progress(CleaningProgress(group, min(bytes_read)))
+                    progress(group, min(bytes_read))
         tally = Tally()
         for result in results.values():
             tally.add(Tally(**result["tally"]))
         files = [chunk_file(self.folder, group, file) for file in range(FILES_PER_GROUP)] if self.folder else []
         return CleanedGroup(
-            number=group,
             files=tuple(files),
             tally=tally,
             # the first worker cleans the first part of every group, so it knows where the next group begins
@@ -160,7 +150,7 @@ def clean_dump(
     *,
     lines_per_chunk: int = LINES_PER_CHUNK,
     workers: int | None = None,
-    progress: Callable[[CleaningProgress], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Tally:
     """Clean a whole dump into chunk files, or only count its lines.
 

@@ -31,7 +31,7 @@ from kgqa.virtuoso.bulk.groups import (
 )
 from kgqa.virtuoso.bulk.journal import forget_journal, load_lock, read_journal
 from kgqa.virtuoso.bulk.name_graph import index_graph
-from kgqa.virtuoso.freebase.cleaning import CleanedGroup, Cleaner, CleaningProgress
+from kgqa.virtuoso.freebase.cleaning import CleanedGroup, Cleaner
 from kgqa.virtuoso.freebase.dump.judge import OTHER_LANGUAGE
 from kgqa.virtuoso.freebase.dump.rules import NOISE
 from kgqa.virtuoso.freebase.dump.tally import Tally
@@ -306,8 +306,8 @@ class _Load:
     def _add_seconds(self, stage: str, seconds: float) -> None:
         self._journal.seconds[stage] = self._journal.seconds.get(stage, 0.0) + seconds
 
-    def _report_cleaning(self, progress: CleaningProgress) -> None:
-        self._bytes_read = max(self._bytes_read, progress.bytes_read)
+    def _report_cleaning(self, group: int, bytes_read: int) -> None:
+        self._bytes_read = max(self._bytes_read, bytes_read)
         self._report("cleaning")
 
     def _report(self, stage: Literal["waiting", "cleaning", "loading", "indexing"]) -> None:

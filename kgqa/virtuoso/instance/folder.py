@@ -29,10 +29,6 @@ from kgqa.model_json import from_json, to_json
 from kgqa.words import clean
 
 FOLDER_VARIABLE = "KGQA_VIRTUOSO_FOLDER"
-HTTP_PORT = 8890
-SQL_PORT = 1111
-ROW_CAP = 1_000_000
-QUERY_SECONDS = 60
 T = TypeVar("T")
 CHOOSE_ANOTHER = f"{FOLDER_VARIABLE}=/path or --folder /path"
 # a folder that has files, but none with these names, belongs to another program and is not used
@@ -52,12 +48,12 @@ class ServerRecord:
         database: path of the adopted database file; empty if the server uses the database in its own folder.
     """
 
-    http_port: int = HTTP_PORT
-    sql_port: int = SQL_PORT
+    http_port: int = 8890
+    sql_port: int = 1111
     bind: str = "127.0.0.1"
     memory_share: float = 0.5
-    row_cap: int = ROW_CAP
-    query_seconds: int = QUERY_SECONDS
+    row_cap: int = 1_000_000
+    query_seconds: int = 60
     database: str = ""
 
 
@@ -77,10 +73,7 @@ class LoadListJournal:
 
 def default_folder() -> Path:
     """Return KGQA_VIRTUOSO_FOLDER, or the `virtuoso` folder in kgqa's user data folder."""
-    named = os.environ.get(FOLDER_VARIABLE)
-    if named:
-        return Path(named)
-    return Path(user_data_dir("kgqa")) / "virtuoso"
+    return Path(os.environ.get(FOLDER_VARIABLE) or Path(user_data_dir("kgqa"), "virtuoso"))
 
 
 class ServerFolder:

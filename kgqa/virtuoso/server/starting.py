@@ -147,14 +147,12 @@ def check_record(record: ServerRecord) -> None:
     if record.row_cap < 1 or record.query_seconds < 1:
         raise ServerError(hint_text("--row-cap and --query-seconds") + " must be at least 1.")
     try:
-        if ipaddress.ip_address(record.bind).version == 4:
-            return
+        ipaddress.IPv4Address(record.bind)
     except ValueError:
-        pass
-    raise ServerError(
-        f"{hint_text(f'--bind {record.bind}')} is not an IPv4 address.",
-        "Give an address of this machine, or 0.0.0.0 for all of them.",
-    )
+        raise ServerError(
+            f"{hint_text(f'--bind {record.bind}')} is not an IPv4 address.",
+            "Give an address of this machine, or 0.0.0.0 for all of them.",
+        ) from None
 
 
 def _check_ports(folder: ServerFolder, record: ServerRecord) -> None:

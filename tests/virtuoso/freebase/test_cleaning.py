@@ -124,9 +124,9 @@ class TestCleanDump:
 
     def test_progress(self, dump):
         steps = []
-        clean_dump(dump, CLEANING, None, lines_per_chunk=200, workers=2, progress=steps.append)
-        assert {step.group for step in steps} == set(range(8))
-        assert max(step.bytes_read for step in steps) <= dump.stat().st_size
+        clean_dump(dump, CLEANING, None, lines_per_chunk=200, workers=2, progress=lambda *step: steps.append(step))
+        assert {group for group, _ in steps} == set(range(8))
+        assert max(bytes_read for _, bytes_read in steps) <= dump.stat().st_size
 
     def test_folder_with_chunks_is_refused(self, dump, tmp_path):
         (tmp_path / "freebase-000007.nt").write_text("mine")

@@ -115,7 +115,7 @@ def test_read_only_disk(prepared_folder, small_disk):
 def test_full_disk_at_the_first_start(small_disk):
     needs_virtuoso()
     server = Server.at(small_disk(60) / "server")
-    assert re.search(r"The disk is full: \d+ MB are free at .*--folder", refusal_message(server))
+    assert re.search(r"The disk is full: \d+ MB are free at .*folder=", refusal_message(server))
 
 
 @pytest.mark.slow
@@ -188,7 +188,7 @@ def test_file_that_is_not_a_database_is_unchanged(stopped_server):
 
 def test_damaged_first_page(stopped_server):
     damage(stopped_server.folder.database, at=0, count=8192)
-    assert re.search("first page is damaged; it was not changed.*--folder", refusal_message(stopped_server))
+    assert re.search("first page is damaged; it was not changed.*folder=", refusal_message(stopped_server))
 
 
 def test_truncated_database(stopped_server):

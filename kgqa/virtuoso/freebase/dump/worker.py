@@ -45,17 +45,14 @@ class Share:
         self._layout = Layout(task["lines_per_chunk"])
         self._files = frozenset(files_of_worker(task["worker"], task["workers"]))
         self._judge = BlockJudge(from_json(Cleaning, task["cleaning"]))
-        self._first_part = task["group"] * self._layout.parts_per_group
+        first_part = task["group"] * self._layout.parts_per_group
         self._blocks: Iterator[Block] = read_blocks(
             Path(task["dump"]),
             lines_per_part=self._layout.lines_per_part,
-            wanted=self._wants,
+            wanted=lambda part: part >= first_part and file_of(part) in self._files,
             place=DumpPosition(**task["place"]),
         )
         self._next = next(self._blocks, None)
-
-    def _wants(self, part: int) -> bool:
-        return part >= self._first_part and file_of(part) in self._files
 
     def clean(self, group: int, folder: Path | None) -> Iterator[dict[str, Any]]:
         """Clean this worker's share of one group; call this method for the groups in order.
