@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,9 +16,10 @@ from kgqa.virtuoso.freebase.dump.layout import LINES_PER_CHUNK
 from kgqa.virtuoso.freebase.dump.rules import ALL_LANGUAGES
 from kgqa.virtuoso.freebase.dump.tally import Tally
 from kgqa.virtuoso.freebase.journal import LoadOptions
-from kgqa.virtuoso.freebase.loading import FreebaseProgress, load_dump
-from kgqa.virtuoso.server.server import Server
 from kgqa.words import clean
+
+if TYPE_CHECKING:
+    from kgqa.virtuoso.freebase.loading import FreebaseProgress
 
 DUMP = click.argument("dump", type=click.Path(path_type=Path))
 cleaning_options = combined(
@@ -189,6 +190,9 @@ def load(
       kgqa freebase load freebase-rdf-latest.gz --resume
       kgqa freebase load freebase-rdf-latest.gz --dry-run --json
     """
+    from kgqa.virtuoso.freebase.loading import load_dump
+    from kgqa.virtuoso.server.server import Server
+
     if resume and restart:
         raise click.UsageError("--resume and --restart cannot be combined. Give only one of them.")
     if dry_run:

@@ -24,11 +24,10 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.errors import LoadError
-from kgqa.model_json import from_json
 from kgqa.virtuoso.freebase.dump.layout import Layout, chunk_file, file_of, files_of_worker
 from kgqa.virtuoso.freebase.dump.lines import BlockJudge
 from kgqa.virtuoso.freebase.dump.reader import Block, DumpPosition, read_blocks
-from kgqa.virtuoso.freebase.dump.rules import Cleaning
+from kgqa.virtuoso.freebase.dump.rules import Cleaning, Rule
 from kgqa.virtuoso.freebase.dump.tally import Tally
 
 WRITE_BYTES = 1 << 20
@@ -44,7 +43,10 @@ class Share:
     def __init__(self, task: dict[str, Any]) -> None:
         self._layout = Layout(task["lines_per_chunk"])
         self._files = frozenset(files_of_worker(task["worker"], task["workers"]))
-        self._judge = BlockJudge(from_json(Cleaning, task["cleaning"]))
+        cleaning = task["cleaning"]
+        # not `from_json`, whose imports would delay each worker
+        rules = (Rule(**{**rule, "prefixes": tuple(rule["prefixes"])}) for rule in cleaning["rules"])
+        self._judge = BlockJudge(Cleaning(tuple(cleaning["languages"]), tuple(rules)))
         first_part = task["group"] * self._layout.parts_per_group
         self._blocks: Iterator[Block] = read_blocks(
             Path(task["dump"]),
