@@ -2,6 +2,7 @@
 
 * KgqaError
   · SettingsError
+  · PluginError
   · SchemaError
   · InvalidTerm
   · QuestionError
@@ -58,6 +59,10 @@ class SettingsError(KgqaError):
     """A setting is unknown, has a wrong value, or may not be set in this file."""
 
     exit_code = 2
+
+
+class PluginError(KgqaError):
+    """A plugin of another package raised an exception, returned a wrong result, or recorded an invalid event."""
 
 
 class SchemaError(KgqaError):

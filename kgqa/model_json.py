@@ -48,6 +48,19 @@ def from_json(kind: type[T], data: Any) -> T:
     return found
 
 
+def checked(value: T) -> T:
+    """Return an equal model object whose fields all have the declared types; lists become tuples.
+
+    Raises:
+        ValueError: a field has a value of a wrong type; the message names the field.
+    """
+    try:
+        found: T = _build(type(value), to_json(value))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(str(error)) from error
+    return found
+
+
 def read_event(data: Mapping[str, Any]) -> Event:
     """Restore an event of a trace from its JSON object `{kind, at, ...}`; never raises.
 
@@ -96,6 +109,8 @@ def _build(kind: Any, data: Any) -> Any:
         members, kinds = _members(kind)
         if type(data) in (str, int) and type(data) in members:
             return data
+        if len(members) > 1 and not isinstance(data, dict):
+            raise TypeError(f"{shown(data)} is not {' or '.join(each.__name__ for each in members)}")
         return _build(members[0] if len(members) == 1 else kinds[data.get("kind")], data)
     if origin in (tuple, list):
         if not isinstance(data, (list, tuple)):
@@ -123,7 +138,7 @@ def _build(kind: Any, data: Any) -> Any:
 def _built(kind: Any, data: Any) -> Any:
     """Build an object of a data class."""
     if not isinstance(data, dict):
-        raise TypeError(f"{shown(data)} is not an object")
+        raise TypeError(f"{shown(data)} is not an object ({kind.__name__})")
     found = {}
     for name, (formerly, hint) in _hints(kind).items():
         if name in data or formerly in data:

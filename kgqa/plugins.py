@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import re
 import sys
-from collections.abc import Iterable, Mapping
+import traceback
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
 
-from kgqa.errors import SettingsError
+from kgqa.errors import KgqaError, PluginError, SettingsError
 from kgqa.settings_table import BY_KEY, PluginKind, Setting, check
 
 if TYPE_CHECKING:
@@ -17,9 +22,18 @@ if TYPE_CHECKING:
 
 SELECTORS: Mapping[str, PluginKind] = {key: each.plugin for key, each in BY_KEY.items() if each.plugin}
 """The settings that select a plugin by its name."""
+SHOW_TRACEBACK = "kgqa -v ... shows the traceback."
 _KEY = re.compile(r"([a-z][a-z0-9]*)\.[a-z][a-z0-9_]*")
 _SECRET_SECTIONS = {"embeddings", "virtuoso"}
 """Sections whose environment variables, such as KGQA_EMBEDDINGS_KEY, hold secrets."""
+CALLS: Mapping[PluginKind, tuple[str, str]] = {
+    "method": ("answer", "question, *, resources, trace, topics, names"),
+    "tournament": ("play", "question, candidates, chooser, *, k, record"),
+    "chooser": ("open", "resources"),
+    "dataset": ("", "file, name"),
+    "store": ("", "rest, *, writable"),
+}
+"""For each kind: the attribute that holds the function of an `Extension`, and the arguments kgqa calls it with."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,17 +78,113 @@ def plugin(kind: PluginKind, name: str) -> Any:
     if point is None:
         if kind != "dataset" and not any(map(_is_ours, _points(kind).values())):
             raise SettingsError(f"kgqa is not installed completely: it has no {kind}s.", "Install it again with pip.")
-        raise SettingsError(f"Unknown {kind} {name}.", f"Choose one of: {', '.join(plugin_names(kind))}.")
+        near = did_you_mean(name, plugin_names(kind))
+        raise SettingsError(f"Unknown {kind} {name}.", f"{near}Choose one of: {', '.join(plugin_names(kind))}.")
+    values = {each.value for each in _every_point(kind) if each.name == name}
+    if len(values) > 1 and not _is_ours(point):
+        raise SettingsError(
+            f"Several packages have a {kind} {name}: {', '.join(sorted(values))}.", "Uninstall all but one."
+        )
     try:
         found = point.load()
     except (Exception, SystemExit) as error:  # the import of a foreign package may raise anything
         raise SettingsError(f"The {kind} {name} cannot be loaded from {point.value}: {error}") from error
-    if isinstance(found, Extension) and not _is_ours(point):
+    if not _is_ours(point):
         try:
-            _check(found)
-        except SettingsError as error:
-            raise SettingsError(f"The {kind} {name} ({point.value}) is invalid: {error}") from None
+            if isinstance(found, Extension):
+                _check(found)
+            check_call(kind, found)
+        except Exception as error:  # declarations of a wrong type may raise anything
+            text = str(error) if isinstance(error, SettingsError) else f"{type(error).__name__}: {error}"
+            raise SettingsError(f"The {kind} {name} ({point.value}) is invalid: {text}") from error
     return found
+
+
+def check_call(kind: PluginKind, found: Any) -> None:
+    """Check that a plugin of another package can be called as kgqa calls plugins of its kind.
+
+    Raises:
+        SettingsError: It is not a function, or does not accept these arguments.
+    """
+    attribute, arguments = CALLS[kind]
+    function = getattr(found, attribute, None) if isinstance(found, Extension) else found
+    if isinstance(function, str) and function is not found:
+        return  # imported when the plugin is used
+    if not callable(function):
+        raise SettingsError(f"It is neither a {kind} nor a function: {found!r:.100}")
+    positional, _, keywords = (part.replace(",", " ").split() for part in arguments.partition("*"))
+    try:
+        signature = inspect.signature(function)
+        signature.bind(*positional, **dict.fromkeys([*keywords, *getattr(found, "parameters", ())]))
+    except TypeError as error:
+        if kind != "dataset" or signature.parameters:  # a reader without a file takes no arguments
+            raise SettingsError(f"It must accept the arguments ({arguments}): {error}.") from error
+    except ValueError:
+        pass  # not written in Python
+
+
+def failure(what: str, error: Exception, function: Any) -> str:
+    """Return a message about an exception in a function of another package, with the place in this package."""
+    log_exception(error)
+    package = str(getattr(function, "__module__", "")).partition(".")[0]
+    frames = [
+        f" ({Path(frame.f_code.co_filename).name}, line {line})"
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if str(frame.f_globals.get("__name__")).partition(".")[0] == package
+    ]
+    return f"{what} failed{frames[-1] if frames else ''}: {type(error).__name__}: {error}".rstrip(": ") + "."
+
+
+@contextmanager
+def contained(kind: PluginKind, name: str, function: Any) -> Iterator[None]:
+    """Turn an unknown exception of a plugin of another package into a PluginError, which fails only one question."""
+    try:
+        yield
+    except Exception as error:
+        from kgqa.trace import BudgetExhausted  # not needed for `--version`
+
+        if isinstance(error, (KgqaError, BudgetExhausted)):
+            raise
+        raise PluginError(failure(_title(kind, name), error, function), SHOW_TRACEBACK) from error
+
+
+def plugin_defect(kind: PluginKind, name: str, text: str) -> PluginError:
+    """Return an error that names a plugin and its package; `text` says what the plugin did, such as `returned 3`."""
+    return PluginError(f"{_title(kind, name)} {text}.")
+
+
+def _title(kind: PluginKind, name: str) -> str:
+    return f"The {kind} {name} ({_points(kind)[name].value})"
+
+
+def log_exception(error: Exception) -> None:
+    """Log the traceback of an exception of another package; the option -v shows it."""
+    import logging  # not needed for `--version`
+
+    logging.getLogger("kgqa").debug("", exc_info=error)
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Return the start of a hint with the names that are similar to `name`; empty if there are none."""
+    near = difflib.get_close_matches(name, list(names), n=3)
+    return f"Did you mean {' or '.join(near)}? " if near else ""
+
+
+def plugin_errors() -> list[str]:
+    """Load all plugins of other packages; return a message for each one that cannot be used."""
+    errors = dict.fromkeys(known_settings({}, installed=True)[1])
+    for kind in get_args(PluginKind):
+        for point in _every_point(kind):
+            if _is_ours(point):
+                continue
+            if is_ours(kind, point.name):
+                errors[f"The {kind} {point.name} ({point.value}) has no effect, because kgqa has one."] = None
+                continue
+            try:
+                plugin(kind, point.name)
+            except SettingsError as error:
+                errors[str(error)] = None
+    return list(errors)
 
 
 def is_ours(kind: PluginKind, name: str) -> bool:
@@ -131,17 +241,23 @@ def _add(found: dict[str, Setting], plugins: Iterable[tuple[PluginKind, str]], e
 
 
 def _points(kind: PluginKind) -> dict[str, EntryPoint]:
-    return _points_on(kind, tuple(sys.path))
+    return _points_on(kind, tuple(sys.path))[0]
+
+
+def _every_point(kind: PluginKind) -> list[EntryPoint]:
+    return _points_on(kind, tuple(sys.path))[1]
 
 
 @lru_cache(64)
-def _points_on(kind: PluginKind, path: tuple[str, ...]) -> dict[str, EntryPoint]:
+def _points_on(kind: PluginKind, path: tuple[str, ...]) -> tuple[dict[str, EntryPoint], list[EntryPoint]]:
+    """Return the entry points by name, and all of them: several packages may have the same name."""
     from importlib.metadata import entry_points  # imported late, because it takes a third of the time of `--version`
 
+    points = sorted(entry_points(group=f"kgqa.{kind}s"), key=lambda point: (not _is_ours(point), point.name))
     found: dict[str, EntryPoint] = {}
-    for point in sorted(entry_points(group=f"kgqa.{kind}s"), key=lambda point: (not _is_ours(point), point.name)):
+    for point in points:
         found.setdefault(point.name, point)
-    return found
+    return found, points
 
 
 def _is_ours(point: EntryPoint) -> bool:
@@ -160,26 +276,39 @@ def _check(extension: Extension) -> None:
     Raises:
         SettingsError: A setting or preset is not allowed.
     """
+    if not isinstance(extension.settings, tuple) or not all(isinstance(each, Setting) for each in extension.settings):
+        raise SettingsError("settings must be a tuple of Setting objects.", "One setting: settings=(Setting(...),)")
+    keys = [setting.key for setting in extension.settings]
+    if repeated := [key for key in keys if keys.count(key) > 1]:
+        raise SettingsError(f"It declares the setting {repeated[0]} twice.")
+    presets, stages = (getattr(extension, name, {}) for name in ("presets", "stages"))
+    for name, tables in (("presets", presets), ("stages", stages)):
+        if not isinstance(tables, Mapping) or not all(
+            isinstance(key, str) and isinstance(table, Mapping) for key, table in tables.items()
+        ):
+            raise SettingsError(f"{name} must map each name to a dictionary, not {tables!r:.100}.")
     own = _own_settings()
     known = {**own, **{setting.key: setting for setting in extension.settings}}
     for setting in extension.settings:
         match = _KEY.fullmatch(setting.key)
-        if (
-            match is None
-            or setting.called
-            or setting.option
-            or setting.plugin
-            or setting.kind not in (str, int, float, dict)
-        ):
-            raise SettingsError(f"{setting.key} must be a key such as mine.rounds, of type str, int, float or dict.")
+        if match is None:
+            raise SettingsError(f"{setting.key} must be a key such as mine.rounds.")
+        if setting.kind not in (str, int, float, dict):
+            kinds = "str, int, float or dict (for a switch: str with choices=('on', 'off'))"
+            raise SettingsError(f"The kind of {setting.key} must be {kinds}, not {setting.kind!r}.")
+        if setting.called or setting.option or setting.plugin:
+            raise SettingsError(f"{setting.key} must not have called=, option= or plugin=; users set it by its key.")
         if match[1] in {key.partition(".")[0] for key in own} | _SECRET_SECTIONS:
             raise SettingsError(f"{setting.key} is in a section of kgqa.", "Use your own section, such as mine.rounds.")
         check(setting, setting.default, "default")
-    for preset, values in extension.presets.items() if isinstance(extension, MethodExtension) else ():
+    for preset, values in presets.items():
         for key, value in values.items():
             if key not in known or key in SELECTORS or (key in own and own[key].trusted):
                 raise SettingsError(f"The preset {preset} may not set {key}.")
             check(known[key], value, f"preset {preset}")
-    for stage, sampling in extension.stages.items() if isinstance(extension, MethodExtension) else ():
+    for key in getattr(extension, "parameters", {}).values():
+        if key not in known:
+            raise SettingsError(f"A parameter has the setting {key}, which does not exist.", "Declare it in settings=.")
+    for stage, sampling in stages.items():
         if unknown := [value for value in sampling.values() if isinstance(value, str) and value not in known]:
             raise SettingsError(f"The stage {stage} refers to the setting {unknown[0]}, which does not exist.")

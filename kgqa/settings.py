@@ -17,7 +17,7 @@ from typing import Any
 
 from kgqa.errors import SettingsError
 from kgqa.hints import place
-from kgqa.plugins import SELECTORS, known_settings, method_extension
+from kgqa.plugins import SELECTORS, did_you_mean, known_settings, method_extension
 from kgqa.settings_table import BY_KEY, BY_KEYWORD, Setting, check, variable_of
 from kgqa.toml_text import read_toml
 
@@ -97,7 +97,7 @@ def resolve(
         for key, value in entries.items():
             if errors and key.partition(".")[0] not in sections:
                 continue  # the section may belong to the package that cannot be loaded
-            setting = _known(key, table, where=f"{file}: ")
+            setting = _known(key, table, where=f"{file}: ", errors=errors)
             if setting.trusted and file == here:
                 raise SettingsError(
                     f"{key} cannot be set by a {FILE_NAME} in the working folder.",
@@ -111,7 +111,7 @@ def resolve(
             put(setting.key, value_of_text(setting, environment[setting.variable], setting.variable), setting.variable)
     by_keyword = {keyword: setting for setting in table.values() for keyword in setting.keywords}
     for keyword, value in given.items():
-        setting = _known(keyword, by_keyword)
+        setting = _known(keyword, by_keyword, errors=errors)
         if value is not None:
             put(setting.key, _from_python(setting, value), place())
     method, preset = values["ask.method"], values["ask.preset"]
@@ -137,17 +137,19 @@ def _merged(
     return found | {key: value for key, value in keyed.items() if value is not None}
 
 
-def _known(name: str, settings: Mapping[str, Setting], *, where: str = "") -> Setting:
+def _known(name: str, settings: Mapping[str, Setting], *, where: str = "", errors: Iterable[str] = ()) -> Setting:
     """Return a setting by its name.
 
+    Args:
+        errors: messages about packages that cannot be loaded; the setting may belong to one of them.
+
     Raises:
-        SettingsError: there is no such setting; the hint names the similar ones.
+        SettingsError: there is no such setting; the hint names the similar ones, and the packages that have errors.
     """
     if name in settings:
         return settings[name]
-    near = difflib.get_close_matches(name, [each for each in settings if ("." in each) == ("." in name)], n=3)
-    meant = f"Did you mean {' or '.join(near)}? " if near else ""
-    raise SettingsError(f"{where}{'u' if where else 'U'}nknown setting {name}.", meant + LIST_ALL)
+    meant = did_you_mean(name, [each for each in settings if ("." in each) == ("." in name)])
+    raise SettingsError(f"{where}{'u' if where else 'U'}nknown setting {name}.", " ".join((*errors, meant + LIST_ALL)))
 
 
 def _misspelled_variables(environment: Iterable[str], settings: Iterable[Setting]) -> Iterator[str]:

@@ -58,7 +58,7 @@ SETTINGS: tuple[Setting, ...] = (
         "graph.path",
         str,
         None,
-        "graph folder, or URL of a SPARQL endpoint; if not set, the demo graph",
+        "graph folder, URL of a SPARQL endpoint, or NAME:REST (store of another package); if not set, the demo graph",
     ),
     Setting(
         "graph.iri",

@@ -9,7 +9,7 @@ import click
 
 from kgqa.cli.options import JSON, graph_options, print_json, say, settings_from
 from kgqa.errors import StoreError
-from kgqa.plugins import known_settings
+from kgqa.plugins import plugin_errors
 from kgqa.settings import FILE_NAME, Settings, user_settings_file
 from kgqa.words import clean
 
@@ -30,7 +30,7 @@ def show(graph_path: str | None, as_json: bool, **options: Any) -> None:
     `kgqa ask` would use are shown.
     """
     settings = settings_from(options, graph_path, installed=True)
-    for error in known_settings({}, installed=True)[1]:
+    for error in plugin_errors():
         say(f"kgqa: {error}")
     try:
         settings = settings.with_graph(_of_graph(settings))

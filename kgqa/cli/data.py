@@ -36,6 +36,9 @@ def list_(names: tuple[str, ...], as_json: bool) -> None:
 
     known = published_datasets()
     if unknown := [name for name in names if name not in known]:
+        if unknown[0] in plugin_names("dataset"):
+            hint = f"Check a file: kgqa data check {unknown[0]}:FILE"
+            raise SettingsError(f"{unknown[0]} is a reader of another package.", hint)
         raise SettingsError(f"There is no question set {unknown[0]!r}.", f"Choose from: {', '.join(known)}")
     chosen = [known[name] for name in names or known]
     here = {(entry.dataset, entry.known.name): str(entry.file) for entry in inventory() if entry.file}

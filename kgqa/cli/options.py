@@ -18,8 +18,9 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 _GRAPH = click.option(
     "--graph",
     "graph_path",
-    metavar="FOLDER|URL",
-    help="graph folder or URL of a SPARQL endpoint. [the bundled demo graph]",
+    metavar="FOLDER|URL|NAME:REST",
+    help="graph folder, URL of a SPARQL endpoint, or NAME:REST (a store of another package, such as rdflib:file.ttl). "
+    "[the bundled demo graph]",
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="print JSON, for scripts")
 
@@ -28,6 +29,11 @@ def _set_verbosity(ctx: click.Context, parameter: click.Parameter, value: int | 
     if value:
         ctx.find_root().ensure_object(dict)
         ctx.find_root().obj["verbosity"] = -1 if parameter.name == "quiet" else int(value)
+        if parameter.name == "verbose":
+            import logging  # not needed for `--version`
+
+            logging.basicConfig()
+            logging.getLogger("kgqa").setLevel(logging.DEBUG)
 
 
 def combined(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
@@ -48,7 +54,7 @@ _VERBOSE = click.option(
     "-v",
     "--verbose",
     count=True,
-    help="more messages; after an internal error, the traceback",
+    help="more messages; after an internal error or an error of another package, the traceback",
     expose_value=False,
     callback=_set_verbosity,
 )

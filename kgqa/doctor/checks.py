@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal as OneOf
 
 from kgqa.errors import KgqaError, PartialResult, StoreTimeout
@@ -35,24 +36,16 @@ class Check:
     remedy: str = ""
 
 
-def ok(found: str) -> Check:
-    """Return the result of a check that found no problem. `run_check` adds the name."""
-    return Check("", "ok", found)
+# results without a name, which `run_check` adds
+ok = partial(Check, "", "ok")
+warning = partial(Check, "", "warning")
+failed = partial(Check, "", "failed")
+skipped = partial(Check, "", "skipped")
 
 
-def warning(found: str, remedy: str = "") -> Check:
-    """Return the result of a check that found a problem after which evaluations are still reliable."""
-    return Check("", "warning", found, remedy)
-
-
-def failed(found: str, remedy: str = "") -> Check:
-    """Return the result of a check that found evaluations to be unreliable."""
-    return Check("", "failed", found, remedy)
-
-
-def skipped(why: str) -> Check:
-    """Return the result of a check that could not or should not be made."""
-    return Check("", "skipped", why)
+def first_case(*cases: tuple[object, Check], otherwise: Check) -> Check:
+    """Return the result of the first case whose condition is true."""
+    return next((check for condition, check in cases if condition), otherwise)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,16 +87,16 @@ def run_check(name: str, run: Callable[[], Check], *, remedy: str = "") -> Check
     After a timeout or a partial result, the verdict is `failed` for `CONTENT_CHECKS`, and `warning` for other checks.
     `remedy` is used if the error has no hint.
     """
-    essential = name in CONTENT_CHECKS
+    late: Verdict = "failed" if name in CONTENT_CHECKS else "warning"
     try:
         check = run()
         return replace(check, name=name, remedy=hint_text(check.remedy))
     except StoreTimeout as error:
         # hints about the query do not help, because it is the query of the check
-        return Check(name, "failed" if essential else "warning", f"Timed out. {error.message}", AGAIN)
+        return Check(name, late, f"Timed out. {error.message}", AGAIN)
     except KgqaError as error:
-        partial = isinstance(error, PartialResult) and not essential
-        return Check(name, "warning" if partial else "failed", error.message, error.hint or hint_text(remedy))
+        verdict = late if isinstance(error, PartialResult) else "failed"
+        return Check(name, verdict, error.message, error.hint or hint_text(remedy))
 
 
 def seconds_words(seconds: float) -> str:
@@ -112,11 +105,5 @@ def seconds_words(seconds: float) -> str:
 
 
 def percentile(values: list[float], share: float) -> float:
-    """Return a percentile by the nearest-rank method; `share` is 0.95 for the 95th percentile.
-
-    Raises:
-        ValueError: there are no values.
-    """
-    if not values:
-        raise ValueError("no values")
+    """Return a percentile of at least one value by the nearest-rank method; `share` is 0.95 for the 95th percentile."""
     return sorted(values)[max(1, math.ceil(share * len(values))) - 1]

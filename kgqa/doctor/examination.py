@@ -22,41 +22,46 @@ class Row(NamedTuple):
 
     name: str
     run: Callable[[Subject], Check]
-    needs: str = ""
+    needs: tuple[str, ...] = ()
     remedy: str = ""
 
 
+STORE = ("store",)
+VIEW = (*STORE, "view")
+LOAD = (*VIEW, "bears_load")
+GRAPH = (*VIEW, "graph")
+SAMPLE = (*GRAPH, "sample")
 IS_IT_SPARQL = "Give the URL for SPARQL queries; on Virtuoso it ends in /sparql."
 INDEX_NAMES = "Ask a question: kgqa ask allows more time to build the index of names."
 GRAPH_CHECKS = (
-    Row("reachable", server_checks.check_reachable, "", IS_IT_SPARQL),
-    Row("server", server_checks.check_server, "store"),
-    Row("profile", server_checks.check_profile, "server"),
-    Row("graph", server_checks.check_graph, "store", "Use full IRIs: --graph-iri IRI."),
-    Row("triples", graph_checks.check_triples, "load"),
-    Row("schema", graph_checks.check_schema, "view", graph_checks.DOCS),
-    Row("tables", graph_checks.check_tables, "graph"),
-    Row("relation types", graph_checks.check_types, "graph"),
-    Row("mediators", graph_checks.check_mediators, "graph"),
-    Row("labels", graph_checks.check_labels, "graph"),
-    Row("inverse relations", graph_checks.check_inverses, "sample"),
-    Row("known entities", graph_checks.check_known_entities, "graph"),
-    Row("full-text search", speed_checks.check_search, "sample", INDEX_NAMES),
-    Row("latency", speed_checks.check_latency, "sample"),
-    Row("row cap", limit_checks.check_row_cap, "load"),
-    Row("time limit", limit_checks.check_time_limit, "load"),
-    Row("update rights", limit_checks.check_update_rights, "load"),
-    Row("concurrency", speed_checks.check_concurrency, "load"),
+    Row("reachable", server_checks.check_reachable, (), IS_IT_SPARQL),
+    Row("server", server_checks.check_server, STORE),
+    Row("profile", server_checks.check_profile, (*STORE, "server")),
+    Row("graph", server_checks.check_graph, STORE, "Use full IRIs: --graph-iri IRI."),
+    Row("triples", graph_checks.check_triples, LOAD),
+    Row("schema", graph_checks.check_schema, VIEW, graph_checks.DOCS),
+    Row("tables", graph_checks.check_tables, GRAPH),
+    Row("relation types", graph_checks.check_types, GRAPH),
+    Row("mediators", graph_checks.check_mediators, GRAPH),
+    Row("labels", graph_checks.check_labels, GRAPH),
+    Row("inverse relations", graph_checks.check_inverses, SAMPLE),
+    Row("known entities", graph_checks.check_known_entities, GRAPH),
+    Row("full-text search", speed_checks.check_search, SAMPLE, INDEX_NAMES),
+    Row("latency", speed_checks.check_latency, SAMPLE),
+    Row("row cap", limit_checks.check_row_cap, LOAD),
+    Row("time limit", limit_checks.check_time_limit, LOAD),
+    Row("update rights", limit_checks.check_update_rights, LOAD),
+    Row("concurrency", speed_checks.check_concurrency, LOAD),
 )  # fmt: skip
 MEASURED = ("latency", "row cap", "time limit", "update rights", "concurrency")
 """Checks that measure durations, so they do not retry queries that timed out."""
 OTHER_CHECKS = (
     Row("model", model_checks.check_model),
-    Row("choice mode", model_checks.check_mode, "model"),
-    Row("model concurrency", model_checks.check_concurrency, "model"),
+    Row("choice mode", model_checks.check_mode, ("model",)),
+    Row("model concurrency", model_checks.check_concurrency, ("model",)),
     Row("embeddings", settings_checks.check_embeddings),
     Row("cache", settings_checks.check_cache),
-    Row("settings", settings_checks.check_settings, "", "See kgqa config show."),
+    Row("settings", settings_checks.check_settings, (), "See kgqa config show."),
 )
 NAMES = tuple(row.name for row in (*GRAPH_CHECKS, *OTHER_CHECKS))
 """The names of all checks, in order."""
@@ -80,7 +85,7 @@ class Examination:
         watch: Callable[[str], None] = lambda name: None,
         say: Callable[[str], None] = lambda text: None,
     ) -> None:
-        self.subject = Subject(settings, cache_of(settings), asks_model=model, say=say)
+        self.subject = Subject(settings, cache_of(settings), model, say)
         self._watch = watch
         self._checks: dict[str, Check] = {}
         self._started = time.monotonic()
@@ -89,22 +94,15 @@ class Examination:
         """Make all checks.
 
         Raises:
-            SettingsError: the graph's URL is invalid, or contains a password.
+            SettingsError: the graph's URL is invalid, or contains a password, which is no finding about a graph.
         """
-        self.examine_graph()
-        self.run_checks(OTHER_CHECKS)
-        return self.health()
-
-    def examine_graph(self) -> None:
-        """Make the checks of the graph. Raises SettingsError for an invalid URL, which is no finding about a graph."""
         settings = self.subject.settings
         if settings["graph.path"] and is_address(settings["graph.path"]):
             check_address(settings["graph.path"])
             EndpointOptions.of(settings)
-        try:
-            self.run_checks(GRAPH_CHECKS)
-        finally:
-            self.subject.close()
+        self.run_checks(GRAPH_CHECKS)
+        self.run_checks(OTHER_CHECKS)
+        return self.health()
 
     def health(self) -> Health:
         """Return the results so far; checks that were not run get the verdict `skipped`."""
@@ -113,11 +111,12 @@ class Examination:
         return Health(checks, self.subject.id, time.monotonic() - self._started, complete)
 
     def run_checks(self, rows: Iterable[Row]) -> None:
-        """Make checks, in order; skip those whose needs are not met."""
-        for row in rows:
-            self._watch(row.name)
-            if row.name in MEASURED and hasattr(self.subject, "store"):
-                self.subject.store.retries_timeouts = False
-            why = self.subject.lacks(row.needs)
-            run = partial(skipped, why) if why else partial(row.run, self.subject)
-            self._checks[row.name] = run_check(row.name, run, remedy=row.remedy)
+        """Make checks, in order; skip those whose needs are not met. Then close what the checks have opened."""
+        with self.subject.opened:
+            for row in rows:
+                self._watch(row.name)
+                if row.name in MEASURED and hasattr(self.subject, "store"):
+                    self.subject.store.retries_timeouts = False
+                why = self.subject.lacks(row.needs)
+                run = partial(skipped, why) if why else partial(row.run, self.subject)
+                self._checks[row.name] = run_check(row.name, run, remedy=row.remedy)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 import time
 import uuid
-from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from typing import Any
 from typing import Literal as OneOf
 
-from kgqa.doctor.checks import Check, failed, ok, seconds_words, skipped, warning
-from kgqa.doctor.limited_store import QUERY_SECONDS, LimitedStore
+from kgqa.doctor.checks import Check, failed, first_case, ok, seconds_words, skipped, warning
+from kgqa.doctor.limited_store import QUERY_SECONDS
 from kgqa.doctor.subject import Subject
-from kgqa.errors import LoginRefused, PartialResult, QueryRejected, StoreError, StoreTimeout, StoreUnavailable
+from kgqa.errors import LoginRefused, QueryRejected, RowCapMet, StoreError, StoreTimeout
 from kgqa.graph.endpoint.profiles import Profile
 from kgqa.graph.endpoint.replies.json_results import decode_rows
 from kgqa.graph.endpoint.replies.reply_errors import reply_error
@@ -21,7 +21,7 @@ from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.endpoint.requests.transport import Transport
 from kgqa.graph.endpoint.store import PASSWORD_VARIABLE, EndpointStore
 from kgqa.graph.query.templates import render
-from kgqa.graph.store import DEFAULT_MAX_ROWS, DEFAULT_TIMEOUT, Rows, single_count
+from kgqa.graph.store import DEFAULT_MAX_ROWS, DEFAULT_TIMEOUT, Rows
 from kgqa.model import Entity
 
 ROWS_ASKED = (10_001, 100_001, 1_048_577)
@@ -41,28 +41,39 @@ CAP_REMEDY = (
     "Raise the server's cap to 1000000. Virtuoso: kgqa virtuoso stop, then kgqa virtuoso start --row-cap 1000000; "
     f"{ELSEWHERE} ResultSetMaxRows in the section [SPARQL] of virtuoso.ini."
 )
-_LIMIT = (
-    "Virtuoso: kgqa virtuoso stop, then kgqa virtuoso start --query-seconds {seconds:.0f}; "
-    f"{ELSEWHERE} MaxQueryExecutionTime in virtuoso.ini."
-)
-LOGIN_REMEDY = f"Check endpoint.user and the password in the environment variable {PASSWORD_VARIABLE}."
+REFUSALS = (QueryRejected, LoginRefused)
+"""Errors which mean that the server rejects all updates, or updates by this user."""
 
 
 def check_row_cap(subject: Subject) -> Check:
     """Find the server's row cap, by requesting more rows than servers usually return."""
-    store = subject.store
+    store, given = subject.store, 0
     if store.server is None:
         return ok(f"No result is truncated. A result of more than {DEFAULT_MAX_ROWS:,} rows is an error.")
-    given, announced = 0, store.server.limits.rows
+    announced, late = store.server.limits.rows, ""
     for asked in rows_to_ask(subject.triples, announced):
         try:
-            cap, noticed = measure_cap(store, subject.view, asked, known_cap=subject.settings["endpoint.row_cap"])
+            count = len(store.select(render("doctor_rows", view=subject.view, limit=asked), max_rows=asked, fresh=True))
         except StoreTimeout:
-            return judge_no_cap(given, late=True, announced=announced)
-        if cap is not None:
-            return judge_cap(cap, noticed=noticed)
+            late = f" {asked:,} rows did not arrive within {QUERY_SECONDS:g} s."
+            break
+        except RowCapMet as error:
+            found = f"The server truncates results at {error.cap:,} rows. kgqa detects this and raises an error."
+            if error.cap >= ROWS_NEEDED:
+                return ok(found)
+            return warning(f"{found} Queries about hubs and names may need more rows.", CAP_REMEDY)
+        if count < asked:
+            return failed(
+                f"The server silently truncates results at {count:,} rows.", f"Set endpoint.row_cap = {count}."
+            )
         given = asked
-    return judge_no_cap(given, late=False, announced=announced)
+    if not given:
+        return warning(late.strip(), BUSY) if late else skipped("The graph is too small to reach a row cap.")
+    found = f"No cap reached: {given:,} rows arrived completely.{late}"
+    if announced is not None:
+        cap = f"a cap of {announced:,.0f}" if math.isfinite(announced) else "that it has no cap"
+        found += f" The server announces {cap}."
+    return ok(found)
 
 
 def rows_to_ask(triples: int | None, announced: float | None) -> list[int]:
@@ -74,72 +85,16 @@ def rows_to_ask(triples: int | None, announced: float | None) -> list[int]:
     return [asked for asked in ROWS_ASKED if asked <= most and (triples is None or asked <= triples * triples)]
 
 
-def judge_no_cap(given: int, *, late: bool, announced: float | None) -> Check:
-    """Judge a server whose row cap was not reached.
-
-    Args:
-        given: the largest number of rows that arrived completely.
-        late: whether a request for more rows timed out.
-        announced: the cap that the server announces; infinite if it announces that there is none.
-    """
-    late_words = f"did not arrive within {QUERY_SECONDS:g} s."
-    if not given:
-        too_small = skipped("The graph is too small to reach a row cap.")
-        return warning(f"{ROWS_ASKED[0]:,} rows {late_words}", BUSY) if late else too_small
-    found = f"No cap reached: {given:,} rows arrived completely." + (f" More rows {late_words}" if late else "")
-    if announced is not None:
-        cap = f"a cap of {announced:,.0f}" if math.isfinite(announced) else "that it has no cap"
-        found += f" The server announces {cap}."
-    return ok(found)
-
-
-def measure_cap(
-    store: LimitedStore, view: Sequence[Entity], asked: int, *, known_cap: int | None = None
-) -> tuple[int | None, bool]:
-    """Request `asked` rows, with a query whose result has at least that many rows.
-
-    Returns:
-        The number of rows received, or None if all rows were received; and whether kgqa detects the truncation.
-
-    Raises:
-        StoreTimeout, StoreUnavailable, QueryRejected: see `Store`. PartialResult: the result is incomplete for a
-        different reason.
-    """
-    query = render("doctor_rows", view=view, limit=asked)
-    try:
-        count = len(store.select(query, max_rows=asked, fresh=True))
-    except PartialResult:
-        headers = store.reply_headers(query)
-        announced = [headers[name].strip() for name in store.profile.truncation_headers if name in headers]
-        known = [cap for cap in (*store.profile.row_caps, known_cap or 0) if 0 < cap < asked]
-        found = int(announced[0]) if announced and announced[0].isdigit() else max(known, default=None)
-        if found is None:
-            raise
-        return found, True
-    return (None, False) if count >= asked else (count, False)
-
-
-def judge_cap(cap: int, *, noticed: bool) -> Check:
-    """Judge a row cap; `noticed`: whether kgqa detects truncated results."""
-    if not noticed:
-        return failed(f"The server silently truncates results at {cap:,} rows.", f"Set endpoint.row_cap = {cap}.")
-    found = f"The server truncates results at {cap:,} rows. kgqa detects this and raises an error."
-    if cap < ROWS_NEEDED:
-        return warning(f"{found} Queries about hubs and names may need more rows.", CAP_REMEDY)
-    return ok(found)
-
-
 @dataclass(frozen=True)
 class QueryEnd:
-    """How a slow query ended: who ended it, after how many seconds, its count, and `how`, the server's signal."""
+    """How a slow query ended: who ended it, after how many seconds, its count, and `how`, the server's message."""
 
     by: OneOf["server", "client", "finished"]
     seconds: float
     how: str = ""
-    count: int | None = None
+    count: str | None = None
 
 
-@dataclass(frozen=True)
 class _ShortLimitProfile(Profile):
     """A profile that always sends SLOW_SECONDS as the time limit, so the server's limit ends before the client's."""
 
@@ -154,8 +109,13 @@ def check_time_limit(subject: Subject) -> Check:
         return skipped("The graph is too small for a slow query.")
     query = render("doctor_slow", view=subject.view, places=range(factors))
     by_server = _ended_by_server(server, subject.store.access, query) if server else None
+    started = time.monotonic()
+    try:
+        by_client = _finished(subject.store.select(query, timeout=SLOW_SECONDS, fresh=True), started)
+    except StoreTimeout:
+        by_client = QueryEnd("client", time.monotonic() - started)
     return judge_time_limit(
-        _ended_by_client(subject.store, query),
+        by_client,
         by_server,
         everything=None if triples is None else triples**factors,
         limit_sent=bool(server and (server.profile.timeout_parameter or server.profile.timeout_header)),
@@ -190,51 +150,47 @@ def judge_time_limit(
         own: the server's own limit in seconds, if it announces one.
         granted: time limit of a query in the settings, in seconds.
     """
-    for ended in (by_client, by_server):
-        if ended and ended.by == "finished" and (ended.count is None or ended.count != everything):
+    for end in (by_client, by_server):
+        if end and end.by == "finished" and end.count != str(everything):
             wanted = "" if everything is None else f" instead of {everything:,}"
             return failed(
-                f"A query that ran out of time returned a result as if it had finished: {ended.count}{wanted}.",
+                f"A query that ran out of time returned a result as if it had finished: {end.count}{wanted}.",
                 "Set endpoint.profile to the kind of this server. Otherwise partial results are not detected.",
             )
-    if by_client.by == "finished":
-        return ok(f"The slow query for this check finished in {seconds_words(by_client.seconds)}.")
-    timeout = f"A query of more than {SLOW_SECONDS:g} s times out after {seconds_words(by_client.seconds)}"
-    if by_client.seconds > MOST_SECONDS:
-        return warning(f"{timeout}, which is late.", BUSY)
-    if by_server is None:
-        return ok(f"{timeout}. Its worker process is stopped, and no partial result is returned.")
-    if by_server.by == "client":
-        reason = "although the request contains the limit" if limit_sent else "because requests to it contain no limit"
-        return warning(
-            f"{timeout}, but the server continues the query for more than {seconds_words(by_server.seconds)}, "
-            f"{reason}.",
-            f"Set a time limit on the server. {limit_remedy(granted)}",
-        )
-    found = f"{timeout}. The server itself ends it after {seconds_words(by_server.seconds)}: {by_server.how}"
-    if own is not None and own < granted:
-        found += f" The server's own limit is {own:g} s, less than graph.timeout ({granted:g} s)."
-        remedy = f"Lower graph.timeout, or raise the server's limit. {limit_remedy(granted)}"
-        return warning(found, remedy)
-    return ok(found + (f" The server's own limit is {own:g} s." if own and math.isfinite(own) else ""))
+    took, server = seconds_words(by_client.seconds), by_server or QueryEnd("server", 0.0)
+    timeout = f"A query of more than {SLOW_SECONDS:g} s times out after {took}"
+    reason = "although the request contains the limit" if limit_sent else "because requests to it contain no limit"
+    continues = f"the server continues the query for more than {seconds_words(server.seconds)}, {reason}."
+    found = f"{timeout}. The server itself ends it after {seconds_words(server.seconds)}: {server.how}"
+    limit = f"The server's own limit is {own or 0:g} s"
+    remedy = (
+        f"Virtuoso: kgqa virtuoso stop, then kgqa virtuoso start --query-seconds "
+        f"{math.ceil(granted) or DEFAULT_TIMEOUT:.0f}; {ELSEWHERE} MaxQueryExecutionTime in virtuoso.ini."
+    )
+    return first_case(
+        (by_client.by == "finished", ok(f"The slow query for this check finished in {took}.")),
+        (by_client.seconds > MOST_SECONDS, warning(f"{timeout}, which is late.", BUSY)),
+        (not by_server, ok(f"{timeout}. Its worker process is stopped, and no partial result is returned.")),
+        (server.by == "client", warning(f"{timeout}, but {continues}", f"Set a time limit on the server. {remedy}")),
+        (
+            own is not None and own < granted,
+            warning(
+                f"{found} {limit}, less than graph.timeout ({granted:g} s).",
+                f"Lower graph.timeout, or raise the server's limit. {remedy}",
+            ),
+        ),
+        (own and math.isfinite(own), ok(f"{found} {limit}.")),
+        otherwise=ok(found),
+    )
 
 
-def limit_remedy(seconds: float) -> str:
-    """Explain how to set a server's time limit."""
-    return _LIMIT.format(seconds=math.ceil(seconds) or DEFAULT_TIMEOUT)
-
-
-def _ended_by_client(store: LimitedStore, query: str) -> QueryEnd:
-    started = time.monotonic()
-    try:
-        rows = store.select(query, timeout=SLOW_SECONDS, fresh=True)
-    except StoreTimeout:
-        return QueryEnd("client", time.monotonic() - started)
-    return QueryEnd("finished", time.monotonic() - started, count=_count(rows))
+def _finished(rows: Rows, started: float) -> QueryEnd:
+    count = next((getattr(value, "value", None) for row in rows for value in row), None)
+    return QueryEnd("finished", time.monotonic() - started, count=count)
 
 
 def _ended_by_server(server: EndpointStore, access: Access, query: str) -> QueryEnd:
-    profile = _ShortLimitProfile(**{field.name: getattr(server.profile, field.name) for field in fields(Profile)})
+    profile = _ShortLimitProfile(**vars(server.profile))
     started = time.monotonic()
     try:
         with (
@@ -247,25 +203,11 @@ def _ended_by_server(server: EndpointStore, access: Access, query: str) -> Query
     took = time.monotonic() - started
     error = reply_error(reply.status, reply.headers, body.decode("utf-8", "replace"), profile, server.url)
     if isinstance(error, StoreTimeout):
-        header = next(
-            (f"{name}: {reply.headers[name]}" for name in profile.timeout_headers if name in reply.headers), ""
-        )
-        return QueryEnd("server", took, f"{header or f'HTTP {reply.status}'}.")
-    if error is not None:
+        return QueryEnd("server", took, error.message)
+    if error:
         raise error
     rows = decode_rows([body], max_rows=1)
-    return (
-        QueryEnd("finished", took, count=_count(rows))
-        if len(rows)
-        else QueryEnd("server", took, "a result without rows.")
-    )
-
-
-def _count(rows: Rows) -> int | None:
-    try:
-        return single_count(rows)
-    except StoreUnavailable:
-        return None
+    return _finished(rows, started) if len(rows) else QueryEnd("server", took, "A result without rows.")
 
 
 def check_update_rights(subject: Subject) -> Check:
@@ -275,53 +217,37 @@ def check_update_rights(subject: Subject) -> Check:
     """
     server, access = subject.store.server, subject.store.access
     if server is None:
-        return ok("A folder is opened for reading only; only kgqa graph load writes to it.")
-    url, graph = server.url, subject.view[0] if subject.view else _new_iri()
-    values = {"subject": _new_iri(), "relation": _new_iri(), "object": _new_iri()}
+        return ok("A graph is opened for reading only; only kgqa graph load writes to it.")
+    unused: Any = {name: Entity(f"urn:uuid:{uuid.uuid4()}") for name in ("subject", "relation", "object")}
+    graph = subject.view[0].iri if subject.view else f"urn:uuid:{uuid.uuid4()}"
 
-    def tried(profile: str, access: Access) -> StoreError | None:
-        with EndpointStore(url, writable=graph.iri, profile=profile, access=access) as other:
+    def error_of(profile: str, access: Access) -> StoreError | None:
+        with EndpointStore(server.url, writable=graph, profile=profile, access=access, timeout=MOST_SECONDS) as other:
             try:
-                other.update("doctor_update", graph=graph.iri, timeout=MOST_SECONDS, **values)
+                other.update("doctor_update", graph=graph, **unused)
             except StoreError as error:
                 return error
         return None
 
     # the generic profile sends updates to the public URL, where anybody can send one
-    anonymous = judge_anonymous(url, tried("generic", Access(patience=0.0)))
-    if not access.user:
-        return anonymous
-    return judge_login(anonymous, tried(server.profile.name, replace(access, patience=0.0)), access.user)
-
-
-def _new_iri() -> Entity:
-    return Entity(f"urn:uuid:{uuid.uuid4()}")
-
-
-def judge_anonymous(url: str, error: StoreError | None) -> Check:
-    """Judge an update without a login; `error` is None if the server accepted it."""
-    if error is None:
-        return warning(
-            f"Anybody who can reach {url} can change the graph: an update without a login was accepted "
+    error = error_of("generic", Access(patience=0.0))
+    anonymous = first_case(
+        (isinstance(error, REFUSALS), ok("Updates without a login are rejected.")),
+        (error, skipped(f"An update could not be tried: {error}")),
+        otherwise=warning(
+            f"Anybody who can reach {server.url} can change the graph: an update without a login was accepted "
             "(it changed nothing).",
             'Revoke the right of the anonymous user (Virtuoso: REVOKE SPARQL_UPDATE FROM "SPARQL"), '
             "or bind the server to 127.0.0.1.",
-        )
-    refused = ok("Updates without a login are rejected.")
-    return refused if is_refusal(error) else skipped(f"An update could not be tried: {error}")
-
-
-def judge_login(anonymous: Check, error: StoreError | None, user: str) -> Check:
-    """Add the result of an update with a login to the result of the same update without a login."""
-    who, found = f"the login of {user} (endpoint.user)", anonymous.found
+        ),
+    )
+    if not access.user:
+        return anonymous
+    error = error_of(server.profile.name, replace(access, patience=0.0))
+    who, found = f"the login of {access.user} (endpoint.user)", anonymous.found
     if isinstance(error, LoginRefused) and error.status == 401:
-        return warning(f"The server rejects {who}. {found}", f"{LOGIN_REMEDY} {anonymous.remedy}".rstrip())
-    if error is None or is_refusal(error):
-        outcome = "accepted." if error is None else f"rejected: {error}"
-        return replace(anonymous, found=f"{found} Updates with {who} are {outcome}")
-    return replace(anonymous, verdict="warning", found=f"{found} An update with {who} could not be tried: {error}")
-
-
-def is_refusal(error: StoreError) -> bool:
-    """Return whether an error means that the server rejects all updates, or updates by this user."""
-    return isinstance(error, (QueryRejected, LoginRefused))
+        remedy = f"Check endpoint.user and the password in the environment variable {PASSWORD_VARIABLE}."
+        return warning(f"The server rejects {who}. {found}", f"{remedy} {anonymous.remedy}".rstrip())
+    if error and not isinstance(error, REFUSALS):
+        return replace(anonymous, verdict="warning", found=f"{found} An update with {who} could not be tried: {error}")
+    return replace(anonymous, found=f"{found} Updates with {who} are {f'rejected: {error}' if error else 'accepted.'}")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,6 +16,7 @@ from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.foreign_stores import is_foreign, open_foreign_store
 from kgqa.graph.store import Rows, Store, is_address
 from kgqa.settings import Settings
 
@@ -34,80 +35,62 @@ class LimitedStore:
     """Limits each query of a store to QUERY_SECONDS, and all queries to ALL_SECONDS. Does everything else as the store.
 
     Args:
-        store: the store.
         access: the options of requests, if the store is a server.
 
     Attributes:
+        server: the store, if it is a SPARQL server.
         retries_timeouts: whether a query that timed out is retried with more time; False while durations are measured.
-        scans: whether queries may read every triple.
+        scans: whether queries may read every triple, which the examination decides by its own count of triples.
     """
 
     def __init__(self, store: Store, access: Access | None = None) -> None:
         self.access = access or Access()
-        self.retries_timeouts = True
-        self.scans = True
+        self.server = store if isinstance(store, EndpointStore) else None
+        self.retries_timeouts = self.scans = True
         self._store = store
-        self._started = time.monotonic()
+        self._ends = time.monotonic() + ALL_SECONDS
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    def __enter__(self) -> LimitedStore:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._store.close()
-
-    @property
-    def server(self) -> EndpointStore | None:
-        """The store, if it is a SPARQL server."""
-        return self._store if isinstance(self._store, EndpointStore) else None
-
     def may_scan(self, graphs: Sequence[str] = ()) -> bool:
-        """Return `scans`, which the examination sets by its own count of triples."""
         return self.scans
 
-    def select(
-        self, query: str, *, timeout: float | None = None, max_rows: int | None = None, fresh: bool = False
-    ) -> Rows:
-        """Run a query; see `Store`."""
-        return self._tried(partial(self._store.select, query, max_rows=max_rows, fresh=fresh), timeout)
+    def select(self, query: str, **options: Any) -> Rows:
+        return self._limited(self._store.select, query, **options)
 
-    def ask(self, query: str, *, timeout: float | None = None, fresh: bool = False) -> bool:
-        """Run an ASK query; see `Store`."""
-        return self._tried(partial(self._store.ask, query, fresh=fresh), timeout)
+    def ask(self, query: str, **options: Any) -> bool:
+        return self._limited(self._store.ask, query, **options)
 
-    def _tried(self, run: Callable[..., T], timeout: float | None) -> T:
-        limit = self._limit(timeout, QUERY_SECONDS)
-        if limit <= 0:
-            raise StoreTimeout(f"Earlier queries have used up the time limit of {ALL_SECONDS:.0f} s for all queries.")
-        try:
-            return run(timeout=limit)
-        except StoreTimeout:
-            more = self._limit(timeout, RETRY_FACTOR * QUERY_SECONDS)
-            if not self.retries_timeouts or more <= limit:
-                raise
-        return run(timeout=more)
-
-    def _limit(self, timeout: float | None, longest: float) -> float:
-        left = self._started + ALL_SECONDS - time.monotonic()
-        return min(left, longest if timeout is None else min(timeout, longest))
-
-
-def limited_server(url: str, access: Access, **options: Any) -> LimitedStore:
-    """Open a SPARQL server with short time limits; `options` are those of `EndpointStore`."""
-    return LimitedStore(EndpointStore(url, access=access, timeout=QUERY_SECONDS, **options), access)
+    def _limited(self, run: Callable[..., T], query: str, *, timeout: float | None = None, **options: Any) -> T:
+        limit = 0.0
+        error = StoreTimeout(f"Earlier queries have used up the time limit of {ALL_SECONDS:.0f} s for all queries.")
+        for longest in (QUERY_SECONDS, RETRY_FACTOR * QUERY_SECONDS):
+            before, limit = limit, min(longest, timeout or math.inf, self._ends - time.monotonic())
+            if limit <= before:
+                break
+            try:
+                return run(query, timeout=limit, **options)
+            except StoreTimeout as timed_out:
+                error = timed_out
+                if not self.retries_timeouts:
+                    break
+        raise error
 
 
 def open_limited(settings: Settings, cache: Cache) -> LimitedStore:
     """Open the store given in the settings, or the demo graph. Nothing is sent to a server yet.
 
     Raises:
-        SettingsError: the URL is invalid. StoreUnavailable, StoreIncomplete, StoreBusy: see `open_store`.
+        SettingsError: the URL is invalid, or no package has the store.
+        StoreUnavailable, StoreIncomplete, StoreBusy: see `open_store`.
     """
     place = settings["graph.path"]
-    if place and is_address(place):
-        options = EndpointOptions.of(settings)
-        access = replace(options.access, patience=min(options.access.patience, PATIENCE))
-        return limited_server(place, access, profile=options.profile, row_cap=options.row_cap)
-    return LimitedStore(EmbeddedStore(Path(place) if place else demo_folder(cache), timeout=QUERY_SECONDS))
+    if place and is_foreign(place):
+        return LimitedStore(open_foreign_store(place))
+    if not place or not is_address(place):
+        return LimitedStore(EmbeddedStore(Path(place) if place else demo_folder(cache), timeout=QUERY_SECONDS))
+    options = EndpointOptions.of(settings)
+    access = replace(options.access, patience=min(options.access.patience, PATIENCE))
+    options = replace(options, access=access, caches=False)
+    return LimitedStore(options.open(place, cache=cache, timeout=QUERY_SECONDS), access)

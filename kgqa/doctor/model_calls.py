@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -30,23 +29,18 @@ RETRIES = 1
 class ModelCalls:
     """The calls of the model of the tournament.
 
-    `single`: completions of calls one after the other. `concurrent`: completions of AT_ONCE calls, which together took
-    `seconds`. `mode`: how the server constrains the model to choices. `price`: USD per million prompt and completion
-    tokens, None if unknown. `others`: models of other stages, which were not called.
+    `all`: all completions. `concurrent`: those of AT_ONCE calls, which together took `seconds`. `mode`: how the server
+    constrains the model to choices. `price`: USD per million prompt and completion tokens, None if unknown. `others`:
+    models of other stages, which were not called.
     """
 
     name: str
-    single: tuple[Completion, ...]
-    concurrent: tuple[Completion, ...]
+    all: list[Completion]
+    concurrent: list[Completion]
     seconds: float
     mode: ConstraintMode
     price: tuple[float, float] | None
-    others: tuple[str, ...]
-
-    @property
-    def all(self) -> tuple[Completion, ...]:
-        """All completions."""
-        return (*self.single, *self.concurrent)
+    others: list[str]
 
 
 def open_checked_models(settings: Settings) -> Models | None:
@@ -62,45 +56,33 @@ def call_model(models: Models, prompts: str | None) -> ModelCalls:
     Raises:
         TimeoutError: the model did not answer within SECONDS.
     """
-    model, sampling = models.by_stage["tournament"], models.sampling["tournament"]
+    model = models.by_stage["tournament"]
     texts = Prompts(Path(prompts) if prompts else None)
-    prompt = replace(texts.prompt(PROMPT, "tournament", **texts.get(PROMPT).example), sampling=sampling)
-    single = _try_choices(model, replace(prompt, choices=STRANGE))
+    prompt = texts.prompt(PROMPT, "tournament", **texts.get(PROMPT).example)
+    prompt = replace(prompt, sampling=models.sampling["tournament"], choices=STRANGE)
+
+    def complete(*prompts: Prompt) -> list[Completion]:
+        return list(model.complete(prompts, deadline=time.monotonic() + SECONDS))
+
+    single: list[Completion] = []
+    for _ in range(TRIES):  # until a reply is constrained to the choices, or all constraint modes have been tried
+        before = rejected_modes(model)
+        single += complete(prompt)
+        rejected = rejected_modes(model)
+        if single[-1].constrained or single[-1].failure or rejected in (before, set(REQUEST_FIELDS)):
+            break
+    modes = CONSTRAINT_MODES if getattr(model, "url", "") != OPENAI_URL else CONSTRAINT_MODES[1:]
     started = time.monotonic()
-    concurrent = _complete(model, [replace(prompt, choices=REAL)] * AT_ONCE)
+    concurrent = complete(*[replace(prompt, choices=REAL)] * AT_ONCE)
     return ModelCalls(
         model.name,
-        tuple(single),
-        tuple(concurrent),
+        single + concurrent,
+        concurrent,
         time.monotonic() - started,
-        choice_mode(model, single),
+        next(mode for mode in modes if mode not in rejected) if single[-1].constrained else "free",
         models.prices.get(model.name),
-        tuple(name for name in models.name.split(", ") if name != model.name),
+        [name for name in models.name.split(", ") if name != model.name],
     )
-
-
-def _try_choices(model: LLM, prompt: Prompt) -> list[Completion]:
-    """Call the model until a reply is constrained to the choices, or until all constraint modes have been tried."""
-    completions: list[Completion] = []
-    for _ in range(TRIES):
-        before = rejected_modes(model)
-        completions += _complete(model, [prompt])
-        now = rejected_modes(model)
-        if completions[-1].constrained or completions[-1].failure or now in (before, set(REQUEST_FIELDS)):
-            break
-    return completions
-
-
-def _complete(model: LLM, prompts: Sequence[Prompt]) -> Sequence[Completion]:
-    return model.complete(prompts, deadline=time.monotonic() + SECONDS)
-
-
-def choice_mode(model: LLM, completions: Sequence[Completion]) -> ConstraintMode:
-    """Return how the server constrains the model to choices, judged by the model's completions and notes."""
-    if not completions[-1].constrained:
-        return "free"
-    modes = CONSTRAINT_MODES if getattr(model, "url", "") != OPENAI_URL else CONSTRAINT_MODES[1:]
-    return next(mode for mode in modes if mode not in rejected_modes(model))
 
 
 def rejected_modes(model: LLM) -> set[ConstraintMode]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kgqa.errors import PartialResult, ResultCapped, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.query.templates import render
-from kgqa.model import Entity, Step
+from kgqa.graph.query.templates import Variable, render
+from kgqa.graph.store import Rows
+from kgqa.graph.tables.labels import LABEL_BATCH
+from kgqa.model import Entity, Literal, Step
 
 RELATIONS = 12
 EDGES = 20
@@ -31,15 +33,15 @@ class Sample:
     entities with HUB_DEGREE edges or more, with their degrees. `missed`: the error if some edges could not be fetched.
     """
 
-    edges: dict[str, tuple[tuple[Entity, Entity], ...]]
-    topics: tuple[Entity, ...]
-    hubs: tuple[tuple[Entity, int], ...]
-    missed: StoreTimeout | PartialResult | None = None
+    edges: dict[str, list[tuple[Entity, Entity]]]
+    topics: list[Entity]
+    hubs: dict[Entity, int]
+    missed: StoreTimeout | PartialResult | None
 
     @property
-    def entities(self) -> tuple[Entity, ...]:
+    def entities(self) -> list[Entity]:
         """All nodes of the edges, each once."""
-        return tuple(dict.fromkeys(node for pairs in self.edges.values() for pair in pairs for node in pair))
+        return list(dict.fromkeys(node for pairs in self.edges.values() for pair in pairs for node in pair))
 
 
 def draw_sample(graph: KnowledgeGraph) -> Sample:
@@ -49,59 +51,70 @@ def draw_sample(graph: KnowledgeGraph) -> Sample:
         StoreUnavailable, QueryRejected: see `Store`.
         StoreTimeout, PartialResult: the relations could not be fetched. Edges that could not be fetched are left out.
     """
-    relations = sampled_relations(graph)
     missed: StoreTimeout | PartialResult | None = None
     edges = {}
-    for relation in relations:
+    central: list[Entity] = []
+    for index, relation in enumerate(sampled_relations(graph)):
+        limit = HUB_EDGES if index < FREQUENT else EDGES
         try:
-            edges[relation] = _pairs(graph, relation, EDGES)
+            rows = select(graph, "doctor_pairs", relation=Entity(relation), limit=limit)
         except (StoreTimeout, PartialResult) as error:
             missed = error
-    edges = {relation: pairs for relation, pairs in edges.items() if pairs}
-    nodes = sorted({node.iri for pairs in edges.values() for pair in pairs for node in pair})
-    random.Random(0).shuffle(nodes)
-    topics = tuple(Entity(iri) for iri in nodes[:TOPICS])
-    return Sample(edges, topics, _hubs(graph, relations[:FREQUENT]), missed)
+            continue
+        if pairs := [(s, o) for s, o in rows if isinstance(s, Entity) and isinstance(o, Entity)]:
+            edges[relation] = pairs[:EDGES]
+        for nodes in zip(*pairs) if limit == HUB_EDGES else ():
+            central += [node for node, count in Counter(nodes).most_common(2) if count > 1]
+    topics = sorted({node for pairs in edges.values() for pair in pairs for node in pair}, key=lambda node: node.iri)
+    random.Random(0).shuffle(topics)
+    return Sample(edges, topics[:TOPICS], _hubs(graph, central), missed)
 
 
 def sampled_relations(graph: KnowledgeGraph) -> list[str]:
     """Choose relations for exploration that do not touch mediators: the most frequent relation, and some rarer ones."""
-    known = list(graph.relations) if graph.tables.counted else _relations_met(graph)
-    usable = [r for r in known if not graph.is_noise(r) and not _at_mediators(graph, r)]
+    if graph.tables.counted:
+        known = list(graph.relations)
+    else:
+        rows = select(graph, "doctor_relations", triples=LOOKED_AT)
+        known = sorted(row[0].iri for row in rows if isinstance(row[0], Entity))
+    extent = graph.mediators.extent
+    usable = [
+        relation
+        for relation in known
+        if not graph.is_noise(relation) and extent(Step(relation, "out")) == extent(Step(relation, "in")) == "none"
+    ]
     # most relations in the rarer half have only one or two edges
     usable = usable[: max(RELATIONS, len(usable) // 2)]
-    apart = max(1, len(usable) // RELATIONS)
-    return usable[::apart][:RELATIONS]
+    return usable[:: max(1, len(usable) // RELATIONS)][:RELATIONS]
 
 
-def _relations_met(graph: KnowledgeGraph) -> list[str]:
-    rows = graph.store.select(render("doctor_relations", view=graph.view, triples=LOOKED_AT), fresh=True)
-    return sorted(row[0].iri for row in rows if isinstance(row[0], Entity))
-
-
-def _at_mediators(graph: KnowledgeGraph, relation: str) -> bool:
-    return any(graph.mediators.extent(Step(relation, side)) != "none" for side in ("out", "in"))
-
-
-def _pairs(graph: KnowledgeGraph, relation: str, limit: int) -> tuple[tuple[Entity, Entity], ...]:
-    query = render("doctor_pairs", view=graph.view, relation=Entity(relation), limit=limit)
-    rows = graph.store.select(query, fresh=True)
-    return tuple((s, o) for s, o in rows if isinstance(s, Entity) and isinstance(o, Entity))
-
-
-def _hubs(graph: KnowledgeGraph, relations: Sequence[str]) -> tuple[tuple[Entity, int], ...]:
-    """Find entities that have very many edges, among the nodes of frequent relations."""
-    candidates: list[Entity] = []
-    for relation in relations:
-        try:
-            pairs = _pairs(graph, relation, HUB_EDGES)
-        except (StoreTimeout, PartialResult, ResultCapped):
-            continue
-        for side in (0, 1):
-            candidates += [node for node, count in Counter(pair[side] for pair in pairs).most_common(2) if count > 1]
+def _hubs(graph: KnowledgeGraph, candidates: Iterable[Entity]) -> dict[Entity, int]:
+    """Return those nodes that have very many edges, with their degrees, largest first."""
     try:
         degrees = graph.degrees(dict.fromkeys(candidates))
     except (StoreTimeout, PartialResult, ResultCapped):
-        return ()
-    found = sorted(degrees.items(), key=lambda item: (-item[1], item[0].iri))
-    return tuple((node, degree) for node, degree in found if degree >= HUB_DEGREE)[:HUBS]
+        return {}
+    found = sorted((-degree, node.iri) for node, degree in degrees.items() if degree >= HUB_DEGREE)
+    return {Entity(iri): -degree for degree, iri in found[:HUBS]}
+
+
+def select(graph: KnowledgeGraph, template: str, **values: object) -> Rows:
+    """Run the query queries/TEMPLATE.rq on a graph, without a cache."""
+    return graph.store.select(render(template, view=graph.view, **values), fresh=True)
+
+
+def names_of(
+    graph: KnowledgeGraph, entities: Sequence[Entity], predicates: Sequence[str]
+) -> Iterator[tuple[Entity, Literal]]:
+    """Yield the names of entities by these predicates in all languages."""
+    values = {
+        "predicates": [Entity(predicate) for predicate in predicates],
+        "predicate": Variable("predicate") if graph.store.capabilities.remote else None,
+        "languages": [],
+    }
+    for start in range(0, len(entities) if predicates else 0, LABEL_BATCH):
+        for node, _, name in select(
+            graph, "labels_by_predicate", nodes=entities[start : start + LABEL_BATCH], **values
+        ):
+            if isinstance(node, Entity) and isinstance(name, Literal):
+                yield node, name

@@ -5,67 +5,69 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from importlib.metadata import version
+from urllib.parse import urlsplit
 
-from kgqa.doctor.checks import Check, failed, ok, seconds_words, warning
-from kgqa.doctor.limited_store import LimitedStore
-from kgqa.doctor.subject import NO_GRAPH, Subject
+from kgqa.doctor.checks import Check, failed, first_case, ok, seconds_words, warning
+from kgqa.doctor.limited_store import LimitedStore, open_limited
+from kgqa.doctor.subject import REASONS, Subject
 from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.detection import user_graphs
 from kgqa.graph.endpoint.profiles import Profile, profile_of
+from kgqa.graph.foreign_stores import is_foreign
 from kgqa.graph.query.templates import render
-from kgqa.graph.store import Store
 from kgqa.model import Entity, GraphId
 
 SHOWN_GRAPHS = 5
-NOT_LISTED = "The named graphs could not be listed."
 
 
 def check_reachable(subject: Subject) -> Check:
     """Check whether the store answers a trivial query, and how many seconds the first reply takes."""
-    store = subject.open_store()
+    store = open_limited(subject.settings, subject.cache)
+    subject.opened.callback(store.close)
     started = time.perf_counter()
     try:
-        store.ask(render("any_triple", view=()), fresh=True)
+        _has_triples(store)
     except (StoreTimeout, PartialResult) as error:
         return failed(error.message, "Find out what keeps the server busy, or restart it.")
+    took = time.perf_counter() - started
     subject.store = store
-    if store.server is None:
-        kept = {name: value for name, value in store.settings.items() if name != "schema"}
-        subject.settings = subject.settings.with_graph(kept)
-    return ok(f"{store.location} answers; the first reply took {seconds_words(time.perf_counter() - started)}.")
+    if store.server:
+        subject.server = store.server
+        host = (urlsplit(store.server.url).hostname or "").lower()
+    if not store.server or (store.profile.allows_scans and host not in store.profile.hosts):
+        subject.bears_load = True
+    subject.settings = subject.settings.with_graph({k: v for k, v in store.settings.items() if k != "schema"})
+    return ok(f"{store.location} answers; the first reply took {seconds_words(took)}.")
 
 
 def check_server(subject: Subject) -> Check:
     """Report the software that answers, and its version."""
-    if subject.store.server is None:
+    place = subject.settings["graph.path"]
+    if place and is_foreign(place):
+        return ok("A store of another package.")
+    if not subject.store.server:
         return ok(f"A graph folder, read by pyoxigraph {version('pyoxigraph')}.")
-    return ok(_server_header(subject.store) or "The server does not name its software.")
+    return ok(_server_header(subject) or "The server does not name its software.")
 
 
-def _server_header(store: LimitedStore) -> str:
-    headers: dict[str, str] = store.reply_headers(render("any_triple", view=()))
-    return headers.get("server", "").strip()
+def _server_header(subject: Subject) -> str:
+    return subject.server.reply_headers(render("any_triple", view=())).get("server", "").strip()
 
 
 def check_profile(subject: Subject) -> Check:
     """Check whether the profile fits the server."""
-    seems = profile_of(subject.store.url, _server_header(subject.store))
-    return judge_profile(subject.store.profile, seems, chosen=subject.settings["endpoint.profile"])
+    seems = profile_of(subject.server.url, _server_header(subject))
+    return judge_profile(subject.server.profile, seems, chosen=subject.settings["endpoint.profile"])
 
 
 def judge_profile(used: Profile, seems: Profile, *, chosen: str) -> Check:
-    """Judge a profile.
-
-    Args:
-        seems: the profile suggested by the URL and the Server header.
-        chosen: the setting endpoint.profile.
-    """
-    if used.name != seems.name and seems.name != "generic":
-        found = f"The profile is {used.title}, but the server looks like {seems.title}."
-        return warning(found, "Remove endpoint.profile from the settings, or set it to auto.")
+    """Judge the profile in use. `seems`: the profile suggested by URL and Server header. `chosen`: endpoint.profile."""
     how = "detected" if chosen == "auto" else "from endpoint.profile"
     if used.name == "generic":
         how = "unknown server; set endpoint.profile if it is a known one"
+    elif used.name != seems.name and seems.name != "generic":
+        found = f"The profile is {used.title}, but the server looks like {seems.title}."
+        return warning(found, "Remove endpoint.profile from the settings, or set it to auto.")
     limits = f"{used.concurrency} concurrent requests" + (f", {used.rate:g} per second" if used.rate else "")
     return ok(f"{used.title} ({how}): {limits}.")
 
@@ -81,56 +83,50 @@ def check_graph(subject: Subject) -> Check:
         there: tuple[str, ...] | None = user_graphs(store)
     except (StoreTimeout, PartialResult):
         there = None
-    needs_graph = store.server is not None and store.server.profile.needs_graph
-    if wanted:
-        check, view = judge_wanted(wanted, [iri for iri in wanted if not _has_triples(store, iri)], there)
-    elif not needs_graph and _has_triples(store):
+    if not wanted and not store.capabilities.system_graphs and _has_triples(store):
         check, view = ok(f"The default graph.{_also(there or ())}"), ()
     else:
-        check, view = judge_found(store.location, there, is_folder=store.server is None, needs_graph=needs_graph)
-    if view is None:
-        subject.reasons["view"] = NO_GRAPH
+        empty = [iri for iri in wanted if not _has_triples(store, iri)]
+        check, view = judge_graphs(store, wanted, there, empty), tuple(wanted or there or ())
+    if check.verdict == "failed":
+        subject.reasons["view"] = REASONS["store"]
     else:
-        subject.id = GraphId(store.location, view)
-        subject.view = tuple(map(Entity, view))
+        subject.id, subject.view = GraphId(store.location, view), tuple(map(Entity, view))
     return check
 
 
-View = tuple[str, ...] | None
-"""IRIs of the graphs to use; None if there are no graphs to use."""
-
-
-def judge_wanted(wanted: Sequence[str], empty: Sequence[str], there: Sequence[str] | None) -> tuple[Check, View]:
-    """Judge the named graphs given in the settings.
+def judge_graphs(
+    store: LimitedStore, wanted: Sequence[str], there: Sequence[str] | None, empty: Sequence[str] = ()
+) -> Check:
+    """Judge the choice of named graphs, where the default graph cannot be used or others are wanted.
 
     Args:
-        empty: the wanted graphs that have no triples.
+        wanted: the graphs in the settings, all of which are used; without any, all graphs are.
         there: all graphs with triples, None if unknown.
+        empty: the wanted graphs that have no triples.
     """
-    if empty:
-        known = f"Existing graphs: {_listed(there)}." if there else "There are no named graphs."
-        found = f"No triples in {_listed(empty)}. {NOT_LISTED if there is None else known}"
-        return failed(found, "Use an existing graph: --graph-iri IRI (setting graph.iri)."), None
-    others = [iri for iri in there or () if iri not in wanted]
-    return ok(f"{_listed(wanted)}.{_also(others)}"), tuple(wanted)
+    load = f"Load data: kgqa graph load FILE --into {store.location}"
+    unlisted = "The named graphs could not be listed."
+    known = f"Existing graphs: {_listed(there)}." if there else "There are no named graphs."
+    several = f"The settings do not say which graph to use. {known}"
+    return first_case(
+        (
+            empty,
+            failed(
+                f"No triples in {_listed(empty)}. {unlisted if there is None else known}",
+                "Use an existing graph: --graph-iri IRI (setting graph.iri).",
+            ),
+        ),
+        (wanted, ok(f"{_listed(wanted)}.{_also([iri for iri in there or () if iri not in wanted])}")),
+        (there is None, failed(unlisted, "Name the graph to use: --graph-iri IRI.")),
+        (not there and not store.capabilities.remote, failed("The graph is empty.", load)),
+        (not there, failed("The server has no named graphs except its system graphs.", f"{load} --graph-iri IRI")),
+        (len(there or ()) > 1 and store.capabilities.system_graphs, failed(several, "Add --graph-iri IRI.")),
+        otherwise=ok(f"{_listed(there)}; the default graph is not used."),
+    )
 
 
-def judge_found(place: str, there: Sequence[str] | None, *, is_folder: bool, needs_graph: bool) -> tuple[Check, View]:
-    """Judge the graphs found, if the settings contain no graph IRI and the default graph cannot be used."""
-    if there is None:
-        return failed(NOT_LISTED, "Name the graph to use: --graph-iri IRI."), None
-    if not there:
-        load = f"Load data: kgqa graph load FILE --into {place}"
-        if is_folder:
-            return failed("The graph is empty.", load), None
-        return failed("The server has no named graphs except its system graphs.", f"{load} --graph-iri IRI"), None
-    if needs_graph and len(there) > 1:
-        found = f"The settings do not say which graph to use. Existing graphs: {_listed(there)}."
-        return failed(found, "Add --graph-iri IRI."), None
-    return ok(f"{_listed(there)}; the default graph is not used."), tuple(there)
-
-
-def _has_triples(store: Store | LimitedStore, *view: str) -> bool:
+def _has_triples(store: LimitedStore, *view: str) -> bool:
     return store.ask(render("any_triple", view=tuple(map(Entity, view))), fresh=True)
 
 
@@ -138,6 +134,7 @@ def _also(others: Sequence[str]) -> str:
     return f" Other graphs: {_listed(others)}." if others else ""
 
 
-def _listed(iris: Sequence[str]) -> str:
-    more = f" and {len(iris) - SHOWN_GRAPHS} more" if len(iris) > SHOWN_GRAPHS else ""
-    return ", ".join(f"<{iri}>" for iri in iris[:SHOWN_GRAPHS]) + more
+def _listed(iris: Sequence[str] | None) -> str:
+    shown = [f"<{iri}>" for iri in iris or ()]
+    more = f" and {len(shown) - SHOWN_GRAPHS} more" if len(shown) > SHOWN_GRAPHS else ""
+    return ", ".join(shown[:SHOWN_GRAPHS]) + more

@@ -6,9 +6,7 @@ import os
 import shutil
 import time
 import uuid
-from collections.abc import Iterator
 
-from kgqa.cache import Cache
 from kgqa.doctor.checks import Check, failed, ok, seconds_words, skipped, warning
 from kgqa.doctor.subject import Subject
 from kgqa.graph.endpoint.store import PASSWORD_VARIABLE
@@ -28,22 +26,16 @@ def check_cache(subject: Subject) -> Check:
     cache = subject.cache
     used = sum(entry.bytes for entry in cache.entries())
     found = f"{cache.folder} uses {used / GIGABYTE:.2f} of at most {cache.limit_bytes / GIGABYTE:.1f} GB"
-    if not _can_write(cache):
+    probe = cache.folder / f".doctor-{uuid.uuid4()}"
+    if not cache.write_text(probe, ""):
         remedy = "Set cache.folder to a writable folder. Otherwise derived data is recomputed on every start."
         return warning(f"{found} and is not writable.", remedy)
+    probe.unlink(missing_ok=True)
     free = shutil.disk_usage(cache.folder).free
     found += f"; {free / GIGABYTE:.1f} GB of its disk are free."
     if free < LITTLE_SPACE:
         return warning(found, "Free disk space with kgqa cache clear, or set cache.folder to a folder on another disk.")
     return ok(found)
-
-
-def _can_write(cache: Cache) -> bool:
-    probe = cache.folder / f".doctor-{uuid.uuid4()}"
-    if not cache.write_text(probe, ""):
-        return False
-    probe.unlink(missing_ok=True)
-    return True
 
 
 def check_embeddings(subject: Subject) -> Check:
@@ -88,50 +80,86 @@ def check_settings(subject: Subject) -> Check:
     summary = f"Changed: {', '.join(changed[:MANY_KEYS])}{more}." if changed else "All settings have default values."
     if settings.local:
         summary += f" Set by {FILE_NAME} in the working folder: {', '.join(sorted(settings.local)[:MANY_KEYS])}."
-    fatal = dict(_fatal_mistakes(settings))
-    mistakes = fatal | dict(_mistakes(settings, subject.query_seconds, subject.encoder))
+    fatal = fatal_mistakes(settings)
+    mistakes = {found: remedy for wrong, found, remedy in (*fatal, *likely_mistakes(subject)) if wrong}
     if not mistakes:
         return ok(summary)
-    return (failed if fatal else warning)(" ".join([*mistakes, summary]), " ".join(dict.fromkeys(mistakes.values())))
+    verdict = failed if any(wrong for wrong, _, _ in fatal) else warning
+    return verdict(" ".join([*mistakes, summary]), " ".join(dict.fromkeys(mistakes.values())))
 
 
-def _fatal_mistakes(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Yield settings with which no question can be answered, each with a remedy."""
-    if (settings["llm.model"] or "none").strip() == "none" and settings["llm.replay_only"] == "off":
-        if method(settings["ask.method"]).model:
-            yield f"The method {settings['ask.method']} needs a language model, but none is set.", SET_MODEL
-        elif settings["rank.chooser"] == "llm":
-            yield "rank.chooser needs a language model, but none is set.", SET_MODEL
-    if settings["rank.ranker"] and not os.path.isfile(settings["rank.ranker"]):
-        yield "The file named by rank.ranker does not exist.", "Train a ranker: kgqa rank train."
+Mistake = tuple[object, str, str]
+"""Whether the settings contain the mistake, what is wrong, and the remedy."""
 
 
-def _mistakes(settings: Settings, query_seconds: float | None, encoder: bool) -> Iterator[tuple[str, str]]:
-    """Yield settings that are likely mistakes, each with a remedy."""
-    queries, seconds = queries_of(settings), settings["budget.seconds"]
-    if settings["ask.preset"] != "ours":
-        text = f"The preset {settings['ask.preset']} is set, so results differ from those of the defaults."
-        yield text, "For the defaults, use --preset ours."
-    if settings["rank.prefilter"] == "sbert" and not encoder:
-        remedy = "Install embeddings (see the result of the check “embeddings”), or set rank.prefilter = bm25."
-        yield "rank.prefilter needs embeddings, but none are available.", remedy
-    if settings["llm.temperature"] > 0 and settings.origins.get("llm.temperature") != "default":
-        text = f"llm.temperature is {settings['llm.temperature']:g}, so repeated runs differ."
-        yield text, "To compare runs, set llm.temperature = 0."
-    if query_seconds is not None and queries * query_seconds > seconds:
-        text = f"A question sends about {queries} queries, which take about {queries * query_seconds:.0f} s on this "
-        yield f"{text}graph, but budget.seconds is {seconds:g}.", "Raise budget.seconds, or lower explore.beam."
-    if settings["budget.queries"] is not None and settings["budget.queries"] < queries:
-        text = f"budget.queries is {settings['budget.queries']}, but a question needs about {queries}."
-        yield text, "Raise budget.queries, or lower explore.beam."
-    if settings["graph.timeout"] > seconds:
-        yield f"graph.timeout ({settings['graph.timeout']:g} s) exceeds budget.seconds.", "Lower graph.timeout."
-    if settings["graph.frontier_cap"] < FEW_NODES:
-        text = f"graph.frontier_cap is only {settings['graph.frontier_cap']}, so paths through larger nodes are missed."
-        yield text, "Raise graph.frontier_cap."
-    if settings["endpoint.user"] and not os.environ.get(PASSWORD_VARIABLE):
-        remedy = f"Put the password into the environment variable {PASSWORD_VARIABLE}."
-        yield "endpoint.user is set, but no password.", remedy
+def fatal_mistakes(settings: Settings) -> list[Mistake]:
+    """List mistakes with which no question can be answered."""
+    name, ranker = settings["ask.method"], settings["rank.ranker"]
+    no_model = (settings["llm.model"] or "none").strip() == "none" and settings["llm.replay_only"] == "off"
+    needed, by_model = method(name).model, settings["rank.chooser"] == "llm"
+    return [
+        (no_model and needed, f"The method {name} needs a language model, but none is set.", SET_MODEL),
+        (
+            no_model and by_model and not needed,
+            "rank.chooser needs a language model, but none is set.",
+            SET_MODEL,
+        ),
+        (
+            ranker and not os.path.isfile(ranker),
+            "The file named by rank.ranker does not exist.",
+            "Train a ranker: kgqa rank train.",
+        ),
+    ]
+
+
+def likely_mistakes(subject: Subject) -> list[Mistake]:
+    """List settings with which questions can be answered, but perhaps not as the user expects."""
+    settings = subject.settings
+    queries, seconds, temperature = queries_of(settings), settings["budget.seconds"], settings["llm.temperature"]
+    most, took = settings["budget.queries"], queries_of(settings) * (subject.query_seconds or 0.0)
+    return [
+        (
+            settings["ask.preset"] != "ours",
+            f"The preset {settings['ask.preset']} is set, so results differ from those of the defaults.",
+            "For the defaults, use --preset ours.",
+        ),
+        (
+            settings["rank.prefilter"] == "sbert" and not subject.encoder,
+            "rank.prefilter needs embeddings, but none are available.",
+            "Install embeddings (see the result of the check “embeddings”), or set rank.prefilter = bm25.",
+        ),
+        (
+            temperature > 0 and settings.origins.get("llm.temperature") != "default",
+            f"llm.temperature is {temperature:g}, so repeated runs differ.",
+            "To compare runs, set llm.temperature = 0.",
+        ),
+        (
+            took > seconds,
+            f"A question sends about {queries} queries, which take about {took:.0f} s on this graph, but "
+            f"budget.seconds is {seconds:g}.",
+            "Raise budget.seconds, or lower explore.beam.",
+        ),
+        (
+            most is not None and most < queries,
+            f"budget.queries is {most}, but a question needs about {queries}.",
+            "Raise budget.queries, or lower explore.beam.",
+        ),
+        (
+            settings["graph.timeout"] > seconds,
+            f"graph.timeout ({settings['graph.timeout']:g} s) exceeds budget.seconds.",
+            "Lower graph.timeout.",
+        ),
+        (
+            settings["graph.frontier_cap"] < FEW_NODES,
+            f"graph.frontier_cap is only {settings['graph.frontier_cap']}, so paths through larger nodes are missed.",
+            "Raise graph.frontier_cap.",
+        ),
+        (
+            settings["endpoint.user"] and not os.environ.get(PASSWORD_VARIABLE),
+            "endpoint.user is set, but no password.",
+            f"Put the password into the environment variable {PASSWORD_VARIABLE}.",
+        ),
+    ]
 
 
 def queries_of(settings: Settings) -> int:

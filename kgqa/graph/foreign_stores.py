@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Any, cast
 
 from kgqa.errors import KgqaError, SettingsError, StoreError
 from kgqa.graph.store import Capabilities, EditReport, LoadReport, Rows, Store, is_address
-from kgqa.plugins import plugin, plugin_names
+from kgqa.graph.tables.labels import is_blank_node
+from kgqa.model import Entity, Literal
+from kgqa.plugins import SHOW_TRACEBACK, log_exception, plugin, plugin_names
 from kgqa.words import clean
 
 _LOCATION = re.compile(r"([A-Za-z][A-Za-z0-9_-]+):(.*)", re.DOTALL)
@@ -20,14 +24,18 @@ MEMBERS = tuple(name for name in vars(Store) if not name.startswith("_"))
 _RESULTS: dict[str, type | tuple[type, ...]] = {
     "select": Rows, "ask": bool, "edit": EditReport, "load": LoadReport, "capabilities": Capabilities, "location": str,
     "fingerprint_of": str, "version_of": str, "triples_of": (int, type(None)), "may_scan": bool, "responds": bool,
+    "settings": Mapping, "notice": (str, type(None)), "edits_since": (list, type(None)), "has_free_slot": bool,
 }  # fmt: skip
-"""What the members return, where kgqa depends on it most."""
+"""What the members return."""
 
 
 def is_foreign(location: str | Path) -> bool:
-    """Return whether a location has the form `NAME:REST` and is not a folder."""
-    text = str(location)
-    return bool(_LOCATION.fullmatch(text)) and not is_address(text) and not Path(text).exists()
+    """Return whether a location has the form `NAME:REST`, where NAME is a store of a package or REST is no folder.
+
+    A folder whose name has this form is written `./NAME:REST`, or given as a `Path`.
+    """
+    match = _LOCATION.fullmatch(location) if isinstance(location, str) and not is_address(location) else None
+    return match is not None and (match[1] in plugin_names("store") or not Path(location).exists())
 
 
 def open_foreign_store(location: str, *, writable: bool = False) -> Store:
@@ -44,7 +52,8 @@ def open_foreign_store(location: str, *, writable: bool = False) -> Store:
         known = ", ".join(plugin_names("store")) or "none"
         raise SettingsError(
             f"{clean(location)[:200]} is neither a folder nor an address, and no installed package has a store named "
-            f"{name} (installed: {known})."
+            f"{name} (installed: {known}).",
+            "Correct the name, or install the package of the store with pip. Write ./ before the name of a folder.",
         )
     opened = plugin("store", name)
     try:
@@ -52,9 +61,12 @@ def open_foreign_store(location: str, *, writable: bool = False) -> Store:
     except KgqaError:
         raise
     except Exception as error:  # another package may raise anything
-        raise StoreError(_failure(location, "opening", error)) from error
+        raise _failure(location, "opening", error) from error
     check_store(store, name)
-    return cast(Store, _ForeignStore(store, name))
+    found = cast(Store, _ForeignStore(store, name))
+    for member in ("location", "capabilities", "settings", "has_free_slot"):
+        getattr(found, member)  # raises StoreError for a wrong type
+    return found
 
 
 def check_store(store: object, name: str) -> None:
@@ -92,8 +104,10 @@ def _lacking(expected: Callable[..., Any], method: Callable[..., Any]) -> list[s
     return [name for name in inspect.signature(expected).parameters if name != "self" and name not in taken]
 
 
-def _failure(name: str, what: str, error: object) -> str:
-    return f"The store {clean(name)[:100]} failed at {what}: {clean(str(error))[:300] or type(error).__name__}"
+def _failure(name: str, what: str, error: Exception) -> StoreError:
+    log_exception(error)
+    text = f"{type(error).__name__}: {clean(str(error))[:300]}".removesuffix(": ")
+    return StoreError(f"The store {clean(name)[:100]} failed at {what}: {text}.", SHOW_TRACEBACK)
 
 
 class _ForeignStore:
@@ -106,23 +120,59 @@ class _ForeignStore:
     def __getattr__(self, member: str) -> Any:
         found = self._guarded(member, lambda: getattr(self._store, member))
         if not inspect.isfunction(vars(Store).get(member)):
-            return found
+            return self._checked(member, found)
 
         @wraps(found)
         def call(*args: Any, **options: Any) -> Any:
-            return self._guarded(member, lambda: found(*args, **options), called=True)
+            return self._checked(member, self._guarded(member, lambda: found(*args, **options)))
 
         return call
 
-    def _guarded(self, member: str, run: Callable[[], Any], *, called: bool = False) -> Any:
+    def __enter__(self) -> _ForeignStore:
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        leave = getattr(self._store, "__exit__", lambda *_: self._store.close())
+        self._guarded("the end of the with-statement", lambda: leave(*exception))
+
+    def _guarded(self, member: str, run: Callable[[], Any]) -> Any:
         try:
-            result = run()
+            return run()
         except KgqaError:
             raise
         except Exception as error:  # another package may raise anything
-            raise StoreError(_failure(self._name, member, error)) from error
-        expected = _RESULTS.get(member)
-        method = inspect.isfunction(vars(Store).get(member))
-        if expected and called == method and not isinstance(result, expected):
-            raise StoreError(_failure(self._name, member, f"it returned a {type(result).__name__}"))
+            raise _failure(self._name, member, error) from error
+
+    def _checked(self, member: str, result: Any) -> Any:
+        """Return the result of a member, or raise StoreError for a result that breaks the protocol."""
+        wrong = ""
+        if member in _RESULTS and not isinstance(result, _RESULTS[member]):
+            wrong = f"a {type(result).__name__}"
+        elif isinstance(result, Rows):
+            wrong = _wrong_row(result)
+        elif isinstance(result, list) and not all(isinstance(each, EditReport) for each in result):
+            wrong = "a list with something else than an EditReport"
+        if wrong:
+            raise StoreError(
+                f"The member {member} of the store {clean(self._name)[:100]} returned {wrong}.",
+                "This is a defect of the store; see kgqa.graph.store.Store.",
+            )
+        if isinstance(result, Capabilities) and re.search(r"[^A-Za-z0-9._-]", result.identity[:80]):
+            return replace(result, identity=f"-{hashlib.sha256(result.identity.encode()).hexdigest()[:16]}")
         return result
+
+
+def _wrong_row(result: Rows) -> str:
+    """Return what is wrong with a query's result; "" if nothing is."""
+    width = len(result.variables)
+    for row in result.rows:
+        if not isinstance(row, tuple) or len(row) != width:
+            return f"a row that is not a tuple of {width} values, one for each variable"
+        for value in row:
+            if value is not None and not isinstance(value, (Entity, Literal)):
+                return f"a {type(value).__name__} as a value, which must be an Entity, a Literal or None"
+            if isinstance(value, Entity) and is_blank_node(value):
+                return (
+                    f"the blank node {clean(value.iri)[:60]}; it must replace blank nodes by IRIs when it loads files"
+                )
+    return ""

@@ -131,10 +131,7 @@ class KnowledgeGraph:
 
     def close(self) -> None:
         """Close the index of names, and the store if it belongs to this object. Other views stay open."""
-        self._calls.close()
-        self.tables.close()
-        if self._owns_store:
-            self.store.close()
+        self.__exit__(None)
 
     def view_of(self, *graphs: str) -> KnowledgeGraph:
         """Return another view of the store: of the named graphs with these IRIs, or else of its default graph.
@@ -153,8 +150,11 @@ class KnowledgeGraph:
     def __enter__(self) -> KnowledgeGraph:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, exception: type[BaseException] | None, *_: object) -> None:
+        self._calls.close()
+        self.tables.close()
+        if self._owns_store:
+            self.store.__exit__(exception, *_)
 
     @property
     def _queries(self) -> ChargedQueries:

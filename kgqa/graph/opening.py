@@ -27,11 +27,13 @@ from kgqa.settings_table import WALK_RULES, WalkRule
 def open_store(location: str | Path, *, writable: bool = False, create: bool = False) -> Store:
     """Open a folder made by `kgqa graph load`, the SPARQL endpoint at an address, or `NAME:REST`.
 
-    `NAME` is a store of an installed package, see `open_foreign_store`.
+    `NAME` is a store of an installed package, see `open_foreign_store`; a folder of such a name is `./NAME:REST`, or a
+    `Path`.
 
     Args:
-        writable: whether to allow updates of a folder; only one process can then have the folder open.
-        create: whether to create an empty store if there is no store in the folder.
+        writable: whether `edit` may change the store; only one process at a time can then have a folder open.
+        create: whether to create an empty graph if the folder has none. A store of another package that is opened with
+            `create` is opened for writing.
 
     Raises:
         StoreUnavailable: there is no store, or the store is not readable.
@@ -52,6 +54,7 @@ def open_graph(
     *,
     schema: str | Path | Schema | None = None,
     view: Sequence[str] = (),
+    writable: bool = False,
     walks: WalkRule | None = None,
     frontier_cap: int = DEFAULT_FRONTIER_CAP,
     timeout: float = DEFAULT_TIMEOUT,
@@ -66,6 +69,7 @@ def open_graph(
         schema: a schema, the name of a bundled schema, or the path of a schema file (TOML); None for the schema stored
             in the folder, or else the schema that `detect_schema` finds.
         view: IRIs of the graphs to query; empty for the result of `default_view`.
+        writable: whether `store.edit` may change the graph; see `open_store`. The demo graph cannot be changed.
         walks: the walk rule (see `patterns.path_pattern`); None for the rule stored in the folder, or else the
             schema's rule.
         frontier_cap: maximum number of nodes at the end of a path that are explored further.
@@ -79,10 +83,12 @@ def open_graph(
     """
     cache = cache or Cache.default()
     store: Store
-    if location is not None and is_address(location):
+    if location is not None and is_address(location) and not writable:
         store = (endpoint or EndpointOptions()).open(str(location), cache=cache, timeout=timeout)
     else:
-        store = open_store(location if location is not None else demo_folder(cache))
+        if location is None and writable:
+            raise SettingsError("The demo graph cannot be changed.", "Give the folder of another graph.")
+        store = open_store(demo_folder(cache) if location is None else location, writable=writable)
     try:
         settings = dict(store.settings)
         kept = settings.pop("schema", None)

@@ -106,7 +106,7 @@ class Capabilities:
         remote: Whether other programs may change the data and every query costs a round trip. Fingerprints of such a
             store are computed from counts, and a change that leaves all counts equal is not detected.
         full_text: The full-text search that queries of this store can use; "" if it has none.
-        identity: Text that distinguishes two stores with equal fingerprints in cache keys.
+        identity: Text that distinguishes two stores with equal fingerprints in cache keys, such as the location.
         concurrency: How many queries one question may run concurrently.
         system_graphs: IRIs of named graphs that belong to the server itself. An unrestricted query reads these, too.
         row_cap: Number of rows at which results are cut off; None if they are not.
@@ -145,7 +145,8 @@ class Store(Protocol):
     """A SPARQL dataset. A query returns its complete result, or raises an exception.
 
     `graphs` are the IRIs of named graphs; without any, what is meant is the graph that an unrestricted query reads.
-    `timeout` is in seconds; None means the store's default. All methods are thread-safe.
+    `timeout` is in seconds; None means the store's default. All methods are thread-safe. Results contain no blank
+    nodes, because no query can name one: `load` replaces them by IRIs, the same ones for a file that is loaded twice.
     """
 
     @property
@@ -251,7 +252,18 @@ class Store(Protocol):
         ...
 
     def close(self) -> None:
-        """End worker processes and release locks. Closing twice does no harm."""
+        """Publish the edits, end worker processes and release locks. Closing twice does no harm."""
+        ...
+
+    def __enter__(self) -> Store:
+        """Return the store itself. A store of another package may lack this method and `__exit__`."""
+        ...
+
+    def __exit__(self, exception: Any, /, *_: Any) -> None:
+        """Close the store. After an exception, edits that have not been published are discarded if that is possible.
+
+        `exception` is the type of the exception that ended the with-statement; None without one.
+        """
         ...
 
 

@@ -19,7 +19,7 @@ from kgqa.llm.backends.openai import OpenAIChat
 from kgqa.llm.backends.vllm import VLLMChat
 from kgqa.llm.client import LLM, STAGES, Completion, Prompt, Sampling, Stage
 from kgqa.llm.replay import Replay
-from kgqa.plugins import method_extension, stage_names
+from kgqa.plugins import did_you_mean, method_extension, stage_names
 from kgqa.servers import KEY_VARIABLE, OPENAI_KEY_VARIABLE
 from kgqa.settings import Settings
 from kgqa.settings_table import BY_KEY, check
@@ -115,7 +115,11 @@ class QuestionModels:
             return []
         stage = prompts[0].stage
         if stage not in self._models.by_stage:
-            raise SettingsError(f"The method asks at the stage {stage!r}, which it does not declare.")
+            known = ", ".join(self._models.by_stage)
+            raise SettingsError(
+                f"The method asks at the stage {stage!r}, which it does not declare.",
+                f"Declare it with Method(..., stages={{...}}), or use one of: {known}.",
+            )
         model = self._models.by_stage[stage]
         self.trace.charge_calls(stage, len(prompts))
         sampled = [replace(prompt, sampling=self._models.sampling[stage]) for prompt in prompts]
@@ -159,7 +163,9 @@ def open_models(settings: Settings) -> Models | None:
     stages = settings["llm.stages"] or {}
     known = {*STAGES, *declared}
     if unknown := stages.keys() - known and stages.keys() - known - {*stage_names()}:
-        raise SettingsError(f"Unknown stage {min(unknown)!r} in llm.stages.", f"Use tables named {', '.join(STAGES)}.")
+        every = list(dict.fromkeys((*STAGES, *declared)))
+        near = did_you_mean(min(unknown), every)
+        raise SettingsError(f"Unknown stage {min(unknown)!r} in llm.stages.", f"{near}Stages: {', '.join(every)}.")
     stages = _checked(stages, "llm.stages", ("model", *_SAMPLING))
     if default == "none" and settings["llm.replay"] and settings["llm.replay_only"] == "on":
         default = f"replay:{settings['llm.replay']}"

@@ -97,7 +97,7 @@ def open_resources(
             opened.callback(graph.close)
         settings = settings.with_graph(graph.settings)
         encoder = None
-        if settings["rank.embeddings"] == "auto":
+        if chosen.embeddings and settings["rank.embeddings"] == "auto":
             encoder = open_encoder(
                 cache,
                 model=settings["rank.model"],

@@ -7,9 +7,10 @@ from dataclasses import KW_ONLY, dataclass, replace
 from pkgutil import resolve_name
 from typing import Any
 
-from kgqa.errors import KgqaError, SettingsError
+from kgqa.errors import KgqaError, PluginError, SettingsError
 from kgqa.model import Answer
-from kgqa.plugins import MethodExtension, is_ours, plugin
+from kgqa.model_json import checked
+from kgqa.plugins import SHOW_TRACEBACK, MethodExtension, check_call, failure, is_ours, plugin
 from kgqa.settings_table import BY_KEY, Setting
 from kgqa.trace import BudgetExhausted
 
@@ -26,6 +27,7 @@ class Method(MethodExtension):
         corpus: Whether the method needs a text corpus.
         graph: Whether the method reads the graph.
         model: Whether the method needs a language model.
+        embeddings: Whether to open the embedding model, which the ranking and the linking of topics use.
     """
 
     answer: Callable[..., Answer] | Any
@@ -34,6 +36,7 @@ class Method(MethodExtension):
     corpus: bool = False
     graph: bool = True
     model: bool = False
+    embeddings: bool = True
 
 
 def method(name: str) -> Method:
@@ -47,19 +50,19 @@ def method(name: str) -> Method:
     """
     found = plugin("method", name)
     if not isinstance(found, Method):
-        if not callable(found):
-            raise SettingsError(f"The entry point of method {name} is neither a Method nor a function: {found!r:.100}")
         found = Method(found)
     answer = found.answer
     if isinstance(answer, str):
         try:
             answer = resolve_name(answer)
+            if not is_ours("method", name):
+                check_call("method", answer)
         except (Exception, SystemExit) as error:  # the import of a foreign package may raise anything
             raise SettingsError(f"The method {name} cannot be loaded from {answer}: {error}") from error
-    return replace(found, answer=answer if is_ours("method", name) else _contained(name, answer))
+    return replace(found, answer=answer if is_ours("method", name) else _contained(name, found, answer))
 
 
-def _contained(name: str, answer: Callable[..., Answer]) -> Callable[..., Answer]:
+def _contained(name: str, method: Method, answer: Callable[..., Answer]) -> Callable[..., Answer]:
     """Wrap a method from another package; an exception in the method then fails only the current question."""
 
     def guarded(*arguments: Any, **options: Any) -> Answer:
@@ -68,10 +71,19 @@ def _contained(name: str, answer: Callable[..., Answer]) -> Callable[..., Answer
         except (KgqaError, BudgetExhausted):
             raise
         except Exception as error:
-            raise KgqaError(f"The method {name} failed: {type(error).__name__}: {error}") from error
+            lacking = isinstance(error, AttributeError) and error.obj is None and not method.model
+            hint = (
+                "If the method needs a language model, declare it: Method(..., model=True)"
+                if lacking
+                else SHOW_TRACEBACK
+            )
+            raise PluginError(failure(f"The method {name}", error, answer), hint) from error
         if not isinstance(found, Answer):
-            raise KgqaError(f"The method {name} returned {type(found).__name__} instead of an Answer.")
-        return found
+            raise PluginError(f"The method {name} returned {type(found).__name__} instead of an Answer.")
+        try:
+            return checked(replace(found, trace=()))
+        except ValueError as error:
+            raise PluginError(f"The method {name} returned an Answer with a wrong value: {error}.") from error
 
     return guarded
 

@@ -25,6 +25,7 @@ from kgqa.graph.editing import EditHistory, net_changes, terms
 from kgqa.graph.endpoint.replies.canonical_values import canonical_text
 from kgqa.graph.query.templates import render_term
 from kgqa.graph.query.tokens import dataset_of, prepare_for_engine, without_dataset
+from kgqa.graph.rdf.lines import GENID
 from kgqa.graph.store import DEFAULT_MAX_ROWS, Capabilities, EditReport, LoadReport, OnError, Progress, Rows
 from kgqa.model import XSD_STRING, Entity, Literal, Triple, Value
 
@@ -52,7 +53,17 @@ class RdflibStore:
 
     @classmethod
     def open(cls, rest: str, *, writable: bool = False) -> RdflibStore:
-        """Load an RDF file, for the location `rdflib:FILE`; edits are not saved. This is an entry point of kgqa."""
+        """Load an RDF file, for the location `rdflib:FILE`. This is an entry point of kgqa.
+
+        Raises:
+            LoadError: the file is missing, or cannot be read.
+            StoreUnavailable: `writable` was given; the store could not save what is written.
+        """
+        if writable:
+            raise StoreUnavailable(
+                f"rdflib:{rest} is read into memory, so nothing can be written to it.",
+                "Load the file into a graph folder: kgqa graph load FILE --into FOLDER",
+            )
         store = cls(f"rdflib:{rest}")
         store.load([rest])
         return store
@@ -138,6 +149,12 @@ class RdflibStore:
     def close(self) -> None:
         self._closed = True
 
+    def __enter__(self) -> RdflibStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def _graphs(self, graphs: Sequence[str]) -> list[rdflib.Graph]:
         return [self._data.graph(rdflib.URIRef(iri)) for iri in graphs] or [self._data.graph(DEFAULT)]
 
@@ -193,23 +210,29 @@ def _canonical(value: Literal) -> rdflib.Literal:
 
 
 def _quads(path: Path) -> Iterator[tuple[Any, Any, Any, str]]:
-    """Read an RDF file. pyoxigraph reads more IRIs than the parsers of rdflib."""
+    """Read an RDF file, with IRIs in place of blank nodes. pyoxigraph reads more IRIs than the parsers of rdflib."""
+    numbers: dict[str, int] = {}
     suffix = (path.with_suffix("") if path.suffix == ".gz" else path).suffix
     try:
         opener: Any = gzip.open if path.suffix == ".gz" else open
+        tag = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
         with opener(path, "rb") as file:
             for quad in ox.parse(file, format=ox.RdfFormat.from_extension(suffix[1:])):
                 graph = "" if isinstance(quad.graph_name, ox.DefaultGraph) else quad.graph_name.value
-                yield *(_term(term) for term in (quad.subject, quad.predicate, quad.object)), graph
+                triple = [
+                    ox.NamedNode(f"{GENID}{tag}:{numbers.setdefault(term.value, len(numbers))}")
+                    if isinstance(term, ox.BlankNode)
+                    else term
+                    for term in (quad.subject, quad.predicate, quad.object)
+                ]
+                yield *map(_term, triple), graph
     except (OSError, SyntaxError, ValueError, TypeError) as error:
-        raise LoadError(f"{path} cannot be read: {str(error)[:200]}") from error
+        raise LoadError(f"{path} cannot be read: {str(error)[:200]}", "Give the path of an RDF file.") from error
 
 
 def _term(term: Any) -> Any:
     if isinstance(term, ox.NamedNode):
         return rdflib.URIRef(term.value)
-    if isinstance(term, ox.BlankNode):
-        return rdflib.BNode(term.value)
     return _canonical(Literal(term.value, term.datatype.value, term.language or ""))
 
 

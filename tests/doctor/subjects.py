@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 from kgqa.cache import Cache
-from kgqa.doctor.limited_store import LimitedStore, limited_server
+from kgqa.doctor.limited_store import QUERY_SECONDS, LimitedStore
 from kgqa.doctor.subject import Subject
 from kgqa.graph.endpoint.requests.access import Access
+from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.model import GraphId
 from kgqa.settings import resolve
 
 ACCESS = Access(patience=0.0)
 
 
-def limited(url: str, access: Access = ACCESS, **options) -> LimitedStore:
-    return limited_server(url, access, **options)
+@contextmanager
+def limited(url: str, access: Access = ACCESS, **options):
+    """Open a server with short time limits."""
+    with EndpointStore(url, access=access, timeout=QUERY_SECONDS, **options) as store:
+        yield LimitedStore(store, access)
 
 
 def subject_of(store: LimitedStore, *, view=(), triples: int | None = None, **given) -> Subject:

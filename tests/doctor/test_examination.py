@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from contextlib import ExitStack
 from dataclasses import replace
 
 import pyoxigraph as ox
@@ -16,7 +17,7 @@ from kgqa.doctor.graph_checks import NO_EDGES
 from kgqa.doctor.limit_checks import check_row_cap, check_time_limit, check_update_rights
 from kgqa.doctor.server_checks import check_graph
 from kgqa.doctor.speed_checks import check_concurrency, measure_round
-from kgqa.doctor.subject import NO_GRAPH, NO_SAMPLE, NO_SCHEMA
+from kgqa.doctor.subject import REASONS
 from kgqa.graph.endpoint.requests.access import Access
 from kgqa.model import Entity
 from kgqa.settings import resolve
@@ -39,17 +40,14 @@ def short_measurements(monkeypatch):
 @pytest.fixture
 def serve():
     """`serve(**options) -> (server, store)`."""
-    opened = []
+    with ExitStack() as opened:
 
-    def serve(**options):
-        server = SparqlServer(**options)
-        store = limited(server.url)
-        opened.extend((server, store))
-        return server, store
+        def serve(**options):
+            server = SparqlServer(**options)
+            opened.callback(server.close)
+            return server, opened.enter_context(limited(server.url))
 
-    yield serve
-    for opened_object in reversed(opened):
-        opened_object.close()
+        yield serve
 
 
 def examine(tmp_path, url: str, **given):
@@ -57,7 +55,7 @@ def examine(tmp_path, url: str, **given):
     examination = Examination(
         resolve({"graph.path": url, "cache.folder": str(tmp_path / "cache"), **given}, folder=tmp_path)
     )
-    examination.examine_graph()
+    examination.run_checks(GRAPH_CHECKS)
     names = {row.name for row in GRAPH_CHECKS}
     checks = {check.name: check for check in examination.health().checks if check.name in names}
     assert "Stopped before this check." not in {check.found for check in checks.values()}
@@ -73,15 +71,28 @@ class TestRowCap:
 
     def test_configured_row_cap(self, serve):
         server, _ = serve(cap=1_000)
-        store = limited(server.url, row_cap=1_000)
-        check = check_row_cap(subject_of(store, triples=TRIPLES, endpoint_row_cap=1_000))
-        store.close()
+        with limited(server.url, row_cap=1_000) as store:
+            check = check_row_cap(subject_of(store, triples=TRIPLES))
         assert check.verdict == "warning" and "truncates results at 1,000 rows. kgqa detects this" in check.found
 
     def test_no_row_cap(self, serve):
         _, store = serve()
         check = check_row_cap(subject_of(store, triples=TRIPLES))
         assert (check.verdict, check.found) == ("ok", "No cap reached: 10,001 rows arrived completely.")
+
+    @pytest.mark.parametrize(
+        "late, verdict, found",
+        [
+            ("10001", "warning", "10,001 rows did not arrive within "),
+            ("100001", "ok", "No cap reached: 10,001 rows arrived completely. 100,001 rows did not arrive within "),
+        ],
+    )
+    def test_late_rows(self, serve, monkeypatch, late, verdict, found):
+        monkeypatch.setattr("kgqa.doctor.limited_store.QUERY_SECONDS", 0.5)
+        _, store = serve(busy=lambda query: 60.0 if f"LIMIT {late}" in query else 0.0)
+        store.retries_timeouts = False
+        check = check_row_cap(subject_of(store, triples=400))
+        assert check.verdict == verdict and check.found.startswith(found)
 
     def test_too_few_triples(self, serve):
         _, store = serve()
@@ -160,7 +171,7 @@ class TestUnreachable:
         check = checks["reachable"]
         assert check.verdict == "failed" and found in check.found and remedy in check.remedy
         assert {opened_object.verdict for name, opened_object in checks.items() if name != "reachable"} == {"skipped"}
-        assert checks["latency"].found == NO_GRAPH and examination.id is None
+        assert checks["latency"].found == REASONS["store"] and examination.id is None
 
     def test_no_server(self, tmp_path):
         with socket.socket() as free:
@@ -197,7 +208,11 @@ class TestGraphs:
         subject = subject_of(store)
         del subject.view
         check = check_graph(subject)
-        assert check.verdict == "failed" and "kgqa graph load" in check.remedy and subject.lacks("view") == NO_GRAPH
+        assert (
+            check.verdict == "failed"
+            and "kgqa graph load" in check.remedy
+            and subject.lacks(["view"]) == REASONS["store"]
+        )
 
     def test_complete_examination(self, tmp_path, serve):
         server, _ = serve(slow="finished")
@@ -223,7 +238,7 @@ class TestTooLittleToExamine:
         )
         checks, _ = examine(tmp_path, server.url, **{"graph.iri": "http://e/graph", "endpoint.row_cap": 2})
         assert checks["graph"].verdict == "ok" and checks["labels"].verdict == "failed"
-        assert "cut" in checks["labels"].found and checks["latency"].found == NO_SAMPLE
+        assert "cut" in checks["labels"].found and checks["latency"].found == REASONS["sample"]
         assert not trusted(checks)
 
     def test_server_hangs_after_the_graph_is_known(self, tmp_path, monkeypatch):
@@ -237,8 +252,9 @@ class TestTooLittleToExamine:
         with scripted.SparqlServer(reply) as server:
             checks, _ = examine(tmp_path, server.url)
         assert checks["graph"].verdict == "ok"
+        assert checks["triples"].verdict == "warning" and "no fingerprint" in checks["triples"].found
         assert checks["schema"].verdict == "failed" and "again" in checks["schema"].remedy
-        assert {checks[name].found for name in ("tables", "labels", "latency")} == {NO_SCHEMA}
+        assert {checks[name].found for name in ("tables", "labels", "latency")} == {REASONS["graph"]}
         assert not trusted(checks)
 
     def test_server_hangs_before_the_graph_is_known(self, tmp_path, monkeypatch):
@@ -367,7 +383,7 @@ def test_server_stops_during_the_examination(tmp_path, serve, requests):
 def test_errors_of_threads_are_counted(serve):
     server, store = serve()
     server.close()
-    found = measure_round(store, (), 3, seconds=0.2)
+    found = measure_round(store, (), 3)
     assert found.answered == 0 and found.errors >= 3 and "Nothing answers" in found.error
 
 

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.doctor.speed_checks import Latency, LoadRound, judge_concurrency, judge_latency
+from kgqa.doctor.speed_checks import LoadRound, judge_concurrency, judge_latency, latency_words
 
 
 class TestSpeed:
     def test_latency_text(self):
-        latency = Latency({"next steps": [0.001, 0.002, 0.030], "labels": []})
-        assert str(latency) == "next steps 2.0/30 ms"
+        assert latency_words({"next steps": [0.001, 0.002, 0.030], "labels": []}) == "next steps 2.0/30 ms"
 
     @pytest.mark.parametrize(
         "seconds, verdict",
         [([0.01] * 20, "ok"), ([0.2] * 20, "warning"), ([0.01] * 18 + [2.0] * 2, "warning"), ([], "skipped")],
     )
     def test_latency(self, seconds, verdict):
-        check = judge_latency(Latency({"ends": seconds}), Latency(), topics=len(seconds), most_edges=0)
+        check = judge_latency({"ends": seconds}, late=0, of_hubs={}, most_edges=0)
         assert check.verdict == verdict
 
     def test_hubs_are_reported_separately(self):
-        check = judge_latency(Latency({"ends": [0.01]}), Latency({"ends": [3.0]}), topics=1, most_edges=84_000)
+        check = judge_latency({"ends": [0.01]}, late=0, of_hubs={"ends": [3.0]}, most_edges=84_000)
         assert check.verdict == "ok" and "Hubs (up to 84,000 edges): ends 3,000/3,000 ms" in check.found
 
     @pytest.mark.parametrize(
@@ -56,9 +55,9 @@ class TestSpeed:
         assert check.verdict == "warning" and "below" not in check.remedy
 
     def test_latency_of_timeouts_only(self):
-        check = judge_latency(Latency({"ends": [0.0] * 3}, late=3), Latency(), topics=3, most_edges=0)
+        check = judge_latency({"ends": [0.0] * 3}, late=3, of_hubs={}, most_edges=0)
         assert check.verdict == "failed" and "All 3 queries timed out" in check.found
 
     def test_slow_server_remedy(self):
-        check = judge_latency(Latency({"ends": [3.0]}), Latency(), topics=1, most_edges=0)
+        check = judge_latency({"ends": [3.0]}, late=0, of_hubs={}, most_edges=0)
         assert "kgqa virtuoso start --memory-share S" in check.remedy and "NumberOfBuffers" in check.remedy

@@ -1,4 +1,4 @@
-"""The example package of CONTRIBUTING.md, installed beside kgqa: a method, a tournament, a chooser and a reader."""
+"""The example package of CONTRIBUTING.md, installed beside kgqa: a method, a tournament, a chooser, a reader, a store."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ import tomllib
 
 import pytest
 
+from kgqa.errors import QueryRejected
+from kgqa.graph.opening import open_graph
+from kgqa.model import Entity, Literal, Triple
 from kgqa.testing.server import ScriptedServer
 from tests.conftest import ROOT
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+REPLIES = "returned unusable replies of prefer"
 PARASITE = "Who directed the film Parasite?"
 TOPIC = ("--topic", "m.demo_parasite", "--embeddings", "off")
 
@@ -39,7 +43,7 @@ def installed(tmp_path, foreign_package):
         f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in found.items())
         for group, found in points.items()
     ]
-    assert len(modules) == len(points) == 4
+    assert len(modules) == len(points) == 5
     foreign_package("\n".join(lines))
     package = tmp_path / "site" / "kgqa_mine"
     package.mkdir()
@@ -84,7 +88,7 @@ def test_settings_of_a_package_are_checked_and_shown(installed, kgqa, tmp_path):
         (("--set", "planner.relations=many"), "--set planner.relations must be int, not 'many'"),
         (("--set", "planner.relation=3"), "Unknown setting planner.relation. Did you mean planner.relations"),
         (("--preset", "narrow", "--method", "planner"), "must be one of ours, as-published, economy, broad"),
-        (("--tournament", "leader"), "Unknown tournament leader. Choose one of:"),
+        (("--tournament", "leader"), "Unknown tournament leader. Did you mean ladder? Choose one of:"),
         (("--method", "planner"), "needs a language model"),
     ):
         done = kgqa("ask", PARASITE, *arguments)
@@ -117,6 +121,179 @@ def test_reader_in_an_evaluation(installed, kgqa, tmp_path, server):
     assert kgqa("eval", "resume", "run").returncode == 0
     assert json.loads(kgqa("ask", "--dataset", "csv:mine.csv", "--id", "q1", "--json", *model).out)["answers"]
     assert kgqa("data", "check", "csv:nothing.csv").returncode == 1
+    assert "Write --dataset csv:FILE" in kgqa("eval", "run", "--dataset", "csv", "--out", "none", *model).err
+    assert "kgqa data check csv:FILE" in kgqa("data", "list", "csv").err
+    (tmp_path / "mine.csv").write_text("id,question,topic,answer\n")
+    assert "csv:mine.csv contains no questions" in kgqa("data", "check", "csv:mine.csv").out
+
+
+def test_unknown_stage(installed, kgqa, server):
+    model = ("--llm", f"{server.url}#m", "--method", "planner")
+    done = kgqa("ask", PARASITE, *TOPIC, *model, KGQA_LLM_STAGES='{"plam": {"temperature": 0}}')
+    assert "Unknown stage 'plam' in llm.stages. Did you mean plan? Stages: link, " in done.err and ", plan." in done.err
+
+
+def test_undeclared_stage(installed, kgqa, tmp_path, server):
+    planner = tmp_path / "site" / "kgqa_mine" / "planner.py"
+    planner.write_text(planner.read_text().replace('stages={"plan"', 'stages={"plans"'))
+    model = ("--llm", f"{server.url}#m", "--method", "planner")
+    assert "'plan', which it does not declare" in kgqa("ask", PARASITE, *TOPIC, *model).out
+
+
+def test_method_that_fails_at_every_question(installed, kgqa, tmp_path, server):
+    planner = tmp_path / "site" / "kgqa_mine" / "planner.py"
+    planner.write_text(planner.read_text().replace("for topic in topics:", "for topic in 1 / 0:"))
+    model = ("--llm", f"{server.url}#m", "--method", "planner")
+    done = kgqa("eval", "run", "--dataset", "demo", "--sample", "2", "--out", "run", *model)
+    assert done.returncode == 1 and "PluginError 2" in done.err
+    assert "Every question failed. The first one: The method planner failed (planner.py, line 24)" in done.err, done.err
+
+
+def test_settings_are_shown_despite_invalid_plugins(installed, kgqa, tmp_path):
+    package = tmp_path / "site" / "kgqa_mine"
+    (package / "planner.py").write_text(
+        "from kgqa.methods.registry import Method\nPLANNER = Method(None, stages=('a',))"
+    )
+    (package / "reader.py").write_text("def read(file): ...")
+    (package / "shortest.py").write_text("shortest = 7")
+    (package / "ladder.py").write_text("import no_such_library")
+    done = kgqa("config", "show")
+    assert done.returncode == 0 and all(
+        f"The {kind} " in done.err
+        for kind in ("method planner", "dataset csv", "chooser shortest", "tournament ladder")
+    ), done.err
+
+
+def broken(tmp_path, module: str, old: str, new: str) -> None:
+    """Replace text in a module of the example package."""
+    file = tmp_path / "site" / "kgqa_mine" / f"{module}.py"
+    assert old in file.read_text()
+    file.write_text(file.read_text().replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("module", "old", "new", "reason"),
+    [
+        (
+            "ladder",
+            "order = list(candidates)",
+            "raise ValueError('boom')",
+            "LADDER) failed (ladder.py, line 8): ValueError: boom. kgqa -v",
+        ),
+        ("ladder", "return order[:k]", "return None", "LADDER) returned something else than a list of candidates"),
+        ("ladder", "order[:k]", "order[:1] * 2", "returned a candidate twice"),
+        ("ladder", "order[:k]", "order * 9", "more than k = "),
+        (
+            "shortest",
+            "return ScoringChooser",
+            "raise OSError('gone') or ",
+            "shortest) failed (shortest.py, line 8): OSError: gone",
+        ),
+        ("shortest", "return ScoringChooser", "return int or ", "lacks name, prefer, pick"),
+        (
+            "shortest",
+            "np.array([1 / ",
+            "np.array([1 / 0 / ",
+            "shortest) failed (shortest.py, line 8): ZeroDivisionError",
+        ),
+        (
+            "shortest",
+            "return Sc",
+            "return type('X', (ScoringChooser,), {'prefer': lambda *_: ['one']})(0, '') or Sc",
+            REPLIES,
+        ),
+    ],
+)
+def test_errors_in_a_tournament_or_chooser_fail_one_question(installed, kgqa, tmp_path, module, old, new, reason):
+    broken(tmp_path, module, old, new)
+    options = ("--tournament", "ladder", "--chooser", "shortest", "--embeddings", "off")
+    found = json.loads(kgqa("ask", PARASITE, *TOPIC, *options, "--json").out)
+    assert found["status"] == "failed" and reason in found["reason"] and "kgqa_mine." in found["reason"]
+    batch = kgqa("ask", *TOPIC, *options, "--json", input=f"{PARASITE}\n{PARASITE}\n")
+    assert [json.loads(line)["status"] for line in batch.out.splitlines()] == ["failed"] * 2, batch.err
+
+
+def test_failed_tournament_in_an_evaluation(installed, kgqa, tmp_path):
+    broken(tmp_path, "ladder", "order = list(candidates)", "raise ValueError('boom')")
+    done = kgqa("eval", "run", "--dataset", "demo", "--out", "run", "--tournament", "ladder", "--embeddings", "off")
+    assert done.returncode in (0, 1), done.err
+    records = [json.loads(line) for line in (tmp_path / "run" / "predictions.jsonl").read_text().splitlines()]
+    assert {record["failure"] for record in records} == {"PluginError"} and len(records) > 3
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"ladder.passes"}', '"ladder.rounds"}', "parameter has the setting ladder.rounds, which does not exist"),
+        ('{"passes": ', '{"turns": ', "(kgqa_mine.ladder:LADDER) is invalid: It must accept the arguments"),
+    ],
+)
+def test_parameters_of_a_tournament_are_checked_when_it_is_opened(installed, kgqa, tmp_path, old, new, message):
+    broken(tmp_path, "ladder", old, new)
+    done = kgqa("ask", PARASITE, *TOPIC, "--tournament", "ladder")
+    assert done.returncode == 2 and message in done.err
+
+
+def test_name_of_kgqa_gives_a_note(installed, kgqa, tmp_path):
+    points = tmp_path / "site" / "theirs-1.0.dist-info" / "entry_points.txt"
+    points.write_text(points.read_text().replace("ladder = ", "pairwise = "))
+    assert "The tournament pairwise (kgqa_mine.ladder:LADDER) has no effect" in kgqa("config", "show").err
+
+
+def test_store(installed, kgqa, tmp_path, monkeypatch):
+    (tmp_path / "graph.nt").write_text(
+        '<http://e/a> <http://www.w3.org/2000/01/rdf-schema#label> "Ann Lee" .\n<http://e/a> <http://e/knows> _:b .\n'
+        '_:b <http://www.w3.org/2000/01/rdf-schema#label> "Bob Ray" .\n'
+    )
+    done = kgqa("graph", "info", "quads:database")
+    assert done.returncode == 1 and "There is no folder database" in done.err and not (tmp_path / "database").exists()
+    for added in (3, 0):
+        done = kgqa("graph", "load", "graph.nt", "--into", "quads:database")
+        assert done.returncode == 0 and f"{added} triples added" in done.out, done.err
+    assert (tmp_path / "database").is_dir() and not (tmp_path / "quads:database").exists()
+    graph = ("--graph", "quads:database", "--embeddings", "off")
+    found = json.loads(kgqa("ask", "Who knows Ann Lee?", *graph, "--json").out)
+    assert [answer["name"] for answer in found["answers"]] == ["Bob Ray"]
+    done = kgqa("doctor", "--graph", "quads:database", "--no-model")
+    assert done.returncode == 0 and "quads:database answers" in done.out, done.out
+    done = kgqa("graph", "load", "graph.nt", "--into", "quads:database", "--resume")
+    assert done.returncode == 2
+    monkeypatch.chdir(tmp_path)
+    with open_graph("quads:database", writable=True) as opened:
+        ann = Entity("http://e/a")
+        report = opened.store.edit(
+            "", [Triple(ann, "http://e/likes", Literal("tea")), Triple(ann, "http://e/knows", ann)]
+        )
+        assert len(report.added) == 2 and opened.relations["http://e/likes"] == 1
+    with open_graph("quads:database") as opened, pytest.raises(QueryRejected):
+        assert opened.relations["http://e/likes"] == 1
+        opened.store.edit("", [], report.added)
+
+
+def test_run_on_a_store_is_resumed_in_another_folder(installed, kgqa, tmp_path):
+    (tmp_path / "graph.nt").write_text('<http://e/a> <http://www.w3.org/2000/01/rdf-schema#label> "Ann Lee" .\n')
+    (tmp_path / "q.jsonl").write_text('{"id": "1", "question": "Who is Ann Lee?", "answers": []}\n')
+    kgqa("graph", "load", "graph.nt", "--into", "quads:database")
+    done = kgqa(
+        "eval", "run", "--dataset", "q.jsonl", "--graph", "quads:database", "--out", "run", "--embeddings", "off"
+    )
+    assert done.returncode == 0, done.err
+    (tmp_path / "elsewhere").mkdir()
+    done = kgqa("eval", "resume", "../run", "--retry", "no_answer", cwd=tmp_path / "elsewhere")
+    assert done.returncode == 0, done.err
+
+
+def test_unknown_store_and_folder_with_the_name_of_a_store(installed, kgqa, tmp_path):
+    (tmp_path / "graph.nt").write_text('<http://e/a> <http://www.w3.org/2000/01/rdf-schema#label> "Ann Lee" .\n')
+    done = kgqa("graph", "load", "graph.nt", "--into", "quats:database")
+    assert done.returncode == 2 and "no installed package has a store named quats" in done.err
+    assert not (tmp_path / "quats:database").exists()
+    assert kgqa("graph", "load", "graph.nt", "--into", "./quads:database").returncode == 0
+    assert (tmp_path / "quads:database" / "graph.json").exists()
+    assert kgqa("graph", "info", "./quads:database").returncode == 0
+    assert "There is no folder database" in kgqa("graph", "info", "quads:database").err, "the store, not the folder"
+    doctor = kgqa("doctor", "--graph", "quats:database", "--no-model")
+    assert doctor.returncode == 2 or "no installed package has a store named quats" in doctor.out.replace("\n", " ")
 
 
 def test_package_that_cannot_be_imported(installed, kgqa, tmp_path):
@@ -126,3 +303,6 @@ def test_package_that_cannot_be_imported(installed, kgqa, tmp_path):
     assert shown.returncode == 0 and "The method planner cannot be loaded" in shown.err and "passes" in shown.out
     done = kgqa("ask", PARASITE, "--method", "planner")
     assert done.returncode == 2 and "cannot be loaded from kgqa_mine.planner:PLANNER: No module named" in done.err
+    done = kgqa("ask", PARASITE, "--set", "planner.relations=10")
+    assert done.returncode == 2 and "Unknown setting planner.relations" in done.err
+    assert "The method planner cannot be loaded from kgqa_mine.planner:PLANNER: No module named" in done.err

@@ -8,7 +8,8 @@ from kgqa import ask, open_resources
 from kgqa.errors import SettingsError
 from kgqa.methods.registry import method
 from kgqa.methods.top import answer
-from kgqa.plugins import known_settings, plugin_names
+from kgqa.model import Question
+from kgqa.plugins import known_settings, plugin_errors, plugin_names
 from kgqa.settings import resolve
 from kgqa.settings_table import BY_KEY, check
 
@@ -21,6 +22,20 @@ def plain(question, *, resources, trace, topics, names):
     return Answer(question, "no_answer", method="plain")
 
 whole = Method(plain, topics=False, model=True)
+"""
+
+EVENTS = """
+from dataclasses import dataclass
+from kgqa.events import Event
+from kgqa.model import Answer, Named
+
+@dataclass
+class Seen:
+    what: int
+
+@dataclass(frozen=True)
+class Tried(Event):
+    what: object
 """
 
 
@@ -58,7 +73,8 @@ def test_presets_of_a_method_are_valid(name):
 def test_unknown_method_lists_the_known_ones(name):
     with pytest.raises(SettingsError) as caught:
         method(name)
-    assert str(caught.value) == f"Unknown method {name}. Choose one of: {', '.join(BUILT_IN)}."
+    assert str(caught.value).startswith(f"Unknown method {name}. ")
+    assert str(caught.value).endswith(f"Choose one of: {', '.join(BUILT_IN)}.")
 
 
 def test_plain_function_as_a_method(package):
@@ -66,7 +82,7 @@ def test_plain_function_as_a_method(package):
     assert method_names() == [*BUILT_IN, "plain"]
     found = method("plain")
     assert (found.topics, found.model) == (True, False)
-    assert found.answer("q", resources=None, trace=None, topics=(), names={}).method == "plain"
+    assert found.answer(Question("q"), resources=None, trace=None, topics=(), names={}).method == "plain"
 
 
 def test_external_method_declares_its_needs(package):
@@ -83,7 +99,7 @@ def test_built_in_method_cannot_be_replaced(package):
 
 def test_unknown_method_lists_external_ones(package):
     package("plain = theirs_module:plain", theirs_module=MODULE)
-    with pytest.raises(SettingsError, match="Choose one of: cot, .*, top-2, plain."):
+    with pytest.raises(SettingsError, match="Did you mean plain. Choose one of: cot, .*, top-2, plain."):
         method("plian")
 
 
@@ -108,22 +124,60 @@ def test_external_method_that_cannot_be_loaded(package, points, source):
 
 @pytest.mark.parametrize(
     ("body", "text"),
-    [("1 / 0", "ZeroDivisionError"), ("None", "instead of an Answer"), ("resources.models.name", "AttributeError")],
+    [
+        ("1 / 0", "failed (theirs.py, line 3): ZeroDivisionError"),
+        ("[][0:int('x')]", "failed (theirs.py, line 3): ValueError"),
+        ("None", "instead of an Answer"),
+        ("resources.models.name", "model=True"),
+        ("Answer(question, 'done')", "status: 'done' is not one of"),
+        ("Answer(question, 'answered', answers=['Bong'])", "answers: 'Bong' is not an object (Named)"),
+        ("Answer(question, 'answered', (Named('Bong', '', ''),))", "value: 'Bong' is not Entity or Literal"),
+        ("trace.record(Seen(1))", "Write @dataclass(frozen=True)"),
+        ("trace.record(Tried({1}))", "The event tried cannot be recorded as JSON"),
+    ],
 )
 def test_external_method_that_raises_fails_its_question(package, body, text):
     package(
         "broken = theirs:broken",
-        theirs=f"def broken(question, *, resources, trace, topics, names):\n    return {body}\n",
+        theirs="from theirs_events import *\ndef broken(question, *, resources, trace, topics, names):\n"
+        f"    return {body}\n",
+        theirs_events=EVENTS,
     )
     with open_resources(settings=resolve({"ask.method": "broken", "rank.embeddings": "off"})) as resources:
         answer = ask("Who directed the film Parasite?", resources=resources)
-    assert answer.status == "failed" and text in answer.reason and "broken" in answer.reason
+    assert answer.status == "failed" and text in answer.reason, answer.reason
 
 
 def test_entry_point_that_is_no_method_is_refused(package):
     package("number = theirs_module:number", theirs_module="number = 42")
-    with pytest.raises(SettingsError, match="method number is neither a Method nor a function: 42"):
+    with pytest.raises(SettingsError, match="method number .* is neither a method nor a function: 42"):
         method("number")
+
+
+def test_function_that_is_no_method_is_refused(package):
+    package("reader = theirs_module:read", theirs_module="def read(file, name): ...")
+    with pytest.raises(SettingsError, match="method reader .* must accept the arguments .question, .*, resources"):
+        method("reader")
+    assert "method reader" in plugin_errors()[0]
+
+
+def test_same_name_in_two_packages(foreign_package, tmp_path):
+    foreign_package("[kgqa.methods]\nplain = theirs_module:plain\ntop = theirs_module:plain\n", theirs_module=MODULE)
+    other = tmp_path / "site" / "others-1.0.dist-info"
+    other.mkdir()
+    (other / "METADATA").write_text("Metadata-Version: 2.1\nName: others\nVersion: 1.0\n")
+    (other / "entry_points.txt").write_text("[kgqa.methods]\nplain = others_module:plain\n")
+    with pytest.raises(SettingsError, match="Several packages have a method plain: others_module:plain, theirs_module"):
+        method("plain")
+    assert "The method top (theirs_module:plain) has no effect, because kgqa has one." in plugin_errors()
+
+
+def test_method_that_needs_no_embeddings(package):
+    package(
+        "free = theirs_module:free", theirs_module=MODULE + "free = Method(plain, topics=False, embeddings=False)\n"
+    )
+    with open_resources(settings=resolve({"ask.method": "free"}), say=pytest.fail) as resources:
+        assert resources.encoder is None
 
 
 # ---- declarations of other packages ----
@@ -187,7 +241,14 @@ def test_conflicting_settings_of_two_methods_are_reported(package):
         ),
         ('settings=(Setting("tog.more", str, None, "in a section of kgqa"),)', "tog.more is in a section of kgqa"),
         ('settings=(Setting("embeddings.key", str, None, "a secret"),)', "embeddings.key is in a section of kgqa"),
-        ('settings=(Setting("mine.key", str, None, "a secret", called="OPENAI_API_KEY"),)', "mine.key must be"),
+        ('settings=(Setting("mine.key", str, None, "a secret", called="OPENAI_API_KEY"),)', "must not have called="),
+        ('settings=(Setting("mine.key", str, None, "one", option="--key"),)', "mine.key must not have .*option="),
+        ('settings=(Setting("mine.fast", bool, False, "a switch"),)', "kind of mine.fast must be .*not <class 'bool'>"),
+        ('settings=(Setting("mine.one", int, 1, "no comma"))', "settings must be a tuple of Setting objects"),
+        ('settings=(Setting("mine.one", int, 1, ""), Setting("mine.one", int, 2, ""))', "the setting mine.one twice"),
+        ('settings=(Setting(7, int, 1, ""),)', "TypeError"),
+        ('stages=("hop",)', "stages must map each name to a dictionary, not .'hop',."),
+        ('presets={"one": 1}', "presets must map each name to a dictionary"),
         ('settings=(Setting("mine", int, 1, "no section"),)', "mine must be a key such as mine.rounds"),
         ('settings=(Setting("mine.rounds", int, 0, "default", minimum=1),)', "must be at least 1"),
         ('presets={"ours": {"llm.model": "http://elsewhere/v1"}}', "preset ours may not set llm.model"),

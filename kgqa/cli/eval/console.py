@@ -49,7 +49,9 @@ def exit_code(results: Sequence[RunResult]) -> int:
     last = results[-1]
     if last.interrupted:
         return EXIT_INTERRUPTED
-    return 0 if last.complete else EXIT_STOPPED
+    if not last.complete:
+        return EXIT_STOPPED
+    return 1 if last.failure else 0
 
 
 class ConsoleObserver(RunObserver):
@@ -99,6 +101,8 @@ class ConsoleObserver(RunObserver):
             questions = "1 question was" if count == 1 else f"{count:,} questions were"
             text = f"kgqa: {result.label}{questions} lost to servers ({classes}). Ask these questions again: {resume}"
             say(text, also_quiet=True)
+        if result.failure and result.done == result.total:
+            say(f"kgqa: {result.label}Every question failed. The first one: {result.failure}", also_quiet=True)
 
 
 class ProgressBar:

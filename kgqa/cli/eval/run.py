@@ -74,7 +74,7 @@ def run_command(
 
     \b
     --method accepts a list such as top-1,top-2,tog; each method gets a subfolder of FOLDER.
-    Exit codes: 0 all questions asked, 1 error, 3 stopped early (budget, outage), 130 Ctrl-C.
+    Exit codes: 0 all questions asked, 1 error, or every question failed, 3 stopped early (budget, outage), 130 Ctrl-C.
     """
     methods = [name.strip() for name in (options.pop("ask__method", None) or "").split(",") if name.strip()]
     if len(set(methods)) != len(methods):

@@ -10,10 +10,12 @@ import click
 
 from kgqa.cli.bars import StageBar
 from kgqa.cli.options import JSON, print_json, say, setting_option, settings_from, verbosity_options
+from kgqa.errors import QueryRejected
 from kgqa.graph.embedded.loading import discard_interrupted
+from kgqa.graph.foreign_stores import is_foreign
 from kgqa.graph.loading import load_into_folder
-from kgqa.graph.opening import open_graph
-from kgqa.graph.store import LoadReport, Progress, is_address
+from kgqa.graph.opening import open_graph, open_store
+from kgqa.graph.store import LoadReport, OnError, Progress, is_address
 from kgqa.methods.ask import cache_of
 from kgqa.model_json import to_json
 from kgqa.settings import resolve
@@ -27,8 +29,9 @@ from kgqa.words import clean
     "--into",
     "target",
     required=True,
-    metavar="FOLDER|URL",
-    help="graph folder, created if needed, or URL of a SPARQL endpoint that accepts updates",
+    metavar="FOLDER|URL|NAME:REST",
+    help="graph folder, created if needed, URL of a SPARQL endpoint that accepts updates, or NAME:REST for a store of "
+    "another package",
 )
 @click.option(
     "--graph-iri",
@@ -59,7 +62,7 @@ def load(
     files: tuple[Path, ...],
     target: str,
     graph_iri: str | None,
-    on_error: str,
+    on_error: OnError,
     format_: str | None,
     schema: str | None,
     graph__walks: str | None,
@@ -109,6 +112,13 @@ def load(
         except NotResumable as error:
             raise click.UsageError(str(error)) from None
         return
+    if is_foreign(target):
+        if graph_iri or format_ or schema or any(kept.values()) or resume or restart or discard:
+            raise click.UsageError(
+                f"{target} is a store of another package, which takes FILES and --on-error. Omit all other options."
+            )
+        _load_into_store(files, target, on_error, as_json)
+        return
     if graph_iri:
         raise click.UsageError(
             "--graph-iri is only for servers: a folder keeps the named graphs of the loaded files. Omit --graph-iri."
@@ -119,6 +129,20 @@ def load(
     else:
         settings = {name: value for name, value in kept.items() if value}
         _load_into_folder(files, Path(target), as_json, schema=schema, settings=settings, **options)
+
+
+def _load_into_store(files: tuple[Path, ...], target: str, on_error: OnError, as_json: bool) -> None:
+    settings, bars = resolve(), LoadBars(files)
+    with open_store(target, create=True) as store:
+        if not store.capabilities.updates:
+            raise QueryRejected(f"The store {target} accepts no data.", "Load into a graph folder: --into FOLDER")
+        try:
+            report = store.load(files, on_error=on_error, progress=bars)
+        finally:
+            bars.close()
+        store.publish()
+    with open_graph(target, cache=cache_of(settings)) as graph:
+        print_report(report, target, graph.schema.title, {"schema": graph.schema.name, "store": target}, as_json)
 
 
 def _load_into_folder(files: tuple[Path, ...], folder: Path, as_json: bool, **options: Any) -> None:

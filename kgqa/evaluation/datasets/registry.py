@@ -7,8 +7,9 @@ and the name for `NAME:FILE`, or without arguments for `NAME`, and returns `Gold
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -31,7 +32,8 @@ from kgqa.evaluation.datasets.formats import (
 )
 from kgqa.evaluation.datasets.questions import GoldQuestion, QuestionFileError, iter_questions
 from kgqa.evaluation.datasets.record_stream import questions_in
-from kgqa.plugins import plugin, plugin_names
+from kgqa.model_json import checked
+from kgqa.plugins import failure, plugin, plugin_names
 
 FOLDER_VARIABLE = "KGQA_DATASETS"
 Reader = Callable[[Path, str], Iterator[GoldQuestion]]
@@ -99,16 +101,44 @@ def _plugin_questions(name: str, arguments: Sequence[Any]) -> Iterator[GoldQuest
     if name not in dataset_names():
         raise SettingsError(f"Unknown dataset {name}.", f"Choose one of: {', '.join(dataset_names())}.")
     read = plugin("dataset", name)
+    source = ":".join(map(str, (name, *arguments[:1])))
     try:
-        for question in read(*arguments):
-            if not isinstance(question, GoldQuestion):
-                raise TypeError(f"{question!r:.100} is not a GoldQuestion")
+        inspect.signature(read).bind(*arguments)
+    except TypeError:
+        raise QuestionFileError(
+            f"The reader {name} needs {'no file' if arguments else 'a file'}.",
+            f"Write --dataset {name if arguments else f'{name}:FILE'}",
+        ) from None
+    except ValueError:
+        pass  # not written in Python
+    number = 0
+    try:
+        for number, question in enumerate(_checked(name, read(*arguments)), 1):  # noqa: B007 - counted
             yield question
     except KgqaError:
         raise
     except Exception as error:
-        source = ":".join(map(str, (name, *arguments[:1])))
-        raise QuestionFileError(f"{source} cannot be read: {type(error).__name__}: {error}.") from error
+        raise QuestionFileError(failure(f"{source} cannot be read: the reader {name}", error, read)) from error
+    if not number:
+        raise QuestionFileError(f"{source} contains no questions.")
+
+
+def _checked(name: str, questions: Any) -> Iterator[GoldQuestion]:
+    """Yield the questions of a reader of another package, after a check of the types of their fields."""
+    if not isinstance(questions, Iterable):
+        raise QuestionFileError(
+            f"The reader {name} returned {type(questions).__name__}.", "It must yield or return questions."
+        )
+    for number, question in enumerate(questions, 1):
+        try:
+            if not isinstance(question, GoldQuestion):
+                raise ValueError(f"{question!r:.100} is not a GoldQuestion")
+            found = checked(question)
+            if empty := [each for each in ("text", "id") if not getattr(found, each).strip()]:
+                raise ValueError(f"{empty[0]} is empty")
+        except ValueError as error:
+            raise QuestionFileError(f"Question {number:,} of the reader {name}: {error}.") from error
+        yield found
 
 
 def located(source: str) -> tuple[str, Path | None]:

@@ -23,7 +23,7 @@ from kgqa.evaluation.runs.run_files import FORMAT, Run, RunError
 from kgqa.methods.ask import cache_of, graph_id
 from kgqa.methods.resources import Resources
 from kgqa.model_json import to_json
-from kgqa.plugins import known_settings
+from kgqa.plugins import known_settings, plugin_names
 from kgqa.settings import Settings, resolve
 from kgqa.settings_table import check
 from kgqa.version import __version__
@@ -126,7 +126,8 @@ def settings_of(run: Run, given: Mapping[str, Any]) -> Settings:
     named = data.get("settings")
     if not isinstance(named, dict):
         raise RunError(f"{run.folder}/run.json has no settings.", "Start a new run: kgqa eval run")
-    named = {key: _located(run, value) if key in PATH_SETTINGS else value for key, value in named.items()}
+    kinds = ("replay", "vllm", *plugin_names("store"))
+    named = {key: _located(run, value, kinds=kinds) if key in PATH_SETTINGS else value for key, value in named.items()}
     table, _ = known_settings(named)
     old = {key: named[key] for key in data.get("given", ()) if key in table and key in named}
     old = {key: value for key, value in old.items() if key not in SECRET_SETTINGS and value is not None}
@@ -145,7 +146,7 @@ def settings_of(run: Run, given: Mapping[str, Any]) -> Settings:
     return settings
 
 
-def _located(run: Run, value: Any, *, kinds: Sequence[str] = ("replay", "vllm")) -> Any:
+def _located(run: Run, value: Any, *, kinds: Sequence[str] = ()) -> Any:
     """Resolve relative paths in a setting against the working folder in which the run was created.
 
     Args:

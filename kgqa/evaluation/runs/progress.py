@@ -124,9 +124,10 @@ class RunResult:
     """The state of a run after a call of `run` or `resume`.
 
     `total`, `done`: number of all questions, and of questions with a prediction; `complete`: all questions are done,
-    except for a few that may be lost to servers; `lost`: number of lost questions by failure class; `reason`: why the
-    run ended early; `interrupted`: a caller requested the stop; `at_once`: the run did not wait for the questions in
-    flight; `label`: prefix of messages if several runs belong together; `resume_folder`: argument for `resume`.
+    except for a few that may be lost to servers; `lost`: number of lost questions by failure class; `failure`: the
+    reason of the first failure, if every question failed; `reason`: why the run ended early; `interrupted`: a caller
+    requested the stop; `at_once`: the run did not wait for the questions in flight; `label`: prefix of messages if
+    several runs belong together; `resume_folder`: argument for `resume`.
     """
 
     run: Run
@@ -135,6 +136,7 @@ class RunResult:
     complete: bool
     resume_folder: Path
     lost: Mapping[str, int] = field(default_factory=dict)
+    failure: str = ""
     reason: str = ""
     interrupted: bool = False
     at_once: bool = False

@@ -92,6 +92,7 @@ def ask_remaining(
         complete=progress.complete,
         resume_folder=folder.path.parent if label else folder.path,
         lost=progress.lost,
+        failure=_failure(run) if progress.done == progress.statuses["failed"] > 0 else "",
         reason=stop.reason,
         interrupted=stop.requested,
         at_once=stop.now.is_set(),
@@ -99,6 +100,10 @@ def ask_remaining(
     )
     observer.finished(result)
     return result
+
+
+def _failure(run: Run) -> str:
+    return next((str(record.answer.get("reason") or record.failure) for record in run.records()), "")
 
 
 def in_turn(

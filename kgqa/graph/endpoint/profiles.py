@@ -24,9 +24,8 @@ class Profile:
 
     Attributes:
         server: regular expression for the Server header of its replies. hosts: hosts known to be of this kind.
-        needs_graph: whether every query must specify its graph.
         allows_scans: whether kgqa may send queries that read all triples.
-        system_graphs: named graphs that belong to the server.
+        system_graphs: named graphs that belong to the server; with any, every query must name its graphs.
         timeout_parameter, timeout_header: URL parameter or header in which a query's time limit is sent.
         timeout_unit: unit of the time limit. min_timeout: the shortest time limit that is sent, in seconds.
         truncates_on_timeout: whether the server silently sends an incomplete result at the time limit. kgqa sends a
@@ -50,7 +49,6 @@ class Profile:
     title: str
     server: str = ""
     hosts: tuple[str, ...] = ()
-    needs_graph: bool = False
     allows_scans: bool = True
     system_graphs: tuple[str, ...] = ()
     timeout_parameter: str = ""

@@ -85,11 +85,11 @@ def names_by_node(rows: Iterable[Row], schema: Schema) -> dict[Entity, list[str]
     ranked: dict[Entity, list[tuple[int, bool, str]]] = {}
     for node, name in rows:
         if isinstance(node, Entity) and isinstance(name, Literal):
-            ranked.setdefault(node, []).append((*_language_rank(name.language, schema.languages), name.value))
+            ranked.setdefault(node, []).append((*language_rank(name.language, schema.languages), name.value))
     return {node: [text for _, _, text in sorted(names)] for node, names in ranked.items()}
 
 
-def _language_rank(tag: str, languages: Sequence[str]) -> tuple[int, bool]:
+def language_rank(tag: str, languages: Sequence[str]) -> tuple[int, bool]:
     """Rank a language tag (lower is better). An unlisted regional tag (de-AT) comes right after its language (de)."""
     tag, listed = tag.lower(), [language.lower() for language in languages]
     if tag in listed:
