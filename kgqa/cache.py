@@ -72,12 +72,11 @@ class Cache:
 
     def write_text(self, path: Path, text: str) -> bool:
         """Write a file of an entry atomically. Returns False if the cache is not writable."""
-        try:
+        with suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
             replace_file(path, [text.encode("utf-8")], sync=False)
             return True
-        except OSError:
-            return False
+        return False
 
     def entries(self) -> list[CacheEntry]:
         """List all entries, least recently used first."""
@@ -85,10 +84,8 @@ class Cache:
         for kind in KINDS:
             folder = self.folder / kind
             for path in folder.iterdir() if folder.is_dir() else ():
-                try:
+                with suppress(OSError):
                     found.append(CacheEntry(kind, path.name, _size(path), path.stat().st_mtime))
-                except OSError:
-                    continue
         return sorted(found, key=lambda entry: entry.used)
 
     def clear(self, kinds: Sequence[str] = CLEARED) -> int:
@@ -100,12 +97,11 @@ class Cache:
         freed = 0
         for entry in self.entries():
             if entry.kind in kinds:
+                where = self.folder / entry.kind / entry.name
                 try:
-                    _remove(self.folder / entry.kind / entry.name)
-                except FileNotFoundError:
-                    pass  # another process has removed the entry
+                    with suppress(FileNotFoundError):  # another process has removed the entry
+                        _remove(where)
                 except OSError as error:
-                    where = self.folder / entry.kind / entry.name
                     raise SettingsError(f"The cache entry {where} cannot be removed: {error.strerror}.") from error
                 freed += entry.bytes
         return freed
@@ -121,11 +117,9 @@ class Cache:
             if total - freed <= self.limit_bytes:
                 break
             if entry.kind not in KEPT and self.folder / entry.kind / entry.name not in self._used_now:
-                try:
+                with suppress(OSError):
                     _remove(self.folder / entry.kind / entry.name)
                     freed += entry.bytes
-                except OSError:
-                    continue
         return freed
 
     def vectors(self, model: str, size: int) -> VectorCache:
@@ -143,7 +137,6 @@ class VectorCache:
     def __init__(self, file: Path, size: int) -> None:
         self._size = size
         self._lock = threading.Lock()
-        self._connection: sqlite3.Connection | None = None
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             self._connection = sqlite3.connect(file, timeout=5, check_same_thread=False)
@@ -151,45 +144,33 @@ class VectorCache:
             self._connection.execute("PRAGMA synchronous=OFF")
             self._connection.execute("CREATE TABLE IF NOT EXISTS vectors (text TEXT PRIMARY KEY, vector BLOB)")
         except (OSError, sqlite3.Error):
-            self._connection = None
+            # every query fails here, so nothing is cached
+            self._connection = sqlite3.connect(":memory:", check_same_thread=False)
 
     def get(self, texts: Sequence[str]) -> dict[str, Vector]:
         """Return the cached embeddings by text, each a float32 array of shape (size,)."""
         found: dict[str, Vector] = {}
-        if self._connection is None:
-            return found
-        with self._lock:
-            try:
-                for start in range(0, len(texts), 500):
-                    batch = list(texts[start : start + 500])
-                    marks = ",".join("?" * len(batch))
-                    rows = self._connection.execute(f"SELECT text, vector FROM vectors WHERE text IN ({marks})", batch)
-                    for text, blob in rows:
-                        vector = np.frombuffer(blob, dtype="<f2")
-                        if vector.size == self._size:
-                            found[text] = vector.astype(np.float32)
-            except sqlite3.Error:
-                pass
+        with self._lock, suppress(sqlite3.Error):
+            for start in range(0, len(texts), 500):
+                batch = list(texts[start : start + 500])
+                marks = ",".join("?" * len(batch))
+                rows = self._connection.execute(f"SELECT text, vector FROM vectors WHERE text IN ({marks})", batch)
+                for text, blob in rows:
+                    vector = np.frombuffer(blob, dtype="<f2")
+                    if vector.size == self._size:
+                        found[text] = vector.astype(np.float32)
         return found
 
     def put(self, vectors: dict[str, Vector]) -> None:
         """Store embeddings by text."""
-        if self._connection is None or not vectors:
-            return
         rows = [(text, vector.astype("<f2").tobytes()) for text, vector in vectors.items()]
-        with self._lock:
-            try:
-                with self._connection:
-                    self._connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
-            except sqlite3.Error:
-                pass
+        with self._lock, suppress(sqlite3.Error), self._connection:
+            self._connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
 
     def close(self) -> None:
         """Close the file. Later calls of `get` and `put` do nothing."""
         with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
+            self._connection.close()
 
 
 def _remove(path: Path) -> None:
@@ -204,10 +185,8 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     total = 0
     for item in path.rglob("*"):
-        try:
+        with suppress(OSError):  # another process has removed the file
             total += item.stat().st_size if item.is_file() else 0
-        except OSError:
-            continue  # another process has removed the file
     return total
 
 

@@ -10,6 +10,7 @@ walks.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import ClassVar
@@ -83,6 +84,11 @@ class RelationPath:
 
     def then(self, *steps: Step) -> RelationPath:
         return RelationPath(self.topic, self.steps + steps)
+
+    def triples_along(self, walk: Sequence[Value]) -> Iterator[tuple[Value, str, Value]]:
+        """Yield subject, relation and object of each triple along a walk, which starts with the topic."""
+        for step, here, there in zip(self.steps, walk, walk[1:]):
+            yield (here, step.relation, there) if step.direction == "out" else (there, step.relation, here)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -155,17 +155,82 @@ class Schema:
         return relation.rsplit(".", 1)[0]
 
 
-_KEYS = {
-    "detect": {"predicates", "fallback"},
-    "ids": {"base", "example"},
-    "names": {"label", "alias", "languages"},
-    "types": {"predicates", "domain", "range", "domain_from_name"},
-    "relations": {"wording", "inverse", "labelled_as", "declared_by"},
-    "noise": {"prefixes", "except", "marked_by"},
-    "mediators": {"types", "marked_by", "iri_prefixes", "object_of", "subject_of", "pairs", "untrue"},
-    "walks": {"rule"},
-    "probes": {"entities"},
+def _is_strings(value: Any, size: int | None = None) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value) and size in (None, len(value))
+
+
+def _is_groups(value: Any, size: int) -> bool:
+    return isinstance(value, list) and all(_is_strings(group, size) for group in value)
+
+
+def _expand_all(value: Any, expand: Callable[[str], str]) -> Any:
+    return expand(value) if isinstance(value, str) else tuple(_expand_all(item, expand) for item in value)
+
+
+def _expand_first(pair: Sequence[str], expand: Callable[[str], str]) -> tuple[str, str]:
+    return expand(pair[0]), pair[1]
+
+
+_Shape = tuple[Callable[[Any], bool], str, Callable[[Any, Callable[[str], str]], Any]]
+"""The check of a value, its description in messages, and its conversion with a function that expands prefixes."""
+_TEXT: _Shape = (lambda value: isinstance(value, str), "a string", lambda value, _: value)
+_IRI_TEXT: _Shape = (_TEXT[0], _TEXT[1], _expand_all)
+_FLAG: _Shape = (lambda value: isinstance(value, bool), "true or false", lambda value, _: value)
+_STRINGS: _Shape = (_is_strings, "a list of strings", lambda value, _: tuple(value))
+_IRIS: _Shape = (_is_strings, "a list of strings", _expand_all)
+_MARKED: _Shape = (
+    lambda value: _is_strings(value) and len(value) != 1,
+    "a list of one predicate and one or more values",
+    _expand_all,
+)
+_MARK: _Shape = (lambda value: _is_strings(value, 2), "a list of a predicate and a value", _expand_first)
+_PAIRS: _Shape = (lambda value: _is_groups(value, 2), "a list of lists of 2 prefixes", _expand_all)
+_TRIPLES: _Shape = (lambda value: _is_groups(value, 3), "a list of lists of 3 prefixes", _expand_all)
+_PROBES: _Shape = (
+    lambda value: _is_groups(value, 2) and all(map(all, value)),
+    "a list of [id, label] pairs",
+    lambda value, expand: tuple(_expand_first(pair, expand) for pair in value),
+)
+
+
+def _one_of(choices: tuple[str, ...]) -> _Shape:
+    return lambda value: value in choices, "one of " + ", ".join(choices), lambda value, _: value
+
+
+_FIELDS: dict[str, tuple[str, _Shape]] = {
+    "name": ("name", _TEXT),
+    "title": ("title", _TEXT),
+    "detect": ("detect.predicates", _IRIS),
+    "fallback": ("detect.fallback", _FLAG),
+    "id_base": ("ids.base", _IRI_TEXT),
+    "id_example": ("ids.example", _TEXT),
+    "label": ("names.label", _IRIS),
+    "alias": ("names.alias", _IRIS),
+    "languages": ("names.languages", _STRINGS),
+    "types": ("types.predicates", _IRIS),
+    "domain": ("types.domain", _IRIS),
+    "range": ("types.range", _IRIS),
+    "domain_from_name": ("types.domain_from_name", _FLAG),
+    "wording": ("relations.wording", _one_of(get_args(Wording))),
+    "inverse": ("relations.inverse", _IRIS),
+    "labelled_as": ("relations.labelled_as", _PAIRS),
+    "declared_by": ("relations.declared_by", _MARKED),
+    "noise_prefixes": ("noise.prefixes", _IRIS),
+    "noise_except": ("noise.except", _IRIS),
+    "noise_marked_by": ("noise.marked_by", _MARKED),
+    "mediator_types": ("mediators.types", _IRIS),
+    "mediator_marked_by": ("mediators.marked_by", _MARK),
+    "mediator_iri_prefixes": ("mediators.iri_prefixes", _IRIS),
+    "mediator_object_of": ("mediators.object_of", _IRIS),
+    "mediator_subject_of": ("mediators.subject_of", _IRIS),
+    "mediator_pairs": ("mediators.pairs", _TRIPLES),
+    "mediator_untrue": ("mediators.untrue", _MARKED),
+    "walks": ("walks.rule", _one_of(WALK_RULES)),
+    "probes": ("probes.entities", _PROBES),
 }
+"""The key of each field of a schema in the file, and the shape of its value."""
+_KEYS = {key for key, _ in _FIELDS.values()}
+_SECTIONS = {key.partition(".")[0] for key in _KEYS if "." in key}
 
 
 def parse_schema(text: str, *, where: str = "schema") -> Schema:
@@ -181,139 +246,38 @@ def parse_schema(text: str, *, where: str = "schema") -> Schema:
         data = parse_toml(text)
     except ValueError as error:
         raise SchemaError(f"{where} is not valid TOML: {error}") from error
-    unknown = set(data) - set(_KEYS) - {"name", "title", "prefixes"}
-    for section, keys in _KEYS.items():
-        table = data.get(section, {})
-        if not isinstance(table, dict):
+    given = data.pop("prefixes", {})
+    found = {key: value for key, value in data.items() if key not in _SECTIONS}
+    for section in _SECTIONS & data.keys():
+        if not isinstance(data[section], dict):
             raise SchemaError(f"{where}: [{section}] must be a table.")
-        unknown |= {f"{section}.{key}" for key in set(table) - keys}
-    if unknown:
+        found |= {f"{section}.{key}": value for key, value in data[section].items()}
+    if unknown := found.keys() - _KEYS:
         raise SchemaError(f"{where}: unknown key {', '.join(sorted(unknown))}. docs/schemas.md lists the keys.")
-    reader = _Reader(data, where)
-    values: dict[str, Any] = {
-        "name": reader.text("", "name"),
-        "title": reader.text("", "title", data.get("name", "")),
-        "prefixes": reader.prefixes,
-        "source": text,
-        "detect": reader.iris("detect", "predicates"),
-        "fallback": reader.flag("detect", "fallback"),
-        "id_base": reader.expand(reader.text("ids", "base", "")),
-        "id_example": reader.text("ids", "example", ""),
-        "label": reader.iris("names", "label"),
-        "alias": reader.iris("names", "alias"),
-        "languages": reader.strings("names", "languages", ("en", "")),
-        "types": reader.iris("types", "predicates"),
-        "domain": reader.iris("types", "domain"),
-        "range": reader.iris("types", "range"),
-        "domain_from_name": reader.flag("types", "domain_from_name"),
-        "wording": reader.choice("relations", "wording", get_args(Wording), "label"),
-        "inverse": reader.iris("relations", "inverse"),
-        "labelled_as": reader.groups("relations", "labelled_as", 2),
-        "declared_by": reader.predicate_and_values("relations", "declared_by"),
-        "noise_prefixes": reader.iris("noise", "prefixes"),
-        "noise_except": reader.iris("noise", "except"),
-        "noise_marked_by": reader.predicate_and_values("noise", "marked_by"),
-        "mediator_types": reader.iris("mediators", "types"),
-        "mediator_marked_by": reader.marked_by(),
-        "mediator_iri_prefixes": reader.iris("mediators", "iri_prefixes"),
-        "mediator_object_of": reader.iris("mediators", "object_of"),
-        "mediator_subject_of": reader.iris("mediators", "subject_of"),
-        "mediator_pairs": reader.groups("mediators", "pairs", 3),
-        "mediator_untrue": reader.predicate_and_values("mediators", "untrue"),
-        "walks": reader.choice("walks", "rule", WALK_RULES, "topic-not-end"),
-        "probes": reader.probes(),
-    }
-    assert set(values) == {field.name for field in fields(Schema)}
-    return Schema(**values)
+    if not isinstance(given, dict) or not all(isinstance(v, str) and _IRI.match(v) for v in given.values()):
+        raise SchemaError(f"{where}: [prefixes] must map names to IRIs.")
+    prefixes = {**STANDARD_PREFIXES, **given}
 
-
-class _Reader:
-    """Reads values of the expected types from TOML data and expands prefixes; errors name the key."""
-
-    def __init__(self, data: dict[str, Any], where: str) -> None:
-        self._data = data
-        self._where = where
-        given = data.get("prefixes", {})
-        if not isinstance(given, dict) or not all(isinstance(v, str) and _IRI.match(v) for v in given.values()):
-            raise SchemaError(f"{where}: [prefixes] must map names to IRIs.")
-        self.prefixes = {**STANDARD_PREFIXES, **given}
-
-    def _get(self, section: str, key: str, default: Any) -> Any:
-        return (self._data.get(section, {}) if section else self._data).get(key, default)
-
-    def _fail(self, section: str, key: str, wanted: str) -> SchemaError:
-        return SchemaError(f"{self._where}: {section + '.' if section else ''}{key} must be {wanted}.")
-
-    def expand(self, text: str) -> str:
+    def expand(text: str) -> str:
         prefix, colon, local = text.partition(":")
-        if colon and prefix in self.prefixes:
-            text = self.prefixes[prefix] + local
+        if colon and prefix in prefixes:
+            text = prefixes[prefix] + local
         elif colon and not local.startswith("//") and prefix.lower() not in _SCHEMES:
-            raise SchemaError(f"{self._where}: the prefix of {text!r} is not declared in [prefixes].")
+            raise SchemaError(f"{where}: the prefix of {text!r} is not declared in [prefixes].")
         if text and not _IRI.match(text):
             raise SchemaError(
-                f"{self._where}: {text!r} is not an IRI and does not start with a prefix declared in [prefixes]."
+                f"{where}: {text!r} is not an IRI and does not start with a prefix declared in [prefixes]."
             )
         return text
 
-    def text(self, section: str, key: str, default: str | None = None) -> str:
-        value = self._get(section, key, default)
-        if not isinstance(value, str):
-            raise self._fail(section, key, "a string")
-        return value
-
-    def flag(self, section: str, key: str) -> bool:
-        value = self._get(section, key, False)
-        if not isinstance(value, bool):
-            raise self._fail(section, key, "true or false")
-        return value
-
-    def choice(self, section: str, key: str, allowed: tuple[str, ...], default: str) -> str:
-        value = self._get(section, key, default)
-        if not isinstance(value, str) or value not in allowed:
-            raise self._fail(section, key, "one of " + ", ".join(allowed))
-        return value
-
-    def strings(self, section: str, key: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
-        value = self._get(section, key, list(default))
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise self._fail(section, key, "a list of strings")
-        return tuple(value)
-
-    def iris(self, section: str, key: str) -> tuple[str, ...]:
-        return tuple(self.expand(item) for item in self.strings(section, key))
-
-    def groups(self, section: str, key: str, size: int) -> tuple[tuple[str, ...], ...]:
-        value = self._get(section, key, [])
-        if not isinstance(value, list) or not all(
-            isinstance(group, list) and len(group) == size and all(isinstance(i, str) for i in group) for group in value
-        ):
-            raise self._fail(section, key, f"a list of lists of {size} prefixes")
-        return tuple(tuple(self.expand(item) for item in group) for group in value)
-
-    def predicate_and_values(self, section: str, key: str) -> tuple[str, ...]:
-        """Read a list of a predicate and its possible values, all IRIs; () if the key is missing."""
-        value = self.iris(section, key)
-        if len(value) == 1:
-            raise self._fail(section, key, "a list of one predicate and one or more values")
-        return value
-
-    def probes(self) -> tuple[tuple[str, str], ...]:
-        value = self._get("probes", "entities", [])
-        if not isinstance(value, list) or not all(
-            isinstance(pair, list) and len(pair) == 2 and all(isinstance(text, str) and text for text in pair)
-            for pair in value
-        ):
-            raise self._fail("probes", "entities", "a list of [id, label] pairs")
-        return tuple((self.expand(entity), label) for entity, label in value)
-
-    def marked_by(self) -> tuple[str, str] | None:
-        value = self._get("mediators", "marked_by", None)
-        if value is None:
-            return None
-        if not isinstance(value, list) or len(value) != 2 or not all(isinstance(item, str) for item in value):
-            raise self._fail("mediators", "marked_by", "a list of a predicate and a value")
-        return self.expand(value[0]), value[1]
+    found = {"name": None, "title": found.get("name"), **found}
+    values: dict[str, Any] = {}
+    for field, (key, (fits, wanted, converted)) in _FIELDS.items():
+        if key in found:
+            if not fits(found[key]):
+                raise SchemaError(f"{where}: {key} must be {wanted}.")
+            values[field] = converted(found[key], expand)
+    return Schema(prefixes=prefixes, source=text, **values)
 
 
 def bundled_schema(name: str) -> Schema:

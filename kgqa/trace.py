@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 from kgqa.errors import PluginError
@@ -128,17 +129,10 @@ class Trace:
                 raise BudgetExhausted(f"{budget.cost:g} USD")
             self._add(stage, calls=calls, rounds=1)
 
-    def spend(
-        self, stage: str, *, prompt_tokens: int = 0, completion_tokens: int = 0, cost: float | None = None
-    ) -> None:
-        """Add the tokens and the cost (USD) of completed language model calls to a stage."""
+    def tally(self, stage: str, **amounts: Any) -> None:
+        """Add to tokens, cost (USD) or counts of a stage; the names of the amounts are those of `StageUsage`."""
         with self._lock:
-            self._add(stage, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, cost=cost)
-
-    def tally(self, stage: str, **counts: int) -> None:
-        """Add to the counts `unparsed`, `repaired`, `reasked` or `failed` of a stage."""
-        with self._lock:
-            self._add(stage, **counts)
+            self._add(stage, **amounts)
 
     def _add(self, stage: str, **amounts: Any) -> None:
         self._stages[stage] = _sum(self._stages.get(stage, StageUsage(stage)), StageUsage(stage, **amounts))
@@ -217,7 +211,4 @@ def _sum(first: StageUsage, second: StageUsage) -> StageUsage:
 
 
 def _total(stages: Iterable[StageUsage]) -> StageUsage:
-    total = StageUsage("")
-    for each in stages:
-        total = _sum(total, each)
-    return total
+    return reduce(_sum, stages, StageUsage(""))

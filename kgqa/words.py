@@ -92,14 +92,6 @@ def _relation_words(relation: str, label: str, id_base: str, wording: str) -> st
     return split_words(local_name(name)) or clean(name) or relation
 
 
-def property_words(relation: str, schema: Schema, labels: Mapping[str, str] | None = None) -> str:
-    """Return the words of a relation: the last part of a dotted name (`team mascot`), otherwise all words."""
-    name = relation.removeprefix(schema.id_base)
-    if relation not in (labels or {}) and schema.wording == "dotted" and "." in name:
-        return split_words(name.rsplit(".", 1)[1])
-    return relation_words(relation, schema, labels)
-
-
 _DATATYPES = {
     **dict.fromkeys(("datetime", "date", "dateTime", "gYear", "gYearMonth"), "date time"),
     **dict.fromkeys(("int", "integer", "float", "double", "decimal"), "number"),
@@ -126,17 +118,6 @@ def short_words(relation: str, schema: Schema, labels: Mapping[str, str] | None 
     left, right = (split_words(part).split() for part in name.split(".")[-2:])
     overlap = next((n for n in range(min(len(left), len(right) - 1), 0, -1) if left[-n:] == right[:n]), 0)
     return " ".join(left + right[overlap:]) if overlap < len(left) else " ".join(right)
-
-
-def path_words(
-    path: RelationPath,
-    schema: Schema,
-    labels: Mapping[str, str] | None = None,
-    *,
-    is_mediator: Callable[[Step], bool] = lambda step: False,
-) -> str:
-    """Return the words of a path for ranking; commas join the hops. Two edges through a mediator are one hop."""
-    return ", ".join(hop_words(path, schema, labels, is_mediator=is_mediator))
 
 
 def hop_words(

@@ -210,7 +210,7 @@ def test_call_budget():
 )
 def test_token_and_cost_budgets(budget, spent, message):
     trace = Trace(budget)
-    trace.spend("link", **spent)
+    trace.tally("link", **spent)
     with pytest.raises(BudgetExhausted, match=message):
         trace.charge_calls("decide", 1)
     assert trace.usage().calls == 0
@@ -228,7 +228,7 @@ def test_token_and_cost_budgets(budget, spent, message):
 )
 def test_calls_within_the_budget(budget, spent):
     trace = Trace(budget)
-    trace.spend("decide", **spent)
+    trace.tally("decide", **spent)
     trace.charge_calls("decide", 3)
     assert trace.usage().calls == 3
 
@@ -237,7 +237,7 @@ def test_budget_is_shared_by_stages():
     trace = Trace(Budget(tokens=100))
     for stage in ("filter", "tournament", "decide"):
         trace.charge_calls(stage, 1)
-        trace.spend(stage, prompt_tokens=30, completion_tokens=5)
+        trace.tally(stage, prompt_tokens=30, completion_tokens=5)
     with pytest.raises(BudgetExhausted):
         trace.charge_calls("link", 1)
 
@@ -280,11 +280,11 @@ def test_grace_ends_on_errors(clock):
 def test_usage_by_stage_and_in_total():
     trace = Trace()
     trace.charge_calls("tournament", 4)
-    trace.spend("tournament", prompt_tokens=400, completion_tokens=40, cost=0.25)
+    trace.tally("tournament", prompt_tokens=400, completion_tokens=40, cost=0.25)
     trace.charge_calls("decide", 1)
-    trace.spend("decide", prompt_tokens=100, completion_tokens=10)
+    trace.tally("decide", prompt_tokens=100, completion_tokens=10)
     trace.charge_calls("tournament", 2)
-    trace.spend("tournament", prompt_tokens=200, completion_tokens=20, cost=0.5)
+    trace.tally("tournament", prompt_tokens=200, completion_tokens=20, cost=0.5)
     trace.tally("tournament", unparsed=1, reasked=2)
     trace.tally("tournament", repaired=1, failed=1, unparsed=1)
     usage = trace.usage()
@@ -299,9 +299,9 @@ def test_usage_by_stage_and_in_total():
 def test_unknown_cost_and_zero_cost():
     assert Trace().usage().cost is None and Trace().usage().stages == ()
     trace = Trace()
-    trace.spend("decide", prompt_tokens=5)
+    trace.tally("decide", prompt_tokens=5)
     assert trace.usage().cost is None
-    trace.spend("decide", cost=0.0)
+    trace.tally("decide", cost=0.0)
     assert trace.usage().cost == 0.0
 
 
@@ -320,7 +320,7 @@ def test_call_budget_across_threads():
                 trace.charge_calls("decide", 2)
             except BudgetExhausted:
                 return
-            trace.spend("decide", prompt_tokens=3)
+            trace.tally("decide", prompt_tokens=3)
             calls.append(2)
 
     _in_threads(work)

@@ -18,8 +18,6 @@ from kgqa.words import (
     local_name,
     local_words,
     normalise,
-    path_words,
-    property_words,
     published_words,
     relation_words,
     safe_text,
@@ -39,20 +37,19 @@ EX = "http://ex.org/onto#"
 
 
 @pytest.mark.parametrize(
-    ("relation", "ranked", "short", "property_"),
+    ("relation", "ranked", "short"),
     [
-        ("sports.sports_team.team_mascot", "sports team team mascot", "sports team mascot", "team mascot"),
-        ("people.person.place_of_birth", "person place of birth", "person place of birth", "place of birth"),
-        ("location.country.capital", "country capital", "country capital", "capital"),
-        ("film.film.directed_by", "film directed by", "film directed by", "directed by"),
-        ("book.book.book", "book book", "book book", "book"),
-        ("base.locations.continents.countries_within",) + ("continents countries within",) * 2 + ("countries within",),
+        ("sports.sports_team.team_mascot", "sports team team mascot", "sports team mascot"),
+        ("people.person.place_of_birth", "person place of birth", "person place of birth"),
+        ("location.country.capital", "country capital", "country capital"),
+        ("film.film.directed_by", "film directed by", "film directed by"),
+        ("book.book.book", "book book", "book book"),
+        ("base.locations.continents.countries_within", *("continents countries within",) * 2),
     ],
 )
-def test_dotted_names(relation, ranked, short, property_):
+def test_dotted_names(relation, ranked, short):
     assert relation_words(NS + relation, FREEBASE) == ranked
     assert short_words(NS + relation, FREEBASE) == short
-    assert property_words(NS + relation, FREEBASE) == property_
 
 
 @pytest.mark.parametrize(
@@ -72,7 +69,7 @@ def test_dotted_names(relation, ranked, short, property_):
     ],
 )
 def test_words_from_the_end_of_an_iri(relation, words):
-    for words_of in (relation_words, short_words, property_words):
+    for words_of in (relation_words, short_words):
         assert words_of(relation, RDFS).casefold() == words.casefold()
 
 
@@ -80,7 +77,7 @@ def test_words_from_the_end_of_an_iri(relation, words):
 def test_label_replaces_the_name(schema):
     relation = NS + "location.country.capital"
     labels = {relation: "has\ncapital\x1b[31m city"}
-    for words_of in (relation_words, short_words, property_words):
+    for words_of in (relation_words, short_words):
         assert words_of(relation, schema, labels).startswith("has capital")
         assert "\x1b" not in words_of(relation, schema, labels)
 
@@ -141,13 +138,6 @@ def test_grouping_keeps_every_step_in_order(steps, mediators):
     assert [step for group in groups for step in group] == steps
     assert all(groups)
     assert all(step in mediators for group in groups for step in group[:-1])
-
-
-def test_path_words_separate_hops_with_commas():
-    assert path_words(PATH, FREEBASE, is_mediator=_roster) == (
-        "country national anthem, sports team roster sports team roster player"
-    )
-    assert path_words(RelationPath(PATH.topic), FREEBASE) == ""
 
 
 def test_published_words():

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from kgqa.errors import PartialResult, ResultCapped, StoreTimeout
-from kgqa.events import Entities, EntitiesFiltered, GaveUp
+from kgqa.errors import ResultCapped
+from kgqa.events import Entities, EntitiesFiltered
+from kgqa.explore.tolerance import TOLERATED, map_tolerantly
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, RelationPath
 from kgqa.rank.tournaments.chooser import Chooser, EntityGroup
@@ -70,18 +71,20 @@ def select_entities(
 
 
 def _reached(graph: KnowledgeGraph, candidates: Sequence[Candidate], trace: Trace) -> list[tuple[Candidate, Entity]]:
-    found = []
-    every = graph.map(
+    every = map_tolerantly(
+        graph,
         lambda candidate: graph.ends(candidate.path, restricted=candidate.restricted),
         candidates,
-        tolerated=(StoreTimeout, PartialResult, ResultCapped),
+        trace,
+        worded=lambda candidate: candidate.words,
+        tolerated=(*TOLERATED, ResultCapped),
     )
-    for candidate, ends in zip(candidates, every):
-        if isinstance(ends, Exception):
-            trace.record(GaveUp(path=candidate.words, error=str(ends)))
-            continue
-        found += [(candidate, end) for end in ends.values if isinstance(end, Entity) and not end.iri.startswith("_:")]
-    return found
+    return [
+        (candidate, end)
+        for candidate, ends in every
+        for end in ends.values
+        if isinstance(end, Entity) and not end.iri.startswith("_:")
+    ]
 
 
 def _choose(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from kgqa.explore.masking import drop_mentions
@@ -20,9 +20,10 @@ from kgqa.graph.names.interface import NameMatch
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Entity, RelationPath
 from kgqa.rank.lexical import STOPWORDS, terms
+from kgqa.rank.tournaments.chooser import TextScorer
 from kgqa.words import relation_words
 
-RelationFit = Callable[[str, Sequence[str]], Sequence[float]]
+RelationFit = TextScorer
 """Maps a question without the topic's name and relations of an entity, in words, to their similarities, at most 1."""
 
 MAX_CANDIDATES = 100
@@ -52,11 +53,6 @@ class Mention:
 
     text: str
     matches: tuple[NameMatch, ...]
-
-    @property
-    def ambiguous(self) -> bool:
-        """Whether the text may mean several entities."""
-        return len(self.matches) > 1
 
     @property
     def certain(self) -> bool:
@@ -89,9 +85,7 @@ def find_mentions(graph: KnowledgeGraph, question: str, *, fit: RelationFit | No
     names of relations (a film may be called "Capital"). They must not be in lower case if the question has capitals
     elsewhere.
     """
-    ranked = _LinkRanking(graph, question)
-    if fit:
-        ranked.fit(fit)
+    ranked = _LinkRanking(graph, question, fit)
     chosen: list[_ScoredHit] = []
     for best in ranked.best_of_spans():
         if not (best.whole or best.good_part(first=not chosen)) or (chosen and best.weak):
@@ -108,9 +102,7 @@ def find_mentions(graph: KnowledgeGraph, question: str, *, fit: RelationFit | No
 
 def link(graph: KnowledgeGraph, question: str, *, fit: RelationFit | None = None, limit: int = 5) -> list[Link]:
     """Return the most likely topics of a question, best first, each with its best mention in the question."""
-    ranked = _LinkRanking(graph, question)
-    if fit:
-        ranked.fit(fit)
+    ranked = _LinkRanking(graph, question, fit)
     found: dict[Entity, Link] = {}
     for item in ranked.items:
         match = item.found.match
@@ -144,7 +136,7 @@ class _ScoredHit:
 class _LinkRanking:
     """The candidates of one question, best first. Looking up their degrees takes two queries per 50 candidates."""
 
-    def __init__(self, graph: KnowledgeGraph, question: str) -> None:
+    def __init__(self, graph: KnowledgeGraph, question: str, fit: RelationFit | None) -> None:
         self.graph = graph
         self.question = question
         self.lookup = NameLookup(question, graph.names)
@@ -165,6 +157,8 @@ class _LinkRanking:
             (replace(item, score=item.score + DEGREE * math.log1p(degrees[item.found.match.entity])) for item in items),
             key=_order,
         )
+        if fit:
+            self._fit(fit)
 
     def _scored(self, found: NameHit) -> _ScoredHit:
         words = self.lookup.words[found.start : found.end]
@@ -187,7 +181,7 @@ class _LinkRanking:
         )
         return _ScoredHit(found, score, like_a_relation, lower_case, self._mixed and upper)
 
-    def fit(self, fit: RelationFit) -> None:
+    def _fit(self, fit: RelationFit) -> None:
         """Add the fit of relations and question to the scores of the best candidates, with one query per candidate."""
         best = self.items[:MAX_FITTED]
         self._look_up(item.found.match.entity for item in best)
@@ -223,13 +217,11 @@ class _LinkRanking:
             self._relations[entity] = tuple(sorted(words))
 
     def best_of_spans(self) -> Iterable[_ScoredHit]:
-        """Yield the best candidate of every span of the question, best first."""
-        seen = set()
+        """Return the best candidate of every span of the question, best first."""
+        best: dict[tuple[int, int], _ScoredHit] = {}
         for item in self.items:
-            span = (item.found.start, item.found.end)
-            if span not in seen:
-                seen.add(span)
-                yield item
+            best.setdefault((item.found.start, item.found.end), item)
+        return best.values()
 
     def matches_of(self, chosen: _ScoredHit) -> tuple[tuple[NameMatch, ...], bool]:
         """Return the entities that a span may mean, best first, and whether the first entity has relations to follow.

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal
 
 from kgqa.explore.word_matching import (
@@ -25,7 +26,7 @@ from kgqa.explore.word_matching import (
     word_keys,
     words_of,
 )
-from kgqa.model import Entity, Named
+from kgqa.model import Entity
 from kgqa.rank.lexical import STOPWORDS
 
 MaskStyle = Literal["drop", "placeholder", "id"]
@@ -178,11 +179,6 @@ def drop_mentions(question: str, names: Iterable[str]) -> str:
     return " ".join(text.split())
 
 
-def masked_names(values: Sequence[Named], stands_for: Mapping[Entity, str]) -> list[str]:
-    """Return the text that a model may see for each value: the name, or the placeholder if the value is a topic."""
-    return [stands_for.get(item.value, item.name) if isinstance(item.value, Entity) else item.name for item in values]
-
-
 def leaks(texts: Sequence[str], names: Iterable[str]) -> list[tuple[str, str]]:
     """Return the strings that still contain a name, each with the first name found in it.
 
@@ -190,20 +186,18 @@ def leaks(texts: Sequence[str], names: Iterable[str]) -> list[tuple[str, str]]:
     must begin at the start of a word, and end at the end of a word or before a common ending. Names of up to three
     letters must occur exactly as written; names of only function words are ignored.
     """
-    wanted = []
-    for name in dict.fromkeys(names):
-        letters, _ = _letters(name)
-        functional = {word.casefold() for word in name.split()} <= STOPWORDS
-        if letters and not functional:
-            wanted.append((name, letters))
+    wanted = [(name, _letters(name)[0]) for name in dict.fromkeys(names) if not _is_functional(name)]
     found = []
     for text in texts:
         squeezed, positions = _letters(text)
-        for name, letters in wanted:
-            if _carries(text, squeezed, positions, name, letters):
-                found.append((text, name))
-                break
+        carried = (name for name, letters in wanted if letters and _carries(text, squeezed, positions, name, letters))
+        found += [(text, name) for name in islice(carried, 1)]
     return found
+
+
+def _is_functional(name: str) -> bool:
+    """Return whether a name has only function words (It, Her)."""
+    return {word.casefold() for word in name.split()} <= STOPWORDS
 
 
 def _letters(text: str) -> tuple[str, list[int]]:
@@ -270,11 +264,8 @@ def _in_part(words: Sequence[Word], name: Sequence[str]) -> _Windows:
         distinctive = [key for key in part if len(key) > 2 and key not in GENERIC and key not in STOPWORDS]
         if distinctive and (best is None or end - start > best[1] - best[0]):
             best = (start, end)
-    while best and keys[best[0]] in STOPWORDS:
-        best = (best[0] + 1, best[1])
-    while best and keys[best[1] - 1] in STOPWORDS:
-        best = (best[0], best[1] - 1)
-    return [best] if best else []
+    content = [index for index in range(*best) if keys[index] not in STOPWORDS] if best else []
+    return [(content[0], content[-1] + 1)] if content else []
 
 
 # from certain to uncertain; a finder is used only for topics that no earlier finder has found
@@ -313,9 +304,8 @@ def _with_names_as_written(
     If a name has only function words (It, Her), spans written exactly like the name are preferred.
     """
     spans = [_with_punctuation(question, words[start], words[end - 1], name, topic) for start, end in windows]
-    if {word.casefold() for word in name.split()} <= STOPWORDS:
-        return [span for span in spans if question[span.start : span.end].startswith(name)] or spans
-    return spans
+    as_written = [span for span in spans if question[span.start : span.end].startswith(name)]
+    return as_written if as_written and _is_functional(name) else spans
 
 
 def _with_punctuation(question: str, first: Word, last: Word, name: str, topic: Entity) -> Span:
@@ -335,8 +325,7 @@ def _literal(question: str, name: str, keys: Sequence[str]) -> list[tuple[int, i
     name = name.strip()
     if not name or (keys and not _CJK.search(name)):
         return []
-    edge = "" if keys else r"(?<!\w){}(?!\w)"
-    pattern = edge.format(re.escape(name)) if edge else re.escape(name)
+    pattern = re.escape(name) if keys else rf"(?<!\w){re.escape(name)}(?!\w)"
     return [match.span() for match in re.finditer(pattern, question)]
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import takewhile
 
 from kgqa.explore.word_matching import (
     Word,
@@ -193,20 +194,18 @@ class NameLookup:
         distinctive = distinctive[:MAX_DISTINCTIVE_WORDS]
         similar = self.names.similar_words([key for key in distinctive if len(key) >= 4 and not key.isdigit()])
         alike = {key: self._word_variants(key, similar.get(key, {})) for key in distinctive}
-        candidates: dict[tuple[Entity, str], NameMatch] = {}
         known = [word for words in alike.values() for word in words]
         frequencies = self.names.frequencies(known)
         self._frequencies |= frequencies
-        for words in alike.values():
-            usual = [word for word in words if frequencies.get(word, 0) <= MAX_FREQUENCY]
-            for match in self.names.containing(usual, limit=MAX_HOLDING):
-                candidates.setdefault((match.entity, match.name), match)
+        usual = [[word for word in words if frequencies.get(word, 0) <= MAX_FREQUENCY] for words in alike.values()]
         rare = [word for word in known if 0 < frequencies.get(word, 0) <= MAX_FREQUENCY]
-        for match in self.names.containing(rare, limit=4 * MAX_HOLDING):
-            candidates.setdefault((match.entity, match.name), match)
+        candidates: dict[tuple[Entity, str], NameMatch] = {}
+        for words, limit in [*((words, MAX_HOLDING) for words in usual), (rare, 4 * MAX_HOLDING)]:
+            for match in self.names.containing(words, limit=limit):
+                candidates.setdefault((match.entity, match.name), match)
         found: dict[tuple[int, int, Entity], NameHit] = {}
         for match in candidates.values():
-            aligned = self.align(word_keys(match.name))
+            aligned = align(self.keys, word_keys(match.name), self.rarity)
             if aligned and aligned.share >= MIN_COVERAGE:
                 share = min(aligned.share, MAX_PART)
                 _keep(found, NameHit(aligned.start, aligned.end, match, share, "part", aligned.covered))
@@ -229,10 +228,6 @@ class NameLookup:
             near = [word for word in similar if is_misspelling(word, key)]
             found += sorted(near, key=lambda word: (-spelling_similarity(word, key), -similar[word], word))[:5]
         return list(dict.fromkeys(found))
-
-    def align(self, name: Sequence[str]) -> Alignment | None:
-        """Return the best match of a name in the question; words are weighted by their rarity among all names."""
-        return align(self.keys, name, self.rarity)
 
 
 def align(keys: Sequence[str], name: Sequence[str], rarity: Callable[[str], float]) -> Alignment | None:
@@ -292,11 +287,7 @@ def _keep(found: dict[tuple[int, int, Entity], NameHit], new: NameHit) -> None:
 
 def _same_beginning(left: str, right: str) -> bool:
     """Return whether two words have a common beginning with most of their letters, such as Hungarian and Hungary."""
-    common = 0
-    for one, other in zip(left, right):
-        if one != other:
-            break
-        common += 1
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right)))
     return common >= 5 and common >= 0.75 * min(len(left), len(right)) and spelling_similarity(left, right) >= 0.7
 
 

@@ -96,37 +96,37 @@ def is_misspelling(left: str, right: str) -> bool:
     return spelling_similarity(left, right) >= SAME_SPELLING
 
 
-def windows_of(keys: Sequence[str], name: Sequence[str], same: Callable[[str, str], bool]) -> list[tuple[int, int]]:
-    """Return where the words of a name occur consecutively in a text, as (start, end) word indices without overlap."""
+def _windows(count: int, end_at: Callable[[int], int]) -> list[tuple[int, int]]:
+    """Return windows of words without overlap; `end_at` maps a start to an end, or to 0 if no window starts there."""
     found = []
     start = 0
-    while name and start + len(name) <= len(keys):
-        if all(same(keys[start + offset], part) for offset, part in enumerate(name)):
-            found.append((start, start + len(name)))
-            start += len(name)
-        else:
-            start += 1
+    while start < count:
+        end = end_at(start)
+        if end:
+            found.append((start, end))
+        start = end or start + 1
     return found
+
+
+def windows_of(keys: Sequence[str], name: Sequence[str], same: Callable[[str, str], bool]) -> list[tuple[int, int]]:
+    """Return where the words of a name occur consecutively in a text, as (start, end) word indices without overlap."""
+    size = len(name)
+    starts = len(keys) - size + 1 if size else 0
+    return _windows(starts, lambda start: start + size if all(map(same, keys[start : start + size], name)) else 0)
 
 
 def squeezed_windows(keys: Sequence[str], name: Sequence[str]) -> list[tuple[int, int]]:
     """Return where a name occurs in a text with different spaces (superbowl), as (start, end) word indices."""
     wanted = "".join(name)
-    if len(wanted) < 5:
-        return []
-    found = []
-    start = 0
-    while start < len(keys):
+
+    def end_at(start: int) -> int:
         end, letters = start, ""
         while end < len(keys) and len(letters) < len(wanted) and wanted.startswith(letters + keys[end]):
             letters += keys[end]
             end += 1
-        if letters == wanted:
-            found.append((start, end))
-            start = end
-        else:
-            start += 1
-    return found
+        return end if letters == wanted else 0
+
+    return _windows(len(keys), end_at) if len(wanted) >= 5 else []
 
 
 def shortened_windows(keys: Sequence[str], name: Sequence[str]) -> list[tuple[int, int]]:
@@ -134,14 +134,7 @@ def shortened_windows(keys: Sequence[str], name: Sequence[str]) -> list[tuple[in
 
     For example, the text James Polk matches the name James Knox Polk.
     """
-    found = []
-    start = 0
-    while len(name) > 2 and start < len(keys):
-        end = _shortened(keys, name, start) if same_word(keys[start], name[0]) else 0
-        if end:
-            found.append((start, end))
-        start = end or start + 1
-    return found
+    return _windows(len(keys) if len(name) > 2 else 0, lambda start: _shortened(keys, name, start))
 
 
 def initials_windows(words: Sequence[Word], name: Sequence[str], ignored: Container[str]) -> list[tuple[int, int]]:
@@ -163,7 +156,7 @@ def initials_windows(words: Sequence[Word], name: Sequence[str], ignored: Contai
 
 def _shortened(keys: Sequence[str], name: Sequence[str], start: int) -> int:
     """Return the index after a shortened name that begins at `start`; 0 if there is no such name."""
-    at, part = start + 1, 1
+    at, part = (start + 1, 1) if same_word(keys[start], name[0]) else (len(keys), 1)
     while at < len(keys):
         if same_word(keys[at], name[-1]):
             return at + 1

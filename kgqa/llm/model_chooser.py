@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import accumulate, takewhile
+from functools import partial
+from itertools import takewhile
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -72,7 +73,8 @@ class ModelChooser:
 
     def prefer(self, question: str, pairs: Sequence[tuple[Candidate, Candidate]]) -> list[int]:
         rendered = [self._pair(question, first, second) for first, second in pairs]
-        choices = self._ask([prompt for prompt, _, _ in rendered], [_choice(options) for _, options, _ in rendered])
+        readers = [partial(read_choice, options=options) for _, options, _ in rendered]
+        choices = self._ask([prompt for prompt, _, _ in rendered], readers)
         return [0 if choice is None else meaning[choice] for choice, (_, _, meaning) in zip(choices, rendered)]
 
     def _pair(
@@ -110,8 +112,7 @@ class ModelChooser:
             self._prompt("top/pick", "tournament", question=question, candidates=self._texts(chunk), k=k)
             for chunk in chunks
         ]
-        picked = self._ask(prompts, [_indices(len(chunk), k) for chunk in chunks])
-        return [list(indices or ()) for indices in picked]
+        return self._picked(prompts, [len(chunk) for chunk in chunks], k)
 
     def pick_grouped(self, question: str, chunks: Sequence[Sequence[EntityGroup]], k: int) -> list[list[int]]:
         prompts = [
@@ -124,8 +125,10 @@ class ModelChooser:
             )
             for chunk in chunks
         ]
-        sizes = [sum(len(group.entities) for group in chunk) for chunk in chunks]
-        picked = self._ask(prompts, [_indices(size, k) for size in sizes])
+        return self._picked(prompts, [sum(len(group.entities) for group in chunk) for chunk in chunks], k)
+
+    def _picked(self, prompts: Sequence[Prompt], sizes: Sequence[int], k: int) -> list[list[int]]:
+        picked = self._ask(prompts, [partial(read_indices, size=size, k=k) for size in sizes])
         return [list(indices or ()) for indices in picked]
 
     def score(self, question: str, candidates: Sequence[Candidate], *, batch_size: int | None = None) -> np.ndarray:
@@ -135,18 +138,12 @@ class ModelChooser:
             self._prompt("top/score", "tournament", question=question, candidates=self._scored_texts(batch))
             for batch in batches
         ]
-        replies = self._ask(prompts, [_scores(len(batch)) for batch in batches])
-        scores = np.full(len(candidates), np.nan)
-        for start, values in zip(accumulate(map(len, batches), initial=0), replies):
-            for offset, value in enumerate(values or ()):
-                if value is not None:
-                    scores[start + offset] = value
-        return scores
+        replies = self._ask(prompts, [partial(read_scores, size=len(batch)) for batch in batches])
+        scores = [reply or (None,) * len(batch) for reply, batch in zip(replies, batches)]
+        return np.array([score for several in scores for score in several], dtype=np.float64)  # None becomes NaN
 
     def accept(self, question: str, batches: Sequence[Sequence[Candidate]]) -> list[Acceptance]:
         """Decide on each batch from its first candidate and the entities at its end; an empty batch gets "no"."""
-        decisions: list[Acceptance] = ["no"] * len(batches)
-        asked = [index for index, batch in enumerate(batches) if batch]
         prompts = [
             self._prompt(
                 "top/accept",
@@ -157,12 +154,13 @@ class ModelChooser:
                 ends=self._ends(batch[0]) or "nothing",
                 reasons=self._compare == "reasons",
             )
-            for batch in (batches[index] for index in asked)
+            for batch in filter(None, batches)
         ]
-        choices = self._ask(prompts, [_choice(VERDICTS) for _ in asked])
-        for index, choice in zip(asked, choices):
-            decisions[index] = "unparsed" if choice is None else "yes" if choice == "YES" else "no"
-        return decisions
+        reader = partial(read_choice, options=VERDICTS)
+        replies: list[str | None] = self._ask(prompts, [reader] * len(prompts))
+        choices = iter(replies)
+        verdicts: dict[str | None, Acceptance] = {"YES": "yes", "NO": "no", None: "unparsed"}
+        return [verdicts[next(choices)] if batch else "no" for batch in batches]
 
     def _scored_texts(self, candidates: Sequence[Candidate]) -> list[str]:
         ends = [self._shown_ends(candidate) for candidate in candidates]
@@ -205,7 +203,8 @@ def ask_and_read(
         completions = models.complete(list(waiting.values()))
         again = {}
         for (index, prompt), completion in zip(waiting.items(), completions):
-            reading = _read(completion, readers[index])
+            failed: Reading[Any] = Reading(None, problem="It has no answer.")
+            reading = failed if completion.failure else readers[index](completion.text)
             if reading.value is not None:
                 values[index] = reading.value
                 models.trace.tally(stage, repaired=int(reading.repaired))
@@ -219,24 +218,6 @@ def ask_and_read(
     return values
 
 
-def _read(completion: Completion, reader: Callable[[str], Reading[T]]) -> Reading[T]:
-    if completion.failure:
-        return Reading(None, False, "It has no answer.")
-    return reader(completion.text)
-
-
 def _with_problem(prompt: Prompt, completion: Completion, problem: str, prompts: Prompts) -> Prompt:
     reply = Message("assistant", completion.text.strip()[:4000] or "(nothing)")
     return replace(prompt, messages=(*prompt.messages, reply, *prompts.render("top/reask", problem=problem)))
-
-
-def _choice(options: tuple[str, ...]) -> ReplyReader[str]:
-    return lambda text: read_choice(text, options=options)
-
-
-def _indices(size: int, k: int) -> ReplyReader[tuple[int, ...]]:
-    return lambda text: read_indices(text, size=size, k=k)
-
-
-def _scores(size: int) -> ReplyReader[tuple[float | None, ...]]:
-    return lambda text: read_scores(text, size=size)

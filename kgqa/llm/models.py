@@ -142,7 +142,7 @@ class QuestionModels:
         prompt_tokens = sum(c.prompt_tokens for c in completions)
         completion_tokens = sum(c.completion_tokens for c in completions)
         cost = None if price is None else (prompt_tokens * price[0] + completion_tokens * price[1]) / _MILLION
-        self.trace.spend(stage, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, cost=cost)
+        self.trace.tally(stage, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, cost=cost)
         for completion in completions:
             if completion.failure:
                 self.trace.tally(stage, failed=1)

@@ -23,6 +23,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from kgqa.errors import SettingsError
 from kgqa.llm.client import Image, Message, Prompt, Role, Stage
+from kgqa.model_json import from_json
 from kgqa.words import clean, safe_text
 
 MAX_VALUE_CHARS = 4000
@@ -165,12 +166,7 @@ class Prompts:
 
 
 def _described(name: str, data: Any, source: str) -> Template:
-    template = Template(name, data["about"], data["values"], data.get("reply") or {}, data.get("example") or {}, source)
-    if not isinstance(template.about, str):
-        raise TypeError("about must be text")
-    for part, value in (("values", template.values), ("reply", template.reply), ("example", template.example)):
-        if not isinstance(value, dict):
-            raise TypeError(f"{part} must be a JSON object")
+    template = from_json(Template, {"reply": {}, "example": {}, **data, "name": name, "source": source})
     if wrong := {"choices", "images"} & set(template.values):
         raise ValueError(f"a value cannot be called {wrong.pop()}")
     for form in template.values.values():

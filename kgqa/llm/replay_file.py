@@ -9,13 +9,13 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, get_args
 
 from kgqa.errors import ModelUnavailable, SettingsError
-from kgqa.llm.client import MAX_TOKEN_COUNT, Completion, Failure
-from kgqa.untrusted_json import Check, is_count, is_flag, is_number, is_text, load_json
+from kgqa.llm.client import MAX_TOKEN_COUNT, Completion
+from kgqa.model_json import from_json
+from kgqa.untrusted_json import load_json
 
 FORMAT = 1
 """The `user_version` of the file."""
@@ -44,7 +44,6 @@ _SCHEMA = {
 }
 _SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")
 """Last bytes of a journal that contains the name of a second file; SQLite deletes that file after a rollback."""
-_FIELDS = tuple(each.name for each in fields(Completion) if each.name != "recorded")
 
 
 class ReplayFile:
@@ -70,9 +69,15 @@ class ReplayFile:
             if path.is_dir():
                 raise SettingsError(f"{path} is a folder.", "Give the path of a replay file.")
             _refuse_companions(path)
-            self._connection = self._open_to_write() if write else self._open_to_read()
-        except (OSError, sqlite3.Error) as error:
-            raise _unusable(path, error, write) from error
+            if write:
+                self._open_to_write()
+            else:
+                self._open_to_read()
+        except BaseException as error:
+            self.close()
+            if isinstance(error, OSError | sqlite3.Error):
+                raise _unusable(path, error, write) from error
+            raise
 
     def get(self, keys: Sequence[str], *, deadline: float | None = None) -> dict[str, Completion]:
         """Return a map from keys to recorded completions; keys without a completion are left out.
@@ -159,54 +164,45 @@ class ReplayFile:
                     f"The replay file {self._path} is damaged: {error}.", "Move it away and record the replies again."
                 ) from error
 
-    def _open_to_write(self) -> sqlite3.Connection:
+    def _open_to_write(self) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        connection = self._connect(self._path.absolute().as_uri() + "?mode=rwc")
-        try:
-            # nothing is written before the file is known to be a replay file or empty
-            connection.execute("BEGIN IMMEDIATE")
-            is_new = not self._is_ours(connection)
-            # also written to an existing file, so that a read-only file fails now and not after the first request
-            connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-            connection.execute(f"PRAGMA user_version = {FORMAT}")
-            if is_new:
-                connection.execute(_TABLE)
-                connection.execute(_INDEX)
-            connection.execute("COMMIT")
-            connection.execute("PRAGMA synchronous = NORMAL")
-            _switch_to_wal(connection)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+        connection = self._connect("?mode=rwc")
+        # nothing is written before the file is known to be a replay file or empty
+        connection.execute("BEGIN IMMEDIATE")
+        is_new = not self._is_ours(connection)
+        # also written to an existing file, so that a read-only file fails now and not after the first request
+        connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {FORMAT}")
+        if is_new:
+            connection.execute(_TABLE)
+            connection.execute(_INDEX)
+        connection.execute("COMMIT")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        _switch_to_wal(connection)
 
-    def _open_to_read(self) -> sqlite3.Connection:
+    def _open_to_read(self) -> None:
         if not self._path.exists():
             raise ModelUnavailable(
                 f"There is no replay file {self._path}.",
                 f"Record it by running with --llm MODEL --replay {self._path} and without --replay-only.",
             )
-        uri = self._path.absolute().as_uri()
         try:
             # mode "rw" also opens a read-only file, for reading; with mode "ro", SQLite leaves extra files behind
-            return self._checked(self._connect(uri + "?mode=rw"))
+            self._check("?mode=rw")
         except sqlite3.OperationalError:
             # in a read-only folder SQLite cannot create the shared-memory file of WAL mode; if there is no log file,
             # the replay file is complete and no process is writing to it, so it can be opened as immutable
             log = self._path.with_name(self._path.name + "-wal")
             if log.exists() and log.stat().st_size:
                 raise
-            return self._checked(self._connect(uri + "?mode=ro&immutable=1"))
+            self.close()
+            self._check("?mode=ro&immutable=1")
 
-    def _checked(self, connection: sqlite3.Connection) -> sqlite3.Connection:
-        try:
-            connection.execute("PRAGMA query_only = ON")
-            if not self._is_ours(connection):
-                raise SettingsError(f"{self._path} is empty.", "Give the path of a replay file with replies.")
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+    def _check(self, mode: str) -> None:
+        connection = self._connect(mode)
+        connection.execute("PRAGMA query_only = ON")
+        if not self._is_ours(connection):
+            raise SettingsError(f"{self._path} is empty.", "Give the path of a replay file with replies.")
 
     def _is_ours(self, connection: sqlite3.Connection) -> bool:
         """Return True for a replay file and False for an empty file.
@@ -234,12 +230,13 @@ class ReplayFile:
             )
         return True
 
-    def _connect(self, uri: str) -> sqlite3.Connection:
-        """Open a connection that is safe for untrusted files.
+    def _connect(self, mode: str) -> sqlite3.Connection:
+        """Open the connection that is safe for untrusted files.
 
         Functions in the schema are turned off, and the size of values and the time of queries are limited.
         """
-        connection = sqlite3.connect(
+        uri = self._path.absolute().as_uri() + mode
+        self._connection = connection = sqlite3.connect(
             uri, uri=True, timeout=_BUSY_SECONDS, check_same_thread=False, isolation_level=None
         )
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_REPLY)
@@ -299,8 +296,9 @@ def _unusable(path: Path, error: Exception, write: bool) -> SettingsError:
 
 def _text(completion: Completion) -> str:
     values = asdict(completion)
+    del values["recorded"]
     # ASCII, because a reply may contain an unpaired surrogate, which SQLite does not accept in text
-    return json.dumps({name: values[name] for name in _FIELDS})
+    return json.dumps(values)
 
 
 def _completion(text: object) -> Completion:
@@ -312,21 +310,8 @@ def _completion(text: object) -> Completion:
     values = load_json(text.encode()) if isinstance(text, str) else None
     if not isinstance(values, dict) or "text" not in values:
         raise ValueError("an entry is not a reply")
-    known = {name: values[name] for name in _FIELDS if name in values}
-    for name, value in known.items():
-        if not _VALID[name](value):
-            raise ValueError(f"a reply has an invalid {name}")
-    return Completion(**known, recorded=True)
-
-
-def _is_tokens(value: Any) -> bool:
-    return is_count(value) and value <= MAX_TOKEN_COUNT
-
-
-_VALID: dict[str, Check] = {
-    **dict.fromkeys(("text", "reasoning", "detail"), is_text),
-    "failure": lambda value: value in get_args(Failure),
-    **dict.fromkeys(("prompt_tokens", "completion_tokens"), _is_tokens),
-    "seconds": lambda value: is_number(value) and value <= _LONGEST_SECONDS,
-    "constrained": is_flag,
-}
+    found = from_json(Completion, {**values, "recorded": True})
+    counts = (found.prompt_tokens, found.completion_tokens)
+    if not (0 <= found.seconds <= _LONGEST_SECONDS and 0 <= min(counts) <= max(counts) <= MAX_TOKEN_COUNT):
+        raise ValueError("a reply has an invalid number")
+    return found

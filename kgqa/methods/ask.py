@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-import shlex
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from kgqa.advice import with_advice
 from kgqa.cache import Cache
-from kgqa.errors import (
-    KgqaError,
-    ModelUnavailable,
-    NamesNotIndexed,
-    QuestionError,
-    SchemaError,
-    SettingsError,
-    StoreError,
-)
-from kgqa.events import Failed, GaveUp, Linked, LinkedMention, StageModels, Unsupported
-from kgqa.explore.linking import Mention, RelationFit, find_mentions
-from kgqa.explore.masking import drop_mentions
-from kgqa.explore.name_lookup import mention_of
-from kgqa.explore.question_kind import unsupported_kind
+from kgqa.errors import KgqaError, ModelUnavailable, SettingsError, StoreError
+from kgqa.events import Failed, GaveUp, StageModels, Unsupported
+from kgqa.explore.linking import find_mentions
+from kgqa.explore.topics import check_text, check_topics, link_topics, names_of_topics, unsupported_by_paths
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph_of
-from kgqa.hints import hint_text
 from kgqa.llm.models import open_models
 from kgqa.llm.prompts import Prompts
 from kgqa.methods.registry import method
@@ -37,15 +24,13 @@ from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, GraphId, Named, Question, Value
 from kgqa.plugins import is_ours, plugin
 from kgqa.rank.embedding.encoder import CachedEncoder, open_encoder
-from kgqa.rank.tournaments.chooser import Scorer
+from kgqa.rank.tournaments.chooser import Scorer, text_similarity
 from kgqa.rank.tournaments.registry import tournament
-from kgqa.schema import value_of
 from kgqa.settings import Settings, resolve
 from kgqa.settings_table import BY_KEYWORD
 from kgqa.trace import Budget, BudgetExhausted, Trace
-from kgqa.words import clean, display_name, relation_words
+from kgqa.words import relation_words
 
-MAX_QUESTION_CHARS = 4000
 MAX_TOPICS = 5
 SHOWN_ERRORS = 3
 
@@ -86,7 +71,10 @@ def open_resources(
         )
     if chosen.corpus and corpus is None:
         raise SettingsError(f"The method {settings['ask.method']} needs a text corpus.", "Build one: kgqa corpus build")
-    _check_plugins(settings)
+    # errors in plugins are raised before the first question
+    tournament(settings["rank.tournament"])
+    if not is_ours("chooser", settings["rank.chooser"]):
+        plugin("chooser", settings["rank.chooser"])
     cache = cache_of(settings)
     with ExitStack() as opened:
         if models is not None:
@@ -110,13 +98,6 @@ def open_resources(
         opened.pop_all()
     cache.prune()
     return Resources(graph, encoder, settings, ranker, models, prompts, corpus)
-
-
-def _check_plugins(settings: Settings) -> None:
-    """Load the tournament, and a chooser of another package, so that errors are raised before the first question."""
-    tournament(settings["rank.tournament"])
-    if not is_ours("chooser", settings["rank.chooser"]):
-        plugin("chooser", settings["rank.chooser"])
 
 
 def _resolved(given: Mapping[str, Any], *, opened: bool) -> Settings:
@@ -144,10 +125,11 @@ def _open_ranker(file: str | None, graph: KnowledgeGraph, encoder: CachedEncoder
         )
     from kgqa.rank.trained_ranker import TrainedRanker, ranker_scorer
 
-    def text(relation: str) -> str:
-        return relation_words(relation, graph.schema, graph.relation_labels)
-
-    return ranker_scorer(TrainedRanker.load(Path(file), embeddings=encoder.name), encoder, text)
+    return ranker_scorer(
+        TrainedRanker.load(Path(file), embeddings=encoder.name),
+        encoder,
+        lambda relation: relation_words(relation, graph.schema, graph.relation_labels),
+    )
 
 
 def budget_of(settings: Settings) -> Budget:
@@ -236,7 +218,7 @@ def graph_id(graph: KnowledgeGraph) -> GraphId:
 
 
 def _answer(question: Question, topics: Sequence[str | Entity], resources: Resources, trace: Trace) -> Answer:
-    text = _check_text(question.text)
+    text = check_text(question.text)
     question = replace(question, text=text)
     name = resources.settings["ask.method"]
     chosen = method(name)
@@ -247,9 +229,10 @@ def _answer(question: Question, topics: Sequence[str | Entity], resources: Resou
     names: Mapping[Value, Sequence[str]] = {}
     notes: list[str] = []
     if chosen.topics:
-        mentions = [] if topics else find_mentions(graph, text, fit=_fit(resources.encoder))
+        fit = text_similarity(resources.encoder) if resources.encoder is not None else None
+        mentions = [] if topics else find_mentions(graph, text, fit=fit)
         # a language model may recognise that no path answers the question; without a model, it is rejected here
-        kind = None if resources.by_model else _unsupported(graph, text, mentions)
+        kind = None if resources.by_model else unsupported_by_paths(graph, text, mentions)
         if kind:
             trace.record(Unsupported(asks_for=kind))
             return Answer(
@@ -259,11 +242,11 @@ def _answer(question: Question, topics: Sequence[str | Entity], resources: Resou
                 method=name,
             )
         if topics:
-            entities = _check_topics(graph, topics, resources.settings)
+            entities = check_topics(graph, topics, resources.settings)
         else:
-            entities = _link_topics(graph, mentions[:MAX_TOPICS], notes, trace)
+            entities = link_topics(graph, mentions[:MAX_TOPICS], notes, trace)
         question = replace(question, topics=tuple(entities))
-        named, names = _names(graph, text, entities, mentions, given=bool(topics))
+        named, names = names_of_topics(graph, text, entities, mentions, given=bool(topics))
     found = chosen.answer(question, resources=resources, trace=trace, topics=named, names=names)
     if not chosen.graph:
         return replace(found, method=name)
@@ -275,27 +258,6 @@ def _answer(question: Question, topics: Sequence[str | Entity], resources: Resou
     return replace(found, method=name, notes=tuple(notes), approximate=found.approximate or bool(missing))
 
 
-def _names(
-    graph: KnowledgeGraph, text: str, topics: Sequence[Entity], mentions: Sequence[Mention], *, given: bool
-) -> tuple[list[Named], dict[Value, list[str]]]:
-    """Return the topics with their names, and the strings that may name each topic in the question.
-
-    `given` says that the topics were given with the question; then its text is searched for their names.
-    """
-    named = graph.named(topics)
-    names: dict[Value, list[str]] = {
-        entity: [topic.name, *graph.names.names_of([entity])[entity]] for entity, topic in zip(topics, named)
-    }
-    for mention in mentions:
-        for match in mention.matches:
-            if match.entity in names:
-                names[match.entity].append(mention.text)
-    for topic, known in names.items() if given else ():
-        if mentioned := mention_of(text, known):
-            names[topic].append(mentioned)
-    return named, names
-
-
 def _missing_paths(trace: Trace) -> list[tuple[str, str]]:
     """Return the errors of the first queries that failed during the search, each with a note for the user."""
     found: dict[str, str] = {}
@@ -305,104 +267,3 @@ def _missing_paths(trace: Trace) -> list[tuple[str, str]]:
             note = f"A query failed during the search{where}; a path may be missing: {event.error}"
             found.setdefault(event.error, note)
     return list(found.items())
-
-
-def _unsupported(graph: KnowledgeGraph, text: str, mentions: Sequence[Mention]) -> str | None:
-    """Return the kind of the question if no relation path can answer the question, else None.
-
-    Names of entities are removed first, because "last" in "The Last Samurai" is not a superlative.
-    """
-    kind = unsupported_kind(text)
-    if not kind:
-        return None
-    if not mentions:
-        try:
-            mentions = find_mentions(graph, text)
-        except NamesNotIndexed:
-            return kind  # the topics are given with --topic, so the missing index of names is not an error
-    return unsupported_kind(drop_mentions(text, [mention.text for mention in mentions]))
-
-
-def _check_text(text: str) -> str:
-    if len(text) > MAX_QUESTION_CHARS:
-        raise QuestionError(
-            f"The question has {len(text):,} characters, more than {MAX_QUESTION_CHARS:,}.",
-            "Ask one question at a time.",
-        )
-    text = clean(text)
-    if not any(char.isalnum() for char in text):
-        raise QuestionError(
-            "The question is empty.", 'Give a question, for example: kgqa ask "What is the capital of Japan?"'
-        )
-    return text
-
-
-def _check_topics(graph: KnowledgeGraph, topics: Sequence[str | Entity], settings: Settings) -> list[Entity]:
-    entities = []
-    for topic in topics:
-        try:
-            entity = value_of(topic, graph.schema)
-        except SchemaError as error:
-            text = clean(str(topic))[:80]
-            raise QuestionError(
-                f"{text!r} is not an entity id in this graph.", f"Look it up: {_search_command(settings, text)}"
-            ) from error
-        entities.append(entity)
-    entities = list(dict.fromkeys(entities))
-    # the labels are needed next, so they are fetched at the same time
-    checks: list[Callable[[], Any]] = [
-        *(partial(graph.exists, each) for each in entities),
-        partial(graph.labels, entities),
-    ]
-    *known, _ = graph.map(lambda check: check(), checks)
-    for entity, exists in zip(entities, known):
-        if not exists:
-            raise QuestionError(
-                f"There is no entity {graph.schema.short_id(entity.iri)} in this graph.",
-                f"Look it up by name: {_search_command(settings, 'NAME')}",
-            )
-    return entities
-
-
-def _search_command(settings: Settings, name: str) -> str:
-    path = settings["graph.path"]
-    return f"kgqa graph search {shlex.quote(name)}" + (f" --graph {shlex.quote(path)}" if path else "")
-
-
-def _link_topics(graph: KnowledgeGraph, found: Sequence[Mention], notes: list[str], trace: Trace) -> list[Entity]:
-    short = graph.schema.short_id
-    mentions = (LinkedMention(m.text, tuple(short(match.entity.iri) for match in m.matches[:5])) for m in found)
-    trace.record(Linked(mentions=tuple(mentions)))
-    if not found:
-        if graph.names.count == 0:
-            named = "".join(f" <{entity.iri}>" for entity in graph.view)
-            raise QuestionError(
-                f"The graph{named} is empty.",
-                ("Correct --graph-iri, or load data" if named else "Load data") + ": kgqa graph load FILE --into GRAPH",
-            )
-        raise QuestionError(
-            "No entity of this graph was found in the question.",
-            "Look up its id with `kgqa graph search NAME` and add --topic ID",
-        )
-    notes += [_ambiguity_note(graph, mention) for mention in found if not mention.certain]
-    return list(dict.fromkeys(m.matches[0].entity for m in found))
-
-
-def _ambiguity_note(graph: KnowledgeGraph, mention: Mention) -> str:
-    named: list[Named] = graph.named(match.entity for match in mention.matches[:4])
-    chosen = f"Read “{clean(mention.text)}” as {display_name(named[0])}"
-    if len(named) == 1:
-        return f"{chosen} (inexact match); {hint_text('use --topic to choose another')}."
-    others = ", ".join(display_name(item) for item in named[1:])
-    return f"{chosen}; it could also be {others}. {hint_text('Use --topic to choose.')}"
-
-
-def _fit(encoder: CachedEncoder | None) -> RelationFit | None:
-    if encoder is None:
-        return None
-
-    def fit(question: str, texts: Sequence[str]) -> Sequence[float]:
-        found: Sequence[float] = encoder.encode(list(texts)) @ encoder.encode_questions([question])[0]
-        return found
-
-    return fit

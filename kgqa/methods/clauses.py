@@ -5,10 +5,10 @@ The paths from a topic are then compared with the clause of this topic only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 from kgqa.events import Clauses
-from kgqa.llm.model_chooser import ask_and_read
 from kgqa.llm.replies.json_values import Reading, read_json
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
@@ -30,26 +30,17 @@ def clauses_of(view: PromptView, topics: Sequence[Named], resources: Resources, 
         return {}
     marks = {view.topic(topic.value): topic.value for topic in topics if isinstance(topic.value, Entity)}
     prompt = resources.prompts.prompt("top/clauses", "clauses", question=view.question, topics=list(marks))
-    (clauses,) = ask_and_read(
-        resources.models.for_question(trace),
-        resources.prompts,
-        [prompt],
-        [_reader(list(marks))],
-        reask=resources.settings["llm.reask"],
-    )
-    clauses = clauses or {}
+    (replied,) = resources.ask_model([prompt], [partial(_read, marks=list(marks))], trace)
+    clauses: dict[str, str] = replied or {}
     trace.record(Clauses(clauses=clauses))
     view.texts.update(clauses.values())  # searched for leaks, because the model may have guessed a topic's name
     return {marks[mark]: clause for mark, clause in clauses.items()}
 
 
-def _reader(marks: Sequence[str]) -> Callable[[str], Reading[dict[str, str]]]:
-    def read(text: str) -> Reading[dict[str, str]]:
-        value, repaired = read_json(text)
-        found = value.get("clauses", value) if isinstance(value, dict) else {}
-        texts = {m: clean(str(found[m]))[:LONGEST] for m in marks if isinstance(found, dict) and found.get(m)}
-        if len(texts) == len(marks) and all(texts.values()):
-            return Reading(texts, repaired, "")
-        return Reading(None, repaired, f"It has not a clause for each of {', '.join(marks)}, as JSON.")
-
-    return read
+def _read(text: str, *, marks: Sequence[str]) -> Reading[dict[str, str]]:
+    value, repaired = read_json(text)
+    found = value.get("clauses", value) if isinstance(value, dict) else {}
+    texts = {m: clean(str(found[m]))[:LONGEST] for m in marks if isinstance(found, dict) and found.get(m)}
+    if len(texts) == len(marks) and all(texts.values()):
+        return Reading(texts, repaired, "")
+    return Reading(None, repaired, f"It has not a clause for each of {', '.join(marks)}, as JSON.")

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
-from kgqa.errors import PartialResult, StoreTimeout
-from kgqa.events import Composed, GaveUp
+from kgqa.events import Composed
+from kgqa.explore.tolerance import TOLERATED, map_tolerantly
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.llm.model_chooser import ask_and_read
 from kgqa.llm.replies.answers import read_numbered_answers
 from kgqa.methods.direct import UNREADABLE
 from kgqa.methods.grounding import answer_of_entities
@@ -68,7 +68,6 @@ def compose(
         ModelUnavailable: The language model failed.
         StoreError: The graph failed.
     """
-    assert resources.models is not None
     retained = _retained(graph, candidates, empty, trace)[:MOST_PATHS]
     replied = _ask(graph, retained, view, resources, trace)
     if replied is None:
@@ -95,18 +94,18 @@ def compose(
 
 def _retained(graph: KnowledgeGraph, candidates: Sequence[Candidate], empty: Answer, trace: Trace) -> list[Retained]:
     """Return the candidates with paths that lead to nodes other than the question's topics."""
-    every = graph.map(
+    every = map_tolerantly(
+        graph,
         lambda each: graph.ends(each.path, joins=each.joins, restricted=each.restricted, limit=COUNTED),
         candidates,
-        tolerated=(StoreTimeout, PartialResult),
+        trace,
+        worded=lambda each: each.words,
     )
-    found: list[tuple[Candidate, list[Value]]] = []
-    for candidate, ends in zip(candidates, every):
-        if isinstance(ends, Exception):
-            trace.record(GaveUp(path=candidate.words, error=str(ends)))
-            continue
-        topics = {topic.value for topic in empty.topics} - {candidate.path.topic}
-        found.append((candidate, [value for value in ends.values if value not in topics]))
+    topics = {topic.value for topic in empty.topics}
+    found: list[tuple[Candidate, list[Value]]] = [
+        (candidate, [value for value in ends.values if value not in topics - {candidate.path.topic}])
+        for candidate, ends in every
+    ]
     names = {item.value: item for item in graph.named(value for _, values in found for value in values)}
     return [
         Retained(candidate, tuple(names[value] for value in values), min(len(values), MOST_ENTITIES))
@@ -119,24 +118,20 @@ def _ask(
     graph: KnowledgeGraph, retained: Sequence[Retained], view: PromptView, resources: Resources, trace: Trace
 ) -> tuple[int | str, ...] | None:
     """Return the model's answers, each an entity's number (from 0) or a name; None if the reply is unreadable."""
-    assert resources.models is not None
-    paths = []
-    for each in retained:
-        entities = [view.name(item.value, item.name) for item in each.ends[: each.shown]]
-        paths.append(
-            {
-                "path": " ".join(view.elements(each.candidate)),
-                "entities": entities,
-                "more": len(each.ends) - each.shown,
-                "triples": _triples(graph, each.candidate, view),
-            }
-        )
-        view.texts.update(entities)
+    paths: list[dict[str, Any]] = [
+        {
+            "path": " ".join(view.elements(each.candidate)),
+            "entities": [view.name(item.value, item.name) for item in each.ends[: each.shown]],
+            "more": len(each.ends) - each.shown,
+            "triples": _triples(graph, each.candidate, view),
+        }
+        for each in retained
+    ]
+    view.texts.update(text for path in paths for text in (*path["entities"], *path["triples"]))
     prompt = resources.prompts.prompt("top/answer", "decide", question=view.question, paths=paths)
-    models = resources.models.for_question(trace)
-    reask = resources.settings["llm.reask"]
     reader = partial(read_numbered_answers, size=len(_numbered(retained)))
-    return ask_and_read(models, resources.prompts, [prompt], [reader], reask=reask)[0]
+    replied: tuple[int | str, ...] | None = resources.ask_model([prompt], [reader], trace)[0]
+    return replied
 
 
 def _triples(graph: KnowledgeGraph, candidate: Candidate, view: PromptView) -> list[str]:
@@ -149,19 +144,17 @@ def _triples(graph: KnowledgeGraph, candidate: Candidate, view: PromptView) -> l
             limit=MOST_TRIPLES,
             timeout=5.0,
         )
-    except (StoreTimeout, PartialResult):
+    except TOLERATED:
         return []
     nodes = list(dict.fromkeys(node for walk in walks for node in (candidate.path.topic, *walk)))
     names = {item.value: view.name(item.value, item.name) for item in graph.named(nodes)}
-    texts: dict[str, None] = {}
-    for walk in walks:
-        for step, here, there in zip(candidate.path.steps, walk, walk[1:]):
-            first, second = (here, there) if step.direction == "out" else (there, here)
-            words = relation_words(step.relation, graph.schema, graph.relation_labels)
-            texts[f"{names.get(first, '?')}; {words}; {names.get(second, '?')}"] = None
-    found = list(texts)[:MOST_TRIPLES]
-    view.texts.update(found)
-    return found
+    texts = dict.fromkeys(
+        f"{names.get(first, '?')}; {relation_words(relation, graph.schema, graph.relation_labels)}; "
+        f"{names.get(second, '?')}"
+        for walk in walks
+        for first, relation, second in candidate.path.triples_along(walk)
+    )
+    return list(texts)[:MOST_TRIPLES]
 
 
 def _numbered(retained: Sequence[Retained]) -> list[Named]:

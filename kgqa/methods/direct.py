@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kgqa.llm.model_chooser import ask_and_read
 from kgqa.llm.replies.answers import read_numbered_answers
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Literal, Named, Question, Value
@@ -39,12 +38,10 @@ def answer_cot(
 
 def recalled(question: Question, prompt: str, resources: Resources, trace: Trace) -> Answer:
     """Answer from the language model's memory with a prompt from `prompts/direct`; `prompt` is its name."""
-    assert resources.models is not None
     asked = resources.prompts.prompt(f"direct/{prompt}", "decide", question=question.text)
-    models = resources.models.for_question(trace)
-    reask = resources.settings["llm.reask"]
-    (texts,) = ask_and_read(models, resources.prompts, [asked], [read_numbered_answers], reask=reask)
-    notes = (f"Answered by {models.name} from its own knowledge.",)
+    (texts,) = resources.ask_model([asked], [read_numbered_answers], trace)
+    assert resources.models is not None
+    notes = (f"Answered by {resources.models.name} from its own knowledge.",)
     if not texts:
         reason = "The language model knew no answer." if texts == () else UNREADABLE
         return Answer(question, "no_answer", method=prompt, notes=notes, reason=reason)

@@ -8,7 +8,7 @@ from typing import Any
 from kgqa.errors import QueryRejected, StoreTimeout
 from kgqa.events import NoWalks
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.model import Candidate, Entity, Named, PathEvidence, RelationPath, Triple, Value
+from kgqa.model import Candidate, Entity, PathEvidence, RelationPath, Triple, Value
 from kgqa.trace import BudgetExhausted, Trace
 from kgqa.words import arrow_words
 
@@ -69,20 +69,14 @@ def _evidence(
     score: float | None,
     approximate: bool,
 ) -> PathEvidence:
-    names: dict[Value, Named] = {}
-    for named in graph.named(dict.fromkeys(node for walk in walks for node in (path.topic, *walk))):
-        names[named.value] = named
-    triples: dict[Triple, None] = {}
-    for walk in walks:
-        for step, here, there in zip(path.steps, walk, walk[1:]):
-            subject, object_ = (here, there) if step.direction == "out" else (there, here)
-            if isinstance(subject, Entity):
-                triples[Triple(subject, step.relation, object_)] = None
-    topic = names.get(path.topic) or graph.named([path.topic])[0]
+    nodes = dict.fromkeys(node for walk in [(path.topic,), *walks] for node in walk)
+    names = {named.value: named for named in graph.named(nodes)}
+    along = (triple for walk in walks for triple in path.triples_along(walk))
+    triples = dict.fromkeys(Triple(s, relation, object_) for s, relation, object_ in along if isinstance(s, Entity))
     is_mediator = graph.leads_to_mediator
     return PathEvidence(
         path,
-        arrow_words(topic.name, path, graph.schema, graph.relation_labels, is_mediator=is_mediator),
+        arrow_words(names[path.topic].name, path, graph.schema, graph.relation_labels, is_mediator=is_mediator),
         walks=tuple(tuple(names[node] for node in walk) for walk in walks),
         mediators=tuple(i for i, step in enumerate(path.steps, start=1) if is_mediator(step)),
         triples=tuple(triples),

@@ -12,7 +12,7 @@ from kgqa.explore.cues import Cues
 from kgqa.llm.model_chooser import ModelChooser
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
-from kgqa.methods.scoring import PathScores, ScoreWeights, similarity_of
+from kgqa.methods.scoring import PathScores, ScoreWeights
 from kgqa.model import Candidate, Entity
 from kgqa.plugins import is_ours
 from kgqa.rank.prefilter import prefilter
@@ -21,8 +21,7 @@ from kgqa.rank.tournaments.chooser import (
     Chooser,
     RandomChooser,
     ScoringChooser,
-    cosine_similarity,
-    word_similarity,
+    text_similarity,
 )
 from kgqa.rank.tournaments.registry import open_chooser, tournament
 from kgqa.rank.tournaments.voting import VotingChooser
@@ -40,6 +39,12 @@ class Ranking:
         view: The question as a language model sees it; None if no language model decides.
         clauses: Map from a topic to the text with which its paths are compared; if empty, paths are compared with the
             whole question.
+
+    Attributes:
+        by_model: Whether a language model compares the paths.
+        orders_winners: Whether the winners of a tournament need no further comparison.
+        question: The text of the question with which the chooser compares paths.
+        entities: The chooser that compares paths in a hop, and selects entities.
     """
 
     def __init__(
@@ -55,6 +60,8 @@ class Ranking:
         self._clauses = clauses
         self._settings = settings = resources.settings
         self._view = view
+        self.by_model = view is not None
+        self.question = asked if view is None else view.question
         self._encoder = resources.encoder
         self._trace = trace
         self._cues = cues
@@ -65,11 +72,11 @@ class Ranking:
                 "The value `trained` of rank.chooser or rank.prefilter needs a trained ranker.",
                 "Add --ranker FILE. Create the file with `kgqa rank train`.",
             )
-        self._similarity = similarity_of(resources.encoder)
         self._trained = resources.ranker
         self._tournament = tournament(settings["rank.tournament"])
+        self.orders_winners = self._tournament.orders_winners
         self.chooser = self._chooser(resources)
-        self._memo = self._last_word = self._voting(self.chooser)
+        self.entities = self._last_word = self._voting(self.chooser)
         if view is not None:
             self._last_word = self._voting(self._model_chooser(view, resources, show_ends=True))
 
@@ -86,23 +93,8 @@ class Ranking:
                 deeper=settings["rank.depth_penalty"],
                 answer_type=settings["rank.answer_type"],
             ),
-            similarity=self._trained if self._use_trained else self._similarity,
+            similarity=self._trained if self._use_trained else None,
         )
-
-    @property
-    def by_model(self) -> bool:
-        """Whether a language model compares the paths."""
-        return self._view is not None
-
-    @property
-    def orders_winners(self) -> bool:
-        """Whether the winners of a tournament need no further comparison."""
-        return self._tournament.orders_winners
-
-    @property
-    def question(self) -> str:
-        """The text of the question with which the chooser compares paths."""
-        return self._asked if self._view is None else self._view.question
 
     def _voting(self, chooser: Chooser) -> CachingChooser:
         votes = self._settings["rank.votes"]
@@ -132,7 +124,7 @@ class Ranking:
         return ScoringChooser(
             lambda question, candidates: self.scores.promising(candidates),
             "a trained ranker" if self._use_trained else name,
-            texts=cosine_similarity(self._encoder) if self._encoder else word_similarity,
+            texts=text_similarity(self._encoder),
             accept_at=self._settings["rank.accept"],
         )
 
@@ -156,9 +148,11 @@ class Ranking:
         With clauses, there is one tournament per topic, and the result alternates between the topics' winners.
         """
         if not self._clauses:
-            return self._play(self.question, pool, self._memo)
+            return self._play(self.question, pool, self.entities)
         winners = [
-            self._play(self._clauses.get(topic, self.question), [c for c in pool if c.path.topic == topic], self._memo)
+            self._play(
+                self._clauses.get(topic, self.question), [c for c in pool if c.path.topic == topic], self.entities
+            )
             for topic in dict.fromkeys(candidate.path.topic for candidate in pool)
         ]
         return [each for same_rank in zip_longest(*winners) for each in same_rank if each is not None]
@@ -176,11 +170,6 @@ class Ranking:
             )
         finally:
             self._trace.count("comparisons", memo.calls - before)
-
-    @property
-    def entities(self) -> Chooser:
-        """The chooser that selects entities."""
-        return self._memo
 
     def best_first(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, float]]:
         """Return the distinct candidates with their scores, best first; paths of different lengths are comparable."""

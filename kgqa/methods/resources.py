@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.llm.client import Prompt
+from kgqa.llm.model_chooser import ask_and_read
 from kgqa.llm.models import Models
 from kgqa.llm.prompts import Prompts
+from kgqa.llm.replies.json_values import Reading
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.tournaments.chooser import Scorer
 from kgqa.settings import Settings
+from kgqa.trace import Trace
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,14 @@ class Resources:
     def by_model(self) -> bool:
         """Whether a language model compares the candidates, as selected by the setting `rank.chooser`."""
         return self.models is not None and self.settings["rank.chooser"] in ("auto", "llm")
+
+    def ask_model(
+        self, asked: Sequence[Prompt], readers: Sequence[Callable[[str], Reading[Any]]], trace: Trace
+    ) -> list[Any]:
+        """Send prompts of one stage, charged to `trace`, and return the values in the replies (see `ask_and_read`)."""
+        assert self.models is not None
+        models = self.models.for_question(trace)
+        return ask_and_read(models, self.prompts, asked, readers, reask=self.settings["llm.reask"])
 
     def __repr__(self) -> str:
         names = [self.encoder.name] if self.encoder is not None else []

@@ -12,7 +12,7 @@ from kgqa.explore.cues import Cues
 from kgqa.model import Candidate
 from kgqa.rank.alignment import HopAligner
 from kgqa.rank.embedding.encoder import CachedEncoder
-from kgqa.rank.lexical import bm25
+from kgqa.rank.tournaments.chooser import text_similarity
 
 ONE_HOP = 0.3
 """Factor on the weight of the alignment if the question's wording suggests only one hop."""
@@ -79,11 +79,13 @@ class PathScores:
             if encoder and cues.asked_for and weights.answer_type
             else None
         )
-        self._aligner: HopAligner | None = None
         # for one-hop paths, the alignment adds little information
         self._share = min(weights.alignment, 1.0) * (1.0 if cues.hops > 1 else ONE_HOP)
-        if encoder is not None and cues.words and self._share:
-            self._aligner = HopAligner(cues.words, encode_questions=encoder.encode_questions, encode=encoder.encode)
+        self._aligner = (
+            HopAligner(cues.words, encode_questions=encoder.encode_questions, encode=encoder.encode)
+            if encoder is not None and cues.words and self._share
+            else None
+        )
 
     @property
     def uses_kinds(self) -> bool:
@@ -139,15 +141,5 @@ class PathScores:
 
 def similarity_of(encoder: CachedEncoder | None) -> Similarity:
     """Return a function that computes the cosine of question and path; without an encoder, BM25 scaled to 0 to 1."""
-
-    def cosine(question: str, candidates: Sequence[Candidate]) -> Scores:
-        if not candidates:
-            return np.zeros(0)
-        words = [candidate.words for candidate in candidates]
-        if encoder is None:
-            scores = bm25(question, words)
-            return scores / scores.max() if scores.max() > 0 else scores
-        cosines: Scores = (encoder.encode(words) @ encoder.encode_questions([question])[0]).astype(np.float64)
-        return cosines
-
-    return cosine
+    score = text_similarity(encoder)
+    return lambda question, candidates: score(question, [candidate.words for candidate in candidates])

@@ -12,13 +12,14 @@ import random
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-from kgqa.errors import PartialResult, StoreError, StoreTimeout
+from kgqa.errors import StoreError, StoreTimeout
 from kgqa.events import GaveUp, Kept, Sufficient
+from kgqa.explore.tolerance import map_tolerantly
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.client import Stage
-from kgqa.llm.model_chooser import ask_and_read
 from kgqa.llm.replies.answers import read_numbered_answers
 from kgqa.llm.replies.json_values import Reading
 from kgqa.llm.replies.scores import read_scores
@@ -34,7 +35,6 @@ from kgqa.model import (
     Question,
     RelationPath,
     Step,
-    Triple,
     Value,
 )
 from kgqa.trace import BudgetExhausted, Trace
@@ -87,8 +87,6 @@ class ThinkOnGraph:
         self._resources = resources
         self._settings = resources.settings
         self._graph: KnowledgeGraph = resources.graph.for_question(trace)
-        assert resources.models is not None
-        self._models = resources.models.for_question(trace)
         self._trace = trace
         self._faithful = self._settings["tog.parse"] == "faithful"
         self._width = self._settings["explore.beam"]
@@ -120,17 +118,17 @@ class ThinkOnGraph:
 
     def _relations(self, frontier: Sequence[Chain]) -> list[tuple[Chain, Step, float]]:
         every: list[tuple[Chain, dict[str, Step]]] = []
-        expansions = self._graph.map(
-            lambda chain: self._graph.next_steps(chain.from_end()), frontier, tolerated=(StoreTimeout,)
-        )
-        for chain, expansion in zip(frontier, expansions):
-            if isinstance(expansion, StoreTimeout):
-                self._trace.record(GaveUp(path=self._name(chain.end), error=str(expansion)))
-                continue
-            steps = expansion.steps
-            back = {chain.path.steps[-1].reversed()} if chain.path.steps else set()
+        for chain, expansion in map_tolerantly(
+            self._graph,
+            lambda chain: self._graph.next_steps(chain.from_end()),
+            frontier,
+            self._trace,
+            worded=lambda chain: self._name(chain.end),
+            tolerated=(StoreTimeout,),
+        ):
+            back = [step.reversed() for step in chain.path.steps[-1:]]
             named: dict[str, Step] = {}
-            for step in steps:
+            for step in expansion.steps:
                 if step not in back:
                     named.setdefault(self._step_name(step), step)
             if named:
@@ -138,7 +136,7 @@ class ThinkOnGraph:
         values = [
             {"entity": self._name(chain.end), "relations": list(named), "width": self._width} for chain, named in every
         ]
-        readers = [self._relation_reader(list(named)) for _, named in every]
+        readers = [partial(self._read_relations, names=list(named)) for _, named in every]
         read = self._ask("tog/relations", "filter", values, readers)
         return [
             (chain, named[name], score)
@@ -149,15 +147,14 @@ class ThinkOnGraph:
     def _neighbours(self, steps: Sequence[tuple[Chain, Step, float]]) -> list[Chain]:
         found: list[Chain] = []
         several: list[tuple[Chain, Step, float, list[Value]]] = []
-        reached = self._graph.map(
+        reached = map_tolerantly(
+            self._graph,
             lambda each: self._graph.ends(each[0].from_end().then(each[1]), limit=LISTED),
             steps,
-            tolerated=(StoreTimeout, PartialResult),
+            self._trace,
+            worded=lambda each: self._step_name(each[1]),
         )
-        for (chain, step, score), there in zip(steps, reached):
-            if isinstance(there, Exception):
-                self._trace.record(GaveUp(path=self._step_name(step), error=str(there)))
-                continue
+        for (chain, step, score), there in reached:
             ends = self._sampled(chain, there.values)
             if len(ends) == 1:
                 found.append(self._extended(chain, step, ends[0], score))
@@ -169,7 +166,7 @@ class ThinkOnGraph:
             {"relation": self._step_name(step), "entities": [self._name(end) for end in ends]}
             for _, step, _, ends in several
         ]
-        readers = [self._entity_reader(len(ends)) for _, _, _, ends in several]
+        readers = [partial(self._read_entities, size=len(ends)) for _, _, _, ends in several]
         read = self._ask("tog/entities", "entity", values, readers)
         for (chain, step, score, ends), scores in zip(several, read):
             # as published, all neighbours get equal scores after an unreadable reply
@@ -198,35 +195,26 @@ class ThinkOnGraph:
     ) -> list[Any]:
         prompts = self._resources.prompts
         asked = [prompts.prompt(prompt, stage, question=self._question, **each) for each in values]
-        return ask_and_read(self._models, prompts, asked, readers, reask=self._settings["llm.reask"])
+        return self._resources.ask_model(asked, readers, self._trace)
 
-    def _relation_reader(self, names: list[str]) -> Callable[[str], Reading[tuple[tuple[str, float], ...]]]:
+    def _read_relations(self, text: str, *, names: list[str]) -> Reading[tuple[tuple[str, float], ...]]:
         known = {normalise(name): name for name in names}
+        found: dict[str, float] = {}
+        for line in text[-20_000:].splitlines():
+            match = _FORM.search(line) or (None if self._faithful else _LOOSE.match(line))
+            name = match and (match[1] if self._faithful else known.get(normalise(match[1])))
+            if match and name in names:
+                found.setdefault(name, min(float(match[2]), 1.0))
+        ordered = tuple(sorted(found.items(), key=lambda pair: -pair[1]))
+        return Reading(ordered or None, False, "It rates none of the relations in the form that was asked for.")
 
-        def read(text: str) -> Reading[tuple[tuple[str, float], ...]]:
-            found: dict[str, float] = {}
-            for line in text[-20_000:].splitlines():
-                match = _FORM.search(line) or (None if self._faithful else _LOOSE.match(line))
-                if match is None:
-                    continue
-                name = match[1] if self._faithful else known.get(normalise(match[1]))
-                if name in names:
-                    found.setdefault(name, min(float(match[2]), 1.0))
-            ordered = tuple(sorted(found.items(), key=lambda pair: -pair[1]))
-            return Reading(ordered or None, False, "It rates none of the relations in the form that was asked for.")
-
-        return read
-
-    def _entity_reader(self, size: int) -> Callable[[str], Reading[tuple[float | None, ...]]]:
-        def read(text: str) -> Reading[tuple[float | None, ...]]:
-            numbers = re.findall(r"\b[01](?:\.\d+)?\b|\B\.\d+\b", text.rsplit("Score:", 1)[-1][:5000])
-            if len(numbers) == size:
-                return Reading(tuple(map(float, numbers)), False, "")
-            if self._faithful:
-                return Reading(None, False, f"It does not give {size} numbers.")
-            return read_scores(text, size=size)
-
-        return read
+    def _read_entities(self, text: str, *, size: int) -> Reading[tuple[float | None, ...]]:
+        numbers = re.findall(r"\b[01](?:\.\d+)?\b|\B\.\d+\b", text.rsplit("Score:", 1)[-1][:5000])
+        if len(numbers) == size:
+            return Reading(tuple(map(float, numbers)), False, "")
+        if self._faithful:
+            return Reading(None, False, f"It does not give {size} numbers.")
+        return read_scores(text, size=size)
 
     def _read_sufficient(self, text: str) -> Reading[tuple[str, ...]]:
         braces = _BRACES.findall(text[:20_000])
@@ -252,21 +240,15 @@ class ThinkOnGraph:
         return Reading(tuple(dict.fromkeys(part for part in parts if part)) or None, False, "The braces are empty.")
 
     def _triples(self) -> list[str]:
-        texts: dict[str, None] = {}
-        for triple in self.triples():
-            words = relation_words(triple.relation, self._graph.schema, self._graph.relation_labels)
-            texts[f"{self._name(triple.subject)}; {words}; {self._name(triple.object)}"] = None
-        return list(texts)
-
-    def triples(self) -> tuple[Triple, ...]:
-        """Return the triples of all kept chains."""
-        found: dict[Triple, None] = {}
-        for chain in self.chains:
-            for step, here, there in zip(chain.path.steps, (chain.path.topic, *chain.nodes), chain.nodes):
-                subject, object_ = (here, there) if step.direction == "out" else (there, here)
-                if isinstance(subject, Entity):
-                    found[Triple(subject, step.relation, object_)] = None
-        return tuple(found)
+        """Return the triples of all kept chains in words."""
+        texts = (
+            f"{self._name(subject)}; {relation_words(relation, self._graph.schema, self._graph.relation_labels)}; "
+            f"{self._name(object_)}"
+            for chain in self.chains
+            for subject, relation, object_ in chain.path.triples_along((chain.path.topic, *chain.nodes))
+            if isinstance(subject, Entity)
+        )
+        return list(dict.fromkeys(texts))
 
     def hops(self, path: RelationPath) -> tuple[str, ...]:
         return hop_words(path, self._graph.schema, self._graph.relation_labels)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 
 import numpy as np
 
@@ -24,15 +25,8 @@ def average_ranks(scores: np.ndarray) -> np.ndarray:
 def reciprocal_rank_fusion(
     rankings: Sequence[np.ndarray], *, weights: Sequence[float] | None = None, k: int = RRF_K
 ) -> np.ndarray:
-    """Fuse several arrays of scores, each of shape (n,), into one: the sum of weight / (k + rank) over all arrays.
-
-    Raises:
-        ValueError: The arrays differ in length, or the numbers of weights and arrays differ.
-    """
-    weights = [1.0] * len(rankings) if weights is None else list(weights)
-    if len(weights) != len(rankings) or len({len(scores) for scores in rankings}) > 1:
-        raise ValueError("fusion needs arrays of equal length and one weight per array")
+    """Fuse several arrays of scores, each of shape (n,), into one: the sum of weight / (k + rank) over all arrays."""
     fused = np.zeros(len(rankings[0]) if rankings else 0)
-    for weight, scores in zip(weights, rankings):
+    for weight, scores in zip(weights or repeat(1.0), rankings):
         fused += weight / (k + average_ranks(scores))
     return fused

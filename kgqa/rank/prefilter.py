@@ -44,9 +44,6 @@ def prefilter(
         seed: Seed of "random".
         score: Function for "trained": maps the question and n candidates to n scores; NaN ranks last.
         lexical_variant: See the argument `variant` of `bm25`.
-
-    Raises:
-        ValueError: The method is unknown, or "trained" has no `score`, or `score` returns the wrong shape.
     """
     if method == "none":
         return list(candidates)
@@ -75,19 +72,12 @@ def prefilter_scores(
     lexical_variant: BM25Variant = "own",
 ) -> np.ndarray:
     """Return the scores by which `prefilter` sorts: float64 of shape (len(candidates),), all zero for "none"."""
-    if method not in PREFILTER_METHODS:
-        raise ValueError(f"unknown prefilter {method!r}; choose one of {', '.join(PREFILTER_METHODS)}")
-    if method == "trained" and score is None:
-        raise ValueError("the prefilter 'trained' needs a score function")
     if not candidates or method == "none":
         return np.zeros(len(candidates))
     if method == "random":
         return np.array([_random_score(seed, question, candidate) for candidate in candidates])
     if method == "trained":
-        scores = np.asarray(score(question, candidates), dtype=np.float64)  # type: ignore[misc]
-        if scores.shape != (len(candidates),):
-            raise ValueError(f"score returned shape {scores.shape} for {len(candidates)} candidates")
-        return scores
+        return np.asarray(score(question, candidates), dtype=np.float64)  # type: ignore[misc]
     words = [candidate.words for candidate in candidates]
     if encoder is None or method == "bm25":
         return bm25(question, words, variant=lexical_variant)

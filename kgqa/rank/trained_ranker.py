@@ -16,6 +16,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -213,10 +214,7 @@ class TrainedRanker:
         header, arrays = _read(Path(path))
         size = header["size"]
         ranker = cls(
-            _loaded("question_map", arrays["question_map"]),
-            _loaded("first_map", arrays["first_map"]),
-            _loaded("further_map", arrays["further_map"]),
-            _loaded("directions", arrays["directions"]),
+            **{name: _loaded(name, array) for name, array in arrays.items()},
             one_step_bias=float(header["one_step_bias"]),
             embeddings=header["embeddings"],
         )
@@ -252,13 +250,10 @@ def ranker_scorer(
         ModelUnavailable: The ranker was trained on the vectors of a different embedding model.
     """
     ranker.check_embeddings(encoder.name)
-    texts: dict[str, str] = {}
+    text_of = cache(relation_text)
 
     def vectors(relations: Sequence[str]) -> np.ndarray:
-        for relation in relations:
-            if relation not in texts:
-                texts[relation] = relation_text(relation)
-        return encoder.encode([texts[relation] for relation in relations])
+        return encoder.encode(list(map(text_of, relations)))
 
     def score(question: str, candidates: Sequence[Candidate]) -> np.ndarray:
         if not candidates:
@@ -307,8 +302,6 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         _check_header(header)
         if wrong := [name for name in _ARRAYS if arrays[name].dtype.kind != "f"]:
             raise ValueError(f"{wrong[0]} does not contain floats")
-    except SettingsError:
-        raise
     except FileNotFoundError:
         raise SettingsError(
             f"There is no ranker {path}.", f"Train one: kgqa rank train QUESTIONS --out {path}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kgqa.explore.beam import BeamSettings, make_candidate
 from kgqa.explore.entity_selection import CHUNK, FILTER_ABOVE, select_entities
-from kgqa.rank.tournaments.chooser import ScoringChooser, word_similarity
+from kgqa.rank.tournaments.chooser import ScoringChooser
 from kgqa.trace import Trace
 
 from .conftest import ent, path
@@ -14,7 +14,7 @@ class NamedEntityChooser(ScoringChooser):
     """A chooser that picks the entities named in the question and records its input."""
 
     def __init__(self):
-        super().__init__(lambda question, candidates: None, "by name", texts=word_similarity)
+        super().__init__(lambda question, candidates: None, "by name")
         self.shown = []
 
     def pick_grouped(self, question, chunks, k):

@@ -18,7 +18,7 @@ from kgqa.model import Entity, Literal, RelationPath, Step
 from kgqa.schema import bundled_schema, language_list
 from kgqa.trace import Trace
 from kgqa.training.gold_paths import gold_paths
-from kgqa.words import arrow_words, hop_words, path_words, published_words
+from kgqa.words import arrow_words, hop_words, published_words
 from tests.conftest import SOAK
 
 SCHEMA = bundled_schema("wikidata")
@@ -280,7 +280,7 @@ class TestNames:
     def test_paths_are_verbalised(self, graph):
         options = {"schema": SCHEMA, "labels": graph.relation_labels}
         pair = path("Q17", "p:P39", "ps:P39")
-        assert path_words(pair, **options, is_mediator=graph.leads_to_mediator) == "position held"
+        assert hop_words(pair, **options, is_mediator=graph.leads_to_mediator) == ("position held",)
         since = path("Q17", "p:P36", "pq:P580")
         assert hop_words(since, **options, is_mediator=graph.leads_to_mediator) == ("capital start time",)
         assert (

@@ -536,7 +536,7 @@ def test_stored_values_of_wrong_type_or_range_are_refused(file, open_replay, cha
     replay.complete([prompt("q")])
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("UPDATE replies SET completion = ?", (json.dumps(STORED | changed),))
-    with pytest.raises(ModelUnavailable, match=f"{file} is damaged: a reply has an invalid"):
+    with pytest.raises(ModelUnavailable, match=f"{file} is damaged: "):
         replay.complete([prompt("q")])
 
 

@@ -55,20 +55,6 @@ def test_first_in_both_beats_first_in_one():
     assert fused.argmax() == 0
 
 
-@pytest.mark.parametrize(
-    ("rankings", "weights"),
-    [
-        ([np.ones(2), np.ones(3)], None),
-        ([np.ones(2), np.ones(2)], [1.0]),
-        ([np.ones(2)], [1.0, 1.0]),
-        ([], [1.0]),
-    ],
-)
-def test_incompatible_inputs_are_refused(rankings, weights):
-    with pytest.raises(ValueError):
-        reciprocal_rank_fusion(rankings, weights=weights)
-
-
 def test_empty_input():
     assert reciprocal_rank_fusion([]).shape == (0,)
     assert reciprocal_rank_fusion([np.zeros(0), np.zeros(0)]).shape == (0,)

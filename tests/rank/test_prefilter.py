@@ -164,20 +164,6 @@ def test_custom_scorer(pool):
     assert len(calls) == 1
 
 
-@pytest.mark.parametrize(
-    ("method", "score"),
-    [
-        ("trained", None),
-        ("trained", lambda question, pool: [1.0]),
-        ("trained", lambda question, pool: 1.0),
-        ("sbret", None),
-    ],
-)
-def test_invalid_scores_are_refused(pool, method, score):
-    with pytest.raises(ValueError):
-        prefilter("q", pool, keep=3, encoder=None, method=method, score=score)
-
-
 def test_random_prefilter_is_reproducible(pool):
     def sample(pool, *, keep=5, question="q", seed=1):
         return prefilter(question, pool, keep=keep, encoder=None, method="random", seed=seed)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 
 from kgqa.errors import ModelUnavailable
 from kgqa.llm.client import Completion, Prompt
+from kgqa.workers import Workers
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,14 +21,6 @@ class _BatchedRequest:
     prompts: list[Prompt]
     arrived: float
     future: Future[list[Completion]] = field(default_factory=Future)
-
-    def settle(self, result: list[Completion] | None, error: BaseException | None = None) -> None:
-        """Deliver the result or the error; do nothing if `close` or an interrupt has ended the request."""
-        with suppress(InvalidStateError):
-            if error is not None:
-                self.future.set_exception(error)
-            else:
-                self.future.set_result(result or [])
 
 
 class RequestBatcher:
@@ -50,15 +44,13 @@ class RequestBatcher:
             wait: Most seconds that the first request of a call waits for further requests.
             max_batch: Most prompts in a call. A request is never split: a larger request gets a call of its own.
         """
-        if wait < 0 or max_batch < 1:
-            raise ValueError("`wait` must be 0 or more, and `max_batch` 1 or more")
         self._complete = complete
         self._wait = wait
         self._max_batch = max_batch
         self._changed = threading.Condition()
         self._waiting: deque[_BatchedRequest] = deque()
         self._running: list[_BatchedRequest] = []
-        self._thread: threading.Thread | None = None
+        self._thread = Workers(1, name="kgqa-batcher")
         self._closed = False
 
     def complete(self, prompts: Sequence[Prompt], *, deadline: float | None = None) -> list[Completion]:
@@ -76,57 +68,28 @@ class RequestBatcher:
         with self._changed:
             if self._closed:
                 raise _closed()
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._work, daemon=True, name="kgqa-batcher")
-                self._thread.start()
             self._waiting.append(request)
+            self._thread.submit(self._run)
             self._changed.notify()
         try:
             return request.future.result(None if deadline is None else max(deadline - time.monotonic(), 0.0))
-        except BaseException:
-            request.future.cancel()  # after an interrupt, the reply is not needed; has no effect if the call failed
-            raise
+        finally:
+            request.future.cancel()  # after an interrupt, the reply is not needed; has no effect on a finished request
 
     def close(self) -> None:
         """Fail all requests immediately, even those in a running call; may be called more than once."""
         with self._changed:
             self._closed = True
-            left = [*self._running, *self._waiting]
-            self._waiting.clear()
+            self._thread.close()
             self._changed.notify()
-        for request in left:
-            request.settle(None, _closed())
+            _fail((*self._running, *self._waiting), _closed())
+            self._waiting.clear()
 
     # ---- in the thread ----
 
-    def _work(self) -> None:
-        while (batch := self._next()) is not None:
-            self._run(batch)
-            del batch  # frees prompts and replies while the thread waits for the next batch
-
-    def _next(self) -> list[_BatchedRequest] | None:
-        """Return the requests of the next call, [] if all were cancelled; None after `close`."""
-        with self._changed:
-            while not self._waiting and not self._closed:
-                self._changed.wait()
-            while not self._closed and sum(len(request.prompts) for request in self._waiting) < self._max_batch:
-                left = self._waiting[0].arrived + self._wait - time.monotonic()
-                if left <= 0:
-                    break
-                self._changed.wait(left)
-            if self._closed:
-                return None
-            batch: list[_BatchedRequest] = []
-            size = 0
-            while self._waiting and (not batch or size + len(self._waiting[0].prompts) <= self._max_batch):
-                request = self._waiting.popleft()
-                if request.future.set_running_or_notify_cancel():
-                    batch.append(request)
-                    size += len(request.prompts)
-            self._running = batch
-            return batch
-
-    def _run(self, batch: list[_BatchedRequest]) -> None:
+    def _run(self) -> None:
+        """Send the requests that wait, if an earlier run has not sent them."""
+        batch = self._running = self._next()
         if not batch:
             return
         prompts = [prompt for request in batch for prompt in request.prompts]
@@ -135,15 +98,35 @@ class RequestBatcher:
             if len(completions) != len(prompts):
                 raise RuntimeError(f"{len(prompts)} prompts returned {len(completions)} completions")
         except BaseException as error:  # noqa: BLE001  # raised in the waiting threads, while this thread continues
-            for request in batch:
-                request.settle(None, error)
-        else:
-            start = 0
-            for request in batch:
-                request.settle(completions[start : start + len(request.prompts)])
-                start += len(request.prompts)
+            _fail(batch, error)
+            return
+        rest = iter(completions)
+        for request in batch:
+            with suppress(InvalidStateError):  # `close` has ended the request
+                request.future.set_result(list(islice(rest, len(request.prompts))))
+
+    def _next(self) -> list[_BatchedRequest]:
+        batch: list[_BatchedRequest] = []
         with self._changed:
-            self._running = []
+            if self._waiting:
+                left = self._waiting[0].arrived + self._wait - time.monotonic()
+                self._changed.wait_for(self._need_not_wait, timeout=left)
+            size = 0
+            while self._waiting and (not batch or size + len(self._waiting[0].prompts) <= self._max_batch):
+                request = self._waiting.popleft()
+                if request.future.set_running_or_notify_cancel():
+                    batch.append(request)
+                    size += len(request.prompts)
+        return batch
+
+    def _need_not_wait(self) -> bool:
+        return self._closed or sum(len(request.prompts) for request in self._waiting) >= self._max_batch
+
+
+def _fail(requests: Iterable[_BatchedRequest], error: BaseException) -> None:
+    for request in requests:
+        with suppress(InvalidStateError):  # the request has ended
+            request.future.set_exception(error)
 
 
 def _closed() -> ModelUnavailable:

@@ -23,14 +23,6 @@ REQUEST_FIELDS: dict[ConstraintMode, str] = {
 """Map from a mode to the request field that selects the mode."""
 JSON_TOKENS = 16
 """Most tokens that `{"choice": "..."}` takes, apart from the choice itself."""
-_TYPES: dict[str, Any] = {
-    "object": dict,
-    "array": list,
-    "string": str,
-    "number": (int, float),
-    "boolean": bool,
-    "null": type(None),
-}
 _MEANT = re.compile(r"structured.?output|guided|grammar|json.?schema|response.?format", re.IGNORECASE)
 
 
@@ -90,40 +82,16 @@ def _is_closed(schema: Any) -> bool:
     return all(map(_is_closed, schema.values()))
 
 
-def fits_schema(value: Any, schema: Any) -> bool:
-    """Return whether a JSON value has the types, keys and enumerated values of a schema; other rules are ignored."""
-    if not isinstance(schema, Mapping):
-        return schema is not False
-    if "enum" in schema and value not in schema["enum"]:
-        return False
-    kinds = schema.get("type", [])
-    kinds = [kinds] if isinstance(kinds, str) else kinds
-    if kinds and not any(_has_type(value, kind) for kind in kinds):
-        return False
-    if isinstance(value, list):
-        return all(fits_schema(each, schema.get("items", True)) for each in value)
-    if isinstance(value, dict):
-        properties, others = schema.get("properties", {}), schema.get("additionalProperties", True)
-        return all(key in value for key in schema.get("required", ())) and all(
-            fits_schema(each, properties.get(key, others)) for key, each in value.items()
-        )
-    return True
-
-
-def _has_type(value: Any, kind: str) -> bool:
-    if kind == "integer":
-        return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value // 1
-    if isinstance(value, bool):
-        return kind == "boolean"
-    return isinstance(value, _TYPES.get(kind, object))
-
-
 def is_of_schema(text: str, schema: Mapping[str, Any]) -> bool:
-    """Return whether a reply is JSON of this schema; if it is not, the server ignored the schema."""
+    """Return whether a reply is JSON with the schema's required and no unknown keys; if not, the server ignored it."""
     try:
-        return fits_schema(json.loads(text), schema)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return False
+    if not isinstance(value, dict):
+        return schema.get("type") != "object" and isinstance(value, list) == (schema.get("type") == "array")
+    allowed = value if schema.get("additionalProperties", True) else schema.get("properties", {})
+    return set(schema.get("required", ())) <= set(value) <= set(allowed)
 
 
 def chosen_option(mode: ConstraintMode, text: str, choices: Sequence[str]) -> str | None:

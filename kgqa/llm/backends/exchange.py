@@ -86,22 +86,18 @@ def _status_failure(error: Any) -> RequestFailure:
     return RequestFailure("refused", cause, status, error.body)
 
 
-class RetryDelays:
-    """The pauses between the attempts of one request."""
+def retry_pause(failure: RequestFailure, attempt: int) -> float | None:
+    """Return the seconds until the next attempt; None if the request must not be repeated.
 
-    def __init__(self, retries: int) -> None:
-        self._retries = retries
-        self._attempts = 0
+    Pauses grow exponentially and are partly random, so that threads whose requests failed at the same time do not
+    repeat them at the same time. A pause is never shorter than the server asks for. If the failure is not temporary, or
+    the server asks for more than LONGEST_REQUESTED seconds, the request is not repeated.
 
-    def pause(self, failure: RequestFailure) -> float | None:
-        """Return the seconds until the next attempt; None if the request must not be repeated.
-
-        Pauses grow exponentially and are partly random, so that threads whose requests failed at the same time do not
-        repeat them at the same time. A pause is never shorter than the server asks for. If the server asks for more
-        than LONGEST_REQUESTED seconds, the request is not repeated.
-        """
-        if self._attempts == self._retries or (failure.wait or 0) > LONGEST_REQUESTED:
-            return None
-        pause: float = min(FIRST_PAUSE * 2**self._attempts, LONGEST_PAUSE) * random.uniform(0.5, 1)
-        self._attempts += 1
-        return max(pause, failure.wait or 0)
+    Args:
+        failure: Why the last attempt failed.
+        attempt: Number of the last attempt, from 0.
+    """
+    if failure.kind != "temporary" or (failure.wait or 0) > LONGEST_REQUESTED:
+        return None
+    pause: float = max(min(FIRST_PAUSE * 2**attempt, LONGEST_PAUSE) * random.uniform(0.5, 1), failure.wait or 0)
+    return pause

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, CancelledError, wait
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from typing import Any
 
 from kgqa.errors import ModelUnavailable, SettingsError
@@ -25,7 +26,7 @@ from kgqa.llm.backends.constraints import (
     mentions_constraint,
     schema_fields,
 )
-from kgqa.llm.backends.exchange import RequestFailure, RetryDelays, exchange
+from kgqa.llm.backends.exchange import RequestFailure, exchange, retry_pause
 from kgqa.llm.backends.parameters import TOKEN_LIMIT_FIELDS, SupportedParameters, refused_parameter
 from kgqa.llm.backends.wire_messages import encodable, wire_messages
 from kgqa.llm.client import Completion, OnCompletion, Prompt
@@ -84,8 +85,6 @@ class OpenAIChat:
             ModelUnavailable: The client library is missing, OpenAI has no API key, or the server cannot list its
                 models.
         """
-        if concurrency < 1 or retries < 0 or not timeout > 0:
-            raise ValueError("`concurrency` must be 1 or more, `retries` 0 or more, and `timeout` more than 0")
         if importlib.util.find_spec("openai") is None:
             raise ModelUnavailable("A language model on a server needs the openai library: pip install 'kgqa[openai]'")
         self.url = OPENAI_URL if url is None else base_url(url)
@@ -98,7 +97,7 @@ class OpenAIChat:
         self._retries = retries
         self._sleep = sleep
         self._closed = threading.Event()
-        self._notes: list[str] = []
+        self._notes: dict[str, None] = {}
         self._parameters = SupportedParameters()
         # OpenAI does not support the field `structured_outputs`; only vLLM has it
         self._choices = ConstraintSupport("structured_outputs" if url is not None else "json_schema")
@@ -107,8 +106,7 @@ class OpenAIChat:
         self._client = open_client(self.url, self._key, timeout=timeout, is_openai=url is None)
         self._workers = Workers(concurrency, name="kgqa-llm")
         self.name = model or "(first listed)"
-        if not model:
-            self.name = self._first_model()
+        self.name = model or self._first_model()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -176,10 +174,8 @@ class OpenAIChat:
 
     def _retry(self, prompt: Prompt, abandoned: threading.Event) -> Completion:
         """Send a prompt until the server replies or rejects the prompt, or the retries are used up."""
-        delays = RetryDelays(self._retries)
-        while True:
-            if abandoned.is_set() or self._closed.is_set():
-                return Completion(failure="unreachable", detail="given up")
+        attempt = 0
+        while not (abandoned.is_set() or self._closed.is_set()):
             support = self._support(prompt)
             mode = support.mode
             more_tokens = JSON_TOKENS if prompt.choices and mode == "json_schema" else 0
@@ -196,10 +192,18 @@ class OpenAIChat:
             if result.kind == "refused":
                 if not self._adapt(result, support, mode, fields):
                     return Completion(failure="rejected", detail=self._shown(result.cause))
-            elif (pause := delays.pause(result)) is not None:
-                self._sleep(pause)
-            else:
+            elif not self._wait(result, attempt):
                 return Completion(failure="unreachable", detail=self._shown(result.cause))
+            else:
+                attempt += 1
+        return Completion(failure="unreachable", detail="given up")
+
+    def _wait(self, failure: RequestFailure, attempt: int) -> bool:
+        """Wait until the next attempt; return False if there is none."""
+        pause = retry_pause(failure, attempt) if attempt < self._retries else None
+        if pause is not None:
+            self._sleep(pause)
+        return pause is not None
 
     def _support(self, prompt: Prompt) -> ConstraintSupport:
         """Return what is known about the server's support for the prompt's choices or schema."""
@@ -269,40 +273,31 @@ class OpenAIChat:
     # ---- messages ----
 
     def _first_model(self) -> str:
-        delays = RetryDelays(self._retries)
-        while True:
-            result = exchange(self._client.models.with_raw_response.list, _first_listed)
-            if isinstance(result, str):
-                return result
-            pause = delays.pause(result) if result.kind == "temporary" else None
-            if pause is None:
+        attempts = count()
+        while not isinstance(result := exchange(self._client.models.with_raw_response.list, _first_listed), str):
+            if not self._wait(result, next(attempts)):
                 self.close()
                 raise self._fatal(result)
-            self._sleep(pause)
+        return result
 
     def _fatal(self, failure: RequestFailure) -> ModelUnavailable:
-        if failure.status in (401, 403):
-            hint = f"Set the environment variable {self._key_variable} to an API key that the server accepts."
-        elif failure.status in (402, 429):
-            hint = "The account may have no credit left: check its billing, or use another API key."
-        elif 300 <= failure.status < 400:
-            hint = (
-                "Check the URL. If you trust the address of the redirect, use that address: --llm URL#NAME (llm.model)."
-            )
-        elif failure.status:
-            hint = f"Check the URL and the model's name. {self.url}/models lists the server's models."
-        else:
-            hint = "Check that the server runs and that the URL is right, or name the model."
-        return self._unavailable(failure.cause, hint)
+        no_access = f"Set the environment variable {self._key_variable} to an API key that the server accepts."
+        no_credit = "The account may have no credit left: check its billing, or use another API key."
+        redirected = (
+            "Check the URL. If you trust the address of the redirect, use that address: --llm URL#NAME (llm.model)."
+        )
+        unknown = f"Check the URL and the model's name. {self.url}/models lists the server's models."
+        hints = {401: no_access, 403: no_access, 402: no_credit, 429: no_credit}
+        hints |= {0: "Check that the server runs and that the URL is right, or name the model."}
+        hints |= dict.fromkeys(range(300, 400), redirected)
+        return self._unavailable(failure.cause, hints.get(failure.status, unknown))
 
     def _unavailable(self, cause: str, hint: str) -> ModelUnavailable:
         cause = self._shown(cause).rstrip(".")
         return ModelUnavailable(f"The language model {clean(self.name)} at {self.url} cannot be used: {cause}.", hint)
 
     def _note(self, text: str) -> None:
-        note = self._shown(text)
-        if note not in self._notes:
-            self._notes.append(note)
+        self._notes[self._shown(text)] = None
 
     def _shown(self, text: str) -> str:
         """Return a text as one line of limited length, with the API key masked."""

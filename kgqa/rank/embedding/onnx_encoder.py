@@ -70,12 +70,11 @@ class OnnxEncoder:
             return np.empty((0, 0), dtype=np.float32)
         # strings of similar length share a batch; this saves padding
         order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
-        vectors: list[np.ndarray | None] = [None] * len(texts)
+        vectors = np.empty((len(texts), self.size), dtype=np.float32)
         for start in range(0, len(order), self._batch_size):
             indices = order[start : start + self._batch_size]
-            for index, vector in zip(indices, self._batch([texts[i] for i in indices])):
-                vectors[index] = vector
-        return np.stack(vectors)  # type: ignore[arg-type]
+            vectors[indices] = self._batch([texts[i] for i in indices])
+        return vectors
 
     def _batch(self, texts: list[str]) -> np.ndarray:
         with self._lock:

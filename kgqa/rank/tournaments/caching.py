@@ -24,15 +24,11 @@ class CachingChooser:
     Attributes:
         calls: Number of decisions sent to the inner chooser (pairs, chunks, batches of evidence or of scored
             candidates).
-        rounds: Number of batches in which decisions were sent; the caller waited for each of them.
-        cached: Number of decisions answered from the cache.
     """
 
     def __init__(self, chooser: Chooser) -> None:
         self.name = chooser.name
         self.calls = 0
-        self.rounds = 0
-        self.cached = 0
         self._chooser = chooser
         self._decisions: dict[Hashable, Any] = {}
 
@@ -80,12 +76,8 @@ class CachingChooser:
         if not candidates:
             return np.zeros(0)
         key = ("score", question, batch_size, tuple(candidates))
-        batches = -(-len(candidates) // batch_size) if batch_size else 1
-        if key in self._decisions:
-            self.cached += batches
-        else:
-            self.calls += batches
-            self.rounds += 1
+        if key not in self._decisions:
+            self.calls += -(-len(candidates) // batch_size) if batch_size else 1
             self._decisions[key] = self._chooser.score(question, candidates, batch_size=batch_size)
         return np.array(self._decisions[key], dtype=np.float64)
 
@@ -103,9 +95,7 @@ class CachingChooser:
         missing = {key: item for key, item in zip(keys, items) if key is not None and key not in self._decisions}
         if missing:
             self.calls += len(missing)
-            self.rounds += 1
             self._decisions.update(zip(missing, ask(list(missing.values())), strict=True))
-        self.cached += sum(key is not None for key in keys) - len(missing)
         return [None if key is None else self._decisions[key] for key in keys]
 
 

@@ -73,20 +73,18 @@ class Chooser(Protocol):
         ...
 
 
-def word_similarity(question: str, texts: Sequence[str]) -> np.ndarray:
-    """Score texts by BM25, scaled so that the best text scores 1; shape (len(texts),)."""
-    scores = bm25(question, texts)
-    if len(scores) and scores.max() > 0:
-        scores /= scores.max()
-    return scores
+def text_similarity(encoder: CachedEncoder | None) -> TextScorer:
+    """Return a function that scores texts by the cosine between a text's vector and the question's vector.
 
-
-def cosine_similarity(encoder: CachedEncoder) -> TextScorer:
-    """Return a function that scores texts by the cosine between a text's vector and the question's vector."""
+    Without an encoder, texts are scored by BM25, scaled so that the best text scores 1.
+    """
 
     def score(question: str, texts: Sequence[str]) -> np.ndarray:
         if not texts:
             return np.zeros(0)
+        if encoder is None:
+            scores = bm25(question, texts)
+            return scores / scores.max() if scores.max() > 0 else scores
         cosines: np.ndarray = (encoder.encode(texts) @ encoder.encode_questions([question])[0]).astype(np.float64)
         return cosines
 
@@ -99,16 +97,16 @@ class ScoringChooser:
     Args:
         scorer: Scores candidates. A batch is scored in one call, so a score may depend on the other candidates.
         name: Name of the chooser in messages.
-        texts: Scores the strings that describe grouped entities; such entities are not candidates.
+        texts: Scores the strings that describe grouped entities, which are not candidates; None for BM25.
         accept_at: Evidence is accepted if the score of its best candidate is not below this value.
     """
 
     def __init__(
-        self, scorer: Scorer, name: str, *, texts: TextScorer = word_similarity, accept_at: float = ACCEPT_AT
+        self, scorer: Scorer, name: str, *, texts: TextScorer | None = None, accept_at: float = ACCEPT_AT
     ) -> None:
         self.name = name
         self._scorer = scorer
-        self._texts = texts
+        self._texts = texts or text_similarity(None)
         self._accept_at = accept_at
 
     def score(self, question: str, candidates: Sequence[Candidate], *, batch_size: int | None = None) -> np.ndarray:
@@ -138,23 +136,6 @@ class ScoringChooser:
         if len(scores) and not len(known):
             return "unparsed"
         return "yes" if len(known) and known.max() >= self._accept_at else "no"
-
-
-class OfflineChooser(ScoringChooser):
-    """A chooser that needs no language model: it scores by the cosine of embeddings, or by BM25 without embeddings.
-
-    Questions are passed without the topic's name, because a name changes the question's embedding too much. BM25 scores
-    are relative to the batch: the best string scores 1, a string that shares no word with the question scores 0.
-    """
-
-    def __init__(self, encoder: CachedEncoder | None, *, accept_at: float = ACCEPT_AT) -> None:
-        similarity = cosine_similarity(encoder) if encoder else word_similarity
-        super().__init__(
-            lambda question, candidates: similarity(question, [candidate.words for candidate in candidates]),
-            "similarity of embeddings" if encoder else "similarity of words (BM25)",
-            texts=similarity,
-            accept_at=accept_at,
-        )
 
 
 class RandomChooser(ScoringChooser):

@@ -41,12 +41,7 @@ def chunked(
 
     Returns:
         At most `k` of the candidates, best first.
-
-    Raises:
-        ValueError: `chunk_size` is below 2, or `k` below 1.
     """
-    if chunk_size < 2 or k < 1:
-        raise ValueError("`chunk_size` must be 2 or more, and `k` 1 or more")
     pool = list(candidates)
     size = max(chunk_size, 2 * k - 2)  # halving a larger pool then never leaves fewer than k
     while len(pool) > size:
@@ -64,8 +59,6 @@ def single(
     question: str, candidates: Sequence[Candidate], chooser: Chooser, *, k: int, record: Recorder = record_nothing
 ) -> list[Candidate]:
     """Let the chooser pick the best `k` of the whole pool in one decision; arguments and result as in `pairwise`."""
-    if k < 1:
-        raise ValueError("`k` must be 1 or more")
     return _round(question, [list(candidates)], chooser, k, record)[0] if candidates else []
 
 

@@ -38,9 +38,6 @@ def pairwise(
 
     Returns:
         At most `k` of the candidates, best first.
-
-    Raises:
-        ValueError: `k` is below 1.
     """
     return _play(question, candidates, chooser, k, record, _merge_sort)
 
@@ -51,7 +48,7 @@ def knockout(
     """Find the best candidate by single elimination; for each next rank, those who lost to the last winner play again.
 
     The best candidates of the prefilter meet each other as late as possible. With k = 3, 30 candidates take at most
-    38 matches in 11 rounds. Arguments, result and errors as in `pairwise`.
+    38 matches in 11 rounds. Arguments and result as in `pairwise`.
     """
     return _play(question, candidates, chooser, k, record, _eliminate)
 
@@ -65,8 +62,6 @@ def _play(
     system: Callable[[list[int], int], Play],
 ) -> list[Candidate]:
     """Play the matches of a tournament system until it has a result."""
-    if k < 1:
-        raise ValueError("`k` must be 1 or more")
     playing = system(list(range(len(candidates))), k)
     won: list[bool] | None = None
     while True:

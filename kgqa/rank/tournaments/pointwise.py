@@ -27,12 +27,7 @@ def pointwise(
 
     Candidates with equal scores keep the prefilter order; a candidate without a usable score keeps its position.
     `record` is called once per batch of scores. The other arguments and the result are those of `pairwise`.
-
-    Raises:
-        ValueError: `batch_size` or `k` is below 1.
     """
-    if min(k, batch_size) < 1:
-        raise ValueError("`k` and `batch_size` must be 1 or more")
     pool = list(candidates)
     if not pool:
         return []

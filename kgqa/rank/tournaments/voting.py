@@ -17,8 +17,6 @@ import numpy as np
 from kgqa.model import Candidate
 from kgqa.rank.tournaments.chooser import Acceptance, Chooser, EntityGroup, usable_indices
 
-VOTES = (1, 3)
-
 
 class VotingChooser:
     """A chooser that lets an inner chooser decide `votes` times; all votes of a round are sent in one batch.
@@ -34,13 +32,12 @@ class VotingChooser:
 
     With a single vote, chunks and evidence keep their order. Scores are passed on without a vote.
 
-    Raises:
-        ValueError: `votes` is neither 1 nor 3.
+    Args:
+        chooser: The inner chooser.
+        votes: The number of votes, 1 or 3.
     """
 
     def __init__(self, chooser: Chooser, votes: int = 3) -> None:
-        if votes not in VOTES:
-            raise ValueError(f"`votes` must be {' or '.join(map(str, VOTES))}, not {votes}")
         self.name = chooser.name if votes == 1 else f"{chooser.name}, majority of {votes}"
         self.votes = votes
         self._chooser = chooser

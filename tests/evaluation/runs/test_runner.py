@@ -38,7 +38,7 @@ def answers(monkeypatch):
 
     def set_method(function):
         def ask(question, *, topics, resources, trace):
-            trace.spend("judge", cost=0.5)
+            trace.tally("judge", cost=0.5)
             return function(question, topics)
 
         monkeypatch.setattr(asking, "ask", ask)

@@ -8,9 +8,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.model import Candidate, Entity, RelationPath, Step
-from kgqa.rank.tournaments.chooser import EntityGroup, OfflineChooser, RandomChooser, ScoringChooser, usable_indices
+from kgqa.rank.tournaments.chooser import (
+    EntityGroup,
+    RandomChooser,
+    ScoringChooser,
+    text_similarity,
+    usable_indices,
+)
 
 WORDS = ["sports team arena stadium", "sports team team mascot", "person place of birth", "country capital"]
+
+
+class OfflineChooser(ScoringChooser):
+    """A chooser that scores candidates by the similarity of their words or embeddings."""
+
+    def __init__(self, encoder, *, accept_at=1e-6) -> None:
+        similarity = text_similarity(encoder)
+        super().__init__(
+            lambda question, candidates: similarity(question, [candidate.words for candidate in candidates]),
+            "similarity of embeddings" if encoder else "similarity of words (BM25)",
+            texts=similarity,
+            accept_at=accept_at,
+        )
 
 
 @pytest.fixture

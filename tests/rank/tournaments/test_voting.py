@@ -33,12 +33,6 @@ class ScriptedChooser:
     prefer = pick = pick_grouped = accept = _next
 
 
-@pytest.mark.parametrize("votes", [0, 2, 5])
-def test_number_of_votes_must_be_odd(votes):
-    with pytest.raises(ValueError, match="1 or 3"):
-        VotingChooser(NoisyOracle(POOL), votes)
-
-
 def test_name_of_the_chooser():
     assert VotingChooser(RandomChooser(), 1).name == "chance"
     assert VotingChooser(RandomChooser()).name == "chance, majority of 3"

@@ -1,0 +1,149 @@
+"""The topics of a question: checked if they are given, otherwise found in its text."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from kgqa.errors import NamesNotIndexed, QuestionError, SchemaError
+from kgqa.events import Linked, LinkedMention
+from kgqa.explore.linking import Mention, find_mentions
+from kgqa.explore.masking import drop_mentions
+from kgqa.explore.name_lookup import mention_of
+from kgqa.explore.question_kind import unsupported_kind
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.hints import hint_text
+from kgqa.model import Entity, Named, Value
+from kgqa.schema import value_of
+from kgqa.settings import Settings
+from kgqa.trace import Trace
+from kgqa.words import clean, display_name
+
+MAX_QUESTION_CHARS = 4000
+
+
+def names_of_topics(
+    graph: KnowledgeGraph, text: str, topics: Sequence[Entity], mentions: Sequence[Mention], *, given: bool
+) -> tuple[list[Named], dict[Value, list[str]]]:
+    """Return the topics with their names, and the strings that may name each topic in the question.
+
+    `given` says that the topics were given with the question; then its text is searched for their names.
+    """
+    named = graph.named(topics)
+    names: dict[Value, list[str]] = {
+        entity: [topic.name, *graph.names.names_of([entity])[entity]] for entity, topic in zip(topics, named)
+    }
+    for mention in mentions:
+        for match in mention.matches:
+            if match.entity in names:
+                names[match.entity].append(mention.text)
+    for topic, known in names.items() if given else ():
+        if mentioned := mention_of(text, known):
+            names[topic].append(mentioned)
+    return named, names
+
+
+def unsupported_by_paths(graph: KnowledgeGraph, text: str, mentions: Sequence[Mention]) -> str | None:
+    """Return the kind of the question if no relation path can answer the question, else None.
+
+    Names of entities are removed first, because "last" in "The Last Samurai" is not a superlative.
+    """
+    kind = unsupported_kind(text)
+    if not kind:
+        return None
+    if not mentions:
+        try:
+            mentions = find_mentions(graph, text)
+        except NamesNotIndexed:
+            return kind  # the topics are given with --topic, so the missing index of names is not an error
+    return unsupported_kind(drop_mentions(text, [mention.text for mention in mentions]))
+
+
+def check_text(text: str) -> str:
+    """Return the text of a question, cleaned.
+
+    Raises:
+        QuestionError: The text is too long or has no letters and digits.
+    """
+    if len(text) > MAX_QUESTION_CHARS:
+        raise QuestionError(
+            f"The question has {len(text):,} characters, more than {MAX_QUESTION_CHARS:,}.",
+            "Ask one question at a time.",
+        )
+    text = clean(text)
+    if not any(char.isalnum() for char in text):
+        raise QuestionError(
+            "The question is empty.", 'Give a question, for example: kgqa ask "What is the capital of Japan?"'
+        )
+    return text
+
+
+def check_topics(graph: KnowledgeGraph, topics: Sequence[str | Entity], settings: Settings) -> list[Entity]:
+    """Return the entities with the given ids.
+
+    Raises:
+        QuestionError: An id is not one of this graph, or the graph has no such entity.
+    """
+    entities = []
+    for topic in topics:
+        try:
+            entities.append(value_of(topic, graph.schema))
+        except SchemaError as error:
+            text = clean(str(topic))[:80]
+            raise QuestionError(
+                f"{text!r} is not an entity id in this graph.", f"Look it up: {_search_command(settings, text)}"
+            ) from error
+    entities = list(dict.fromkeys(entities))
+    # the labels are needed next, so they are fetched at the same time
+    checks: list[Callable[[], Any]] = [
+        *(partial(graph.exists, each) for each in entities),
+        partial(graph.labels, entities),
+    ]
+    *known, _ = graph.map(lambda check: check(), checks)
+    for entity, exists in zip(entities, known):
+        if not exists:
+            raise QuestionError(
+                f"There is no entity {graph.schema.short_id(entity.iri)} in this graph.",
+                f"Look it up by name: {_search_command(settings, 'NAME')}",
+            )
+    return entities
+
+
+def _search_command(settings: Settings, name: str) -> str:
+    path = settings["graph.path"]
+    return f"kgqa graph search {shlex.quote(name)}" + (f" --graph {shlex.quote(path)}" if path else "")
+
+
+def link_topics(graph: KnowledgeGraph, found: Sequence[Mention], notes: list[str], trace: Trace) -> list[Entity]:
+    """Return the most likely entity of each mention, and add a note on each uncertain mention to `notes`.
+
+    Raises:
+        QuestionError: There is no mention.
+    """
+    short = graph.schema.short_id
+    mentions = (LinkedMention(m.text, tuple(short(match.entity.iri) for match in m.matches[:5])) for m in found)
+    trace.record(Linked(mentions=tuple(mentions)))
+    if not found:
+        if graph.names.count == 0:
+            named = "".join(f" <{entity.iri}>" for entity in graph.view)
+            raise QuestionError(
+                f"The graph{named} is empty.",
+                ("Correct --graph-iri, or load data" if named else "Load data") + ": kgqa graph load FILE --into GRAPH",
+            )
+        raise QuestionError(
+            "No entity of this graph was found in the question.",
+            "Look up its id with `kgqa graph search NAME` and add --topic ID",
+        )
+    notes += [_ambiguity_note(graph, mention) for mention in found if not mention.certain]
+    return list(dict.fromkeys(m.matches[0].entity for m in found))
+
+
+def _ambiguity_note(graph: KnowledgeGraph, mention: Mention) -> str:
+    named: list[Named] = graph.named(match.entity for match in mention.matches[:4])
+    chosen = f"Read “{clean(mention.text)}” as {display_name(named[0])}"
+    if len(named) == 1:
+        return f"{chosen} (inexact match); {hint_text('use --topic to choose another')}."
+    others = ", ".join(display_name(item) for item in named[1:])
+    return f"{chosen}; it could also be {others}. {hint_text('Use --topic to choose.')}"
