@@ -31,9 +31,12 @@ from kgqa.trace import Trace
 from kgqa.words import clean, safe_text
 
 if TYPE_CHECKING:
+    from kgqa.evaluation.datasets.questions import GoldQuestion
     from kgqa.methods.resources import Resources
 
 EXIT_NOT_ANSWERED = 3
+MAX_GOLD = 10
+METRICS = ("hit@1", "f1", "em")
 _OBJECT = re.compile(r'\{\s*("|\}$)')
 
 
@@ -176,12 +179,12 @@ def _show(
 
 
 def _print_event(event: Event) -> None:
-    detail = "  ".join(f"{name}={_compact(value)}" for name, value in event.detail.items())
+    texts = {
+        name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for name, value in event.detail.items()
+    }
+    detail = "  ".join(f"{name}={text}" for name, text in texts.items())
     print(clean(f"[{event.at:7.3f} s] {event.kind}: {detail}"), file=sys.stderr, flush=True)
-
-
-def _compact(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _read_lines(topics: tuple[str, ...]) -> Iterator[Asked]:
@@ -210,14 +213,6 @@ def _from_line(line: str, topics: tuple[str, ...]) -> Asked:
     if not isinstance(given, list) or not all(isinstance(topic, str) for topic in given):
         return Asked(data["question"], id=ident, error='"topics" must be a list of entity ids.')
     return Asked(data["question"], tuple(given) or topics, ident)
-
-
-if TYPE_CHECKING:
-    from kgqa.evaluation.datasets.questions import GoldQuestion
-    from kgqa.model import Answer
-
-MAX_GOLD = 10
-METRICS = ("hit@1", "f1", "em")
 
 
 def gold_question(source: str, ident: str) -> GoldQuestion:

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import IO
 
 from kgqa.errors import LoadError, ServerError
 from kgqa.graph.endpoint.store import EndpointStore
@@ -39,6 +38,10 @@ from kgqa.virtuoso.instance.server_log import free_space
 from kgqa.virtuoso.server.server import Server
 from kgqa.words import sentence
 
+CHUNK_LINES = 250_000
+GROUP_CHUNKS = 4
+"""Number of chunks in a group; while a group is loaded, the chunks of the next group are written."""
+
 
 @dataclass(frozen=True, slots=True)
 class LinePosition:
@@ -61,12 +64,12 @@ class LinePosition:
 class Chunk:
     """A file of canonical N-Triples in the import folder.
 
-    `positions` has the end of the last line in the chunk from each file with lines in this chunk.
+    `positions` maps the number of each file with lines in this chunk to the end of its last line in the chunk.
     """
 
     number: int
     path: Path
-    positions: tuple[LinePosition, ...]
+    positions: dict[int, LinePosition]
 
 
 def write_chunks(source: UploadFiles, *, number: int, lines: int, folder: Path, name: str) -> Iterator[Chunk]:
@@ -81,77 +84,50 @@ def write_chunks(source: UploadFiles, *, number: int, lines: int, folder: Path, 
         ServerError: the disk is full or cannot be written.
         LoadError: a file can no longer be read.
     """
-    writer = _Writer(folder, name, number)
-    positions: dict[int, LinePosition] = {}
+    pieces = _unloaded_lines(source)
+    # each chunk has a temporary name first, because the server may still read a chunk of the same name
+    part = folder / f"{name}.part"
+    while True:
+        chunk = Chunk(number, folder / f"{name}-{number:06}.nt", {})
+        written = 0
+        try:
+            with open(part, "wb") as file:
+                for block_lines, position in pieces:
+                    file.writelines(block_lines)
+                    written += len(block_lines)
+                    chunk.positions[position.file] = position
+                    if written >= lines:
+                        break
+            if not chunk.positions:
+                part.unlink()
+                return
+            part.replace(chunk.path)
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise ServerError(
+                    f"The disk is full: {free_space(folder)} are free at {folder}, where kgqa writes files for the "
+                    "server.",
+                    "Free some space on this disk.",
+                ) from error
+            raise ServerError(
+                f"{folder} cannot be written ({error.strerror}).",
+                "Make the folder writable for the user who runs kgqa.",
+            ) from error
+        yield chunk
+        number += 1
+
+
+def _unloaded_lines(source: UploadFiles) -> Iterator[tuple[list[bytes], LinePosition]]:
+    """Yield blocks of lines that `source.jobs` does not mark as done, and where each block ends."""
     before = 0
     for file, job in enumerate(source.jobs):
         # the caller updates the job while this generator runs
         done_before, last = job.lines_done, 0
-        if job.done:
-            before += done_before
-            continue
-        for block in source.blocks(file):
+        for block in () if job.done else source.blocks(file):
             last = block.end
-            if last <= done_before:
-                continue
-            writer.write(block.lines)
-            positions[file] = LinePosition(file, last, block.bytes_done, before + last)
-            if writer.lines >= lines:
-                yield writer.finish(tuple(positions.values()))
-                positions = {}
-        before += last
-    if positions:
-        yield writer.finish(tuple(positions.values()))
-
-
-class _Writer:
-    """Writes each chunk under a temporary name first, because the server may still read a chunk of the same name."""
-
-    def __init__(self, folder: Path, name: str, number: int) -> None:
-        self.lines = 0
-        self._folder = folder
-        self._name = name
-        self._number = number
-        self._part = folder / f"{name}.part"
-        self._file: IO[bytes] | None = None
-
-    def write(self, lines: list[bytes]) -> None:
-        self.lines += len(lines)
-        try:
-            if self._file is None:
-                self._file = open(self._part, "wb")  # noqa: SIM115  (closed by `finish`)
-            self._file.writelines(lines)
-        except OSError as error:
-            raise self._write_error(error) from error
-
-    def finish(self, positions: tuple[LinePosition, ...]) -> Chunk:
-        chunk = Chunk(self._number, self._folder / f"{self._name}-{self._number:06}.nt", positions)
-        assert self._file is not None
-        try:
-            self._file.close()
-            self._part.replace(chunk.path)
-        except OSError as error:
-            raise self._write_error(error) from error
-        self._file, self.lines = None, 0
-        self._number += 1
-        return chunk
-
-    def _write_error(self, error: OSError) -> ServerError:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return ServerError(
-                f"The disk is full: {free_space(self._folder)} are free at {self._folder}, where kgqa writes files for "
-                "the server.",
-                "Free some space on this disk.",
-            )
-        return ServerError(
-            f"{self._folder} cannot be written ({error.strerror}).",
-            "Make the folder writable for the user who runs kgqa.",
-        )
-
-
-CHUNK_LINES = 250_000
-GROUP_CHUNKS = 4
-"""Number of chunks in a group; while a group is loaded, the chunks of the next group are written."""
+            if last > done_before:
+                yield block.lines, LinePosition(file, last, block.bytes_done, before + last)
+        before += last or done_before
 
 
 def bulk_load(
@@ -322,10 +298,10 @@ class _BulkLoad:
 
     def _record(self, group: Group[list[Chunk]]) -> None:
         for chunk in group.content:
-            for position in chunk.positions:
+            for position in chunk.positions.values():
                 job = self._journal.files[position.file]
                 job.lines_done = max(job.lines_done, position.line)
-            for job in self._journal.files[: chunk.positions[-1].file]:
+            for job in self._journal.files[: max(chunk.positions)]:
                 job.done = True
         self._journal.chunks = max(self._journal.chunks, group.done)
         self._save()
@@ -333,7 +309,7 @@ class _BulkLoad:
 
     def _skip_rejected_lines(self, group: Group[list[Chunk]]) -> None:
         for chunk, rejected in zip(group.content, group.rejected):
-            places = self._source.find(rejected, [position.file for position in chunk.positions]) if rejected else {}
+            places = self._source.find(rejected, list(chunk.positions)) if rejected else {}
             for line, message in rejected.items():
                 file, number = places[line]
                 if self._journal.on_error == "fail":
@@ -346,7 +322,7 @@ class _BulkLoad:
 
     def _report(self, chunks: Sequence[Chunk]) -> None:
         """Report as progress how far each file has been loaded with these chunks; report each position only once."""
-        for position in (position for chunk in chunks for position in chunk.positions):
+        for position in (position for chunk in chunks for position in chunk.positions.values()):
             if position.all_lines > self._reported_lines:
                 self._reported_lines = position.all_lines
                 job = self._journal.files[position.file]

@@ -34,6 +34,13 @@ from kgqa.virtuoso.server.starting import check_record
 
 State = OneOf["stopped", "starting", "running", "loading", "crashed"]
 _VERSION = re.compile(r"^\S+ Version (\S+)", re.MULTILINE)
+# graphs with a few thousand triples that every new database contains
+SYSTEM_GRAPHS = ("http://www.openlinksw.com/", "http://www.w3.org/ns/ldp#", "http://localuriqaserver/", "virtrdf")
+# the reason of the full-text rules that `index_names` adds
+INDEX_OWNER = "kgqa"
+# the code of the error after granting a role that the user already has
+HAS_ROLE = "U0013"
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 RUNNING = ("running", "loading")
 
 
@@ -82,15 +89,6 @@ def _disk_bytes(folder: ServerFolder) -> int:
         with suppress(OSError):  # the server has removed the file
             total += path.stat().st_blocks * 512 if path.is_file() else 0
     return total
-
-
-# graphs with a few thousand triples that every new database contains
-SYSTEM_GRAPHS = ("http://www.openlinksw.com/", "http://www.w3.org/ns/ldp#", "http://localuriqaserver/", "virtrdf")
-# the reason of the full-text rules that `index_names` adds
-INDEX_OWNER = "kgqa"
-# the code of the error after granting a role that the user already has
-HAS_ROLE = "U0013"
-LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 
 
 class Server:

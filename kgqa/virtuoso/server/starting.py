@@ -36,6 +36,17 @@ from kgqa.virtuoso.server.database_files import check_database, check_no_changes
 from kgqa.virtuoso.server.load_list import loaded_files, settle, unfinished_loads
 
 SPARQL_PATHS = ("/sparql", "/sparql-auth")
+# a new database takes 55 MB, and its first checkpoints another 55 MB
+MIN_FREE_BYTES = 120_000_000
+PORT_RELEASE_SECONDS = 5
+DATABASE_FILES = (
+    "virtuoso.db",
+    "virtuoso.trx",
+    "virtuoso.pxa",
+    "virtuoso.lck",
+    "virtuoso-temp.db",
+    "virtuoso-temp.trx",
+)
 
 
 def new_password() -> str:
@@ -53,19 +64,6 @@ def close_paths(address: SqlAddress) -> None:
     for host, listens_on, path in paths:
         if path not in SPARQL_PATHS:
             run_sql(address, "DB.DBA.VHOST_REMOVE(vhost=>?, lhost=>?, lpath=>?)", (host, listens_on, path))
-
-
-# a new database takes 55 MB, and its first checkpoints another 55 MB
-MIN_FREE_BYTES = 120_000_000
-PORT_RELEASE_SECONDS = 5
-DATABASE_FILES = (
-    "virtuoso.db",
-    "virtuoso.trx",
-    "virtuoso.pxa",
-    "virtuoso.lck",
-    "virtuoso-temp.db",
-    "virtuoso-temp.trx",
-)
 
 
 def start(folder: ServerFolder, changes: Mapping[str, Any], *, notify: Notify) -> bool:
