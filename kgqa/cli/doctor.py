@@ -9,15 +9,7 @@ from typing import Any
 import click
 
 from kgqa.cli.bars import open_bar
-from kgqa.cli.options import (
-    JSON,
-    graph_options,
-    print_json,
-    say,
-    setting_option,
-    settings_from,
-    verbosity_options,
-)
+from kgqa.cli.options import JSON, graph_options, print_json, say, setting_option, settings_from, verbosity_options
 from kgqa.doctor.checks import Health
 from kgqa.model_json import to_json
 from kgqa.words import clean
@@ -58,25 +50,21 @@ def command(graph_path: str | None, no_model: bool, as_json: bool, **options: An
 
     if graph_path is not None and not graph_path.strip():
         raise click.UsageError("--graph is empty. Give a folder or a URL, or omit it for the demo graph.")
-    bar = open_bar(bar_format="{desc}", leave=False)
+    settings = settings_from(options, graph_path)
+    with open_bar(bar_format="Checking: {desc}", leave=False) as line:
 
-    def note(text: str) -> None:
-        bar.clear()
-        say(text)
+        def say_above(text: str) -> None:
+            line.clear()
+            say(text)
 
-    def watch(name: str) -> None:
-        bar.set_description_str(f"Checking: {name}")
-
-    examination = Examination(settings_from(options, graph_path), model=not no_model, watch=watch, say=note)
-    try:
-        health = examination.run()
-    except KeyboardInterrupt:
-        bar.close()
-        _print(examination.health(), as_json)
-        say("kgqa: Stopped. Only the results of finished checks are printed.")
-        raise KeyboardInterrupt("reported") from None
-    finally:
-        bar.close()
+        examination = Examination(settings, model=not no_model, watch=line.set_description_str, say=say_above)
+        try:
+            health = examination.run()
+        except KeyboardInterrupt:
+            line.close()
+            _print(examination.health(), as_json)
+            say("kgqa: Stopped. Only the results of finished checks are printed.")
+            raise KeyboardInterrupt("reported") from None
     _print(health, as_json)
     return 0 if health.trusted else 1
 

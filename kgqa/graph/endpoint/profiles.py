@@ -122,16 +122,16 @@ def profiles() -> dict[str, Profile]:
     return found
 
 
-def profile_named(name: str) -> Profile:
-    """Return the profile with this name.
+def profile_named(name: str | Profile) -> Profile:
+    """Return the profile with this name; a profile is returned unchanged.
 
     Raises:
         SettingsError: there is no profile with this name.
     """
     known = profiles()
-    if name not in known:
+    if isinstance(name, str) and name not in known:
         raise SettingsError(f"Unknown endpoint profile {name!r}.", f"Choose auto or one of {', '.join(known)}.")
-    return known[name]
+    return known[name] if isinstance(name, str) else name
 
 
 def profile_of(url: str, server_header: str = "") -> Profile:

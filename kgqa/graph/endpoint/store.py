@@ -64,7 +64,7 @@ class EndpointStore:
         writable: IRIs of the graphs that may be edited, or the IRI of the only one, into which `load` loads; None to
             forbid writing.
         access: login and limits of requests.
-        profile: name of a profile in endpoints.toml; `auto` to detect the profile by host or Server header.
+        profile: a profile, or the name of one in endpoints.toml; `auto` to detect it by host or Server header.
         cache: stores results and counts between runs; None for no cache.
         timeout: default time limit of a query, in seconds.
         row_cap: a known row cap of the server, in addition to the row caps in the profile.
@@ -79,7 +79,7 @@ class EndpointStore:
         *,
         writable: str | Collection[str] | None = None,
         access: Access | None = None,
-        profile: str = "auto",
+        profile: str | Profile = "auto",
         cache: ResultCache | None = None,
         timeout: float = DEFAULT_TIMEOUT,
         row_cap: int | None = None,
