@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Any, cast
@@ -145,8 +143,6 @@ class _ForeignStore:
                 f"The member {member} of the store {clean(self._name)[:100]} returned {wrong}.",
                 "This is a defect of the store; see kgqa.graph.store.Store.",
             )
-        if isinstance(result, Capabilities) and re.search(r"[^A-Za-z0-9._-]", result.identity[:80]):
-            return replace(result, identity=f"-{hashlib.sha256(result.identity.encode()).hexdigest()[:16]}")
         return result
 
 

@@ -153,7 +153,8 @@ class KnowledgeGraph:
         self._calls.close()
         self.tables.close()
         if self._owns_store:
-            self.store.__exit__(exception, *_)
+            leave = getattr(self.store, "__exit__", lambda *_: self.store.close())
+            leave(exception, *_)
 
     @property
     def _queries(self) -> ChargedQueries:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -45,6 +46,7 @@ SEARCHING = (
     "The graph is too large to search its nodes for mediators: mediators are recognized only by the ranges, domains "
     "and names of relations."
 )
+_FILE_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
 @dataclass(frozen=True)
@@ -165,9 +167,11 @@ class GraphTables:
         if self._cache is None or not (fingerprint := self.store.fingerprint_of(self._graphs)):
             return None
         # a server's fingerprint is computed from counts, so two servers can have the same fingerprint
-        identity = self.store.capabilities.identity
+        data = f"{fingerprint}{self.store.capabilities.identity}"
+        if not _FILE_NAME.fullmatch(data):
+            data = hashlib.sha256(data.encode()).hexdigest()[:32]
         view = "".join(f"-{hashlib.sha256(e.iri.encode()).hexdigest()[:12]}" for e in self.view)
-        return self._cache.entry("graphs", f"{fingerprint}{identity}-{self.schema.digest}{view}-{VERSION}")
+        return self._cache.entry("graphs", f"{data}-{self.schema.digest}{view}-{VERSION}")
 
     def _table(self, name: str) -> Any:
         return self._values.get(name, self._readers[name], self._tables[name].follow)
