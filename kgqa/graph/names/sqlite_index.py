@@ -125,9 +125,9 @@ class SqliteNames:
             try:
                 if not self._is_own:
                     copy = sqlite3.connect("", check_same_thread=False)  # on disk, and nowhere after its use
-                    copy.execute("PRAGMA journal_mode=MEMORY")
                     self._connection.backup(copy)
                     self._connection, self._is_own = copy, True
+                self._connection.execute("PRAGMA journal_mode=MEMORY")  # all changes or none
                 with self._connection:
                     for name in removed:
                         self._remove(*name)
@@ -183,7 +183,7 @@ class SqliteNames:
         temporary = file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}")
         try:
             with closing(sqlite3.connect(temporary)) as copy:
-                copy.execute("PRAGMA synchronous=OFF")
+                copy.executescript("PRAGMA synchronous=OFF; PRAGMA journal_mode=OFF;")
                 with self._lock:
                     self._connection.backup(copy)
             os.replace(temporary, file)
@@ -331,7 +331,7 @@ def _time_limit(connection: sqlite3.Connection, limit: Limit, location: str) -> 
 def _fill_tables(connection: sqlite3.Connection, names: Iterator[Name]) -> None:
     # the tokenizer `ascii` splits normalised names only at spaces, whatever letters they have
     connection.executescript(
-        "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF;"
+        "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
         "CREATE TABLE names (iri TEXT, name TEXT, kind TEXT, norm TEXT, words INTEGER);"
         "CREATE VIRTUAL TABLE search USING fts5(norm, content='names', tokenize='ascii');"
     )

@@ -7,7 +7,7 @@ from questions or labels never becomes part of a query unescaped.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
@@ -78,9 +78,26 @@ def _source(name: str) -> str:
     return (files("kgqa.queries") / name).read_text(encoding="utf-8")
 
 
+@cache
+def _is_own_dataclass(kind: type) -> bool:
+    return kind.__module__.startswith("kgqa.") and is_dataclass(kind)
+
+
+class _Environment(ImmutableSandboxedEnvironment):
+    """A Jinja sandbox that skips its slow checks (half of the rendering time) for public fields of kgqa dataclasses."""
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        # mypy considers a class unhashable
+        if _is_own_dataclass(type(obj)) and attribute[0] != "_":  # type: ignore[arg-type]
+            value = getattr(obj, attribute, self)
+            if value is not self and not callable(value):
+                return value
+        return super().getattr(obj, attribute)
+
+
 @lru_cache(maxsize=1)
 def _environment() -> ImmutableSandboxedEnvironment:
-    return ImmutableSandboxedEnvironment(
+    return _Environment(
         loader=FunctionLoader(_source),
         undefined=StrictUndefined,
         finalize=render_term,
