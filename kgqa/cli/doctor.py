@@ -7,10 +7,9 @@ import textwrap
 from typing import Any
 
 import click
-from tqdm import tqdm
 
-from kgqa.answer_json import json_text
-from kgqa.cli.options import JSON, graph_options, say, setting_option, settings_from, verbosity, verbosity_options
+from kgqa.cli.bars import open_bar
+from kgqa.cli.options import JSON, graph_options, print_json, say, setting_option, settings_from, verbosity_options
 from kgqa.doctor.checks import Health
 from kgqa.model_json import to_json
 from kgqa.words import clean
@@ -52,7 +51,7 @@ def command(graph_path: str | None, no_model: bool, as_json: bool, **options: An
     if graph_path is not None and not graph_path.strip():
         raise click.UsageError("--graph is empty. Give a folder or a URL, or omit it for the demo graph.")
     settings = settings_from(options, graph_path)
-    with tqdm(bar_format="Checking: {desc}", leave=False, disable=True if verbosity() < 0 else None) as line:
+    with open_bar(bar_format="Checking: {desc}", leave=False) as line:
 
         def say_above(text: str) -> None:
             line.clear()
@@ -79,7 +78,7 @@ def _print(health: Health, as_json: bool) -> None:
             "graph": to_json(health.graph),
             "checks": to_json(health.checks),
         }
-        print(json_text(data, indent=2))
+        print_json(data)
         return
     skipped: dict[str, list[str]] = {}
     for check in health.checks:
