@@ -216,9 +216,7 @@ class NameLookup:
             similar: words of names that may be similar, each with the number of names that contain it.
         """
         found = [key] if key in self._frequencies else []
-        for word in similar:
-            if word != key and word[:3] == key[:3] and _is_other_form(key, word):
-                found.append(word)
+        found += [each for each in similar if each != key and each[:3] == key[:3] and _is_other_form(key, each)]
         if key not in self._frequencies:
             near = [word for word in similar if is_misspelling(word, key)]
             found += sorted(near, key=lambda word: (-spelling_similarity(word, key), -similar[word], word))[:5]
