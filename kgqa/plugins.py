@@ -136,8 +136,11 @@ def failure(what: str, error: Exception, function: Any) -> str:
 
 
 @contextmanager
-def contained(kind: PluginKind, name: str, function: Any) -> Iterator[None]:
-    """Turn an unknown exception of a plugin of another package into a PluginError, which fails only one question."""
+def contained(kind: PluginKind, name: str, function: Any, *, hint: str = "") -> Iterator[None]:
+    """Turn an unknown exception of a plugin of another package into a PluginError, which fails only one question.
+
+    `hint`: what to do if the plugin uses an attribute of None.
+    """
     try:
         yield
     except Exception as error:
@@ -145,7 +148,8 @@ def contained(kind: PluginKind, name: str, function: Any) -> Iterator[None]:
 
         if isinstance(error, (KgqaError, BudgetExhausted)):
             raise
-        raise PluginError(failure(_title(kind, name), error, function), SHOW_TRACEBACK) from error
+        todo = hint if hint and isinstance(error, AttributeError) and error.obj is None else SHOW_TRACEBACK
+        raise PluginError(failure(_title(kind, name), error, function), todo) from error
 
 
 def plugin_defect(kind: PluginKind, name: str, text: str) -> PluginError:

@@ -16,13 +16,21 @@ from typing import Any
 
 import pytest
 
-from kgqa.virtuoso.instance.launching import end_process
+from kgqa.errors import ServerError
+from kgqa.virtuoso.instance.launching import client_program, end_process, server_program
 from kgqa.virtuoso.instance.processes import free_port, lock_owner
-from kgqa.virtuoso.instance.programs import installed
 from kgqa.virtuoso.server.server import Server
 
 # small, because other processes of the tests run at the same time
 MEMORY_SHARE = 0.02
+
+
+def installed() -> bool:
+    """Tell whether both programs of Virtuoso are installed."""
+    try:
+        return bool(server_program() and client_program())
+    except ServerError:
+        return False
 
 
 def needs_virtuoso() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import io
 import json
 import re
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kgqa.answer_json import answer_object, json_text
-from kgqa.cli.eval.gold_answer import gold_object, gold_question, gold_text
 from kgqa.cli.options import (
     JSON,
     asking_options,
@@ -31,9 +31,12 @@ from kgqa.trace import Trace
 from kgqa.words import clean, safe_text
 
 if TYPE_CHECKING:
+    from kgqa.evaluation.datasets.questions import GoldQuestion
     from kgqa.methods.resources import Resources
 
 EXIT_NOT_ANSWERED = 3
+MAX_GOLD = 10
+METRICS = ("hit@1", "f1", "em")
 _OBJECT = re.compile(r'\{\s*("|\}$)')
 
 
@@ -176,12 +179,12 @@ def _show(
 
 
 def _print_event(event: Event) -> None:
-    detail = "  ".join(f"{name}={_compact(value)}" for name, value in event.detail.items())
+    texts = {
+        name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for name, value in event.detail.items()
+    }
+    detail = "  ".join(f"{name}={text}" for name, text in texts.items())
     print(clean(f"[{event.at:7.3f} s] {event.kind}: {detail}"), file=sys.stderr, flush=True)
-
-
-def _compact(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _read_lines(topics: tuple[str, ...]) -> Iterator[Asked]:
@@ -210,3 +213,39 @@ def _from_line(line: str, topics: tuple[str, ...]) -> Asked:
     if not isinstance(given, list) or not all(isinstance(topic, str) for topic in given):
         return Asked(data["question"], id=ident, error='"topics" must be a list of entity ids.')
     return Asked(data["question"], tuple(given) or topics, ident)
+
+
+def gold_question(source: str, ident: str) -> GoldQuestion:
+    """Find the question with this id in a data set; raise UsageError if the data set has no such question."""
+    from kgqa.evaluation.runs.plan import RunPlan, select_questions
+
+    questions = {question.id: question for question in select_questions(RunPlan(source)).questions}
+    if ident in questions:
+        return questions[ident]
+    near = difflib.get_close_matches(ident, list(questions)[:100_000], n=3) or list(questions)[:3]
+    raise click.UsageError(
+        f"{source} has no question with the id {ident!r}. Similar ids in it: {clean(', '.join(near))}"
+    )
+
+
+def gold_object(answer: Answer, question: GoldQuestion) -> dict[str, Any]:
+    """Return the entries for gold answers and scores in the JSON object of an answer."""
+    from kgqa.evaluation.metrics.scores import score_record
+
+    gold = [[{"id": each.id or None, "name": each.name} for each in reading] for reading in question.readings]
+    return {"gold": gold, "scores": score_record(answer_object(answer), question.readings)}
+
+
+def gold_text(answer: Answer, question: GoldQuestion) -> str:
+    """Format gold answers and scores as text."""
+    found = gold_object(answer, question)
+    lines = []
+    for reading in found["gold"]:
+        names = [
+            clean(f"{each['name']} ({each['id']})" if each["id"] and each["name"] else each["name"] or each["id"])
+            for each in reading
+        ]
+        more = f" and {len(names) - MAX_GOLD:,} more" if len(names) > MAX_GOLD else ""
+        lines.append(f"  gold   {', '.join(names[:MAX_GOLD]) or 'no answer'}{more}")
+    scores = ", ".join(f"{name} {100 * found['scores'][name]:.0f}" for name in METRICS if name in found["scores"])
+    return "\n".join([*lines, f"  score  {scores or 'none (no gold answer)'}"])

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kgqa.answer_json import json_text
 from kgqa.cache import CLEARED, age_words
-from kgqa.cli.options import JSON
+from kgqa.cli.options import JSON, print_json
 from kgqa.settings import resolve
 from kgqa.words import clean
 
@@ -37,7 +36,7 @@ def info(as_json: bool) -> None:
     if as_json:
         rows = [{"kind": e.kind, "name": e.name, "bytes": e.bytes, "used": e.used} for e in entries]
         data = {"folder": str(cache.folder), "bytes": total, "limit_bytes": cache.limit_bytes, "entries": rows}
-        print(json_text(data, indent=2))
+        print_json(data)
         return
     print(f"{cache.folder}: {_size(total)} of at most {_size(cache.limit_bytes)}")
     for entry in reversed(entries):

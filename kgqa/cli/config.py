@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from kgqa.answer_json import json_text
-from kgqa.cli.options import JSON, graph_options, say, settings_from
+from kgqa.cli.options import JSON, graph_options, print_json, say, settings_from
 from kgqa.errors import StoreError
 from kgqa.plugins import plugin_errors
 from kgqa.settings import FILE_NAME, Settings, user_settings_file
@@ -42,7 +41,7 @@ def show(graph_path: str | None, as_json: bool, **options: Any) -> None:
             s.key: {"value": settings[s.key], "from": settings.origins[s.key], "variable": s.variable, "help": s.help}
             for s in settings.table.values()
         }
-        print(json_text(data, indent=2))
+        print_json(data)
         return
     section = ""
     for setting in settings.table.values():

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from kgqa.answer_json import json_text
-from kgqa.cli.options import JSON
+from kgqa.cli.options import JSON, print_json
 from kgqa.errors import SettingsError
 from kgqa.plugins import plugin_names
 from kgqa.words import clean
 
 if TYPE_CHECKING:
-    from kgqa.evaluation.datasets.catalogue import PublishedDataset, PublishedFile
+    from kgqa.evaluation.datasets.catalogue import PublishedDataset
     from kgqa.evaluation.datasets.checking import FileCheck
 
 
@@ -44,7 +43,14 @@ def list_(names: tuple[str, ...], as_json: bool) -> None:
     chosen = [known[name] for name in names or known]
     here = {(entry.dataset, entry.known.name): str(entry.file) for entry in inventory() if entry.file}
     if as_json:
-        print(json_text({"datasets": [_as_data(each, here) for each in chosen]}, indent=2))
+        data = [
+            {
+                **asdict(each),
+                "files": [{**asdict(file), "file": here.get((each.name, file.name))} for file in each.files],
+            }
+            for each in chosen
+        ]
+        print_json({"datasets": data})
         return
     for each in chosen:
         _describe(each, here, whole=bool(names))
@@ -60,7 +66,10 @@ def list_(names: tuple[str, ...], as_json: bool) -> None:
 def _describe(each: PublishedDataset, here: dict[tuple[str, str], str], *, whole: bool) -> None:
     """Print one line about a question set; with `whole`, print all details."""
     if not whole:
-        parts = ", ".join(f"{file.split} {file.questions:,}{_mark(each, file, here)}" for file in each.files)
+        parts = ", ".join(
+            f"{file.split} {file.questions:,}{' (here)' if (each.name, file.name) in here else ''}"
+            for file in each.files
+        )
         print(f"{each.name:<17}{each.graph:<20}{parts}")
         return
     print(f"{each.name}: {each.title}\n  graph    {each.graph}\n  from     {each.url}\n  licence  {each.licence}")
@@ -70,17 +79,6 @@ def _describe(each: PublishedDataset, here: dict[tuple[str, str], str], *, whole
             print(f"               {'':>8}local: {clean(found)}")
     if each.note:
         print(f"  {each.note}")
-
-
-def _mark(each: PublishedDataset, file: PublishedFile, here: dict[tuple[str, str], str]) -> str:
-    return " (here)" if (each.name, file.name) in here else ""
-
-
-def _as_data(each: PublishedDataset, here: dict[tuple[str, str], str]) -> dict[str, Any]:
-
-    data = asdict(each)
-    data["files"] = [{**asdict(file), "file": here.get((each.name, file.name))} for file in each.files]
-    return data
 
 
 @command.command("check")
@@ -113,7 +111,7 @@ def check(sources: tuple[str, ...], as_json: bool) -> int:
             _print_check(checks[-1])
     if as_json:
         absent = [{"dataset": name, "file": file} for name, file in missing]
-        print(json_text({"checks": [asdict(each) for each in checks], "missing": absent}, indent=2))
+        print_json({"checks": [asdict(each) for each in checks], "missing": absent})
     elif missing:
         print("Missing:")
         for name in dict.fromkeys(name for name, _ in missing):

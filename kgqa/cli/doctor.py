@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import sys
 import textwrap
 from typing import Any
 
 import click
 
-from kgqa.answer_json import json_text
-from kgqa.cli.options import JSON, graph_options, say, setting_option, settings_from, verbosity, verbosity_options
+from kgqa.cli.bars import open_bar
+from kgqa.cli.options import JSON, graph_options, print_json, say, setting_option, settings_from, verbosity_options
 from kgqa.doctor.checks import Health
 from kgqa.model_json import to_json
 from kgqa.words import clean
@@ -51,41 +50,23 @@ def command(graph_path: str | None, no_model: bool, as_json: bool, **options: An
 
     if graph_path is not None and not graph_path.strip():
         raise click.UsageError("--graph is empty. Give a folder or a URL, or omit it for the demo graph.")
-    line = _Line()
-    examination = Examination(settings_from(options, graph_path), model=not no_model, watch=line.show, say=line.say)
-    try:
-        health = examination.run()
-    except KeyboardInterrupt:
-        line.clear()
-        _print(examination.health(), as_json)
-        say("kgqa: Stopped. Only the results of finished checks are printed.")
-        raise KeyboardInterrupt("reported") from None
-    finally:
-        line.clear()
+    settings = settings_from(options, graph_path)
+    with open_bar(bar_format="Checking: {desc}", leave=False) as line:
+
+        def say_above(text: str) -> None:
+            line.clear()
+            say(text)
+
+        examination = Examination(settings, model=not no_model, watch=line.set_description_str, say=say_above)
+        try:
+            health = examination.run()
+        except KeyboardInterrupt:
+            line.close()
+            _print(examination.health(), as_json)
+            say("kgqa: Stopped. Only the results of finished checks are printed.")
+            raise KeyboardInterrupt("reported") from None
     _print(health, as_json)
     return 0 if health.trusted else 1
-
-
-class _Line:
-    """A line on the terminal that shows the current check."""
-
-    def __init__(self) -> None:
-        self._shows = sys.stderr.isatty() and verbosity() >= 0
-        self._dirty = False
-
-    def show(self, name: str) -> None:
-        if self._shows:
-            print(f"\r\x1b[KChecking: {name}", end="", file=sys.stderr, flush=True)
-            self._dirty = True
-
-    def say(self, text: str) -> None:
-        self.clear()
-        say(text)
-
-    def clear(self) -> None:
-        if self._dirty:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-            self._dirty = False
 
 
 def _print(health: Health, as_json: bool) -> None:
@@ -97,7 +78,7 @@ def _print(health: Health, as_json: bool) -> None:
             "graph": to_json(health.graph),
             "checks": to_json(health.checks),
         }
-        print(json_text(data, indent=2))
+        print_json(data)
         return
     skipped: dict[str, list[str]] = {}
     for check in health.checks:

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from kgqa.cli.lazy_group import LazyGroup
+from kgqa.cli.groups import LazyGroup
 from kgqa.cli.options import verbosity_options
 from kgqa.errors import KgqaError
 from kgqa.hints import command_line_wording
@@ -19,14 +19,14 @@ from kgqa.words import clean
 
 COMMANDS = {
     "ask": ("kgqa.cli.ask:command", "Answer QUESTION from a graph and show why."),
-    "eval": ("kgqa.cli.eval.group:command", "Answer the questions of a data set and measure the results."),
+    "eval": ("kgqa.cli.groups:eval_", "Answer the questions of a data set and measure the results."),
     "data": ("kgqa.cli.data:command", "List and check question data sets."),
     "report": ("kgqa.cli.report:command", "Compare runs: every metric with its 95% interval."),
-    "export": ("kgqa.cli.export:command", "Write the SPARQL queries behind the answers of a run."),
+    "export": ("kgqa.cli.eval.export:command", "Write the SPARQL queries behind the answers of a run."),
     "score": ("kgqa.cli.eval.score:command", "Score the published predictions of other systems."),
-    "graph": ("kgqa.cli.graph.group:command", "Load, inspect and search a graph."),
-    "virtuoso": ("kgqa.cli.servers.virtuoso:command", "Install, start, inspect and stop a Virtuoso server."),
-    "freebase": ("kgqa.cli.servers.freebase:command", "Clean the Freebase dump and load it into a server."),
+    "graph": ("kgqa.cli.groups:graph", "Load, inspect and search a graph."),
+    "virtuoso": ("kgqa.cli.groups:virtuoso", "Install, start, inspect and stop a Virtuoso server."),
+    "freebase": ("kgqa.cli.groups:freebase", "Clean the Freebase dump and load it into a server."),
     "rank": ("kgqa.cli.rank:command", "Train a ranker of relation paths."),
     "prompts": ("kgqa.cli.prompts:command", "List, show and copy the prompts."),
     "explain": ("kgqa.cli.explain:command", "Explain a SPARQL query in plain words."),

@@ -36,19 +36,30 @@ def _set_verbosity(ctx: click.Context, parameter: click.Parameter, value: int | 
             logging.getLogger("kgqa").setLevel(logging.DEBUG)
 
 
-def verbosity_options(function: Command) -> Command:
-    """Add -v and -q; both may be given before or after the name of a command."""
-    flags: tuple[tuple[tuple[str, ...], dict[str, Any], str], ...] = (
-        (("-q", "--quiet"), {"is_flag": True}, "no progress and no notes"),
-        (
-            ("-v", "--verbose"),
-            {"count": True},
-            "more messages; after an internal error or an error of another package, the traceback",
-        ),
-    )
-    for names, attributes, text in flags:
-        function = click.option(*names, **attributes, help=text, expose_value=False, callback=_set_verbosity)(function)
-    return function
+def combined(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Return a decorator that adds several options, which the help lists in this order."""
+
+    def add(function: Command) -> Command:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return add
+
+
+_QUIET = click.option(
+    "-q", "--quiet", is_flag=True, help="no progress and no notes", expose_value=False, callback=_set_verbosity
+)
+_VERBOSE = click.option(
+    "-v",
+    "--verbose",
+    count=True,
+    help="more messages; after an internal error or an error of another package, the traceback",
+    expose_value=False,
+    callback=_set_verbosity,
+)
+# both may be given before or after the name of a command
+verbosity_options = combined(_VERBOSE, _QUIET)
 
 
 class _PluginName(click.types.StringParamType):
@@ -100,18 +111,15 @@ _ELSEWHERE = (
 
 def asking_options(function: Command) -> Command:
     """Add all options for settings of question answering."""
-    flags = (
-        ("--replay-only", "take every reply from the --replay file, and never call the language model"),
-        ("--as-published", "same as --preset as-published: the published method without changes"),
-    )
-    for name, text in flags:
-        function = click.option(name, is_flag=True, help=text)(function)
-    help_text = "value of any other setting, such as tog.sampled=10; repeat for several (see kgqa config show)"
-    function = click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help=help_text)(function)
-    for setting in reversed(SETTINGS):
-        if setting.option and setting.key not in _ELSEWHERE:
-            function = setting_option(setting.key)(function)
-    return function
+    text = "value of any other setting, such as tog.sampled=10; repeat for several (see kgqa config show)"
+    published = "same as --preset as-published: the published method without changes"
+    replay = "take every reply from the --replay file, and never call the language model"
+    return combined(
+        *(setting_option(each.key) for each in SETTINGS if each.option and each.key not in _ELSEWHERE),
+        click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help=text),
+        click.option("--as-published", is_flag=True, help=published),
+        click.option("--replay-only", is_flag=True, help=replay),
+    )(function)
 
 
 def settings_from(options: dict[str, Any], graph_path: str | None = None, *, installed: bool = False) -> Settings:
@@ -151,3 +159,10 @@ def say(text: str, *, also_quiet: bool = False) -> None:
     """Print a note on standard error; with --quiet, print it only if `also_quiet` is true."""
     if verbosity() >= 0 or also_quiet:
         print(safe_text(text), file=sys.stderr, flush=True)
+
+
+def print_json(data: object) -> None:
+    """Print a JSON value."""
+    from kgqa.answer_json import json_text  # imports modules that help texts do not need
+
+    print(json_text(data, indent=2))

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kgqa.answer_json import json_text
-from kgqa.cli.options import JSON
+from kgqa.cli.options import JSON, print_json
 from kgqa.settings import resolve
 from kgqa.words import clean, safe_text
 
@@ -37,7 +36,7 @@ def list_(folder: Path | None, as_json: bool) -> None:
     prompts = _prompts(folder)
     found = [prompts.get(name) for name in prompts.names()]
     if as_json:
-        print(json_text([{"name": each.name, "about": each.about} for each in found], indent=2))
+        print_json([{"name": each.name, "about": each.about} for each in found])
         return
     width = max(len(each.name) for each in found)
     for each in found:
@@ -75,7 +74,7 @@ def show(name: str, folder: Path | None, as_json: bool, source: bool) -> None:
         }
         if source:
             data["source"] = template.source
-        print(json_text(data, indent=2))
+        print_json(data)
         return
     print(f"# {clean(template.about)}\n# reply: {clean(str(template.reply.get('form', '-')))}")
     for each in messages:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kgqa.answer_json import json_text
-from kgqa.cli.graph.stage_bar import StageBar
+from kgqa.cli.bars import StageBar
 from kgqa.cli.options import (
     JSON,
+    print_json,
     say,
     setting_option,
     settings_from,
@@ -118,7 +118,7 @@ def train(
     settings = TrainingSettings(seed=seed) if epochs is None else TrainingSettings(epochs=epochs, seed=seed)
     with ExitStack() as stack:
         graphs = [stack.enter_context(open_graph(path, cache=cache)) for path in graph_paths]
-        bar = stack.enter_context(StageBar())
+        bar = stack.enter_context(StageBar(leave=False))
         ranker, report = train_ranker(
             rows,
             encoder,
@@ -135,7 +135,7 @@ def train(
 
 def _print(report: TrainingReport, out: Path, guarded: bool, as_json: bool) -> None:
     if as_json:
-        print(json_text({"ranker": str(out), "bytes": out.stat().st_size, **asdict(report)}, indent=2))
+        print_json({"ranker": str(out), "bytes": out.stat().st_size, **asdict(report)})
         return
     print(f"{report.questions:,} questions; {report.dropped:,} excluded by --evaluate")
     if report.unread or report.without_pool:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
-from tqdm import tqdm
 
 from kgqa.answer_json import json_text
-from kgqa.cli.options import JSON, say, verbosity, verbosity_options
+from kgqa.cli.bars import StageBar
+from kgqa.cli.options import JSON, say, verbosity_options
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -59,20 +58,11 @@ def command(
             write_file(path, text(comparison))
             say(f"kgqa: wrote {path}")
     if site is not None:
-        index = _write_site(runs, site, comparison)
+        from kgqa.report.site import write_site
+
+        with StageBar(leave=False) as bar:
+            index = write_site(
+                runs, site, comparison=comparison, on_progress=lambda done, total: bar("pages", done, total)
+            )
         say(f"kgqa: open {index.absolute().as_uri()}")
     print(json_text(as_object(comparison), indent=2) if as_json else as_text(comparison))
-
-
-def _write_site(runs: list[Any], site: Path, comparison: Any) -> Path:
-
-    from kgqa.report.site import write_site
-
-    # disable=None shows the bar only on a terminal
-    with tqdm(desc="pages", leave=False, disable=True if verbosity() < 0 else None) as bar:
-
-        def on_progress(done: int, total: int) -> None:
-            bar.total = total
-            bar.update(done - bar.n)
-
-        return write_site(runs, site, comparison=comparison, on_progress=on_progress)

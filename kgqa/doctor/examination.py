@@ -7,61 +7,78 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import NamedTuple
 
-from kgqa.doctor import graph_checks, limit_checks, model_checks, server_checks, settings_checks, speed_checks
-from kgqa.doctor.checks import Check, Health, run_check, skipped
+from kgqa.doctor import graph_checks, model_checks, server_checks, settings_checks, speed_checks
+from kgqa.doctor.checks import Check, Health, ok, run_check, skipped
 from kgqa.doctor.subject import Subject
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.store import check_address
-from kgqa.graph.store import is_address
+from kgqa.graph.store import DEFAULT_MAX_ROWS, is_address
 from kgqa.methods.ask import cache_of
 from kgqa.settings import Settings
 
 
 class Row(NamedTuple):
-    """One check: its name, its function, what it needs (see `Subject.lacks`), and a remedy for errors without one."""
+    """One check.
+
+    `needs`: what it needs, see `Subject.lacks`. `remedy`: the remedy for errors without one. `no_server`: the
+    result for a graph that is not on a server, if the check is about servers.
+    """
 
     name: str
     run: Callable[[Subject], Check]
-    needs: tuple[str, ...] = ()
+    needs: str = ""
     remedy: str = ""
+    no_server: str = ""
 
 
-STORE = ("store",)
-VIEW = (*STORE, "view")
-LOAD = (*VIEW, "bears_load")
-GRAPH = (*VIEW, "graph")
-SAMPLE = (*GRAPH, "sample")
-IS_IT_SPARQL = "Give the URL for SPARQL queries; on Virtuoso it ends in /sparql."
-INDEX_NAMES = "Ask a question: kgqa ask allows more time to build the index of names."
 GRAPH_CHECKS = (
-    Row("reachable", server_checks.check_reachable, (), IS_IT_SPARQL),
-    Row("server", server_checks.check_server, STORE),
-    Row("profile", server_checks.check_profile, (*STORE, "server")),
-    Row("graph", server_checks.check_graph, STORE, "Use full IRIs: --graph-iri IRI."),
-    Row("triples", graph_checks.check_triples, LOAD),
-    Row("schema", graph_checks.check_schema, VIEW, graph_checks.DOCS),
-    Row("tables", graph_checks.check_tables, GRAPH),
-    Row("relation types", graph_checks.check_types, GRAPH),
-    Row("mediators", graph_checks.check_mediators, GRAPH),
-    Row("labels", graph_checks.check_labels, GRAPH),
-    Row("inverse relations", graph_checks.check_inverses, SAMPLE),
-    Row("known entities", graph_checks.check_known_entities, GRAPH),
-    Row("full-text search", speed_checks.check_search, SAMPLE, INDEX_NAMES),
-    Row("latency", speed_checks.check_latency, SAMPLE),
-    Row("row cap", limit_checks.check_row_cap, LOAD),
-    Row("time limit", limit_checks.check_time_limit, LOAD),
-    Row("update rights", limit_checks.check_update_rights, LOAD),
-    Row("concurrency", speed_checks.check_concurrency, LOAD),
-)  # fmt: skip
+    Row(
+        "reachable",
+        server_checks.check_reachable,
+        remedy="Give the URL for SPARQL queries; on Virtuoso it ends in /sparql.",
+    ),
+    Row("server", server_checks.check_server, "store"),
+    Row("profile", server_checks.check_profile, "store server"),
+    Row("graph", server_checks.check_graph, "store", "Use full IRIs: --graph-iri IRI."),
+    Row("triples", graph_checks.check_triples, "store view bears_load"),
+    Row("schema", graph_checks.check_schema, "store view", graph_checks.DOCS),
+    Row("tables", graph_checks.check_tables, "store view graph"),
+    Row("relation types", graph_checks.check_types, "store view graph"),
+    Row("mediators", graph_checks.check_mediators, "store view graph"),
+    Row("labels", graph_checks.check_labels, "store view graph"),
+    Row("inverse relations", graph_checks.check_inverses, "store view graph sample"),
+    Row("known entities", graph_checks.check_known_entities, "store view graph"),
+    Row(
+        "full-text search",
+        speed_checks.check_search,
+        "store view graph sample",
+        "Ask a question: kgqa ask allows more time to build the index of names.",
+    ),
+    Row("latency", speed_checks.check_latency, "store view graph sample"),
+    Row(
+        "row cap",
+        server_checks.check_row_cap,
+        "store view bears_load",
+        no_server=f"No result is truncated. A result of more than {DEFAULT_MAX_ROWS:,} rows is an error.",
+    ),
+    Row("time limit", server_checks.check_time_limit, "store view bears_load"),
+    Row(
+        "update rights",
+        server_checks.check_update_rights,
+        "store view bears_load",
+        no_server="A graph is opened for reading only; only kgqa graph load writes to it.",
+    ),
+    Row("concurrency", speed_checks.check_concurrency, "store view bears_load"),
+)
 MEASURED = ("latency", "row cap", "time limit", "update rights", "concurrency")
 """Checks that measure durations, so they do not retry queries that timed out."""
 OTHER_CHECKS = (
     Row("model", model_checks.check_model),
-    Row("choice mode", model_checks.check_mode, ("model",)),
-    Row("model concurrency", model_checks.check_concurrency, ("model",)),
+    Row("choice mode", model_checks.check_mode, "model"),
+    Row("model concurrency", model_checks.check_concurrency, "model"),
     Row("embeddings", settings_checks.check_embeddings),
     Row("cache", settings_checks.check_cache),
-    Row("settings", settings_checks.check_settings, (), "See kgqa config show."),
+    Row("settings", settings_checks.check_settings, "", "See kgqa config show."),
 )
 NAMES = tuple(row.name for row in (*GRAPH_CHECKS, *OTHER_CHECKS))
 """The names of all checks, in order."""
@@ -117,6 +134,10 @@ class Examination:
                 self._watch(row.name)
                 if row.name in MEASURED and hasattr(self.subject, "store"):
                     self.subject.store.retries_timeouts = False
-                why = self.subject.lacks(row.needs)
-                run = partial(skipped, why) if why else partial(row.run, self.subject)
+                if why := self.subject.lacks(row.needs):
+                    run = partial(skipped, why)
+                elif row.no_server and not hasattr(self.subject, "server"):
+                    run = partial(ok, row.no_server)
+                else:
+                    run = partial(row.run, self.subject)
                 self._checks[row.name] = run_check(row.name, run, remedy=row.remedy)

@@ -9,9 +9,8 @@ from functools import cache
 from typing import NamedTuple
 
 from kgqa.doctor.checks import Check, failed, first_case, ok, seconds_words, skipped, warning
-from kgqa.doctor.limited_store import LimitedStore
 from kgqa.doctor.sample import draw_sample, names_of, select
-from kgqa.doctor.subject import Subject
+from kgqa.doctor.subject import LimitedStore, Subject
 from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.endpoint.store import MAX_SCANNED_TRIPLES
 from kgqa.graph.graph import KnowledgeGraph
@@ -112,7 +111,7 @@ def schema_fits(store: LimitedStore, view: Sequence[Entity], chosen: Schema | No
 
     @cache
     def has(predicate: str) -> bool:
-        return store.ask(render("has_predicate", view=view, predicate=Entity(predicate)), fresh=True)
+        return bool(store.ask(render("has_predicate", view=view, predicate=Entity(predicate)), fresh=True))
 
     schemas = {name: bundled_schema(name) for name in BUNDLED}
     if chosen:

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 from kgqa.doctor.checks import LEFT_OUT, Check, failed, first_case, ok, percentile, seconds_words, skipped, warning
-from kgqa.doctor.model_calls import REAL, SECONDS, call_model, open_checked_models
-from kgqa.doctor.subject import Subject
-from kgqa.llm.backends.constraints import REQUEST_FIELDS
-from kgqa.llm.client import Completion
+from kgqa.doctor.subject import ModelCalls, Subject
+from kgqa.llm.backends.constraints import CONSTRAINT_MODES, REQUEST_FIELDS, ConstraintMode
+from kgqa.llm.client import LLM, Completion, Prompt
+from kgqa.llm.models import Models, open_models
+from kgqa.llm.prompts import Prompts
 from kgqa.llm.replies.choices import read_choice
+from kgqa.servers import OPENAI_URL
 
+REAL = ("A", "B")
+"""The choices given in the text of the prompt."""
+STRANGE = ("FIRST", "SECOND")
+"""Choices that are not in the prompt. A model replies with them only if the server constrains the model to them."""
+TRIES = 3
+"""The largest number of calls with STRANGE: one for each constraint mode."""
+AT_ONCE = 4
+SECONDS = 20.0
 NO_MODEL = "No language model is set, so paths are chosen by similarity. Set a model with --llm MODEL."
 
 
@@ -26,7 +39,10 @@ def check_model(subject: Subject) -> Check:
         why = "Replies come from a file (llm.replay_only), so no model is called."
     if (settings["llm.model"] or "none").strip() == "none":
         why = NO_MODEL
-    models = None if why else open_checked_models(settings)
+    # short time limits, and replies are not recorded
+    limits = {"llm.retries": min(1, settings["llm.retries"]), "llm.timeout": min(SECONDS, settings["llm.timeout"])}
+    limited = replace(settings, values={**settings.values, **limits, "llm.replay": None})
+    models = None if why else open_models(limited)
     if models is None:
         subject.reasons["model"] = why or NO_MODEL
         return skipped(why or NO_MODEL)
@@ -52,6 +68,48 @@ def check_model(subject: Subject) -> Check:
     if bad.failure:
         return warning(f"{found} The other calls: {bad.failure}. {bad.detail}".rstrip(), "Check the server's log.")
     return ok(found)
+
+
+def call_model(models: Models, prompts: str | None) -> ModelCalls:
+    """Call the language model of the tournament, at most TRIES + AT_ONCE times.
+
+    Raises:
+        TimeoutError: the model did not answer within SECONDS.
+    """
+    model = models.by_stage["tournament"]
+    texts = Prompts(Path(prompts) if prompts else None)
+    prompt = texts.prompt("top/compare", "tournament", **texts.get("top/compare").example)
+    prompt = replace(prompt, sampling=models.sampling["tournament"], choices=STRANGE)
+
+    def complete(*prompts: Prompt) -> list[Completion]:
+        return list(model.complete(prompts, deadline=time.monotonic() + SECONDS))
+
+    single: list[Completion] = []
+    for _ in range(TRIES):  # until a reply is constrained to the choices, or all constraint modes have been tried
+        before = rejected_modes(model)
+        single += complete(prompt)
+        rejected = rejected_modes(model)
+        if single[-1].constrained or single[-1].failure or rejected in (before, set(REQUEST_FIELDS)):
+            break
+    modes = CONSTRAINT_MODES if getattr(model, "url", "") != OPENAI_URL else CONSTRAINT_MODES[1:]
+    started = time.monotonic()
+    concurrent = complete(*[replace(prompt, choices=REAL)] * AT_ONCE)
+    return ModelCalls(
+        model.name,
+        single + concurrent,
+        concurrent,
+        time.monotonic() - started,
+        next(mode for mode in modes if mode not in rejected) if single[-1].constrained else "free",
+        models.prices.get(model.name),
+        [name for name in models.name.split(", ") if name != model.name],
+    )
+
+
+def rejected_modes(model: LLM) -> set[ConstraintMode]:
+    """Return the constraint modes that failed, according to the model's notes."""
+    # the wording of the note in kgqa/llm/backends/openai.py
+    texts = {mode: f"to choices with {field}," for mode, field in REQUEST_FIELDS.items()}
+    return {mode for mode, text in texts.items() if any(text in note for note in model.notes)}
 
 
 def check_mode(subject: Subject) -> Check:

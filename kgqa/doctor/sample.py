@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kgqa.errors import PartialResult, ResultCapped, StoreTimeout
@@ -67,7 +67,12 @@ def draw_sample(graph: KnowledgeGraph) -> Sample:
             central += [node for node, count in Counter(nodes).most_common(2) if count > 1]
     topics = sorted({node for pairs in edges.values() for pair in pairs for node in pair}, key=lambda node: node.iri)
     random.Random(0).shuffle(topics)
-    return Sample(edges, topics[:TOPICS], _hubs(graph, central), missed)
+    try:
+        degrees = [(degree, node) for node, degree in graph.degrees(dict.fromkeys(central)).items()]
+    except (StoreTimeout, PartialResult, ResultCapped):
+        degrees = []
+    hubs = sorted(((d, node) for d, node in degrees if d >= HUB_DEGREE), key=lambda each: (-each[0], each[1].iri))
+    return Sample(edges, topics[:TOPICS], {node: degree for degree, node in hubs[:HUBS]}, missed)
 
 
 def sampled_relations(graph: KnowledgeGraph) -> list[str]:
@@ -86,16 +91,6 @@ def sampled_relations(graph: KnowledgeGraph) -> list[str]:
     # most relations in the rarer half have only one or two edges
     usable = usable[: max(RELATIONS, len(usable) // 2)]
     return usable[:: max(1, len(usable) // RELATIONS)][:RELATIONS]
-
-
-def _hubs(graph: KnowledgeGraph, candidates: Iterable[Entity]) -> dict[Entity, int]:
-    """Return those nodes that have very many edges, with their degrees, largest first."""
-    try:
-        degrees = graph.degrees(dict.fromkeys(candidates))
-    except (StoreTimeout, PartialResult, ResultCapped):
-        return {}
-    found = sorted((-degree, node.iri) for node, degree in degrees.items() if degree >= HUB_DEGREE)
-    return {Entity(iri): -degree for degree, iri in found[:HUBS]}
 
 
 def select(graph: KnowledgeGraph, template: str, **values: object) -> Rows:

@@ -1,28 +1,66 @@
-"""Checks of the server: whether it answers, which kind of server it is, and which of its graphs is used."""
+"""Checks of the server: whether it answers, its kind and graphs, its row cap and time limit, and who may update it."""
 
 from __future__ import annotations
 
+import math
 import time
+import uuid
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import version
+from typing import Any
+from typing import Literal as OneOf
 from urllib.parse import urlsplit
 
-from kgqa.doctor.checks import Check, failed, first_case, ok, seconds_words, warning
-from kgqa.doctor.limited_store import LimitedStore, open_limited
-from kgqa.doctor.subject import REASONS, Subject
-from kgqa.errors import PartialResult, StoreTimeout
+from kgqa.doctor.checks import Check, failed, first_case, ok, seconds_words, skipped, warning
+from kgqa.doctor.subject import QUERY_SECONDS, REASONS, LimitedStore, Subject
+from kgqa.errors import LoginRefused, PartialResult, QueryRejected, RowCapMet, StoreError, StoreTimeout
+from kgqa.graph.demo import demo_folder
 from kgqa.graph.detection import user_graphs
+from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.profiles import Profile, profile_of
+from kgqa.graph.endpoint.requests.access import Access
+from kgqa.graph.endpoint.store import PASSWORD_VARIABLE, EndpointStore
 from kgqa.graph.foreign_stores import is_foreign
+from kgqa.graph.opening import open_store
 from kgqa.graph.query.templates import render
+from kgqa.graph.store import DEFAULT_TIMEOUT, is_address
 from kgqa.model import Entity, GraphId
 
 SHOWN_GRAPHS = 5
+PATIENCE = 1.0
+"""Seconds during which a request is repeated while the server does not respond."""
+ROWS_ASKED = (10_001, 100_001, 1_048_577)
+"""Numbers of rows to request. Each is one more than a common row cap."""
+ROWS_NEEDED = 100_000
+"""A lower row cap causes a warning, because a graph often has that many names, or a path that many ends."""
+SLOW_SECONDS = 1.0
+MOST_SECONDS = 3 * SLOW_SECONDS
+LISTEN_SECONDS = 12.0
+"""Seconds to wait for a server whose limit is SLOW_SECONDS; some servers end a query several seconds late."""
+TRIPLES_COMBINED = 12
+"""The slow query counts at least 10 ** TRIPLES_COMBINED rows; no server can count so many within SLOW_SECONDS."""
+MOST_FACTORS = 6
+BUSY = "Find out what keeps the server busy, and run kgqa doctor again."
+ELSEWHERE = "on a server not started by kgqa:"
+REFUSALS = (QueryRejected, LoginRefused)
+"""Errors which mean that the server rejects all updates, or updates by this user."""
 
 
 def check_reachable(subject: Subject) -> Check:
-    """Check whether the store answers a trivial query, and how many seconds the first reply takes."""
-    store = open_limited(subject.settings, subject.cache)
+    """Open the store, check whether it answers a trivial query, and how many seconds the first reply takes.
+
+    Raises:
+        StoreUnavailable, StoreIncomplete, StoreBusy: see `open_store`.
+    """
+    place = subject.settings["graph.path"]
+    if place and is_address(place):
+        options = EndpointOptions.of(subject.settings)
+        access = replace(options.access, patience=min(options.access.patience, PATIENCE))
+        options = replace(options, access=access, caches=False)
+        store = LimitedStore(options.open(place, cache=subject.cache, timeout=QUERY_SECONDS), access)
+    else:
+        store = LimitedStore(open_store(place or demo_folder(subject.cache)))
     subject.opened.callback(store.close)
     started = time.perf_counter()
     try:
@@ -42,11 +80,11 @@ def check_reachable(subject: Subject) -> Check:
 
 def check_server(subject: Subject) -> Check:
     """Report the software that answers, and its version."""
-    place = subject.settings["graph.path"]
-    if place and is_foreign(place):
-        return ok("A store of another package.")
     if not subject.store.server:
-        return ok(f"A graph folder, read by pyoxigraph {version('pyoxigraph')}.")
+        foreign = is_foreign(subject.settings["graph.path"] or "")
+        return ok(
+            "A store of another package." if foreign else f"A graph folder, read by pyoxigraph {version('pyoxigraph')}."
+        )
     return ok(_server_header(subject) or "The server does not name its software.")
 
 
@@ -108,7 +146,6 @@ def judge_graphs(
     load = f"Load data: kgqa graph load FILE --into {store.location}"
     unlisted = "The named graphs could not be listed."
     known = f"Existing graphs: {_listed(there)}." if there else "There are no named graphs."
-    several = f"The settings do not say which graph to use. {known}"
     return first_case(
         (
             empty,
@@ -121,13 +158,16 @@ def judge_graphs(
         (there is None, failed(unlisted, "Name the graph to use: --graph-iri IRI.")),
         (not there and not store.capabilities.remote, failed("The graph is empty.", load)),
         (not there, failed("The server has no named graphs except its system graphs.", f"{load} --graph-iri IRI")),
-        (len(there or ()) > 1 and store.capabilities.system_graphs, failed(several, "Add --graph-iri IRI.")),
+        (
+            len(there or ()) > 1 and store.capabilities.system_graphs,
+            failed(f"The settings do not say which graph to use. {known}", "Add --graph-iri IRI."),
+        ),
         otherwise=ok(f"{_listed(there)}; the default graph is not used."),
     )
 
 
 def _has_triples(store: LimitedStore, *view: str) -> bool:
-    return store.ask(render("any_triple", view=tuple(map(Entity, view))), fresh=True)
+    return bool(store.ask(render("any_triple", view=tuple(map(Entity, view))), fresh=True))
 
 
 def _also(others: Sequence[str]) -> str:
@@ -138,3 +178,199 @@ def _listed(iris: Sequence[str] | None) -> str:
     shown = [f"<{iri}>" for iri in iris or ()]
     more = f" and {len(shown) - SHOWN_GRAPHS} more" if len(shown) > SHOWN_GRAPHS else ""
     return ", ".join(shown[:SHOWN_GRAPHS]) + more
+
+
+def check_row_cap(subject: Subject) -> Check:
+    """Find the server's row cap, by requesting more rows than servers usually return."""
+    store, announced, given, late = subject.store, subject.server.limits.rows, 0, ""
+    for asked in rows_to_ask(subject.triples, announced):
+        try:
+            count = len(store.select(render("doctor_rows", view=subject.view, limit=asked), max_rows=asked, fresh=True))
+        except StoreTimeout:
+            late = f" {asked:,} rows did not arrive within {QUERY_SECONDS:g} s."
+            break
+        except RowCapMet as error:
+            found = f"The server truncates results at {error.cap:,} rows. kgqa detects this and raises an error."
+            few = warning(
+                f"{found} Queries about hubs and names may need more rows.",
+                "Raise the server's cap to 1000000. Virtuoso: kgqa virtuoso stop, then kgqa virtuoso start --row-cap "
+                f"1000000; {ELSEWHERE} ResultSetMaxRows in the section [SPARQL] of virtuoso.ini.",
+            )
+            return few if error.cap < ROWS_NEEDED else ok(found)
+        if count < asked:
+            return failed(
+                f"The server silently truncates results at {count:,} rows.", f"Set endpoint.row_cap = {count}."
+            )
+        given = asked
+    if not given:
+        return warning(late.strip(), BUSY) if late else skipped("The graph is too small to reach a row cap.")
+    found = f"No cap reached: {given:,} rows arrived completely.{late}"
+    if announced is not None:
+        cap = f"a cap of {announced:,.0f}" if math.isfinite(announced) else "that it has no cap"
+        found += f" The server announces {cap}."
+    return ok(found)
+
+
+def rows_to_ask(triples: int | None, announced: float | None) -> list[int]:
+    """Choose the numbers of rows to request, one after the other.
+
+    No number exceeds the number of pairs of triples. If the server announces its cap, no number exceeds 100,001.
+    """
+    most = ROWS_ASKED[-1] if announced is None else ROWS_NEEDED + 1
+    return [asked for asked in ROWS_ASKED if asked <= most and (triples is None or asked <= triples * triples)]
+
+
+@dataclass(frozen=True)
+class QueryEnd:
+    """How a slow query ended: who ended it, after how many seconds, its count, and `how`, the server's message."""
+
+    by: OneOf["server", "client", "finished"]
+    seconds: float
+    how: str = ""
+    count: str | None = None
+
+
+class _ShortLimitProfile(Profile):
+    """A profile that always sends SLOW_SECONDS as the time limit, so the server's limit ends before the client's."""
+
+    def time_limit(self, seconds: float) -> str:
+        return super().time_limit(SLOW_SECONDS)
+
+
+def check_time_limit(subject: Subject) -> Check:
+    """Check what happens to a count that cannot finish within SLOW_SECONDS."""
+    factors, server, triples = factors_of(subject.triples), subject.store.server, subject.triples
+    if factors > MOST_FACTORS:
+        return skipped("The graph is too small for a slow query.")
+    query, by_server = render("doctor_slow", view=subject.view, places=range(factors)), None
+    if server:
+        profile = _ShortLimitProfile(**vars(server.profile))
+        with EndpointStore(server.url, access=subject.store.access, profile=profile) as other:
+            by_server = _end_of(other, query, LISTEN_SECONDS)
+    return judge_time_limit(
+        _end_of(subject.store, query, SLOW_SECONDS),
+        by_server,
+        everything=None if triples is None else triples**factors,
+        limit_sent=bool(server and (server.profile.timeout_parameter or server.profile.timeout_header)),
+        own=server.limits.seconds if server else None,
+        granted=subject.settings["graph.timeout"],
+    )
+
+
+def factors_of(triples: int | None) -> int:
+    """Return how many triples to combine, so that there are at least 10 ** TRIPLES_COMBINED combinations."""
+    if triples is None:
+        return 3
+    return max(2, math.ceil(TRIPLES_COMBINED / math.log10(triples))) if triples > 1 else MOST_FACTORS + 1
+
+
+def judge_time_limit(
+    by_client: QueryEnd,
+    by_server: QueryEnd | None,
+    *,
+    everything: int | None,
+    limit_sent: bool,
+    own: float | None = None,
+    granted: float = 0.0,
+) -> Check:
+    """Judge the time limit.
+
+    Args:
+        by_client: how the query ended under the client's limit.
+        by_server: how the query ended under the server's limit alone; None for a folder.
+        everything: the correct count, None if unknown.
+        limit_sent: whether requests to the server contain a time limit.
+        own: the server's own limit in seconds, if it announces one.
+        granted: time limit of a query in the settings, in seconds.
+    """
+    for end in (by_client, by_server):
+        if end and end.by == "finished" and end.count != str(everything):
+            wanted = "" if everything is None else f" instead of {everything:,}"
+            return failed(
+                f"A query that ran out of time returned a result as if it had finished: {end.count}{wanted}.",
+                "Set endpoint.profile to the kind of this server. Otherwise partial results are not detected.",
+            )
+    took, server = seconds_words(by_client.seconds), by_server or QueryEnd("server", 0.0)
+    timeout = f"A query of more than {SLOW_SECONDS:g} s times out after {took}"
+    reason = "although the request contains the limit" if limit_sent else "because requests to it contain no limit"
+    found = f"{timeout}. The server itself ends it after {seconds_words(server.seconds)}: {server.how}"
+    limit = f"The server's own limit is {own or 0:g} s"
+    remedy = (
+        f"Virtuoso: kgqa virtuoso stop, then kgqa virtuoso start --query-seconds "
+        f"{math.ceil(granted) or DEFAULT_TIMEOUT:.0f}; {ELSEWHERE} MaxQueryExecutionTime in virtuoso.ini."
+    )
+    return first_case(
+        (by_client.by == "finished", ok(f"The slow query for this check finished in {took}.")),
+        (by_client.seconds > MOST_SECONDS, warning(f"{timeout}, which is late.", BUSY)),
+        (not by_server, ok(f"{timeout}. Its worker process is stopped, and no partial result is returned.")),
+        (
+            server.by == "client",
+            warning(
+                f"{timeout}, but the server continues the query for more than {seconds_words(server.seconds)}, "
+                f"{reason}.",
+                f"Set a time limit on the server. {remedy}",
+            ),
+        ),
+        (
+            own is not None and own < granted,
+            warning(
+                f"{found} {limit}, less than graph.timeout ({granted:g} s).",
+                f"Lower graph.timeout, or raise the server's limit. {remedy}",
+            ),
+        ),
+        (own and math.isfinite(own), ok(f"{found} {limit}.")),
+        otherwise=ok(found),
+    )
+
+
+def _end_of(store: LimitedStore | EndpointStore, query: str, seconds: float) -> QueryEnd:
+    """Run the slow query with a time limit."""
+    started = time.monotonic()
+    try:
+        rows = store.select(query, timeout=seconds, fresh=True)
+    except StoreTimeout as error:
+        took = time.monotonic() - started
+        return QueryEnd("client" if took >= seconds else "server", took, error.message)
+    count = next((getattr(value, "value", None) for row in rows for value in row), None)
+    return QueryEnd("finished", time.monotonic() - started, count=count)
+
+
+def check_update_rights(subject: Subject) -> Check:
+    """Check whether updates are possible without a login, and with the login of the settings if there is one.
+
+    The update changes nothing, even if the server accepts it.
+    """
+    server, access = subject.server, subject.store.access
+    unused: Any = {name: Entity(f"urn:uuid:{uuid.uuid4()}") for name in ("subject", "relation", "object")}
+    graph = subject.view[0].iri if subject.view else f"urn:uuid:{uuid.uuid4()}"
+
+    def error_of(profile: str, access: Access) -> StoreError | None:
+        with EndpointStore(server.url, writable=graph, profile=profile, access=access, timeout=MOST_SECONDS) as other:
+            try:
+                other.update("doctor_update", graph=graph, **unused)
+            except StoreError as error:
+                return error
+        return None
+
+    # the generic profile sends updates to the public URL, where anybody can send one
+    error = error_of("generic", Access(patience=0.0))
+    anonymous = first_case(
+        (isinstance(error, REFUSALS), ok("Updates without a login are rejected.")),
+        (error, skipped(f"An update could not be tried: {error}")),
+        otherwise=warning(
+            f"Anybody who can reach {server.url} can change the graph: an update without a login was accepted "
+            "(it changed nothing).",
+            'Revoke the right of the anonymous user (Virtuoso: REVOKE SPARQL_UPDATE FROM "SPARQL"), '
+            "or bind the server to 127.0.0.1.",
+        ),
+    )
+    if not access.user:
+        return anonymous
+    error = error_of(server.profile.name, replace(access, patience=0.0))
+    who, found = f"the login of {access.user} (endpoint.user)", anonymous.found
+    if isinstance(error, LoginRefused) and error.status == 401:
+        remedy = f"Check endpoint.user and the password in the environment variable {PASSWORD_VARIABLE}."
+        return warning(f"The server rejects {who}. {found}", f"{remedy} {anonymous.remedy}".rstrip())
+    if error and not isinstance(error, REFUSALS):
+        return replace(anonymous, verdict="warning", found=f"{found} An update with {who} could not be tried: {error}")
+    return replace(anonymous, found=f"{found} Updates with {who} are {f'rejected: {error}' if error else 'accepted.'}")

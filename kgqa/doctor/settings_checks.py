@@ -15,7 +15,6 @@ from kgqa.rank.embedding.encoder import NO_MODEL, open_encoder
 from kgqa.settings import FILE_NAME, Settings
 
 GIGABYTE = 1_000_000_000
-LITTLE_SPACE = GIGABYTE
 MANY_KEYS = 8
 FEW_NODES = 100
 SET_MODEL = "Set a language model: --llm MODEL."
@@ -33,7 +32,7 @@ def check_cache(subject: Subject) -> Check:
     probe.unlink(missing_ok=True)
     free = shutil.disk_usage(cache.folder).free
     found += f"; {free / GIGABYTE:.1f} GB of its disk are free."
-    if free < LITTLE_SPACE:
+    if free < GIGABYTE:
         return warning(found, "Free disk space with kgqa cache clear, or set cache.folder to a folder on another disk.")
     return ok(found)
 
@@ -80,90 +79,93 @@ def check_settings(subject: Subject) -> Check:
     summary = f"Changed: {', '.join(changed[:MANY_KEYS])}{more}." if changed else "All settings have default values."
     if settings.local:
         summary += f" Set by {FILE_NAME} in the working folder: {', '.join(sorted(settings.local)[:MANY_KEYS])}."
-    fatal = fatal_mistakes(settings)
-    mistakes = {found: remedy for wrong, found, remedy in (*fatal, *likely_mistakes(subject)) if wrong}
+    mistakes = [check for wrong, check in possible_mistakes(subject) if wrong]
     if not mistakes:
         return ok(summary)
-    verdict = failed if any(wrong for wrong, _, _ in fatal) else warning
-    return verdict(" ".join([*mistakes, summary]), " ".join(dict.fromkeys(mistakes.values())))
+    verdict = failed if any(check.verdict == "failed" for check in mistakes) else warning
+    found = [*(check.found for check in mistakes), summary]
+    return verdict(" ".join(found), " ".join(dict.fromkeys(check.remedy for check in mistakes)))
 
 
-Mistake = tuple[object, str, str]
-"""Whether the settings contain the mistake, what is wrong, and the remedy."""
+def possible_mistakes(subject: Subject) -> list[tuple[object, Check]]:
+    """List mistakes in settings, each with whether it was made. After those that failed, no question can be answered.
 
-
-def fatal_mistakes(settings: Settings) -> list[Mistake]:
-    """List mistakes with which no question can be answered."""
-    name, ranker = settings["ask.method"], settings["rank.ranker"]
+    Raises:
+        SettingsError: the method in the settings does not exist.
+    """
+    settings = subject.settings
+    name, ranker, temperature = settings["ask.method"], settings["rank.ranker"], settings["llm.temperature"]
+    queries, most, seconds = queries_of(settings), settings["budget.queries"], settings["budget.seconds"]
     no_model = (settings["llm.model"] or "none").strip() == "none" and settings["llm.replay_only"] == "off"
-    needed, by_model = method(name).model, settings["rank.chooser"] == "llm"
+    needed, took = method(name).model, queries * (subject.query_seconds or 0.0)
     return [
-        (no_model and needed, f"The method {name} needs a language model, but none is set.", SET_MODEL),
+        (no_model and needed, failed(f"The method {name} needs a language model, but none is set.", SET_MODEL)),
         (
-            no_model and by_model and not needed,
-            "rank.chooser needs a language model, but none is set.",
-            SET_MODEL,
+            no_model and not needed and settings["rank.chooser"] == "llm",
+            failed("rank.chooser needs a language model, but none is set.", SET_MODEL),
         ),
         (
             ranker and not os.path.isfile(ranker),
-            "The file named by rank.ranker does not exist.",
-            "Train a ranker: kgqa rank train.",
+            failed("The file named by rank.ranker does not exist.", "Train a ranker: kgqa rank train."),
         ),
-    ]
-
-
-def likely_mistakes(subject: Subject) -> list[Mistake]:
-    """List settings with which questions can be answered, but perhaps not as the user expects."""
-    settings = subject.settings
-    queries, seconds, temperature = queries_of(settings), settings["budget.seconds"], settings["llm.temperature"]
-    most, took = settings["budget.queries"], queries_of(settings) * (subject.query_seconds or 0.0)
-    return [
         (
             settings["ask.preset"] != "ours",
-            f"The preset {settings['ask.preset']} is set, so results differ from those of the defaults.",
-            "For the defaults, use --preset ours.",
+            warning(
+                f"The preset {settings['ask.preset']} is set, so results differ from those of the defaults.",
+                "For the defaults, use --preset ours.",
+            ),
         ),
         (
             settings["rank.prefilter"] == "sbert" and not subject.encoder,
-            "rank.prefilter needs embeddings, but none are available.",
-            "Install embeddings (see the result of the check “embeddings”), or set rank.prefilter = bm25.",
+            warning(
+                "rank.prefilter needs embeddings, but none are available.",
+                "Install embeddings (see the result of the check “embeddings”), or set rank.prefilter = bm25.",
+            ),
         ),
         (
             temperature > 0 and settings.origins.get("llm.temperature") != "default",
-            f"llm.temperature is {temperature:g}, so repeated runs differ.",
-            "To compare runs, set llm.temperature = 0.",
+            warning(
+                f"llm.temperature is {temperature:g}, so repeated runs differ.",
+                "To compare runs, set llm.temperature = 0.",
+            ),
         ),
         (
             took > seconds,
-            f"A question sends about {queries} queries, which take about {took:.0f} s on this graph, but "
-            f"budget.seconds is {seconds:g}.",
-            "Raise budget.seconds, or lower explore.beam.",
+            warning(
+                f"A question sends about {queries} queries, which take about {took:.0f} s on this graph, but "
+                f"budget.seconds is {seconds:g}.",
+                "Raise budget.seconds, or lower explore.beam.",
+            ),
         ),
         (
             most is not None and most < queries,
-            f"budget.queries is {most}, but a question needs about {queries}.",
-            "Raise budget.queries, or lower explore.beam.",
+            warning(
+                f"budget.queries is {most}, but a question needs about {queries}.",
+                "Raise budget.queries, or lower explore.beam.",
+            ),
         ),
         (
             settings["graph.timeout"] > seconds,
-            f"graph.timeout ({settings['graph.timeout']:g} s) exceeds budget.seconds.",
-            "Lower graph.timeout.",
+            warning(f"graph.timeout ({settings['graph.timeout']:g} s) exceeds budget.seconds.", "Lower graph.timeout."),
         ),
         (
             settings["graph.frontier_cap"] < FEW_NODES,
-            f"graph.frontier_cap is only {settings['graph.frontier_cap']}, so paths through larger nodes are missed.",
-            "Raise graph.frontier_cap.",
+            warning(
+                f"graph.frontier_cap is only {settings['graph.frontier_cap']}, so paths through larger nodes are "
+                "missed.",
+                "Raise graph.frontier_cap.",
+            ),
         ),
         (
             settings["endpoint.user"] and not os.environ.get(PASSWORD_VARIABLE),
-            "endpoint.user is set, but no password.",
-            f"Put the password into the environment variable {PASSWORD_VARIABLE}.",
+            warning(
+                "endpoint.user is set, but no password.",
+                f"Put the password into the environment variable {PASSWORD_VARIABLE}.",
+            ),
         ),
     ]
 
 
 def queries_of(settings: Settings) -> int:
     """Estimate the number of queries per question: two for each path that is extended, and about ten more."""
-    beam: int = settings["explore.beam"]
-    depth: int = settings["explore.depth"]
-    return 2 * (1 + beam * (depth - 1)) + 10
+    return int(2 * (1 + settings["explore.beam"] * (settings["explore.depth"] - 1)) + 10)

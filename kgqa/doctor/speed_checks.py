@@ -9,38 +9,28 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from kgqa.doctor.checks import AGAIN, Check, failed, first_case, ok, percentile, seconds_words, skipped, warning
-from kgqa.doctor.limited_store import QUERY_SECONDS, LimitedStore
-from kgqa.doctor.sample import select
-from kgqa.doctor.subject import Subject
+from kgqa.doctor.subject import QUERY_SECONDS, LimitedStore, Subject
 from kgqa.errors import KgqaError, StoreTimeout
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.names.selection import UnindexedNames
 from kgqa.graph.names.sqlite_index import SqliteNames
-from kgqa.graph.names.unindexed import UnindexedNames
 from kgqa.graph.query.templates import render
-from kgqa.graph.tables.labels import LABEL_BATCH, find_labels
+from kgqa.graph.tables.labels import LABEL_BATCH
 from kgqa.model import Entity, RelationPath
 
-T = TypeVar("T")
 Durations = Mapping[str, list[float]]
 """Durations in seconds by operation."""
 EXPLORING_SECONDS = 4.0
 """Seconds for all measured operations together."""
 HUBS_SECONDS = 2.0
-ENDS = 100
 SLOW_MEDIAN, SLOW_TAIL = 0.1, 1.0
 """Seconds (p50 and p95) above which ordinary operations are reported as slow."""
-SLOW_REMEDY = (
-    "A question sends dozens of such queries. Raise budget.seconds, or give the server more memory. Virtuoso: kgqa "
-    "virtuoso start --memory-share S; on a server not started by kgqa: NumberOfBuffers in virtuoso.ini."
-)
 THREADS = (8, 16)
 ROUND_SECONDS = 0.7
-ERROR_PAUSE = 0.05
-"""Seconds that a thread waits after an error before it sends the next request."""
 NOTHING_ANSWERED = "Check the server's log for errors under concurrent requests, and run kgqa doctor again."
 INDEX_TRIPLES = 2_000_000
 """For graphs with more triples, building the index of names takes too long for a check."""
@@ -68,7 +58,7 @@ def measure_latency(
     until, late = time.monotonic() + seconds, 0
     found: dict[str, list[float]] = {name: [] for name in ("next steps", "second hop", "ends", "labels")}
 
-    def timed(operation: str, run: Callable[[], T]) -> T | None:
+    def timed(operation: str, run: Callable[[], Any]) -> Any:
         nonlocal late
         started = time.perf_counter()
         if time.monotonic() > until:
@@ -86,16 +76,12 @@ def measure_latency(
         expansion = timed("next steps", partial(graph.next_steps, path))
         if steps := expansion.steps if expansion else ():
             longer = path.then(steps[index % len(steps)])
-            timed("ends", partial(graph.ends, longer, limit=ENDS))
+            timed("ends", partial(graph.ends, longer, limit=100))
             timed("second hop", partial(graph.next_steps, longer))
         batch = [nodes[(index * LABEL_BATCH + each) % len(nodes)] for each in range(min(LABEL_BATCH, len(nodes)))]
-        timed("labels", partial(_labels, graph, batch))
+        graph.tables.labels.clear()
+        timed("labels", partial(graph.labels, batch))
     return found, late
-
-
-def _labels(graph: KnowledgeGraph, entities: Sequence[Entity]) -> dict[Entity, str]:
-    remote = graph.store.capabilities.remote
-    return find_labels(entities, schema=graph.schema, select=partial(select, graph), known={}, remote=remote)
 
 
 def judge_latency(ordinary: Durations, *, late: int, of_hubs: Durations, most_edges: int) -> Check:
@@ -108,7 +94,15 @@ def judge_latency(ordinary: Durations, *, late: int, of_hubs: Durations, most_ed
     slow = percentile(durations, 0.5) > SLOW_MEDIAN or percentile(durations, 0.95) > SLOW_TAIL
     return first_case(
         (late == len(durations), failed(f"All {late} queries timed out.", AGAIN)),
-        (slow, warning(found, SLOW_REMEDY)),
+        (
+            slow,
+            warning(
+                found,
+                "A question sends dozens of such queries. Raise budget.seconds, or give the server more memory. "
+                "Virtuoso: kgqa virtuoso start --memory-share S; on a server not started by kgqa: NumberOfBuffers in "
+                "virtuoso.ini.",
+            ),
+        ),
         otherwise=ok(found),
     )
 
@@ -146,7 +140,7 @@ def measure_round(store: LimitedStore | EndpointStore, view: Sequence[Entity], t
                 errors.append("")
             except KgqaError as error:
                 errors.append(error.message)
-                time.sleep(ERROR_PAUSE)
+                time.sleep(0.05)  # before this thread sends its next request
         return errors
 
     with ThreadPoolExecutor(threads) as pool:
@@ -210,7 +204,7 @@ def check_search(subject: Subject) -> Check:
     kinds = {UnindexedNames: "no index", SqliteNames: "kgqa's own index (SQLite)"}
     kind = kinds.get(type(graph.names), "the server's own index")
     how = f"{kind}, ready after {seconds_words(time.monotonic() - started)}"
-    labels = _labels(graph, subject.sample.entities[:LABEL_BATCH])
+    labels = graph.labels(subject.sample.entities[:LABEL_BATCH])
     if not labels:
         return warning(f"{kind}; the sample has no label to search for.", "See the result of the check “labels”.")
     entity, label = sorted(labels.items(), key=lambda item: (len(item[1]), item[0].iri))[len(labels) // 2]

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+import time
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 from kgqa.cache import Cache
-from kgqa.doctor.limited_store import LimitedStore
-from kgqa.doctor.model_calls import ModelCalls
 from kgqa.doctor.sample import Sample
+from kgqa.errors import StoreTimeout
+from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.store import Store
+from kgqa.llm.backends.constraints import ConstraintMode
+from kgqa.llm.client import Completion
 from kgqa.model import Entity, GraphId
 from kgqa.settings import Settings
 
+QUERY_SECONDS = 5.0
+"""Time limit of a query, in seconds; a slower query would also be too slow for questions."""
+RETRY_FACTOR = 6
+"""A query that timed out is retried with its limit multiplied by this factor, because the server may have been busy."""
+ALL_SECONDS = 180.0
+"""Time limit of all queries together, in seconds."""
 REASONS = {
     "store": "There is no graph to check.",
     "server": "Only a server has a profile.",
@@ -25,6 +38,64 @@ REASONS = {
     "model": "The model does not answer.",
 }
 """Why a check is skipped, by the attribute of `Subject` that it needs and that no earlier check has set."""
+
+
+class LimitedStore:
+    """Limits each query of a store to QUERY_SECONDS, and all queries to ALL_SECONDS. Does everything else as the store.
+
+    Args:
+        access: the options of requests, if the store is a server.
+
+    Attributes:
+        server: the store, if it is a SPARQL server.
+        retries_timeouts: whether a query that timed out is retried with more time; False while durations are measured.
+        scans: whether queries may read every triple, which the examination decides by its own count of triples.
+    """
+
+    def __init__(self, store: Store, access: Access | None = None) -> None:
+        self.access = access or Access()
+        self.server = store if isinstance(store, EndpointStore) else None
+        self.retries_timeouts = self.scans = True
+        self._store = store
+        self._ends = time.monotonic() + ALL_SECONDS
+
+    def __getattr__(self, name: str) -> Any:
+        member = getattr(self._store, name)
+        return partial(self._limited, member) if name in ("select", "ask") else member
+
+    def may_scan(self, graphs: Sequence[str] = ()) -> bool:
+        return self.scans
+
+    def _limited(self, run: Callable[..., Any], query: str, *, timeout: float | None = None, **options: Any) -> Any:
+        limit = 0.0
+        error = StoreTimeout(f"Earlier queries have used up the time limit of {ALL_SECONDS:.0f} s for all queries.")
+        for longest in (QUERY_SECONDS, RETRY_FACTOR * QUERY_SECONDS)[: 1 + self.retries_timeouts]:
+            before, limit = limit, min(longest, timeout or math.inf, self._ends - time.monotonic())
+            if limit <= before:
+                break
+            try:
+                return run(query, timeout=limit, **options)
+            except StoreTimeout as timed_out:
+                error = timed_out
+        raise error
+
+
+@dataclass(frozen=True)
+class ModelCalls:
+    """The calls of the model of the tournament.
+
+    `all`: all completions. `concurrent`: those of AT_ONCE calls, which together took `seconds`. `mode`: how the server
+    constrains the model to choices. `price`: USD per million prompt and completion tokens, None if unknown. `others`:
+    models of other stages, which were not called.
+    """
+
+    name: str
+    all: list[Completion]
+    concurrent: list[Completion]
+    seconds: float
+    mode: ConstraintMode
+    price: tuple[float, float] | None
+    others: list[str]
 
 
 @dataclass
@@ -70,6 +141,6 @@ class Subject:
         """The number of triples; None if it is not known."""
         return self.id.triples if self.id else None
 
-    def lacks(self, needs: Iterable[str]) -> str:
-        """Explain why a check is skipped that needs some attributes; return an empty text if all are there."""
-        return next((self.reasons[each] for each in needs if not hasattr(self, each)), "")
+    def lacks(self, needs: str) -> str:
+        """Explain why a check is skipped that needs these attributes; return an empty text if all are there."""
+        return next((self.reasons[each] for each in needs.split() if not hasattr(self, each)), "")

@@ -7,12 +7,11 @@ from dataclasses import KW_ONLY, dataclass, replace
 from pkgutil import resolve_name
 from typing import Any
 
-from kgqa.errors import KgqaError, PluginError, SettingsError
+from kgqa.errors import SettingsError
 from kgqa.model import Answer
 from kgqa.model_json import checked
-from kgqa.plugins import SHOW_TRACEBACK, MethodExtension, check_call, failure, is_ours, plugin
+from kgqa.plugins import MethodExtension, check_call, contained, is_ours, plugin, plugin_defect
 from kgqa.settings_table import BY_KEY, Setting
-from kgqa.trace import BudgetExhausted
 
 
 @dataclass(frozen=True)
@@ -66,24 +65,15 @@ def _contained(name: str, method: Method, answer: Callable[..., Answer]) -> Call
     """Wrap a method from another package; an exception in the method then fails only the current question."""
 
     def guarded(*arguments: Any, **options: Any) -> Answer:
-        try:
+        hint = "" if method.model else "If the method needs a language model, declare it: Method(..., model=True)"
+        with contained("method", name, answer, hint=hint):
             found = answer(*arguments, **options)
-        except (KgqaError, BudgetExhausted):
-            raise
-        except Exception as error:
-            lacking = isinstance(error, AttributeError) and error.obj is None and not method.model
-            hint = (
-                "If the method needs a language model, declare it: Method(..., model=True)"
-                if lacking
-                else SHOW_TRACEBACK
-            )
-            raise PluginError(failure(f"The method {name}", error, answer), hint) from error
         if not isinstance(found, Answer):
-            raise PluginError(f"The method {name} returned {type(found).__name__} instead of an Answer.")
+            raise plugin_defect("method", name, f"returned {type(found).__name__} instead of an Answer")
         try:
             return checked(replace(found, trace=()))
         except ValueError as error:
-            raise PluginError(f"The method {name} returned an Answer with a wrong value: {error}.") from error
+            raise plugin_defect("method", name, f"returned an Answer with a wrong value: {error}") from error
 
     return guarded
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 from kgqa.cache import Cache
-from kgqa.doctor.limited_store import QUERY_SECONDS, LimitedStore
-from kgqa.doctor.subject import Subject
+from kgqa.doctor.subject import QUERY_SECONDS, LimitedStore, Subject
 from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.model import GraphId
@@ -25,6 +24,6 @@ def limited(url: str, access: Access = ACCESS, **options):
 def subject_of(store: LimitedStore, *, view=(), triples: int | None = None, **given) -> Subject:
     """A server of which the store and the number of triples are known."""
     subject = Subject(resolve(given), Cache.default())
-    subject.store, subject.view = store, view
+    subject.store, subject.server, subject.view = store, store.server, view
     subject.id = GraphId(store.location, tuple(entity.iri for entity in view), "", triples)
     return subject

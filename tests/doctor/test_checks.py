@@ -19,8 +19,7 @@ from kgqa.doctor.checks import (
     seconds_words,
 )
 from kgqa.doctor.graph_checks import SchemaFit, best_schema, judge_known_entities, judge_labels, judge_schema
-from kgqa.doctor.limit_checks import QueryEnd, factors_of, judge_time_limit, rows_to_ask
-from kgqa.doctor.server_checks import judge_graphs, judge_profile
+from kgqa.doctor.server_checks import QueryEnd, factors_of, judge_graphs, judge_profile, judge_time_limit, rows_to_ask
 from kgqa.errors import (
     PartialResult,
     QueryRejected,

@@ -14,8 +14,7 @@ import pytest
 from kgqa.doctor.checks import Health
 from kgqa.doctor.examination import GRAPH_CHECKS, Examination
 from kgqa.doctor.graph_checks import NO_EDGES
-from kgqa.doctor.limit_checks import check_row_cap, check_time_limit, check_update_rights
-from kgqa.doctor.server_checks import check_graph
+from kgqa.doctor.server_checks import check_graph, check_row_cap, check_time_limit, check_update_rights
 from kgqa.doctor.speed_checks import check_concurrency, measure_round
 from kgqa.doctor.subject import REASONS
 from kgqa.graph.endpoint.requests.access import Access
@@ -88,7 +87,7 @@ class TestRowCap:
         ],
     )
     def test_late_rows(self, serve, monkeypatch, late, verdict, found):
-        monkeypatch.setattr("kgqa.doctor.limited_store.QUERY_SECONDS", 0.5)
+        monkeypatch.setattr("kgqa.doctor.subject.QUERY_SECONDS", 0.5)
         _, store = serve(busy=lambda query: 60.0 if f"LIMIT {late}" in query else 0.0)
         store.retries_timeouts = False
         check = check_row_cap(subject_of(store, triples=400))
@@ -106,15 +105,15 @@ class TestTimeLimit:
         assert check.verdict == "failed" and "as if it had finished: 4711" in check.found and check.remedy
 
     def test_query_continues_after_the_limit(self, serve, monkeypatch):
-        monkeypatch.setattr("kgqa.doctor.limit_checks.SLOW_SECONDS", 0.2)
-        monkeypatch.setattr("kgqa.doctor.limit_checks.LISTEN_SECONDS", 0.5)
+        monkeypatch.setattr("kgqa.doctor.server_checks.SLOW_SECONDS", 0.2)
+        monkeypatch.setattr("kgqa.doctor.server_checks.LISTEN_SECONDS", 0.5)
         _, store = serve()
         check = check_time_limit(subject_of(store, triples=TRIPLES))
         assert check.verdict == "warning" and "because requests to it contain no limit" in check.found
 
     def test_query_ends_some_seconds_after_the_limit(self, monkeypatch):
-        monkeypatch.setattr("kgqa.doctor.limit_checks.SLOW_SECONDS", 0.2)
-        monkeypatch.setattr("kgqa.doctor.limit_checks.MOST_SECONDS", 1.0)
+        monkeypatch.setattr("kgqa.doctor.server_checks.SLOW_SECONDS", 0.2)
+        monkeypatch.setattr("kgqa.doctor.server_checks.MOST_SECONDS", 1.0)
         late = replace(virtuoso_timeout(table(["combinations"], []).body), seconds=1.2)  # type: ignore[arg-type]
         with (
             scripted.SparqlServer(lambda request: late if SLOW in request.query else truth(True)) as server,
@@ -180,7 +179,7 @@ class TestUnreachable:
         assert checks["reachable"].found.startswith("Nothing answers at") and "running" in checks["reachable"].remedy
 
     def test_server_that_never_answers(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("kgqa.doctor.limited_store.QUERY_SECONDS", 0.1)
+        monkeypatch.setattr("kgqa.doctor.subject.QUERY_SECONDS", 0.1)
         server = LoopbackServer(lambda *request: server.wait(20) or Response())
         checks, _ = examine(tmp_path, f"http://127.0.0.1:{server.port}/sparql")
         server.close()
@@ -211,7 +210,7 @@ class TestGraphs:
         assert (
             check.verdict == "failed"
             and "kgqa graph load" in check.remedy
-            and subject.lacks(["view"]) == REASONS["store"]
+            and subject.lacks("view") == REASONS["store"]
         )
 
     def test_complete_examination(self, tmp_path, serve):
@@ -242,7 +241,7 @@ class TestTooLittleToExamine:
         assert not trusted(checks)
 
     def test_server_hangs_after_the_graph_is_known(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("kgqa.doctor.limited_store.QUERY_SECONDS", 0.1)
+        monkeypatch.setattr("kgqa.doctor.subject.QUERY_SECONDS", 0.1)
 
         def reply(request):
             if "<http" in request.query:
@@ -258,7 +257,7 @@ class TestTooLittleToExamine:
         assert not trusted(checks)
 
     def test_server_hangs_before_the_graph_is_known(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("kgqa.doctor.limited_store.QUERY_SECONDS", 0.1)
+        monkeypatch.setattr("kgqa.doctor.subject.QUERY_SECONDS", 0.1)
 
         def reply(request):
             hangs = "<http" in request.query or "SELECT" in request.query
@@ -291,7 +290,7 @@ class TestSlowServer:
     @pytest.fixture
     def examined(self, tmp_path, monkeypatch):
         """`examined(seconds) -> checks` of a small graph with mediators; `seconds(query, times)` delays a query."""
-        monkeypatch.setattr("kgqa.doctor.limited_store.QUERY_SECONDS", 0.2)
+        monkeypatch.setattr("kgqa.doctor.subject.QUERY_SECONDS", 0.2)
         servers = []
 
         def examined(seconds=lambda query, times: 0.0):

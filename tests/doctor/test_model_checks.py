@@ -7,8 +7,7 @@ import socket
 import pytest
 
 from kgqa.doctor.examination import OTHER_CHECKS, Examination
-from kgqa.doctor.model_calls import AT_ONCE, TRIES
-from kgqa.doctor.model_checks import cost_words
+from kgqa.doctor.model_checks import AT_ONCE, TRIES, cost_words
 from kgqa.llm.client import Completion
 from kgqa.settings import resolve
 from kgqa.testing.faults import ModelReply, failing
@@ -81,7 +80,7 @@ def test_server_error():
 
 
 def test_slow_model(monkeypatch):
-    monkeypatch.setattr("kgqa.doctor.model_calls.SECONDS", 0.3)
+    monkeypatch.setattr("kgqa.doctor.model_checks.SECONDS", 0.3)
     with ScriptedServer(lambda messages: "A", latency=5.0) as server:
         model_checks = checks(server.url)
     assert model_checks[0].verdict == "failed" and model_checks[0].remedy

@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from kgqa.doctor.limit_checks import check_update_rights
+from kgqa.doctor.server_checks import check_update_rights
 from kgqa.graph.endpoint.requests.access import Access
 from kgqa.testing.sparql_server import SparqlReply, SparqlServer, truth
 from tests.doctor.subjects import limited, subject_of

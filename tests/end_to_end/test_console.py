@@ -7,7 +7,7 @@ import json
 import pytest
 
 from kgqa.cli.eval.console import estimate_text
-from kgqa.cli.graph.load_output import print_report
+from kgqa.cli.graph.load import print_report
 from kgqa.evaluation.runs.progress import Estimate
 from kgqa.graph.store import LoadReport
 

@@ -146,7 +146,9 @@ def test_method_that_fails_at_every_question(installed, kgqa, tmp_path, server):
     model = ("--llm", f"{server.url}#m", "--method", "planner")
     done = kgqa("eval", "run", "--dataset", "demo", "--sample", "2", "--out", "run", *model)
     assert done.returncode == 1 and "PluginError 2" in done.err
-    assert "Every question failed. The first one: The method planner failed (planner.py, line 24)" in done.err, done.err
+    assert "The first one: The method planner (kgqa_mine.planner:PLANNER) failed (planner.py, line 24)" in done.err, (
+        done.err
+    )
 
 
 def test_settings_are_shown_despite_invalid_plugins(installed, kgqa, tmp_path):

@@ -8,7 +8,7 @@ import sys
 import click
 import pytest
 
-from kgqa.cli.lazy_group import LazyGroup
+from kgqa.cli.groups import LazyGroup
 from kgqa.cli.main import cli
 
 HELP = """
@@ -50,5 +50,7 @@ def test_help_of_a_group_imports_no_command(group):
         command = command.get_command(click.Context(command), name)
     assert isinstance(command, LazyGroup)
     for target, short_help in command.lazy_commands.values():
-        assert target.partition(":")[0] not in modules.split() and short_help in " ".join(text.split())
+        assert target.partition(":")[0] not in {*modules.split()} - {"kgqa.cli.groups"} and short_help in " ".join(
+            text.split()
+        )
     assert "kgqa.graph.store" not in modules.split()

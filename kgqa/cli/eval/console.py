@@ -1,4 +1,4 @@
-"""Console output of `kgqa eval` during a run: progress, estimates, Ctrl-C, and the exit code."""
+"""Console output of `kgqa eval`: scores, progress, estimates, Ctrl-C, and the exit code."""
 
 from __future__ import annotations
 
@@ -7,16 +7,38 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from contextlib import closing, contextmanager
 
-from tqdm import tqdm
-
-from kgqa.cli.eval.results import progress_text
-from kgqa.cli.options import note_printer, say, verbosity
+from kgqa.answer_json import json_text
+from kgqa.cli.bars import open_bar
+from kgqa.cli.options import note_printer, say
 from kgqa.evaluation.runs.progress import Estimate, RunObserver, RunProgress, RunResult, StopSignal
 from kgqa.evaluation.runs.remaining import FIRST_QUESTIONS, resume_command
+from kgqa.evaluation.runs.run_files import Run
+from kgqa.report.comparison import compare
+from kgqa.report.tables import as_text
 from kgqa.words import clean_line
+
+SHOWN_METRICS = ("hit@1", "f1", "em")
+
+
+def print_results(runs: Sequence[Run], as_json: bool) -> None:
+    """Print the scores of all runs as one table; with `as_json`, print one JSON object per line."""
+    if as_json:
+        for run in runs:
+            print(json_text({"run": str(run.folder), "method": run.name, **run.metrics()}))
+    else:
+        print(as_text(compare(runs)))
+
+
+def progress_text(progress: RunProgress) -> str:
+    """Format the scores so far, the cost, and the most frequent failures."""
+    parts = [f"{name} {100 * progress.mean(name):.1f}" for name in SHOWN_METRICS]
+    if progress.cost is not None:
+        parts.append(f"{progress.cost:.3f} USD")
+    parts += [f"{name} {count}" for name, count in progress.failures.most_common(3)]
+    return ", ".join(parts)
+
 
 EXIT_STOPPED = 3
 EXIT_INTERRUPTED = 130
@@ -48,13 +70,10 @@ class ConsoleObserver(RunObserver):
     def note(self, message: str) -> None:
         self._print_note(message)
 
-    def asking(self, progress: RunProgress, stop: StopSignal, label: str) -> AbstractContextManager[object]:
-        self._estimated = False
-        return self._asking(progress, stop, label)
-
     @contextmanager
-    def _asking(self, progress: RunProgress, stop: StopSignal, label: str) -> Iterator[None]:
-        with _interruptible(stop), ProgressBar(progress, label) as self._bar:
+    def asking(self, progress: RunProgress, stop: StopSignal, label: str) -> Iterator[None]:
+        self._estimated = False
+        with _interruptible(stop), closing(ProgressBar(progress, label)) as self._bar:
             yield
 
     def progressed(self, progress: RunProgress) -> None:
@@ -92,46 +111,32 @@ class ProgressBar:
     If stderr is not a terminal, a line is printed after each tenth of the questions instead.
     """
 
-    def __init__(self, progress: RunProgress, label: str = "") -> None:
-        self._progress = progress
+    def __init__(self, progress: RunProgress, label: str) -> None:
         self._label = label
-        self._bar: Any = None
-        self._tenths = 0
-
-    def __enter__(self) -> ProgressBar:
-        if verbosity() >= 0:
-            total, done = self._progress.total, self._progress.done
-            name = clean_line(self._label.removesuffix(": ")) or None
-            self._bar = tqdm(
-                total=total, initial=done, desc=name, unit="q", disable=None, file=sys.stderr, smoothing=0.05
-            )
-            self._tenths = 10 * done // max(1, total)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
+        self._tenths = 10 * progress.done // max(1, progress.total)
+        self._bar = open_bar(
+            total=progress.total,
+            initial=progress.done,
+            desc=clean_line(label.removesuffix(": ")) or None,
+            unit="q",
+            smoothing=0.05,
+        )
+        self.close = self._bar.close
 
     def show(self, progress: RunProgress) -> None:
         """Update the bar."""
-        if self._bar is None:
-            return
         text = progress_text(progress)
-        if self._bar.disable:
-            tenths = 10 * progress.done // max(1, progress.total)
-            if tenths > self._tenths:
-                self._tenths = tenths
-                say(f"kgqa: {self._label}{progress.done:,} of {progress.total:,}: {text}")
-            return
+        tenths = 10 * progress.done // max(1, progress.total)
+        if self._bar.disable and tenths > self._tenths:
+            self._tenths = tenths
+            say(f"kgqa: {self._label}{progress.done:,} of {progress.total:,}: {text}")
         self._bar.set_postfix_str(clean_line(text), refresh=False)
         self._bar.update(progress.done - self._bar.n)
 
     def write(self, text: str) -> None:
         """Print a line above the bar."""
-        if self._bar is not None and not self._bar.disable:
-            self._bar.write(clean_line(text), file=sys.stderr)
-        else:
-            say(text)
+        self._bar.clear()
+        say(text)
 
 
 def estimate_text(estimate: Estimate) -> str:

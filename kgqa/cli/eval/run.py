@@ -1,4 +1,4 @@
-"""`kgqa eval run`: ask the questions in a data set with one or several methods."""
+"""`kgqa eval run | resume | merge`: ask the questions in a data set with one or several methods."""
 
 from __future__ import annotations
 
@@ -7,12 +7,36 @@ from typing import Any
 
 import click
 
-from kgqa.cli.eval.console import ConsoleObserver, exit_code
-from kgqa.cli.eval.options import run_options
-from kgqa.cli.eval.results import print_results
-from kgqa.cli.options import asking_options, graph_options, settings_from
-from kgqa.evaluation.runs.plan import RunPlan
+from kgqa.cli.eval.console import ConsoleObserver, exit_code, print_results
+from kgqa.cli.options import (
+    JSON,
+    asking_options,
+    combined,
+    graph_options,
+    say,
+    setting_option,
+    settings_from,
+    verbosity_options,
+)
+from kgqa.evaluation.runs.merging import merge_runs
+from kgqa.evaluation.runs.plan import DEFAULT_CONCURRENCY, RunPlan
+from kgqa.evaluation.runs.resume import Changes, resume
 from kgqa.evaluation.runs.start import run, run_several
+
+run_options = combined(
+    click.option(
+        "--concurrency",
+        type=click.IntRange(1, 512),
+        help=f"number of questions answered at the same time [{DEFAULT_CONCURRENCY}]",
+    ),
+    setting_option("llm.concurrency", "--model-concurrency"),
+    click.option(
+        "--budget", type=click.FloatRange(0), metavar="USD", help="maximum cost of all runs of this command together"
+    ),
+    click.option("--keep-going", is_flag=True, help="continue if the graph or the language model stops replying"),
+    JSON,
+    verbosity_options,
+)
 
 
 @click.command("run")
@@ -37,7 +61,7 @@ from kgqa.evaluation.runs.start import run, run_several
 @graph_options
 @asking_options
 @run_options
-def command(
+def run_command(
     dataset: str,
     out: Path,
     graph_path: str | None,
@@ -75,3 +99,50 @@ def command(
         results = [run(plan, out, settings[0], observer=observer, **how)]
     print_results([result.run for result in results], as_json)
     return exit_code(results)
+
+
+@click.command("resume")
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option(
+    "--retry",
+    multiple=True,
+    metavar="CLASS",
+    help="also ask failed questions: `failed` for all, or a class of failure such as StoreTimeout; may be repeated",
+)
+@click.option("--trust", is_flag=True, help="use the settings in run.json although another user created the run")
+@setting_option("llm.model")
+@run_options
+def resume_command(
+    folder: Path,
+    retry: tuple[str, ...],
+    trust: bool,
+    concurrency: int | None,
+    budget: float | None,
+    keep_going: bool,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Resume a run: ask the remaining questions with the original settings.
+
+    Questions that failed because of an outage are asked too; other failed questions only with --retry. A language
+    model given with --llm is recorded in run.json.
+    """
+    settings = {name.replace("__", "."): value for name, value in options.items()}
+    changes = Changes(settings, concurrency=concurrency, budget=budget, keep_going=keep_going)
+    results = resume(folder, changes, retry=retry, trust=trust, observer=ConsoleObserver())
+    print_results([result.run for result in results], as_json)
+    return exit_code(results)
+
+
+@click.command("merge")
+@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--out", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="folder for the merged run"
+)
+@JSON
+@verbosity_options
+def merge_command(folders: tuple[Path, ...], out: Path, as_json: bool) -> None:
+    """Merge the shards of a run."""
+    run = merge_runs(folders, out)
+    say(f"kgqa: Merged {len(folders)} shards into {out}. Show the scores with: kgqa report {out}")
+    print_results([run], as_json)

@@ -7,9 +7,8 @@ from typing import Any
 
 import click
 
-from kgqa.answer_json import json_text
-from kgqa.cli.eval.results import SHOWN_METRICS, progress_text
-from kgqa.cli.options import JSON, verbosity_options
+from kgqa.cli.eval.console import SHOWN_METRICS, progress_text
+from kgqa.cli.options import JSON, print_json, verbosity_options
 from kgqa.evaluation.runs.progress import RunProgress
 from kgqa.evaluation.runs.remaining import resume_command
 from kgqa.evaluation.runs.run_files import LOCK, open_runs
@@ -21,7 +20,7 @@ from kgqa.words import clean_line
 @click.argument("folder", type=click.Path(path_type=Path))
 @JSON
 @verbosity_options
-def command(folder: Path, as_json: bool) -> int:
+def command(folder: Path, as_json: bool) -> None:
     """Show the progress of a run, the failed questions, and the scores so far."""
     found = []
     runs = open_runs(folder)
@@ -48,8 +47,7 @@ def command(folder: Path, as_json: bool) -> int:
         if not as_json:
             _print_status(found[-1], progress)
     if as_json:
-        print(json_text(found, indent=2))
-    return 0
+        print_json(found)
 
 
 def _print_status(status: dict[str, Any], progress: RunProgress) -> None:

@@ -7,9 +7,8 @@ from typing import Any
 
 import click
 
-from kgqa.answer_json import json_text
 from kgqa.cli.eval.console import EXIT_INTERRUPTED, ConsoleObserver
-from kgqa.cli.options import JSON, graph_options, setting_option, verbosity_options
+from kgqa.cli.options import JSON, graph_options, print_json, setting_option, verbosity_options
 from kgqa.evaluation.published.table_runs import FilledTable, TableOptions, fill_table
 from kgqa.evaluation.published.thesis_tables import ThesisTable, as_text, read_models, tables
 from kgqa.evaluation.runs.plan import DEFAULT_CONCURRENCY
@@ -87,7 +86,7 @@ def command(
     filled = fill_table(table, models, out, how, ConsoleObserver())
     titles = {name: place.title for name, place in models.items()}
     if as_json:
-        print(json_text(_object(table, titles, filled), indent=2))
+        print_json(_object(table, titles, filled))
     else:
         print(as_text(table, titles, filled.cells))
     if filled.interrupted:

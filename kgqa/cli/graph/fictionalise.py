@@ -7,9 +7,8 @@ from typing import Any
 
 import click
 
-from kgqa.answer_json import json_text
-from kgqa.cli.graph.stage_bar import StageBar
-from kgqa.cli.options import JSON, say, setting_option, verbosity_options
+from kgqa.cli.bars import StageBar
+from kgqa.cli.options import JSON, print_json, say, setting_option, verbosity_options
 from kgqa.model_json import to_json
 from kgqa.words import clean
 
@@ -68,7 +67,7 @@ def fictionalise(
     if files and len(files) < len(inputs):
         raise click.UsageError("A graph and RDF files cannot be combined. Give one GRAPH, or RDF files.")
     try:
-        with StageBar() as bar:
+        with StageBar(leave=False) as bar:
             found = make_fiction(
                 out,
                 inputs[0] if inputs and not files else None,
@@ -89,7 +88,7 @@ def fictionalise(
 def _print(found: Any, out: Path, as_json: bool) -> None:
 
     if as_json:
-        print(json_text({"folder": str(out), **to_json(found)}, indent=2))
+        print_json({"folder": str(out), **to_json(found)})
         return
     share = 100 * found.rewired / max(1, found.facts)
     print(

@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from kgqa.answer_json import json_text
-from kgqa.cli.options import JSON, graph_options, say, setting_option, settings_from, verbosity_options
+from kgqa.cli.options import JSON, graph_options, print_json, say, setting_option, settings_from, verbosity_options
 from kgqa.errors import StoreTimeout
 from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.graph import KnowledgeGraph
@@ -69,7 +68,7 @@ def info(folder: str | None, graph_path: str | None, max_relations: int, as_json
     if notice:
         say(f"kgqa: {notice}")
     if as_json:
-        print(json_text(facts, indent=2))
+        print_json(facts)
         return
     print(f"{clean(facts['place'])}: {graph.schema.title}, walks {facts['walks']}")
     print(f"  triples            {_count_text(facts['triples'])}")

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from kgqa.cli.graph.load_output import LoadBars, print_report
-from kgqa.cli.options import JSON, say, setting_option, settings_from, verbosity_options
+from kgqa.cli.bars import StageBar
+from kgqa.cli.options import JSON, print_json, say, setting_option, settings_from, verbosity_options
 from kgqa.errors import QueryRejected
 from kgqa.graph.embedded.loading import discard_interrupted
 from kgqa.graph.foreign_stores import is_foreign
 from kgqa.graph.loading import load_into_folder
 from kgqa.graph.opening import open_graph, open_store
-from kgqa.graph.store import OnError, is_address
+from kgqa.graph.store import LoadReport, OnError, Progress, is_address
 from kgqa.methods.ask import cache_of
+from kgqa.model_json import to_json
 from kgqa.settings import resolve
 from kgqa.virtuoso.bulk.url_loading import NotResumable, discard_load, load_into_url
 from kgqa.words import clean
@@ -102,7 +104,9 @@ def load(
             )
         try:
             if discard:
-                _discard_at_url(target)
+                done = discard_load(target)
+                found = "The interrupted load was discarded. Triples already loaded stay in the graph."
+                say(found if done else f"There is no interrupted load at {target}.")
             else:
                 _load_into_url(files, target, graph_iri, as_json, **options)
         except NotResumable as error:
@@ -120,24 +124,11 @@ def load(
             "--graph-iri is only for servers: a folder keeps the named graphs of the loaded files. Omit --graph-iri."
         )
     if discard:
-        _discard_in_folder(Path(target))
+        done = discard_interrupted(Path(target))
+        say("The interrupted load was discarded." if done else f"There is no interrupted load at {target}.")
     else:
         settings = {name: value for name, value in kept.items() if value}
         _load_into_folder(files, Path(target), as_json, schema=schema, settings=settings, **options)
-
-
-def _discard_in_folder(folder: Path) -> None:
-    done = discard_interrupted(folder)
-    say("The interrupted load was discarded." if done else f"There is no interrupted load at {folder}.")
-
-
-def _discard_at_url(url: str) -> None:
-    done = discard_load(url)
-    say(
-        "The interrupted load was discarded. Triples already loaded stay in the graph."
-        if done
-        else f"There is no interrupted load at {url}."
-    )
 
 
 def _load_into_store(files: tuple[Path, ...], target: str, on_error: OnError, as_json: bool) -> None:
@@ -200,3 +191,63 @@ def _load_into_url(files: tuple[Path, ...], url: str, graph_iri: str | None, as_
     print_report(done.report, f"<{done.graph_iri}>", done.schema.title, facts, as_json)
     if not as_json:
         print(f'Ask it: kgqa ask "..." --graph {url} --graph-iri {done.graph_iri}')
+
+
+def print_report(report: LoadReport, target: str, schema: str, facts: dict[str, Any], as_json: bool) -> None:
+    """Print the result of a load.
+
+    Args:
+        report: counts of lines and triples.
+        target: the graph folder, or the graph on a server.
+        schema: the title of the graph's schema.
+        facts: additional entries for the JSON object.
+        as_json: whether to print JSON.
+    """
+    if as_json:
+        print_json({**to_json(report), **facts})
+        return
+    if report.triples is None:
+        print(
+            f"{report.lines:,} lines loaded in {report.seconds:.1f} s. "
+            f"The number of triples in {target} is unknown, because counting took too long."
+        )
+    else:
+        added = "An unknown number of" if report.added is None else f"{report.added:,}"
+        print(
+            f"{added} triples added from {report.lines:,} lines in {report.seconds:.1f} s; "
+            f"{target} now has {report.triples:,}."
+        )
+    if report.notice:
+        print(clean(report.notice))
+    names = f" Names indexed: {facts['names']:,}." if "names" in facts else ""
+    print(f"Schema: {schema}.{names} Fingerprint: {report.fingerprint or 'none'}")
+    if report.malformed:
+        print(f"{report.malformed:,} malformed lines were left out:")
+        for example in report.examples[:5]:
+            print(f"  {clean(example.file)}, line {example.line}: {clean(example.message)}")
+        if report.malformed > 5:
+            print("  ... (--json lists more)")
+
+
+class LoadBars:
+    """Progress bars over the bytes of the files.
+
+    A load into a server first checks all files (stage "reading"). Checking and loading each have their own bar.
+
+    Args:
+        files: the files to load; if empty, the total size is unknown.
+    """
+
+    def __init__(self, files: Iterable[Path]) -> None:
+        self._total = sum(file.stat().st_size for file in files if file.is_file())
+        self._bytes: dict[tuple[str, str], int] = {}
+        self._bar = StageBar(unit="B", unit_scale=True)
+        self.close = self._bar.close
+
+    def __call__(self, progress: Progress) -> None:
+        """Show the progress of a load."""
+        stage = "reading" if progress.stage == "reading" else "loading"
+        self._bytes[stage, progress.file] = progress.bytes_done
+        done = sum(count for (other, _), count in self._bytes.items() if other == stage)
+        lines = f"{progress.file[:30]}: {progress.lines:,} lines"
+        self._bar(stage, done, self._total, "finishing" if progress.stage == "finishing" else lines)

@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from kgqa.answer_json import json_text
-from kgqa.cli.options import JSON, graph_options, say, setting_option, settings_from, verbosity_options
+from kgqa.cli.options import JSON, graph_options, print_json, say, setting_option, settings_from, verbosity_options
 from kgqa.graph.opening import open_graph_of
 from kgqa.methods.ask import cache_of
 from kgqa.words import clean, display_name
@@ -37,7 +36,7 @@ def search(text: str, graph_path: str | None, limit: int, as_json: bool, **optio
             {"id": n.id, "name": n.name, "iri": m.entity.iri, "matched": m.name, "kind": m.kind, "exact": m.exact}
             for n, m in zip(named, matches)
         ]
-        print(json_text(data, indent=2))
+        print_json(data)
     else:
         for item, match in zip(named, matches):
             also = f"  (as “{match.name}”)" if match.name != item.name and match.kind == "alias" else ""

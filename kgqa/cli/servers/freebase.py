@@ -1,32 +1,241 @@
-"""`kgqa freebase`: the commands for the Freebase dump."""
+"""`kgqa freebase clean`: clean a dump into N-Triples files, or count its lines."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 import click
 
-from kgqa.cli.lazy_group import LazyGroup
+from kgqa.cli.bars import StageBar
+from kgqa.cli.options import JSON, combined, print_json, say, verbosity_options
+from kgqa.cli.servers.options import FOLDER
+from kgqa.schema import language_list
+from kgqa.virtuoso.freebase.cleaning import clean_dump
+from kgqa.virtuoso.freebase.dump.layout import LINES_PER_CHUNK
+from kgqa.virtuoso.freebase.dump.rules import ALL_LANGUAGES
+from kgqa.virtuoso.freebase.dump.tally import Tally
+from kgqa.virtuoso.freebase.journal import LoadOptions
+from kgqa.words import clean
 
-COMMANDS = {
-    "load": ("kgqa.cli.servers.freebase_load:load", "Clean the dump, load it into your server, index its names."),
-    "clean": (
-        "kgqa.cli.servers.freebase_clean:clean_command",
-        "Clean the dump into N-Triples files, or count its lines.",
+if TYPE_CHECKING:
+    from kgqa.virtuoso.freebase.loading import FreebaseProgress
+
+DUMP = click.argument("dump", type=click.Path(path_type=Path))
+cleaning_options = combined(
+    click.option(
+        "--languages",
+        metavar="LIST",
+        help="languages of texts to keep: tags such as en or en,de, or all; untagged texts are always kept. [en]",
     ),
-}
+    click.option("--keep-noise", is_flag=True, help="also keep keys, copies, web pages and bookkeeping"),
+    click.option(
+        "--lines-per-chunk",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="lines of the dump per chunk file; a group has four chunk files. [10000000]",
+    ),
+    click.option(
+        "--workers", type=click.IntRange(min=1), help="number of cleaning processes, at most 4. [one per core]"
+    ),
+)
 
 
-@click.command("freebase", cls=LazyGroup, lazy_commands=COMMANDS)
-def command() -> None:
-    """Clean the Freebase dump and load it into a server.
+def parse_languages(text: str) -> tuple[str, ...]:
+    """Return the language tags of --languages."""
+    languages = language_list(text)
+    if not languages or ("all" in languages and len(languages) > 1):
+        raise click.UsageError("--languages is not a list of language tags. Give tags such as en,de, or all.")
+    return ALL_LANGUAGES if languages == ALL_LANGUAGES else languages
+
+
+class DumpBar:
+    """A progress bar over the bytes of the dump, with rate and remaining time."""
+
+    def __init__(self, dump: Path) -> None:
+        self._total = dump.stat().st_size if dump.is_file() else 0
+        self._bar = StageBar(unit="B", unit_scale=True)
+        self.close = self._bar.close
+
+    def show_cleaning(self, group: int, bytes_read: int) -> None:
+        """Show the progress of `clean_dump`."""
+        self._bar("dump", bytes_read, self._total, f"cleaning group {group + 1}")
+
+    def show_loading(self, progress: FreebaseProgress) -> None:
+        """Show the progress of `load_dump`."""
+        activity = {
+            "waiting": "waiting until the server ends an earlier load",
+            "cleaning": f"cleaning group {progress.groups_done + 1} and later",
+            "loading": f"loading group {progress.groups_done + 1}",
+            "indexing": "indexing names",
+        }[progress.stage]
+        self._bar("dump", progress.bytes_read, self._total, f"{activity}; {progress.groups_done} on disk")
+
+
+def print_tally(tally: Tally) -> None:
+    """Print the counts of kept, repaired and dropped lines, with one example per reason."""
+    share = 100 * tally.kept / tally.lines if tally.lines else 0
+    print(f"{tally.lines:,} lines: {tally.kept:,} kept ({share:.1f}%), {tally.lines - tally.kept:,} dropped.")
+    data = tally.as_json()
+    for repair, count in data["repaired"].items():
+        print(f"  {count:>14,}  repaired: {repair}")
+    for reason, count in data["dropped"].items():
+        print(f"  {count:>14,}  dropped: {reason}")
+        for example in data["examples"].get(reason, [])[:1]:
+            number = f"line {example['line']:,}: " if example["line"] else ""
+            print(f"                    {number}{clean(example['text'])[:100]}")
+
+
+@click.command("clean")
+@DUMP
+@click.option("--out", type=click.Path(path_type=Path), help="folder for the chunk files, created if needed")
+@click.option("--dry-run", is_flag=True, help="count the lines without writing files")
+@cleaning_options
+@JSON
+@verbosity_options
+def clean_command(
+    dump: Path,
+    out: Path | None,
+    dry_run: bool,
+    languages: str | None,
+    keep_noise: bool,
+    lines_per_chunk: int | None,
+    workers: int | None,
+    as_json: bool,
+) -> None:
+    """Clean DUMP into N-Triples files for any server, or count its lines.
+
+    All written lines are valid N-Triples. Dropped lines are counted by reason, with a few examples.
 
     \b
-    From the dump to answers:
-      kgqa virtuoso install
-      kgqa virtuoso start
-      kgqa freebase load freebase-rdf-latest.gz
-      kgqa ask "..." --graph http://127.0.0.1:8890/sparql
-
-    The dump has 3.1 billion lines in 32 GB of gzip. More than half of these lines are of no use for questions, and some
-    are malformed; kgqa drops such lines and counts them by reason. docs/freebase.md lists the time and disk space that
-    loading takes.
+    Examples:
+      kgqa freebase clean freebase-rdf-latest.gz --out cleaned/
+      kgqa freebase clean freebase-rdf-latest.gz --dry-run
     """
+    if (out is None) != dry_run:
+        raise click.UsageError("Give --out FOLDER to write files, or --dry-run to count lines, but not both.")
+    print_cleaned(dump, out, languages, keep_noise, lines_per_chunk, workers, as_json)
+
+
+def print_cleaned(
+    dump: Path,
+    out: Path | None,
+    languages: str | None,
+    keep_noise: bool,
+    lines_per_chunk: int | None,
+    workers: int | None,
+    as_json: bool,
+) -> None:
+    """Clean a dump with a progress bar and print the counts; write no files if `out` is None."""
+    options = LoadOptions(languages=parse_languages(languages or "en"), keep_noise=keep_noise)
+    bar = DumpBar(dump)
+    try:
+        tally = clean_dump(
+            dump,
+            options.cleaning(),
+            out,
+            lines_per_chunk=lines_per_chunk or LINES_PER_CHUNK,
+            workers=workers,
+            progress=bar.show_cleaning,
+        )
+    finally:
+        bar.close()
+    if as_json:
+        print_json(tally.as_json())
+    else:
+        print_tally(tally)
+
+
+@click.command("load")
+@DUMP
+@click.option("--graph-iri", metavar="IRI", help="graph to load into. [http://freebase.com]")
+@cleaning_options
+@click.option("--resume", is_flag=True, help="resume an interrupted load")
+@click.option("--restart", is_flag=True, help="discard an interrupted load and load the whole dump")
+@click.option(
+    "--loaders",
+    type=click.IntRange(min=1, max=4),
+    default=2,
+    show_default=True,
+    help="number of chunk files that the server loads at the same time",
+)
+@FOLDER
+@click.option("--dry-run", is_flag=True, help="count the lines without loading them; needs no server")
+@JSON
+@verbosity_options
+def load(
+    dump: Path,
+    graph_iri: str | None,
+    languages: str | None,
+    keep_noise: bool,
+    lines_per_chunk: int | None,
+    workers: int | None,
+    resume: bool,
+    restart: bool,
+    loaders: int,
+    folder: Path | None,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Clean DUMP and load it into the server that `kgqa virtuoso start` started, then index its names.
+
+    DUMP has one triple per line, as text or gzip. The dump is cleaned in groups of chunk files; while the server loads
+    one group, kgqa cleans the next group. At most eight chunk files exist at the same time. Loaded groups are recorded,
+    so that after Ctrl-C, a crash or a full disk --resume continues with the next group.
+
+    \b
+    Examples:
+      kgqa freebase load freebase-rdf-latest.gz
+      kgqa freebase load freebase-rdf-latest.gz --languages en,de
+      kgqa freebase load freebase-rdf-latest.gz --resume
+      kgqa freebase load freebase-rdf-latest.gz --dry-run --json
+    """
+    from kgqa.virtuoso.freebase.loading import load_dump
+    from kgqa.virtuoso.server.server import Server
+
+    if resume and restart:
+        raise click.UsageError("--resume and --restart cannot be combined. Give only one of them.")
+    if dry_run:
+        if resume or restart:
+            raise click.UsageError("--dry-run only counts the lines of the dump. Omit --resume and --restart.")
+        print_cleaned(dump, None, languages, keep_noise, lines_per_chunk, workers, as_json)
+        return
+    given: dict[str, Any] = {
+        "graph_iri": graph_iri,
+        "languages": parse_languages(languages) if languages else None,
+        "keep_noise": keep_noise or None,
+        "lines_per_chunk": lines_per_chunk,
+    }
+    chosen = {name: value for name, value in given.items() if value is not None}
+    if resume and chosen:
+        names = ", ".join("--" + name.replace("_", "-") for name in chosen)
+        raise click.UsageError(f"--resume uses the options of the interrupted load. Omit {names}.")
+    bar, server = DumpBar(dump), Server.at(folder)
+    try:
+        report = load_dump(
+            server,
+            dump,
+            options=None if resume else LoadOptions(**chosen),
+            resume=resume,
+            restart=restart,
+            workers=workers,
+            loaders=loaders,
+            progress=bar.show_loading,
+        )
+    except KeyboardInterrupt as stopped:
+        bar.close()
+        say(f"\nkgqa: Stopped. {stopped}".rstrip())
+        raise KeyboardInterrupt("reported") from None
+    finally:
+        bar.close()
+    if as_json:
+        print_json(report.as_json())
+        return
+    seconds = report.seconds
+    print(
+        f"<{clean(report.graph_iri)}> has {report.triples:,} triples, {report.names:,} of them names and aliases, "
+        f"after {seconds['total']:,.0f} s (cleaning {seconds.get('cleaning', 0):,.0f} s, in parallel loading "
+        f"{seconds.get('loading', 0):,.0f} s; names {seconds['indexing']:,.0f} s)."
+    )
+    print_tally(report.tally)
+    print(f'Ask it: kgqa ask "..." --graph {server.url} --graph-iri {clean(report.graph_iri)}')

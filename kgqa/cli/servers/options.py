@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from kgqa.answer_json import json_text
 from kgqa.cli.options import say
 from kgqa.words import clean
 
@@ -20,8 +19,3 @@ FOLDER = click.option(
 def say_clean(text: str) -> None:
     """Print a note on standard error, without the control characters that text from other programs may contain."""
     say(clean(text))
-
-
-def print_json(data: object) -> None:
-    """Print a JSON value."""
-    print(json_text(data, indent=2))

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from kgqa.cli.options import JSON, verbosity_options
-from kgqa.cli.servers.options import FOLDER, print_json, say_clean
+from kgqa.cli.options import JSON, print_json, verbosity_options
+from kgqa.cli.servers.options import FOLDER, say_clean
 from kgqa.errors import StoreError
 from kgqa.graph.detection import detect_schema
 from kgqa.graph.endpoint.store import EndpointStore
@@ -83,13 +83,8 @@ def index(folder: Path | None, graph_iri: str, schema: str | None) -> None:
     with EndpointStore(server.url) as store:
         chosen = load_schema(schema) if schema else detect_schema(store, (graph_iri,))
         names = index_graph(server, store, chosen, graph_iri)
-    print(_indexed_text(names))
-
-
-def _indexed_text(names: int) -> str:
-    if not names:
-        return "The graph has no names with the predicates of this schema, so nothing was indexed."
-    return "1 name is indexed." if names == 1 else f"{names:,} names are indexed."
+    nothing = "The graph has no names with the predicates of this schema, so nothing was indexed."
+    print(f"{names:,} {'name is' if names == 1 else 'names are'} indexed." if names else nothing)
 
 
 @click.command("drop-names")
@@ -122,6 +117,7 @@ def drop_names(graphs: tuple[str, ...], folder: Path | None, everything: bool, a
     for graph in chosen:
         drop_names_graph(server, graph.iri)
     removes = bool(graphs) or everything
+    shown = chosen if removes else existing
     if as_json:
         print_json(
             [
@@ -131,11 +127,11 @@ def drop_names(graphs: tuple[str, ...], folder: Path | None, everything: bool, a
                     "names": graph.names,
                     "removed": removes,
                 }
-                for graph in (chosen if removes else existing)
+                for graph in shown
             ]
         )
         return
-    for graph in chosen if removes else existing:
+    for graph in shown:
         what = "incomplete, or of a very old version of kgqa"
         if graph.graphs is not None:
             what = f"{graph.names:,} names of {' '.join(f'<{clean(iri)}>' for iri in graph.graphs)}"

@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from kgqa.cli.options import JSON, say, verbosity_options
-from kgqa.cli.servers.options import FOLDER, print_json, say_clean
+from kgqa.cli.options import JSON, print_json, say, verbosity_options
+from kgqa.cli.servers.options import FOLDER, say_clean
 from kgqa.virtuoso.server.server import Server
 from kgqa.words import clean, safe_text
 

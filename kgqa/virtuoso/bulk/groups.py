@@ -11,6 +11,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -78,7 +79,7 @@ class GroupLoader(Generic[T]):
         self._on_wait = on_wait
         self._on_loaded = on_loaded
         self._on_recorded = on_recorded
-        self._current: tuple[Group[T], _Background] | None = None
+        self._current: tuple[Group[T], Future[list[FileResult]]] | None = None
 
     def run(self, groups: Iterable[Group[T]]) -> None:
         """Load all groups.
@@ -89,7 +90,7 @@ class GroupLoader(Generic[T]):
         try:
             for group in groups:
                 self._finish()  # removes the files of this group before the next files are written
-                self._current = group, _Background(self._server, group, self._graph, self._loaders)
+                self._current = group, self._start(group)
             self._finish()
         except BaseException:
             self._finish()  # a second Ctrl-C ends this wait
@@ -101,17 +102,15 @@ class GroupLoader(Generic[T]):
             return
         group, load = self._current
         self._on_wait(group)
-        while not load.ended.wait(POLL_SECONDS):
+        while wait([load], timeout=POLL_SECONDS).not_done:
             self._on_wait(group)
         self._current = None
-        if load.error:
-            raise load.error
-        for result in load.results:
+        results = load.result()
+        for result in results:
             if result.error is None:
                 result.file.unlink(missing_ok=True)  # the search for rejected lines needs this disk space
         group.rejected = [
-            load_accepted_lines(self._server, result.file, self._graph) if result.error else {}
-            for result in load.results
+            load_accepted_lines(self._server, result.file, self._graph) if result.error else {} for result in results
         ]
         self._on_loaded(group)
         # after a checkpoint, so that each copy of the database that has this record has the group too; before the
@@ -124,32 +123,26 @@ class GroupLoader(Generic[T]):
         for file in group.files:
             file.unlink(missing_ok=True)
 
+    def _start(self, group: Group[T]) -> Future[list[FileResult]]:
+        """Load a group in a thread of its own, which does not keep this process alive after Ctrl-C."""
+        load: Future[list[FileResult]] = Future()
+        started = time.monotonic()
 
-class _Background:
-    """The load of one group in a thread of its own."""
-
-    def __init__(self, server: Server, group: Group[T], graph: str, loaders: int) -> None:
-        self.results: list[FileResult] = []
-        self.error: BaseException | None = None
-        # an event, because `Thread.join` treats a running thread as ended after Ctrl-C has interrupted the call
-        self.ended = threading.Event()
-
-        def load() -> None:
-            started = time.monotonic()
+        def run() -> None:
             try:
-                self.results = server.load(
+                results = self._server.load(
                     group.files,
-                    graph,
-                    loaders=loaders,
-                    progress=lambda step: setattr(group, "files_done", step.files_done),
+                    self._graph,
+                    loaders=self._loaders,
+                    progress=lambda files_done: setattr(group, "files_done", files_done),
                 )
-            except BaseException as error:  # noqa: BLE001  (raised again by the main thread)
-                self.error = error
-            finally:
                 group.seconds = time.monotonic() - started
-                self.ended.set()
+                load.set_result(results)
+            except BaseException as error:  # noqa: BLE001  (raised again by the main thread)
+                load.set_exception(error)
 
-        threading.Thread(target=load, daemon=True).start()
+        threading.Thread(target=run, daemon=True).start()
+        return load
 
 
 def new_token() -> str:

@@ -6,20 +6,17 @@ kgqa or the server. Chunks end at the same lines every time, so that a group can
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
-from functools import partial
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from kgqa.errors import LoadError, ServerError
 from kgqa.graph.rdf.files import FileJob
 from kgqa.graph.store import OnError
 from kgqa.lock_files import only_one
-from kgqa.model_json import from_json
 from kgqa.virtuoso.instance.folder import ServerFolder
-from kgqa.virtuoso.server import load_list_journal
+from kgqa.virtuoso.server.load_list import LOAD_LOCK, forget_chunks_of
 
 NAME = "graph-load"
 T = TypeVar("T")
@@ -55,47 +52,21 @@ class BulkJournal:
     examples: list[dict[str, Any]] = field(default_factory=list)
     chunks: int = 0
 
-    @property
-    def lines_done(self) -> int:
-        """The number of lines, summed over all files, that are loaded and on disk."""
-        return sum(job.lines_done for job in self.files)
 
-    def save(self, folder: ServerFolder) -> None:
-        save_journal(folder, NAME, asdict(self))
-
-    @classmethod
-    def read(cls, folder: ServerFolder) -> BulkJournal | None:
-        """Read the journal of an interrupted load; see `read_journal`."""
-        return read_journal(folder, NAME, partial(from_json, cls))
-
-
-def save_journal(folder: ServerFolder, name: str, data: dict[str, Any]) -> None:
-    """Write the journal NAME.json atomically."""
-    folder.write_private(f"{name}.json", json.dumps(data, indent=1))
-
-
-def read_journal(folder: ServerFolder, name: str, build: Callable[[dict[str, Any]], T]) -> T | None:
-    """Read the journal of an interrupted load; return None if there is no such load.
+def read_journal(folder: ServerFolder, name: str, kind: type[T]) -> T | None:
+    """Read the journal NAME.json of an interrupted load; return None if there is no such load.
 
     Raises:
         LoadError: the journal is damaged.
     """
-    path = folder.path / f"{name}.json"
-    try:
-        return build(json.loads(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise LoadError(
-            f"{path} is damaged ({error}).",
-            "Load everything again with --restart; triples already loaded do no harm.",
-        ) from error
+    remedy = "Load everything again with --restart; triples already loaded do no harm."
+    return folder.read_json(f"{name}.json", kind, remedy, LoadError)
 
 
 def forget_journal(folder: ServerFolder, name: str) -> None:
     """Delete a journal, so that its load cannot be resumed."""
     (folder.path / f"{name}.json").unlink(missing_ok=True)
-    load_list_journal.forget_chunks_of(folder, name)
+    forget_chunks_of(folder, name)
 
 
 @contextmanager
@@ -105,7 +76,7 @@ def load_lock(folder: ServerFolder) -> Iterator[None]:
     Raises:
         ServerError: another process holds the lock.
     """
-    with only_one(folder.path / load_list_journal.LOAD_LOCK) as only:
+    with only_one(folder.path / LOAD_LOCK) as only:
         if not only:
             raise ServerError(
                 "Another kgqa process is loading files into this server.", "Wait until that load ends and try again."

@@ -7,11 +7,12 @@ each group that is on disk. After a crash, the groups that are not in the journa
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import shutil
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -21,7 +22,6 @@ from kgqa.graph.endpoint.upload import target_graph
 from kgqa.graph.rdf.files import MalformedLines, check_unchanged, file_job
 from kgqa.graph.rdf.upload import UploadFiles
 from kgqa.graph.store import LoadReport, MalformedLine, OnError, Progress
-from kgqa.virtuoso.bulk.chunks import Chunk, write_chunks
 from kgqa.virtuoso.bulk.groups import (
     LOADERS,
     Group,
@@ -32,14 +32,102 @@ from kgqa.virtuoso.bulk.groups import (
     new_token,
     wait_for_orphans,
 )
-from kgqa.virtuoso.bulk.journal import NAME, BulkJournal, forget_journal, load_lock
+from kgqa.virtuoso.bulk.journal import NAME, BulkJournal, forget_journal, load_lock, read_journal
 from kgqa.virtuoso.bulk.rejected_lines import unloadable_reason
+from kgqa.virtuoso.instance.server_log import free_space
 from kgqa.virtuoso.server.server import Server
 from kgqa.words import sentence
 
 CHUNK_LINES = 250_000
 GROUP_CHUNKS = 4
 """Number of chunks in a group; while a group is loaded, the chunks of the next group are written."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinePosition:
+    """The end of a line in one of the files of a load.
+
+    Attributes:
+        file: number of the file, from 0.
+        line: number of lines of this file before the position.
+        bytes_done: number of bytes of this file before the position.
+        all_lines: number of lines of all files before the position.
+    """
+
+    file: int
+    line: int
+    bytes_done: int
+    all_lines: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A file of canonical N-Triples in the import folder.
+
+    `positions` maps the number of each file with lines in this chunk to the end of its last line in the chunk.
+    """
+
+    number: int
+    path: Path
+    positions: dict[int, LinePosition]
+
+
+def write_chunks(source: UploadFiles, *, number: int, lines: int, folder: Path, name: str) -> Iterator[Chunk]:
+    """Write the lines that `source.jobs` does not mark as done, one chunk for each step of the iterator.
+
+    Args:
+        number: number of the first chunk; the number is part of the file name.
+        lines: number of lines of a chunk, rounded up to the end of a block.
+        name: prefix of the file names of the chunks.
+
+    Raises:
+        ServerError: the disk is full or cannot be written.
+        LoadError: a file can no longer be read.
+    """
+    pieces = _unloaded_lines(source)
+    # each chunk has a temporary name first, because the server may still read a chunk of the same name
+    part = folder / f"{name}.part"
+    while True:
+        chunk = Chunk(number, folder / f"{name}-{number:06}.nt", {})
+        written = 0
+        try:
+            with open(part, "wb") as file:
+                for block_lines, position in pieces:
+                    file.writelines(block_lines)
+                    written += len(block_lines)
+                    chunk.positions[position.file] = position
+                    if written >= lines:
+                        break
+            if not chunk.positions:
+                part.unlink()
+                return
+            part.replace(chunk.path)
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise ServerError(
+                    f"The disk is full: {free_space(folder)} are free at {folder}, where kgqa writes files for the "
+                    "server.",
+                    "Free some space on this disk.",
+                ) from error
+            raise ServerError(
+                f"{folder} cannot be written ({error.strerror}).",
+                "Make the folder writable for the user who runs kgqa.",
+            ) from error
+        yield chunk
+        number += 1
+
+
+def _unloaded_lines(source: UploadFiles) -> Iterator[tuple[list[bytes], LinePosition]]:
+    """Yield blocks of lines that `source.jobs` does not mark as done, and where each block ends."""
+    before = 0
+    for file, job in enumerate(source.jobs):
+        # the caller updates the job while this generator runs
+        done_before, last = job.lines_done, 0
+        for block in () if job.done else source.blocks(file):
+            last = block.end
+            if last > done_before:
+                yield block.lines, LinePosition(file, last, block.bytes_done, before + last)
+        before += last or done_before
 
 
 def bulk_load(
@@ -52,7 +140,6 @@ def bulk_load(
     format: str | None = None,
     resume: bool = False,
     restart: bool = False,
-    loaders: int = LOADERS,
     chunk_lines: int = CHUNK_LINES,
 ) -> LoadReport:
     """Load RDF files into the store's writable graph.
@@ -63,7 +150,6 @@ def bulk_load(
             `chunk_lines` are ignored.
         restart: discard an interrupted load first. Without `resume` and `restart`, an interrupted load is an error.
         format: file extension of the RDF format, for files whose names have no extension.
-        loaders: number of chunks that the server reads at the same time.
         chunk_lines: number of lines in a chunk.
 
     Raises:
@@ -77,7 +163,7 @@ def bulk_load(
     if not resume and not jobs:
         raise LoadError("No file was given.", "Give at least one RDF file.")
     with load_lock(server.folder):
-        journal = BulkJournal.read(server.folder)
+        journal = read_journal(server.folder, NAME, BulkJournal)
         if resume:
             journal = _resumed_journal(journal, store, graph)
             check_token(server, journal.token, journal.chunks)
@@ -89,8 +175,8 @@ def bulk_load(
         else:
             journal = BulkJournal(graph, store.url, on_error, chunk_lines, jobs, new_token())
             journal.before = count_triples(server, graph)
-            journal.save(server.folder)
-        _BulkLoad(server, journal, loaders, progress).run()
+            server.folder.write_json(f"{NAME}.json", journal)
+        _BulkLoad(server, journal, progress).run()
         store.invalidate()
         triples = count_triples(server, graph)
         forget_journal(server.folder, NAME)
@@ -110,7 +196,7 @@ def bulk_load(
 def discard_interrupted(server: Server) -> bool:
     """Discard the journal of an interrupted load, but keep its triples; return False if there was no such load."""
     with load_lock(server.folder):
-        found = BulkJournal.read(server.folder) is not None
+        found = read_journal(server.folder, NAME, BulkJournal) is not None
         forget_journal(server.folder, NAME)
         shutil.rmtree(server.import_folder / NAME, ignore_errors=True)
     return found
@@ -118,7 +204,7 @@ def discard_interrupted(server: Server) -> bool:
 
 def interrupted_graph(server: Server) -> str | None:
     """Return the IRI of the graph of an interrupted load; None if there is no such load."""
-    journal = BulkJournal.read(server.folder)
+    journal = read_journal(server.folder, NAME, BulkJournal)
     return journal.graph if journal else None
 
 
@@ -138,12 +224,9 @@ def _resumed_journal(journal: BulkJournal | None, store: EndpointStore, graph: s
 class _BulkLoad:
     """Loads the chunks that a journal does not record as loaded."""
 
-    def __init__(
-        self, server: Server, journal: BulkJournal, loaders: int, progress: Callable[[Progress], None] | None
-    ) -> None:
+    def __init__(self, server: Server, journal: BulkJournal, progress: Callable[[Progress], None] | None) -> None:
         self._server = server
         self._journal = journal
-        self._loaders = loaders
         self._progress = progress or (lambda progress: None)
         self._malformed = MalformedLines(journal.on_error)
         self._reported_lines = 0
@@ -188,11 +271,12 @@ class _BulkLoad:
     def _save(self) -> None:
         self._journal.malformed = self._malformed.count
         self._journal.examples = [asdict(example) for example in self._malformed.examples]
-        self._journal.save(self._server.folder)
+        self._server.folder.write_json(f"{NAME}.json", self._journal)
 
     def _progress_text(self) -> str:
         journal = self._journal
-        done = f"{journal.lines_done:,} of {journal.lines:,} lines are" if journal.checked else "Nothing is"
+        lines_done = sum(job.lines_done for job in journal.files)
+        done = f"{lines_done:,} of {journal.lines:,} lines are" if journal.checked else "Nothing is"
         return f"{done} loaded into <{journal.graph}>. Resume: kgqa graph load --resume --into {journal.url}"
 
     def _load(self) -> None:
@@ -204,7 +288,7 @@ class _BulkLoad:
             self._server,
             journal.graph,
             journal.token,
-            loaders=self._loaders,
+            loaders=LOADERS,
             on_wait=lambda group: self._report(group.content[: group.files_done]),
             on_loaded=self._skip_rejected_lines,
             on_recorded=self._record,
@@ -214,10 +298,10 @@ class _BulkLoad:
 
     def _record(self, group: Group[list[Chunk]]) -> None:
         for chunk in group.content:
-            for position in chunk.positions:
+            for position in chunk.positions.values():
                 job = self._journal.files[position.file]
                 job.lines_done = max(job.lines_done, position.line)
-            for job in self._journal.files[: chunk.positions[-1].file]:
+            for job in self._journal.files[: max(chunk.positions)]:
                 job.done = True
         self._journal.chunks = max(self._journal.chunks, group.done)
         self._save()
@@ -225,7 +309,7 @@ class _BulkLoad:
 
     def _skip_rejected_lines(self, group: Group[list[Chunk]]) -> None:
         for chunk, rejected in zip(group.content, group.rejected):
-            places = self._source.find(rejected, [position.file for position in chunk.positions]) if rejected else {}
+            places = self._source.find(rejected, list(chunk.positions)) if rejected else {}
             for line, message in rejected.items():
                 file, number = places[line]
                 if self._journal.on_error == "fail":
@@ -238,7 +322,7 @@ class _BulkLoad:
 
     def _report(self, chunks: Sequence[Chunk]) -> None:
         """Report as progress how far each file has been loaded with these chunks; report each position only once."""
-        for position in (position for chunk in chunks for position in chunk.positions):
+        for position in (position for chunk in chunks for position in chunk.positions.values()):
             if position.all_lines > self._reported_lines:
                 self._reported_lines = position.all_lines
                 job = self._journal.files[position.file]

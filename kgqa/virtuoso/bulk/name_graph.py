@@ -16,7 +16,6 @@ from kgqa.graph.query.templates import render
 from kgqa.model import Entity
 from kgqa.schema import Schema
 from kgqa.virtuoso.server.server import Server
-from kgqa.virtuoso.server.text_index import remove_index_rules
 
 MAX_GRAPHS = 1_000_000
 OLD_VERSIONS = (1, 2)
@@ -60,7 +59,7 @@ def drop_names_graph(server: Server, iri: str) -> None:
     """Remove a graph of names; do nothing if there is no such graph. Raises ServerError."""
     # turn the transaction log off, because one transaction for the whole graph could exceed the server's memory
     server.sql(f"sparql define sql:log-enable 3 {render('clear_graph', graph=Entity(iri))}")
-    remove_index_rules(server.sql, iri)
+    server.remove_index_rules(iri)
     server.checkpoint()
 
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ from kgqa.virtuoso.freebase.dump.layout import (
     FILES_PER_GROUP,
     LINES_PER_CHUNK,
     MAX_FILES,
-    Layout,
     chunk_file,
     chunk_files,
 )
@@ -34,15 +33,6 @@ BYTES_PER_LINE = 70
 
 
 @dataclass(frozen=True, slots=True)
-class CleaningProgress:
-    """Progress of cleaning a group: how many lines of the group and bytes of the dump have been read."""
-
-    group: int
-    lines: int
-    bytes_read: int
-
-
-@dataclass(frozen=True, slots=True)
 class CleanedGroup:
     """A group of cleaned lines.
 
@@ -52,7 +42,6 @@ class CleanedGroup:
         place: position in the dump where the next group begins; None at the end of the dump.
     """
 
-    number: int
     files: tuple[Path, ...]
     tally: Tally
     place: DumpPosition | None
@@ -83,42 +72,39 @@ class Cleaner:
 
     def __enter__(self) -> Cleaner:
         count = min(self.workers or len(os.sched_getaffinity(0)), FILES_PER_GROUP)
+        task = {
+            "dump": str(self.dump.absolute()),
+            "cleaning": asdict(self.cleaning),
+            "lines_per_chunk": self.lines_per_chunk,
+            "workers": count,
+            "group": self.first_group,
+            "place": asdict(self.place),
+        }
         for number in range(count):
-            self._running.append(_Worker(self._task(number, count)))
+            self._running.append(_Worker({**task, "worker": number}))
         return self
 
     def __exit__(self, *_: object) -> None:
         for worker in self._running:
             worker.kill()
 
-    def _task(self, number: int, count: int) -> dict[str, Any]:
-        return {
-            "dump": str(self.dump.absolute()),
-            "cleaning": self.cleaning.as_json(),
-            "lines_per_chunk": self.lines_per_chunk,
-            "worker": number,
-            "workers": count,
-            "group": self.first_group,
-            "place": {"byte": self.place.byte, "line": self.place.line},
-        }
-
     def start(self, group: int) -> None:
         """Start cleaning a group without waiting for the result; call `wait` before starting the next group."""
         for worker in self._running:
             worker.send({"group": group, "folder": str(self.folder.absolute()) if self.folder else None})
 
-    def wait(self, group: int, *, progress: Callable[[CleaningProgress], None] | None = None) -> CleanedGroup:
+    def wait(self, group: int, *, progress: Callable[[int, int], None] | None = None) -> CleanedGroup:
         """Wait until a group is cleaned, and return the result.
 
         Args:
-            progress: called several times per second.
+            progress: called several times per second with the group and the bytes of the dump that have been read.
 
         Raises:
             LoadError: the dump cannot be read to its end, or the disk is full.
             KgqaError: a worker process ended unexpectedly.
         """
         results: dict[int, dict[str, Any]] = {}
-        steps = {number: {"lines": 0, "bytes": 0} for number in range(len(self._running))}
+        bytes_read = [0] * len(self._running)
         with selectors.DefaultSelector() as selector:
             for number, worker in enumerate(self._running):
                 selector.register(worker.answers, selectors.EVENT_READ, number)
@@ -131,19 +117,14 @@ class Cleaner:
                             results[key.data] = message
                             selector.unregister(key.fileobj)
                         else:
-                            steps[key.data] = message
+                            bytes_read[key.data] = message["bytes"]
                 if progress:
-                    lines = sum(step["lines"] for step in steps.values())
-                    progress(CleaningProgress(group, lines, min(step["bytes"] for step in steps.values())))
-        return self._group(group, results)
-
-    def _group(self, number: int, results: dict[int, dict[str, Any]]) -> CleanedGroup:
+                    progress(group, min(bytes_read))
         tally = Tally()
         for result in results.values():
-            tally.add(Tally.from_json(result["tally"]))
-        files = [chunk_file(self.folder, number, file) for file in range(FILES_PER_GROUP)] if self.folder else []
+            tally.add(Tally(**result["tally"]))
+        files = [chunk_file(self.folder, group, file) for file in range(FILES_PER_GROUP)] if self.folder else []
         return CleanedGroup(
-            number=number,
             files=tuple(files),
             tally=tally,
             # the first worker cleans the first part of every group, so it knows where the next group begins
@@ -154,8 +135,7 @@ class Cleaner:
         if not message.get("full"):
             return LoadError(message["error"])
         folder = self.folder or Path()
-        layout = Layout(self.lines_per_chunk)
-        needed = MAX_FILES * layout.lines_per_group // FILES_PER_GROUP * BYTES_PER_LINE
+        needed = MAX_FILES * self.lines_per_chunk * BYTES_PER_LINE
         return LoadError(
             f"The disk of {folder} is full ({shutil.disk_usage(folder).free / 1e9:.1f} GB free). Chunk files need up "
             f"to {needed / 1e9:.1f} GB at a time, and the database needs as much space as the compressed dump.",
@@ -170,7 +150,7 @@ def clean_dump(
     *,
     lines_per_chunk: int = LINES_PER_CHUNK,
     workers: int | None = None,
-    progress: Callable[[CleaningProgress], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Tally:
     """Clean a whole dump into chunk files, or only count its lines.
 
@@ -182,7 +162,12 @@ def clean_dump(
         KgqaError: a worker process ended unexpectedly.
     """
     if folder is not None:
-        _prepare(folder)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise LoadError(f"{folder} cannot be created ({error.strerror}).", "Choose another folder.") from error
+        if found := chunk_files(folder):
+            raise LoadError(f"{folder} already contains chunk files ({found[0].name} ...).", "Choose an empty folder.")
     tally, number, finished = Tally(), 0, False
     try:
         with Cleaner(dump, cleaning, folder, lines_per_chunk, workers=workers) as cleaner:
@@ -196,17 +181,6 @@ def clean_dump(
             if file.suffix == ".part" or not file.stat().st_size:
                 file.unlink()
     return tally
-
-
-def _prepare(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise LoadError(f"{folder} cannot be created ({error.strerror}).", "Choose another folder.") from error
-    if chunk_files(folder):
-        raise LoadError(
-            f"{folder} already contains chunk files ({chunk_files(folder)[0].name} ...).", "Choose an empty folder."
-        )
 
 
 class _Worker:

@@ -6,20 +6,17 @@ server. Groups have the same lines every time, so a resumed load can begin with 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from kgqa.errors import LoadError
-from kgqa.model_json import from_json
 from kgqa.virtuoso.bulk.groups import new_token
-from kgqa.virtuoso.bulk.journal import read_journal, save_journal
 from kgqa.virtuoso.freebase.dump.layout import LINES_PER_CHUNK
 from kgqa.virtuoso.freebase.dump.reader import START, DumpPosition, identity
 from kgqa.virtuoso.freebase.dump.rules import Cleaning
 from kgqa.virtuoso.freebase.dump.tally import Tally
 from kgqa.virtuoso.freebase.rules import freebase_rules
-from kgqa.virtuoso.instance.folder import ServerFolder
 
 NAME = "freebase-load"
 GRAPH_IRI = "http://freebase.com"
@@ -57,7 +54,7 @@ class FreebaseJournal:
         groups_done: number of groups that are loaded and on disk.
         place: position in the dump where the next group begins; None at the end of the dump.
         tally: counts of the lines in the first `groups_done` groups.
-        seconds: duration of each stage for the first `groups_done` groups, in seconds.
+        seconds: duration of each stage so far, in seconds.
     """
 
     dump: str
@@ -74,20 +71,6 @@ class FreebaseJournal:
     def new(cls, dump: Path, options: LoadOptions) -> FreebaseJournal:
         """Return the journal of a new load. Raises LoadError if the dump cannot be read."""
         return cls(str(dump.absolute()), identity(dump), options, options.cleaning().digest, new_token())
-
-    @classmethod
-    def read(cls, folder: ServerFolder) -> FreebaseJournal | None:
-        """Read the journal of an interrupted load; see `read_journal`."""
-
-        def build(data: dict[str, Any]) -> FreebaseJournal:
-            found = from_json(cls, {name: value for name, value in data.items() if name != "tally"})
-            found.tally = Tally.from_json(data["tally"])
-            return found
-
-        return read_journal(folder, NAME, build)
-
-    def save(self, folder: ServerFolder) -> None:
-        save_journal(folder, NAME, {**asdict(replace(self, tally=Tally())), "tally": self.tally.as_json()})
 
     def check(self, dump: Path, options: LoadOptions | None) -> None:
         """Check that a load can be resumed with this dump and these options.

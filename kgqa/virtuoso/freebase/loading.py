@@ -29,9 +29,9 @@ from kgqa.virtuoso.bulk.groups import (
     forget_token,
     wait_for_orphans,
 )
-from kgqa.virtuoso.bulk.journal import forget_journal, load_lock
+from kgqa.virtuoso.bulk.journal import forget_journal, load_lock, read_journal
 from kgqa.virtuoso.bulk.name_graph import index_graph
-from kgqa.virtuoso.freebase.cleaning import CleanedGroup, Cleaner, CleaningProgress
+from kgqa.virtuoso.freebase.cleaning import CleanedGroup, Cleaner
 from kgqa.virtuoso.freebase.dump.judge import OTHER_LANGUAGE
 from kgqa.virtuoso.freebase.dump.rules import NOISE
 from kgqa.virtuoso.freebase.dump.tally import Tally
@@ -53,13 +53,11 @@ class FreebaseProgress:
         stage: the current activity.
         bytes_read: number of bytes of the dump that have been read.
         groups_done: number of groups that are loaded and on disk.
-        lines: number of lines cleaned so far in the current group.
     """
 
     stage: Literal["waiting", "cleaning", "loading", "indexing"]
     bytes_read: int
     groups_done: int
-    lines: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +125,9 @@ def load_dump(
         )
     with load_lock(server.folder):
         journal = _open_journal(server, dump, options, resume, restart)
-        _check_graph(server, journal.options.graph_iri)
+        # raises an error before a load of many hours if the graph IRI is invalid or used by the server itself
+        with EndpointStore(server.url, writable=journal.options.graph_iri, profile="virtuoso") as store:
+            target_graph(store)
         load = _Load(server, dump, journal, workers, loaders, progress or (lambda step: None))
         try:
             return load.run()
@@ -141,16 +141,10 @@ def load_dump(
             raise type(error)(f"{sentence(error)} {_progress_text(journal, server)}") from error
 
 
-def _check_graph(server: Server, graph_iri: str) -> None:
-    """Raise an error before a load of many hours if the graph IRI is invalid or used by the server itself."""
-    with EndpointStore(server.url, writable=graph_iri, profile="virtuoso") as store:
-        target_graph(store)
-
-
 def _open_journal(
     server: Server, dump: Path, options: LoadOptions | None, resume: bool, restart: bool
 ) -> FreebaseJournal:
-    journal = None if restart else FreebaseJournal.read(server.folder)
+    journal = None if restart else read_journal(server.folder, NAME, FreebaseJournal)
     if resume:
         if journal is None:
             raise LoadError("There is no interrupted load to resume.", f"Start one: kgqa freebase load {dump}")
@@ -187,7 +181,7 @@ def _no_lines_message(dump: Path, tally: Tally) -> str:
             f"{dump} has no line to load: {by_options:,} of its {tally.lines:,} lines are noise or in other "
             f"languages. Keep more lines with --languages or --keep-noise."
         )
-    _, first = min(example for shown in tally.examples.values() for example in shown)
+    first = min((example["line"], example["text"]) for shown in tally.examples.values() for example in shown)[1]
     return (
         f"{dump} is not a Freebase dump: none of its {tally.lines:,} lines is a triple. The first line is: "
         f"{clean(first)[:100]!r}. Download it again, or check the path."
@@ -215,7 +209,6 @@ class _Load:
         self._folder = server.import_folder / NAME
         self._bytes_read = journal.place.byte if journal.place else 0
         self._sent = False
-        self._cleaning_seconds: dict[int, float] = {}
 
     @property
     def nothing_loaded(self) -> bool:
@@ -225,19 +218,17 @@ class _Load:
     def run(self) -> FreebaseReport:
         started = time.monotonic()
         wait_for_orphans(self._server, self._folder, lambda: self._report("waiting"))
-        self._journal.save(self._server.folder)
+        self._server.folder.write_json(f"{NAME}.json", self._journal)
         try:
             if self._journal.place is not None:
                 self._load_groups()
         finally:
             self._add_seconds("total", time.monotonic() - started)
-            self._journal.save(self._server.folder)
+            self._server.folder.write_json(f"{NAME}.json", self._journal)
             shutil.rmtree(self._folder, ignore_errors=True)
         if self.nothing_loaded:
             raise LoadError(_no_lines_message(self._dump, self._journal.tally))
         report = self._index()
-        with EndpointOptions().open(self._server.url, cache=Cache.default(), timeout=INDEX_QUERY_SECONDS) as store:
-            store.invalidate()  # cached results are outdated after the load
         forget_journal(self._server.folder, NAME)
         forget_token(self._server, self._journal.token)
         return report
@@ -278,7 +269,7 @@ class _Load:
             started = time.monotonic()
             cleaner.start(number)
             cleaned = cleaner.wait(number, progress=self._report_cleaning)
-            self._cleaning_seconds[number] = time.monotonic() - started
+            self._add_seconds("cleaning", time.monotonic() - started)
             number += 1
             files = [file for file in cleaned.files if file.stat().st_size]
             self._sent = self._sent or bool(files)
@@ -289,24 +280,23 @@ class _Load:
     def _count_rejected(self, group: Group[CleanedGroup]) -> None:
         tally = group.content.tally
         for line, message in (item for lines in group.rejected for item in lines.items()):
-            tally.kept -= 1
-            tally.drop(REFUSED_BY_SERVER)
+            tally.add(Tally(kept=-1, dropped={REFUSED_BY_SERVER: 1}))
             tally.show(REFUSED_BY_SERVER, 0, f"{message}: ".encode() + line.rstrip(b"\n"))
 
     def _record(self, group: Group[CleanedGroup]) -> None:
         journal = self._journal
         journal.tally.add(group.content.tally)
         journal.groups_done, journal.place = group.done, group.content.place
-        self._add_seconds("cleaning", self._cleaning_seconds.pop(group.content.number))
         self._add_seconds("loading", group.seconds)
-        journal.save(self._server.folder)
+        self._server.folder.write_json(f"{NAME}.json", journal)
         for file in group.content.files:  # files without lines are not in the group
             file.unlink(missing_ok=True)
 
     def _index(self) -> FreebaseReport:
         self._report("indexing")
         started, schema, graph = time.monotonic(), bundled_schema("freebase"), self._journal.options.graph_iri
-        with EndpointStore(self._server.url, timeout=INDEX_QUERY_SECONDS) as store:
+        with EndpointOptions().open(self._server.url, cache=Cache.default(), timeout=INDEX_QUERY_SECONDS) as store:
+            store.invalidate()  # cached results are outdated after the load
             names = index_graph(self._server, store, schema, graph)
         triples = count_triples(self._server, graph)
         self._add_seconds("indexing", time.monotonic() - started)
@@ -316,9 +306,9 @@ class _Load:
     def _add_seconds(self, stage: str, seconds: float) -> None:
         self._journal.seconds[stage] = self._journal.seconds.get(stage, 0.0) + seconds
 
-    def _report_cleaning(self, progress: CleaningProgress) -> None:
-        self._bytes_read = max(self._bytes_read, progress.bytes_read)
-        self._report("cleaning", progress.lines)
+    def _report_cleaning(self, group: int, bytes_read: int) -> None:
+        self._bytes_read = max(self._bytes_read, bytes_read)
+        self._report("cleaning")
 
-    def _report(self, stage: Literal["waiting", "cleaning", "loading", "indexing"], lines: int = 0) -> None:
-        self._progress(FreebaseProgress(stage, self._bytes_read, self._journal.groups_done, lines))
+    def _report(self, stage: Literal["waiting", "cleaning", "loading", "indexing"]) -> None:
+        self._progress(FreebaseProgress(stage, self._bytes_read, self._journal.groups_done))

@@ -17,22 +17,19 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from platformdirs import user_data_dir
 
 from kgqa.atomic_files import replace_file
-from kgqa.errors import ServerError
-from kgqa.virtuoso.instance.memory import DEFAULT_SHARE
+from kgqa.errors import KgqaError, ServerError
+from kgqa.model_json import from_json, to_json
 from kgqa.words import clean
 
 FOLDER_VARIABLE = "KGQA_VIRTUOSO_FOLDER"
-HTTP_PORT = 8890
-SQL_PORT = 1111
-ROW_CAP = 1_000_000
-QUERY_SECONDS = 60
+T = TypeVar("T")
 CHOOSE_ANOTHER = f"{FOLDER_VARIABLE}=/path or --folder /path"
 # a folder that has files, but none with these names, belongs to another program and is not used
 KNOWN_NAMES = frozenset(("server.json", "virtuoso.ini", "making", "import"))
@@ -51,34 +48,32 @@ class ServerRecord:
         database: path of the adopted database file; empty if the server uses the database in its own folder.
     """
 
-    http_port: int = HTTP_PORT
-    sql_port: int = SQL_PORT
+    http_port: int = 8890
+    sql_port: int = 1111
     bind: str = "127.0.0.1"
-    memory_share: float = DEFAULT_SHARE
-    row_cap: int = ROW_CAP
-    query_seconds: int = QUERY_SECONDS
+    memory_share: float = 0.5
+    row_cap: int = 1_000_000
+    query_seconds: int = 60
     database: str = ""
 
 
-def _is_journal(data: dict[str, Any]) -> bool:
-    """Tell whether this JSON object has the keys and types of loading.json."""
-    graph, files, lost, clients = (data.get(name) for name in ("graph", "files", "lost", "clients"))
-    return (
-        isinstance(graph, str)
-        and isinstance(files, list)
-        and isinstance(lost, dict)
-        and isinstance(clients, list)
-        and all(isinstance(text, str) for text in (*files, *lost.values()))
-        and all(type(pid) is int for pid in clients)
-    )
+@dataclass
+class LoadListJournal:
+    """The content of loading.json: the files that are loaded into a graph.
+
+    Attributes:
+        files: paths of the files that are not known to be on disk.
+        clients: process ids of the SQL clients that run the loaders.
+    """
+
+    graph: str
+    files: list[str]
+    clients: list[int] = field(default_factory=list)
 
 
 def default_folder() -> Path:
     """Return KGQA_VIRTUOSO_FOLDER, or the `virtuoso` folder in kgqa's user data folder."""
-    named = os.environ.get(FOLDER_VARIABLE)
-    if named:
-        return Path(named)
-    return Path(user_data_dir("kgqa")) / "virtuoso"
+    return Path(os.environ.get(FOLDER_VARIABLE) or Path(user_data_dir("kgqa"), "virtuoso"))
 
 
 class ServerFolder:
@@ -86,6 +81,16 @@ class ServerFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path).absolute()
+        self.import_folder = self.path / "import"
+        self.ini = self.path / "virtuoso.ini"
+        self.log = self.path / "virtuoso.log"
+        self.output = self.path / "output.log"
+        self.password_file = self.path / "password"
+        # the password of the database in this folder while an adopted database is in use
+        self.own_password_file = self.path / "password.own"
+        # exists while a database is created, and after its creation was interrupted
+        self.creation_marker = self.path / "making"
+        self.journal_file = self.path / "loading.json"
 
     @property
     def folder_option(self) -> str:
@@ -93,43 +98,9 @@ class ServerFolder:
         return "" if self.path == default_folder().absolute() else f" --folder {shlex.quote(str(self.path))}"
 
     @property
-    def import_folder(self) -> Path:
-        return self.path / "import"
-
-    @property
-    def ini(self) -> Path:
-        return self.path / "virtuoso.ini"
-
-    @property
-    def log(self) -> Path:
-        return self.path / "virtuoso.log"
-
-    @property
-    def output(self) -> Path:
-        return self.path / "output.log"
-
-    @property
-    def password_file(self) -> Path:
-        return self.path / "password"
-
-    @property
     def own_database(self) -> Path:
         """The path of the database file in this folder, with symbolic links resolved; another file may be in use."""
         return self.path.resolve() / "virtuoso.db"
-
-    @property
-    def own_password_file(self) -> Path:
-        """The file that keeps the password of the database in this folder while an adopted database is in use."""
-        return self.path / "password.own"
-
-    @property
-    def creation_marker(self) -> Path:
-        """The file that exists while a database is created, and after its creation was interrupted."""
-        return self.path / "making"
-
-    @property
-    def journal_file(self) -> Path:
-        return self.path / "loading.json"
 
     @property
     def database(self) -> Path:
@@ -180,41 +151,17 @@ class ServerFolder:
         Raises:
             ServerError: the file cannot be read or is damaged.
         """
-        data = self._read_json(self.path / "server.json")
-        if data is None:
-            return ServerRecord()
-        try:
-            record = ServerRecord(**data)
-        except TypeError:
-            raise ServerError(
-                f"{self.path / 'server.json'} was written by another version of kgqa.",
-                f"Remove that file and start again: kgqa virtuoso start{self.folder_option}",
-            ) from None
-        for each in fields(record):
-            value, kind = getattr(record, each.name), type(each.default)
-            if type(value) is not kind and not (kind is float and type(value) is int):
-                raise ServerError(
-                    f"{self.path / 'server.json'} is damaged ({each.name} is {clean(repr(value))[:80]}).",
-                    f"Remove that file and start again: kgqa virtuoso start{self.folder_option}",
-                )
-        return record
+        remedy = f"Remove that file and start again: kgqa virtuoso start{self.folder_option}"
+        return self.read_json("server.json", ServerRecord, remedy) or ServerRecord()
 
-    def save_record(self, record: ServerRecord) -> None:
-        self.write_private("server.json", json.dumps(asdict(record), indent=1))
-
-    def journal(self) -> dict[str, Any] | None:
+    def journal(self) -> LoadListJournal | None:
         """Read loading.json; return None if no load is running or was interrupted.
 
         Raises:
             ServerError: the file cannot be read or is damaged.
         """
-        data = self._read_json(self.journal_file)
-        if data is not None and not _is_journal(data):
-            raise ServerError(
-                f"{self.journal_file} was written by another version of kgqa.",
-                "Remove that file and load the files that it lists again.",
-            )
-        return data
+        remedy = "Remove that file and load the files that it lists again."
+        return self.read_json(self.journal_file.name, LoadListJournal, remedy)
 
     def password(self) -> str:
         """Read the password of the database user dba.
@@ -250,15 +197,24 @@ class ServerFolder:
             ) from error
         return target
 
-    def _read_json(self, path: Path) -> dict[str, Any] | None:
+    def write_json(self, name: str, data: object) -> None:
+        """Write a data class as JSON; see `write_private`."""
+        self.write_private(name, json.dumps(to_json(data), indent=1))
+
+    def read_json(self, name: str, kind: type[T], remedy: str, error: type[KgqaError] = ServerError) -> T | None:
+        """Read a file of `write_json`; return None if there is no such file.
+
+        Args:
+            kind: the data class.
+            remedy: what to do if the file is damaged.
+            error: the class of the error to raise if the file is damaged or cannot be read.
+        """
+        path = self.path / name
         try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-            if not isinstance(data, dict):
-                raise ValueError("not an object")
-            return data
+            return from_json(kind, json.loads(path.read_text(encoding="utf-8")))
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except OSError as error:
-            raise ServerError(f"{path} cannot be read: {error.strerror}.") from error
-        except ValueError as error:
-            raise ServerError(f"{path} is damaged ({error}).", "Remove that file and try again.") from error
+        except OSError as problem:
+            raise error(f"{path} cannot be read: {problem.strerror}.") from problem
+        except ValueError as problem:
+            raise error(f"{path} is damaged ({clean(str(problem))[:200]}).", remedy) from problem

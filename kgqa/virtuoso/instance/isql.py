@@ -24,7 +24,6 @@ OPTIONS = ("VERBOSE=OFF", "BANNER=OFF", "PROMPT=OFF", "CSV=ON", "BLOBS=ON", "MAC
 BAD_LOGIN = "28000"
 NO_CONNECTION = "S2801"
 LOST_CONNECTION = "08S01"
-OUT_OF_DISK = "40003"
 _PLAIN = re.compile(r"[A-Za-z0-9 _./:#@=+,-]*")
 # the client writes bytes above 127 as negative numbers: %FFC3 for C3
 _ESCAPE = re.compile(rb"%FF([89A-F][0-9A-F])|%([0-7][0-9A-F])")

@@ -1,21 +1,21 @@
-"""Starts the server process, waits until it is online, and ends it."""
+"""Finds the programs of Virtuoso, starts the server process, waits until it is online, and ends it."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from kgqa.errors import ServerError, SqlError
 from kgqa.virtuoso.instance.folder import ServerFolder
 from kgqa.virtuoso.instance.isql import LOST_CONNECTION, NO_CONNECTION, SqlAddress, environment, run_sql
 from kgqa.virtuoso.instance.processes import is_alive
-from kgqa.virtuoso.instance.programs import server_program
 from kgqa.virtuoso.instance.server_log import explain_log, find_problem, log_tail
 
 ONLINE = "Server online at"
@@ -23,6 +23,44 @@ QUIET_SECONDS = 900
 Notify = Callable[[str], None]
 # servers started by this process; an ended child process stays a zombie until it is polled
 _children: dict[int, subprocess.Popen[bytes]] = {}
+
+
+def server_program() -> Path:
+    """Return the path of virtuoso-t.
+
+    Raises:
+        ServerError: the program is not installed.
+    """
+    return _find("VIRTUOSO_T", ("virtuoso-t", "virtuoso"), "The Virtuoso server (virtuoso-t)")
+
+
+def client_program() -> Path:
+    """Return the path of Virtuoso's SQL client, not of the program with the same name in unixODBC.
+
+    Raises:
+        ServerError: the program is not installed.
+    """
+    return _find("ISQL", ("isql-vt", "isql-v", "isql"), "Virtuoso's SQL client (isql-vt)")
+
+
+def _find(variable: str, names: Sequence[str], what: str) -> Path:
+    named = os.environ.get(variable)
+    if named:
+        if os.access(named, os.X_OK) and Path(named).is_file():
+            return Path(named).absolute()
+        raise ServerError(
+            f"The environment variable {variable} is set to {named}, which is not an executable program.",
+            "Correct or unset the variable.",
+        )
+    for name in names:
+        found = shutil.which(name)
+        if found and (name != "isql" or b"OpenLink Virtuoso" in Path(found).read_bytes()):
+            return Path(found)
+    raise ServerError(
+        f"{what} is not installed.",
+        "Install Virtuoso: kgqa virtuoso install (on Debian and Ubuntu; other systems get instructions). Or set "
+        "environment variables to its programs: VIRTUOSO_T=/path/virtuoso-t ISQL=/path/isql",
+    )
 
 
 def command(ini: Path) -> list[str]:
@@ -53,14 +91,10 @@ def launch(folder: ServerFolder, ini: Path) -> subprocess.Popen[bytes]:
             f"{command(ini)[0]} cannot be run: {error.strerror}.", "Install it: kgqa virtuoso install"
         ) from error
     _children[process.pid] = process
-    _disable_core_dump(process.pid)
-    return process
-
-
-def _disable_core_dump(pid: int) -> None:
-    """Disable core dumps; a dump is as large as all buffers and would be written when the disk is already full."""
+    # a core dump is as large as all buffers and would be written when the disk is already full
     with contextlib.suppress(AttributeError, OSError):  # not Linux, or the process has ended
-        resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
+        resource.prlimit(process.pid, resource.RLIMIT_CORE, (0, 0))
+    return process
 
 
 def wait_until_online(folder: ServerFolder, process: subprocess.Popen[bytes], *, notify: Notify) -> None:

@@ -9,6 +9,7 @@ import socket
 import struct
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,17 +29,14 @@ class Process:
 
 def is_alive(pid: int) -> bool:
     """Tell whether this process runs; a zombie counts as ended."""
-    if PROC.joinpath("self").exists():
-        try:
-            return PROC.joinpath(str(pid), "stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
-        except (OSError, IndexError):
-            return False
     try:
+        if PROC.joinpath("self").exists():
+            return PROC.joinpath(str(pid), "stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
         os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
     except PermissionError:
-        pass
+        return True
+    except OSError:
+        return False
     return True
 
 
@@ -68,10 +66,10 @@ def listen_error(port: int, host: str = "127.0.0.1") -> OSError | None:
     return None
 
 
-def free_port(host: str = "127.0.0.1") -> int:
+def free_port() -> int:
     """Return a TCP port that is free now; another process may still take it."""
     with socket.socket() as probe:
-        probe.bind((host, 0))
+        probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
 
@@ -79,54 +77,37 @@ def free_port(host: str = "127.0.0.1") -> int:
 def listener(port: int) -> Process | None:
     """Return the process that listens on this TCP port; None if no process of this user does."""
     sockets = {f"socket:[{inode}]" for inode in _listening_inodes(port)}
-    if not sockets:
-        return None
-    for pid, descriptor in _descriptors():
-        try:
+    for pid, descriptor in _descriptors() if sockets else ():
+        with suppress(OSError):
             if os.readlink(descriptor) in sockets:
                 return Process(pid, process_name(pid))
-        except OSError:
-            continue
     return None
 
 
 def processes_with_open(path: Path) -> list[Process]:
     """Return the processes that have this file open; processes of other users may be missing."""
-    try:
-        wanted = path.stat()
-    except OSError:
-        return []
-    found: dict[int, Process] = {}
+    found = set()
     for pid, descriptor in _descriptors():
-        try:
-            seen = descriptor.stat()
-        except OSError:
-            continue
-        if (seen.st_dev, seen.st_ino) == (wanted.st_dev, wanted.st_ino):
-            found.setdefault(pid, Process(pid, process_name(pid)))
-    return list(found.values())
+        with suppress(OSError):
+            if descriptor.samefile(path):
+                found.add(pid)
+    return [Process(pid, process_name(pid)) for pid in sorted(found)]
 
 
 def lock_owner(lock: Path) -> Process | None:
     """Return the server that holds this lock file; None if no process holds it, even if the file has a process id."""
-    try:
-        text = lock.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    held = _kernel_lock(lock)
-    if held == 0:
-        return None
-    found = re.search(r"VIRT_PID=(\d+)", text)
-    pid = held or (int(found[1]) if found else 0)
-    if held and is_alive(held):
-        return Process(held, process_name(held))
-    return Process(pid, process_name(pid)) if pid and is_virtuoso(pid) else None
+    pid = _kernel_lock(lock)
+    if pid is None:
+        with suppress(OSError):
+            found = re.search(r"VIRT_PID=(\d+)", lock.read_text(encoding="utf-8", errors="replace"))
+            pid = int(found[1]) if found and is_virtuoso(int(found[1])) else None
+    return Process(pid, process_name(pid)) if pid else None
 
 
-def is_listening(port: int, host: str = "127.0.0.1") -> bool:
+def is_listening(port: int) -> bool:
     """Tell whether a process accepts connections on this port."""
     try:
-        with socket.create_connection((host, port), timeout=2):
+        with socket.create_connection(("127.0.0.1", port), timeout=2):
             return True
     except OSError:
         return False
@@ -146,11 +127,9 @@ def _listening_inodes(port: int) -> Iterator[str]:
 
 def _descriptors() -> Iterator[tuple[int, Path]]:
     for folder in PROC.glob("[0-9]*/fd"):
-        try:
+        with suppress(OSError):  # the process has ended or belongs to another user
             for descriptor in folder.iterdir():
                 yield int(folder.parent.name), descriptor
-        except OSError:  # the process has ended or belongs to another user
-            continue
 
 
 def _kernel_lock(lock: Path) -> int | None:

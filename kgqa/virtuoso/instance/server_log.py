@@ -15,7 +15,6 @@ LOG_TAIL_BYTES = 200_000
 SHUT_DOWN = "Server shutdown complete"
 _DATE = re.compile(r"^\t+\w{3} \w{3} \d+ \d{4}$")
 _TIME = re.compile(r"^\d\d:\d\d:\d\d ")
-_FAREWELL = re.compile(r"Server exiting")
 _ADDRESS = re.compile(r"\(\+?0x[0-9a-f]+\)|\[0x[0-9a-f]+\]")
 _PROBLEM_WORDS = re.compile(
     r"fail|error|unable|cannot|not |out of |disk|already|GPF|corrupt|broken|produced by|last closed|exiting|invalid"
@@ -102,12 +101,12 @@ LOG_PROBLEMS = (
 )
 
 
-def log_tail(log: Path, *, start: int = 0) -> str:
-    """Return the text after byte `start` of a log file, at most the last LOG_TAIL_BYTES; empty without a file."""
+def log_tail(log: Path) -> str:
+    """Return the end of a log file, at most LOG_TAIL_BYTES; empty without a file."""
     try:
         with open(log, "rb") as file:
             size = file.seek(0, os.SEEK_END)
-            file.seek(max(start, size - LOG_TAIL_BYTES))
+            file.seek(max(0, size - LOG_TAIL_BYTES))
             return file.read().decode("utf-8", "replace")
     except OSError:
         return ""
@@ -155,7 +154,7 @@ def last_error(log: str, *, disk: Path | None = None) -> str:
     """
     lines = [line for line in last_run(log).splitlines() if _is_content(line)]
     end = len(lines)
-    while end and _FAREWELL.search(lines[end - 1]):
+    while end and "Server exiting" in lines[end - 1]:
         end -= 1
     start = end
     while start and find_problem(lines[start - 1]):

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kgqa.errors import ServerError, SqlError
 from kgqa.virtuoso.instance.folder import UNUSABLE_CHARACTERS, ServerFolder
 from kgqa.virtuoso.instance.isql import BAD_LOGIN, SqlAddress, run_sql
-from kgqa.virtuoso.instance.launching import Notify, shut_down
+from kgqa.virtuoso.instance.launching import Notify, client_program, server_program, shut_down
 from kgqa.virtuoso.instance.processes import lock_owner
-from kgqa.virtuoso.instance.programs import client_program, server_program
-from kgqa.virtuoso.instance.users import close_paths, new_password, replace_dav_password
 from kgqa.virtuoso.server.database_files import check_database
-from kgqa.virtuoso.server.starting import discard_unfinished, private_server, start_lock
+from kgqa.virtuoso.server.starting import (
+    close_paths,
+    discard_unfinished,
+    new_password,
+    private_server,
+    start_lock,
+)
 
 PASSWORD_VARIABLE = "KGQA_VIRTUOSO_DBA_PASSWORD"
 DEFAULT_PASSWORD = "dba"
@@ -49,13 +54,14 @@ def adopt(folder: ServerFolder, file: Path, *, password: Callable[[], str] | Non
         notify(f"Opening {database} to check its password. This takes a while if its transaction log is large.")
         with private_server(folder, record) as address:
             found, changed = _login(address, folder, database, password, notify)
-            replace_dav_password(found)
+            with suppress(SqlError):  # the user dav has a different password or does not exist
+                run_sql(found, "USER_CHANGE_PASSWORD(?, ?, ?)", ("dav", "dav", new_password()))
             close_paths(found)
             _keep_own_password(folder, database)
             # write the password file before the server ends; if the file is wrong, adopting again corrects it
             folder.write_private("password", found.password + "\n")
             shut_down(found)
-        folder.save_record(record)
+        folder.write_json("server.json", record)
         if database == folder.own_database:
             folder.own_password_file.unlink(missing_ok=True)  # this password is in the password file now
     return Adoption(database, folder.password_file, changed)

@@ -22,7 +22,8 @@ def check_database(database: Path) -> None:
     """Check that the first bytes of a file are those of a Virtuoso database, and that no other server has it open.
 
     Raises:
-        ServerError: the file cannot be read, is not a Virtuoso database, is truncated, or is open in another server.
+        ServerError: the file cannot be read, is not a Virtuoso database, is truncated, or is open in another server; or
+            its transaction log is damaged at its beginning.
     """
     try:
         with open(database, "rb") as file:
@@ -39,17 +40,12 @@ def check_database(database: Path) -> None:
         raise ServerError(
             f"{database} is truncated: its size is not a multiple of {PAGE_BYTES} bytes.", "Restore it from a backup."
         )
-    check_changes(database.with_suffix(".trx"))
-    check_unused(database)
-
-
-def check_changes(changes: Path) -> None:
-    """Raise ServerError if the transaction log is damaged at its beginning."""
+    changes = database.with_suffix(".trx")
     try:
         with open(changes, "rb") as file:
             head = file.read(256)
     except FileNotFoundError:
-        return
+        head = b""
     except OSError as error:
         raise ServerError(
             f"{changes} cannot be read: {error.strerror}.", "Make it readable for the user who runs kgqa."
@@ -59,6 +55,14 @@ def check_changes(changes: Path) -> None:
             f"{changes} is damaged. This transaction log has the changes since the last checkpoint, which the server "
             "would silently skip.",
             f"To continue without these changes: mv {changes} {changes}.damaged",
+        )
+    owner = lock_owner(database.with_suffix(".lck"))
+    # only another server does harm; other programs, such as one that copies the file, may have it open
+    others = [owner] if owner else [other for other in processes_with_open(database) if is_virtuoso(other.pid)]
+    if others:
+        raise ServerError(
+            f"{database} is open in {', '.join(map(str, others))}. Two servers would destroy the database.",
+            f"Stop the other server first, which shuts down properly with: kill {others[0].pid}",
         )
 
 
@@ -70,16 +74,4 @@ def check_no_changes(database: Path) -> None:
             f"There is a transaction log, {changes}, but no database.",
             "Restore the database beside the log. To start "
             f"with a new database instead, move the log away: mv {changes} {changes}.old",
-        )
-
-
-def check_unused(database: Path) -> None:
-    """Raise ServerError if another server holds the lock of this database or has its file open."""
-    owner = lock_owner(database.with_suffix(".lck"))
-    # only another server does harm; other programs, such as one that copies the file, may have it open
-    others = [owner] if owner else [other for other in processes_with_open(database) if is_virtuoso(other.pid)]
-    if others:
-        raise ServerError(
-            f"{database} is open in {', '.join(map(str, others))}. Two servers would destroy the database.",
-            f"Stop the other server first, which shuts down properly with: kill {others[0].pid}",
         )

@@ -3,31 +3,92 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from typing import Literal as OneOf
 from urllib.parse import urlsplit
 
 from kgqa.errors import ServerError, SqlError
-from kgqa.virtuoso.instance import users
 from kgqa.virtuoso.instance.configuration import render
 from kgqa.virtuoso.instance.folder import ServerFolder, default_folder
 from kgqa.virtuoso.instance.isql import Parameter
 from kgqa.virtuoso.instance.launching import command, shut_down, wait_for_end
-from kgqa.virtuoso.instance.processes import lock_owner
-from kgqa.virtuoso.instance.session import Session
-from kgqa.virtuoso.instance.sql_errors import explain_sql
-from kgqa.virtuoso.server import load_list_journal, starting, text_index
+from kgqa.virtuoso.instance.processes import Process, is_listening, lock_owner
+from kgqa.virtuoso.instance.server_log import last_error, log_tail
+from kgqa.virtuoso.instance.session import Session, explain_sql
+from kgqa.virtuoso.server import starting
 from kgqa.virtuoso.server.adopting import Adoption, adopt
-from kgqa.virtuoso.server.load_list import FileResult, LoadProgress, loaded_files, run_load_list
+from kgqa.virtuoso.server.load_list import (
+    FileResult,
+    has_running_loader,
+    loaded_files,
+    run_load_list,
+    unfinished_loads,
+)
 from kgqa.virtuoso.server.starting import check_record
-from kgqa.virtuoso.server.status import ServerStatus, server_status
 
+State = OneOf["stopped", "starting", "running", "loading", "crashed"]
+_VERSION = re.compile(r"^\S+ Version (\S+)", re.MULTILINE)
 # graphs with a few thousand triples that every new database contains
 SYSTEM_GRAPHS = ("http://www.openlinksw.com/", "http://www.w3.org/ns/ldp#", "http://localuriqaserver/", "virtrdf")
+# the reason of the full-text rules that `index_names` adds
+INDEX_OWNER = "kgqa"
+# the code of the error after granting a role that the user already has
+HAS_ROLE = "U0013"
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
+RUNNING = ("running", "loading")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerStatus:
+    """The status of a server.
+
+    Attributes:
+        triples: number of triples in all graphs; None if they were not counted.
+        disk_bytes: size in bytes of the database and of all files in the server's folder.
+        message: what is wrong and what to do; empty if nothing is wrong.
+    """
+
+    state: State
+    url: str
+    folder: str
+    pid: int | None = None
+    version: str = ""
+    triples: int | None = None
+    disk_bytes: int = 0
+    message: str = ""
+
+
+def _state(folder: ServerFolder, owner: Process | None) -> tuple[State, str]:
+    """Return the state and what is wrong, without a request to the server; `owner` holds the database's lock file."""
+    journal, lost = folder.journal(), unfinished_loads(folder)
+    if owner is None:
+        if not folder.lock.exists():
+            return "stopped", lost
+        parts = [
+            "The server process ended without a shutdown: it was killed or crashed.",
+            last_error(log_tail(folder.log)),
+            "Files that were being loaded may have to be loaded again; the next start lists them." if journal else lost,
+            f"Start it again with: kgqa virtuoso start{folder.folder_option} (it recovers by itself)",
+        ]
+        return "crashed", " ".join(part for part in parts if part)
+    if not is_listening(folder.record().sql_port):
+        return "starting", "The server is reading its database or transaction log, or is shutting down."
+    return ("loading", "") if journal and has_running_loader(journal) else ("running", lost)
+
+
+def _disk_bytes(folder: ServerFolder) -> int:
+    """Return the size on disk, in bytes, of the server's folder and of an adopted database outside this folder."""
+    total = 0
+    for path in {*folder.path.rglob("*"), folder.database, folder.database.with_suffix(".trx")}:
+        with suppress(OSError):  # the server has removed the file
+            total += path.stat().st_blocks * 512 if path.is_file() else 0
+    return total
 
 
 class Server:
@@ -57,7 +118,7 @@ class Server:
             own_hosts = {record.bind, *(LOOPBACK_NAMES if _answers_on_loopback(record.bind) else ())}
             if parts.scheme != "http" or port != record.http_port or (parts.hostname or "") not in own_hosts:
                 return None
-            return server if server_status(server.folder, server.url).state in ("running", "loading") else None
+            return server if _state(server.folder, lock_owner(server.folder.lock))[0] in RUNNING else None
         except (ServerError, ValueError):
             return None
 
@@ -173,14 +234,22 @@ class Server:
         Raises:
             ServerError: the server's files cannot be read, or the running server refuses the password.
         """
-        status = server_status(self.folder, self.url)
+        owner = lock_owner(self.folder.lock)
+        state, message = _state(self.folder, owner)
         entry = self.folder.journal()
-        if status.state == "running" and entry and entry["files"]:  # a loading process was killed
-            done = loaded_files(self._session)
-            status = replace(status, message=load_list_journal.unfinished_loads(self.folder, done))
-        if count and status.state in ("running", "loading"):
-            status = replace(status, triples=self.triples())
-        return status
+        if state == "running" and entry and entry.files:  # a loading process was killed
+            message = unfinished_loads(self.folder, loaded_files(self._session))
+        versions = _VERSION.findall(log_tail(self.folder.log)) if owner else ()
+        return ServerStatus(
+            state=state,
+            url=self.url,
+            folder=str(self.folder.path),
+            pid=owner.pid if owner else None,
+            version=versions[-1].removesuffix("-pthreads") if versions else "",
+            triples=self.triples() if count and state in RUNNING else None,
+            disk_bytes=_disk_bytes(self.folder),
+            message=message,
+        )
 
     def sql(
         self, statement: str, parameters: Sequence[Parameter] = (), *, timeout: float | None = None
@@ -213,7 +282,7 @@ class Server:
         graph_iri: str,
         *,
         loaders: int = 2,
-        progress: Callable[[LoadProgress], None] | None = None,
+        progress: Callable[[int], None] | None = None,
     ) -> list[FileResult]:
         """Load RDF files into a graph, several files at the same time, and write the result to disk.
 
@@ -224,7 +293,7 @@ class Server:
             files: files in `import_folder`, in N-Triples, Turtle or any format that Virtuoso reads; .gz is allowed.
             graph_iri: the graph; created if needed.
             loaders: number of files that are read at the same time.
-            progress: called about every half second.
+            progress: called about every half second with the number of files that are done.
 
         Returns:
             One result per file, in the order of `files`.
@@ -244,7 +313,19 @@ class Server:
 
         Literals that are added later are indexed within minutes, or when this method is called again.
         """
-        text_index.index_names(self.sql, graph_iri, predicates)
+        for predicate in predicates:
+            self.sql("DB.DBA.RDF_OBJ_FT_RULE_ADD(?, ?, ?)", (graph_iri, predicate, INDEX_OWNER))
+        self.sql("DB.DBA.VT_INC_INDEX_DB_DBA_RDF_OBJ()")
+        # the interval in minutes; see SchedulerInterval in virtuoso.ini
+        self.sql("DB.DBA.VT_BATCH_UPDATE('DB.DBA.RDF_OBJ', 'ON', ?)", (1,))
+        self.checkpoint()
+
+    def remove_index_rules(self, graph_iri: str) -> None:
+        """Remove the rules of `index_names` for a graph, so that literals loaded later are not indexed."""
+        for (predicate,) in self.sql(
+            "select ROFR_P from DB.DBA.RDF_OBJ_FT_RULES where ROFR_G = ? and ROFR_REASON = ?", (graph_iri, INDEX_OWNER)
+        ):
+            self.sql("DB.DBA.RDF_OBJ_FT_RULE_DEL(?, ?, ?)", (graph_iri, predicate, INDEX_OWNER))
 
     def allow_updates(self, user: str = "kgqa", password: str | None = None) -> Path:
         """Create a user who may update graphs through /sparql-auth (HTTP digest); set the password if the user exists.
@@ -252,7 +333,23 @@ class Server:
         Returns:
             The path of a file that contains the password; only the owner of the file can read it.
         """
-        return users.allow_updates(self.folder, self.sql, user, password)
+        if not (user.isascii() and user.replace("_", "").isalnum()) or user.lower() in ("dba", "dav", "nobody"):
+            raise ServerError(
+                f"{user!r} cannot be used as a user name.",
+                "Use only letters, digits and underscores, and none of the server's own names dba, dav and nobody.",
+            )
+        password = password or starting.new_password()
+        file = self.folder.write_private(f"password-{user}", password + "\n")
+        if not self.sql("select 1 from DB.DBA.SYS_USERS where U_NAME = ?", (user,)):
+            self.sql("DB.DBA.USER_CREATE(?, ?)", (user, password))
+        else:
+            self.sql("USER_SET_PASSWORD(?, ?)", (user, password))
+        try:
+            self.sql(f'grant SPARQL_UPDATE to "{user}"')
+        except SqlError as error:
+            if HAS_ROLE not in str(error):
+                raise
+        return file
 
 
 def _answers_on_loopback(bind: str) -> bool:

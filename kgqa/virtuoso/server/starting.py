@@ -5,10 +5,11 @@ from __future__ import annotations
 import errno
 import ipaddress
 import math
+import secrets
 import signal
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -18,16 +19,23 @@ from kgqa.lock_files import only_one
 from kgqa.virtuoso.instance.configuration import render
 from kgqa.virtuoso.instance.folder import ServerFolder, ServerRecord
 from kgqa.virtuoso.instance.isql import SqlAddress, run_sql
-from kgqa.virtuoso.instance.launching import Notify, end_process, launch, shut_down, wait_for_end, wait_until_online
+from kgqa.virtuoso.instance.launching import (
+    Notify,
+    client_program,
+    end_process,
+    launch,
+    server_program,
+    shut_down,
+    wait_for_end,
+    wait_until_online,
+)
 from kgqa.virtuoso.instance.processes import free_port, is_listening, listen_error, listener, lock_owner
-from kgqa.virtuoso.instance.programs import client_program, server_program
 from kgqa.virtuoso.instance.server_log import find_problem, free_bytes, free_space, last_run, log_tail
 from kgqa.virtuoso.instance.session import Session
-from kgqa.virtuoso.instance.users import close_paths, new_password
-from kgqa.virtuoso.server import load_list_journal
 from kgqa.virtuoso.server.database_files import check_database, check_no_changes
-from kgqa.virtuoso.server.load_list import loaded_files
+from kgqa.virtuoso.server.load_list import loaded_files, settle, unfinished_loads
 
+SPARQL_PATHS = ("/sparql", "/sparql-auth")
 # a new database takes 55 MB, and its first checkpoints another 55 MB
 MIN_FREE_BYTES = 120_000_000
 PORT_RELEASE_SECONDS = 5
@@ -39,6 +47,23 @@ DATABASE_FILES = (
     "virtuoso-temp.db",
     "virtuoso-temp.trx",
 )
+
+
+def new_password() -> str:
+    """Return 160 random bits as a hexadecimal password, because such digits need no quoting in SQL, shell or files."""
+    return secrets.token_hex(20)
+
+
+def close_paths(address: SqlAddress) -> None:
+    """Remove all HTTP paths except those of SPARQL.
+
+    A new server offers a proxy and other services to everybody. The next start restores some of them, but without
+    privileges.
+    """
+    paths = run_sql(address, "select HP_HOST, HP_LISTEN_HOST, HP_LPATH from DB.DBA.HTTP_PATH")
+    for host, listens_on, path in paths:
+        if path not in SPARQL_PATHS:
+            run_sql(address, "DB.DBA.VHOST_REMOVE(vhost=>?, lhost=>?, lpath=>?)", (host, listens_on, path))
 
 
 def start(folder: ServerFolder, changes: Mapping[str, Any], *, notify: Notify) -> bool:
@@ -72,7 +97,7 @@ def start(folder: ServerFolder, changes: Mapping[str, Any], *, notify: Notify) -
             folder.lock.unlink()
         if not ipaddress.ip_address(record.bind).is_loopback:
             notify(f"The SPARQL endpoint is open on {record.bind}: everybody who can reach this machine may query it.")
-        folder.save_record(record)
+        folder.write_json("server.json", record)
         folder.write_private("virtuoso.ini", render(folder, record))
         try:
             wait_until_online(folder, launch(folder, folder.ini), notify=notify)
@@ -100,11 +125,9 @@ def _runs_already(folder: ServerFolder, notify: Notify) -> bool:
     return False
 
 
-@contextmanager
-def start_lock(folder: ServerFolder) -> Iterator[None]:
+def start_lock(folder: ServerFolder) -> AbstractContextManager[bool]:
     """Hold the lock for starting the server and adopting a database; wait while another process holds it."""
-    with only_one(folder.path / "start.lock", wait_seconds=math.inf):
-        yield
+    return only_one(folder.path / "start.lock", wait_seconds=math.inf)
 
 
 def check_record(record: ServerRecord) -> None:
@@ -122,14 +145,12 @@ def check_record(record: ServerRecord) -> None:
     if record.row_cap < 1 or record.query_seconds < 1:
         raise ServerError(hint_text("--row-cap and --query-seconds") + " must be at least 1.")
     try:
-        if ipaddress.ip_address(record.bind).version == 4:
-            return
+        ipaddress.IPv4Address(record.bind)
     except ValueError:
-        pass
-    raise ServerError(
-        f"{hint_text(f'--bind {record.bind}')} is not an IPv4 address.",
-        "Give an address of this machine, or 0.0.0.0 for all of them.",
-    )
+        raise ServerError(
+            f"{hint_text(f'--bind {record.bind}')} is not an IPv4 address.",
+            "Give an address of this machine, or 0.0.0.0 for all of them.",
+        ) from None
 
 
 def _check_ports(folder: ServerFolder, record: ServerRecord) -> None:
@@ -170,7 +191,11 @@ def _create_database(folder: ServerFolder, record: ServerRecord) -> None:
     folder.creation_marker.touch(mode=0o600)
     try:
         with private_server(folder, record) as address:
-            secure(address, password)
+            run_sql(address, "USER_CHANGE_PASSWORD(?, ?, ?)", ("dav", "dav", new_password()))
+            close_paths(address)
+            # without the rule that puts every literal into the full-text index; `index_names` adds literals
+            run_sql(address, "DB.DBA.RDF_OBJ_FT_RULE_DEL(?, ?, ?)", ("", "", "ALL"))
+            run_sql(address, "USER_SET_PASSWORD(?, ?)", ("dba", password))
             shut_down(replace(address, password=password))
         folder.write_private("password", password + "\n")
     except BaseException:
@@ -180,29 +205,18 @@ def _create_database(folder: ServerFolder, record: ServerRecord) -> None:
 
 
 @contextmanager
-def private_server(folder: ServerFolder, record: ServerRecord, *, password: str = "dba") -> Iterator[SqlAddress]:
-    """Run the server with little memory on free loopback ports until the `with` block ends."""
+def private_server(folder: ServerFolder, record: ServerRecord) -> Iterator[SqlAddress]:
+    """Run the server with little memory on free loopback ports until the `with` block ends; the login is dba/dba."""
     hidden = replace(record, sql_port=free_port(), http_port=free_port(), bind="127.0.0.1", memory_share=0.001)
     ini = folder.write_private("first.ini", render(folder, hidden))
     process = launch(folder, ini)
     try:
         wait_until_online(folder, process, notify=lambda text: None)
-        yield SqlAddress(client_program(), hidden.sql_port, password)
+        yield SqlAddress(client_program(), hidden.sql_port, "dba")
         wait_for_end(process.pid, timeout=120)
     finally:
         end_process(process.pid)
         ini.unlink(missing_ok=True)
-
-
-def secure(address: SqlAddress, password: str) -> None:
-    """Replace the default passwords of a new database, and remove all HTTP paths except those of SPARQL.
-
-    This function also removes the rule that puts every literal into the full-text index; `index_names` adds literals.
-    """
-    run_sql(address, "USER_CHANGE_PASSWORD(?, ?, ?)", ("dav", "dav", new_password()))
-    close_paths(address)
-    run_sql(address, "DB.DBA.RDF_OBJ_FT_RULE_DEL(?, ?, ?)", ("", "", "ALL"))
-    run_sql(address, "USER_SET_PASSWORD(?, ?)", ("dba", password))
 
 
 def discard_unfinished(folder: ServerFolder) -> None:
@@ -225,6 +239,6 @@ def _settle_load(folder: ServerFolder, notify: Notify) -> None:
     """After a start, tell the user which files of an interrupted load have to be loaded again."""
     if folder.journal() is None:
         return
-    load_list_journal.settle(folder, loaded_files(Session(folder)))
-    if advice := load_list_journal.unfinished_loads(folder):
+    settle(folder, loaded_files(Session(folder)))
+    if advice := unfinished_loads(folder):
         notify(advice)

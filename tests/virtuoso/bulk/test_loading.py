@@ -22,8 +22,7 @@ from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.rdf.files import MalformedLines, file_job
 from kgqa.graph.rdf.upload import UploadFiles, upload_problem
-from kgqa.virtuoso.bulk.chunks import write_chunks
-from kgqa.virtuoso.bulk.loading import bulk_load, discard_interrupted
+from kgqa.virtuoso.bulk.loading import bulk_load, discard_interrupted, write_chunks
 from kgqa.virtuoso.instance.processes import lock_owner
 from kgqa.virtuoso.server.server import Server
 from tests.conftest import SOAK

@@ -21,7 +21,7 @@ from kgqa.errors import LoadError, ServerError
 from kgqa.graph.names.server_names import ServerNames
 from kgqa.graph.opening import open_graph
 from kgqa.virtuoso.bulk.groups import TABLE
-from kgqa.virtuoso.bulk.journal import forget_journal
+from kgqa.virtuoso.bulk.journal import forget_journal, read_journal
 from kgqa.virtuoso.freebase import loading as freebase
 from kgqa.virtuoso.freebase.cleaning import Cleaner
 from kgqa.virtuoso.freebase.dump.layout import MAX_FILES
@@ -158,7 +158,7 @@ class TestLoad:
         report = load_dump(virtuoso_server, dump, options=options)
         assert report.tally.dropped[REFUSED_BY_SERVER] == 1 and report.tally.kept == TALLY.kept
         assert report.triples == len(TRIPLES)
-        assert "XML" in report.tally.examples[REFUSED_BY_SERVER][0][1]
+        assert "XML" in report.tally.examples[REFUSED_BY_SERVER][0]["text"]
         assert remaining_files(virtuoso_server) == []
 
 
@@ -236,7 +236,7 @@ class TestInterrupted:
             KeyboardInterrupt, match=r"groups\) are loaded into <urn.*>. Resume: kgqa freebase load .* --resume"
         ):
             load_dump(virtuoso_server, dump, options=options, progress=stop)
-        journal = FreebaseJournal.read(virtuoso_server.folder)
+        journal = read_journal(virtuoso_server.folder, NAME, FreebaseJournal)
         # the group in progress was finished first
         assert journal.groups_done in (2, 3) and journal.tally.lines == journal.groups_done * 4 * CHUNK
         assert 0 < count(virtuoso_server, options.graph_iri) < len(TRIPLES)
@@ -342,7 +342,7 @@ class TestInterrupted:
         (tmp_path / "cut.gz").write_bytes(dump.read_bytes()[:-5000])
         with pytest.raises(LoadError, match="truncated.*Download it again.* are loaded into"):
             load_dump(virtuoso_server, tmp_path / "cut.gz", options=options)
-        assert FreebaseJournal.read(virtuoso_server.folder).groups_done == 3
+        assert read_journal(virtuoso_server.folder, NAME, FreebaseJournal).groups_done == 3
         assert count(virtuoso_server, options.graph_iri) > 0
 
     def test_interruption_before_indexing(self, virtuoso_server, dump, options):

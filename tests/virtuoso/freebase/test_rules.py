@@ -8,10 +8,10 @@ import re
 
 import pytest
 
-from kgqa.errors import SchemaError
+from kgqa.model_json import from_json, to_json
 from kgqa.schema import bundled_schema
 from kgqa.virtuoso.freebase.dump.rules import ALL_LANGUAGES, Cleaning, Rule
-from kgqa.virtuoso.freebase.rules import check_rules, freebase_rules, parse_rules, protected
+from kgqa.virtuoso.freebase.rules import freebase_rules
 
 NS = "http://rdf.freebase.com/ns/"
 SCHEMA = bundled_schema("freebase")
@@ -22,9 +22,23 @@ COPIES = {
 }
 
 
+def needed_predicates() -> set[str]:
+    """Return the predicates that the schema needs."""
+    groups = [SCHEMA.label, SCHEMA.alias, SCHEMA.types, SCHEMA.domain, SCHEMA.range, SCHEMA.inverse]
+    groups += [SCHEMA.mediator_object_of, SCHEMA.mediator_subject_of]
+    # in each of these tuples (predicate, value, ...), only the first item is a predicate
+    groups += [marks[:1] for marks in (SCHEMA.mediator_marked_by or (), SCHEMA.noise_marked_by, SCHEMA.declared_by)]
+    return {predicate for group in groups for predicate in group}
+
+
 class TestFreebaseRules:
+    def test_rules_are_valid(self):
+        rules = freebase_rules()
+        assert len({rule.name for rule in rules}) == len(rules) and all(rule.why for rule in rules)
+        assert {copied: rule.copy_of for rule in rules if rule.copy_of for copied in rule.predicates} == COPIES
+
     def test_predicates_of_the_schema_are_kept(self):
-        for predicate in sorted({each for group in protected(SCHEMA) for each in group}):
+        for predicate in sorted(needed_predicates()):
             if predicate in COPIES:
                 assert CLEANING.noise(predicate) and not CLEANING.noise(COPIES[predicate])
             else:
@@ -48,7 +62,7 @@ class TestFreebaseRules:
             "rdfs domain": "http://www.w3.org/2000/01/rdf-schema#domain",
             "rdfs range": "http://www.w3.org/2000/01/rdf-schema#range",
         }[name]
-        assert any(iri in group for group in protected(SCHEMA))
+        assert iri in needed_predicates()
         assert CLEANING.noise(iri) is None
 
     @pytest.mark.parametrize(
@@ -82,78 +96,14 @@ class TestFreebaseRules:
         assert lost == set()
 
 
-class TestCheckRules:
-    @pytest.mark.parametrize("predicate", sorted({each for group in protected(SCHEMA) for each in group}))
-    def test_rule_for_a_needed_predicate_is_refused(self, predicate):
-        for rule in (Rule("bad", "why", frozenset([predicate])), Rule("bad", "why", prefixes=(predicate[:-2],))):
-            with pytest.raises(SchemaError, match="the schema freebase needs"):
-                check_rules((rule,), SCHEMA)
-
-    def test_copy_of_a_kept_predicate_may_be_dropped(self):
-        label, name = next(iter(COPIES.items()))
-        check_rules((Rule("copies", "why", frozenset([label]), copy_of=name),), SCHEMA)
-
-    def test_copy_of_a_dropped_predicate_is_refused(self):
-        label, name = next(iter(COPIES.items()))
-        rules = (
-            Rule("copies", "why", frozenset([label]), copy_of=name),
-            Rule("names", "why", frozenset([name]), copy_of=label),
-        )
-        with pytest.raises(SchemaError):
-            check_rules(rules, SCHEMA)
-
-    def test_copy_with_another_use_is_refused(self):
-        label, _ = next(iter(COPIES.items()))
-        with pytest.raises(SchemaError):
-            check_rules((Rule("copies", "why", frozenset([label]), copy_of=f"{NS}type.object.type"),), SCHEMA)
-
-
-RULES = """
-[prefixes]
-ns = "http://rdf.freebase.com/ns/"
-[[drop]]
-name = "keys"
-why = "no question asks for them"
-predicates = ["ns:type.object.key"]
-prefixes = ["ns:type.key."]
-"""
-
-
-class TestParsing:
-    def test_parse_rule(self):
-        (rule,) = parse_rules(RULES)
-        assert rule == Rule(
-            "keys", "no question asks for them", frozenset([f"{NS}type.object.key"]), (f"{NS}type.key.",)
-        )
+class TestCleaning:
+    def test_rule_drops_predicates_by_name_and_prefix(self):
+        rule = Rule("keys", "why", (f"{NS}type.object.key",), (f"{NS}type.key.",))
         assert rule.drops(f"{NS}type.key.x") and rule.drops(f"{NS}type.object.key")
         assert not rule.drops(f"{NS}type.object.keys") and not rule.drops(f"{NS}type.keys")
 
-    @pytest.mark.parametrize(
-        ("old", "new", "message"),
-        [
-            ("[prefixes]", "[prefixes", "not valid TOML"),
-            ('name = "keys"', "", "needs `name` and `why`"),
-            ('why = "no question asks for them"', 'why = ""', "needs `name` and `why`"),
-            ('prefixes = ["ns:type.key."]', 'prefixes = "ns:type.key."', "may contain only"),
-            ('prefixes = ["ns:type.key."]', 'prefix = ["ns:type.key."]', "may contain only"),
-            ('["ns:type.key."]', '["type.key."]', "declared in"),
-            ('["ns:type.key."]', '["fb:type.key."]', "declared in"),
-            ('["ns:type.key."]', "[1]", "declared in"),
-            ("\n[prefixes]", "keep = 1\n[prefixes]", "may contain only"),
-        ],
-    )
-    def test_invalid_rules(self, old, new, message):
-        with pytest.raises(SchemaError, match=message):
-            parse_rules(RULES.replace(old, new, 1), where="my.toml")
-
-    def test_duplicate_rule_names(self):
-        with pytest.raises(SchemaError, match="same name"):
-            parse_rules(RULES + RULES[RULES.index("[[drop]]") :])
-
-
-class TestCleaning:
     def test_json_round_trip(self):
-        again = Cleaning.from_json(json.loads(json.dumps(CLEANING.as_json())))
+        again = from_json(Cleaning, json.loads(json.dumps(to_json(CLEANING))))
         assert again == CLEANING and again.digest == CLEANING.digest
 
     def test_digests_differ(self):

@@ -12,9 +12,8 @@ from kgqa.errors import ServerError
 from kgqa.virtuoso.instance.folder import ServerFolder, ServerRecord
 from kgqa.virtuoso.instance.isql import run_sql
 from kgqa.virtuoso.instance.launching import shut_down
-from kgqa.virtuoso.instance.users import new_password
 from kgqa.virtuoso.server.server import Server
-from kgqa.virtuoso.server.starting import private_server
+from kgqa.virtuoso.server.starting import new_password, private_server
 from tests.virtuoso_server import copied, needs_virtuoso, running_server
 
 pytestmark = pytest.mark.server

@@ -16,9 +16,9 @@ import pytest
 
 from kgqa.errors import ServerError, SqlError
 from kgqa.virtuoso.instance.isql import BAD_LOGIN
+from kgqa.virtuoso.instance.launching import server_program
 from kgqa.virtuoso.instance.processes import free_port, listener, lock_owner
-from kgqa.virtuoso.instance.programs import server_program
-from kgqa.virtuoso.instance.sql_errors import explain_sql
+from kgqa.virtuoso.instance.session import explain_sql
 from kgqa.virtuoso.server.server import Server
 from tests.virtuoso_server import needs_virtuoso, running_server
 
@@ -115,7 +115,7 @@ def test_read_only_disk(prepared_folder, small_disk):
 def test_full_disk_at_the_first_start(small_disk):
     needs_virtuoso()
     server = Server.at(small_disk(60) / "server")
-    assert re.search(r"The disk is full: \d+ MB are free at .*--folder", refusal_message(server))
+    assert re.search(r"The disk is full: \d+ MB are free at .*folder=", refusal_message(server))
 
 
 @pytest.mark.slow
@@ -188,7 +188,7 @@ def test_file_that_is_not_a_database_is_unchanged(stopped_server):
 
 def test_damaged_first_page(stopped_server):
     damage(stopped_server.folder.database, at=0, count=8192)
-    assert re.search("first page is damaged; it was not changed.*--folder", refusal_message(stopped_server))
+    assert re.search("first page is damaged; it was not changed.*folder=", refusal_message(stopped_server))
 
 
 def test_truncated_database(stopped_server):
@@ -224,7 +224,7 @@ def test_missing_password_file(stopped_server):
 
 
 @pytest.mark.parametrize("name", ["server.json", "loading.json"])
-@pytest.mark.parametrize("content", ["{", "[]", '{"unheard": 1}'])
+@pytest.mark.parametrize("content", ["{", "[]", '{"graph": 1, "http_port": "1"}'])
 def test_damaged_json_files(stopped_server, name, content):
     (stopped_server.folder.path / name).write_text(content)
     assert re.search(rf"{name} (is damaged|was written by another version).*[Rr]emove", refusal_message(stopped_server))
@@ -238,11 +238,10 @@ def test_damaged_json_files(stopped_server, name, content):
         ("server.json", '{"memory_share": true}'),
         ("server.json", '{"database": 7}'),
         ("server.json", '{"bind": []}'),
-        ("loading.json", '{"graph": 1, "files": [], "lost": {}, "clients": []}'),
-        ("loading.json", '{"graph": "g", "files": 5, "lost": {}, "clients": []}'),
-        ("loading.json", '{"graph": "g", "files": [{}], "lost": {}, "clients": []}'),
-        ("loading.json", '{"graph": "g", "files": [], "lost": ["f"], "clients": []}'),
-        ("loading.json", '{"graph": "g", "files": [], "lost": {}, "clients": ["1"]}'),
+        ("loading.json", '{"graph": 1, "files": [], "clients": []}'),
+        ("loading.json", '{"graph": "g", "files": 5, "clients": []}'),
+        ("loading.json", '{"graph": "g", "files": [{}], "clients": []}'),
+        ("loading.json", '{"graph": "g", "files": [], "clients": ["1"]}'),
     ],
 )
 def test_json_files_with_wrong_types(stopped_server, name, content):
@@ -295,7 +294,7 @@ def test_requests_while_the_server_is_stopped(own_server, monkeypatch):
     """A server that is shutting down refuses every login; the message does not blame the password."""
     bad_login = SqlError("CL034: Bad login", state=BAD_LOGIN)
     with monkeypatch.context() as patch:
-        patch.setattr("kgqa.virtuoso.instance.sql_errors.ENDING_SECONDS", 0)
+        patch.setattr("kgqa.virtuoso.instance.session.ENDING_SECONDS", 0)
         assert "refuses the password" in str(explain_sql(bad_login, own_server.folder))
     errors: list[str] = []
 
@@ -325,7 +324,7 @@ def test_another_server_listens_on_the_port(virtuoso_server, stopped_server):
     folder = stopped_server.folder
     from dataclasses import replace
 
-    folder.save_record(replace(folder.record(), sql_port=virtuoso_server.folder.record().sql_port))
+    folder.write_json("server.json", replace(folder.record(), sql_port=virtuoso_server.folder.record().sql_port))
     folder.password_file.write_text("ours\n")
     with pytest.raises(ServerError, match=r"Another server, virtuoso-t \(process \d+\), listens on port"):
         stopped_server.sql("select 1")

@@ -16,7 +16,7 @@ import pytest
 
 from kgqa.errors import ServerError
 from kgqa.virtuoso.instance.processes import lock_owner
-from kgqa.virtuoso.server.load_list import LoadProgress, run_load_list
+from kgqa.virtuoso.server.load_list import run_load_list
 from kgqa.virtuoso.server.server import Server
 from tests.conftest import SOAK
 from tests.virtuoso.conftest import write_triples
@@ -41,16 +41,14 @@ def test_load_files_one_of_them_broken(virtuoso_server):
     broken.write_text("<http://e/a> <http://e/p> <http://e/b> .\n<http://e/a> nonsense .\n", encoding="utf-8")
     packed = folder / "packed.nt.gz"
     packed.write_bytes(gzip.compress(b"<http://e/packed> <http://e/p> <http://e/b> .\n"))
-    seen: list[LoadProgress] = []
+    seen: list[int] = []
     results = virtuoso_server.load([*files, broken, packed], "http://several", loaders=3, progress=seen.append)
     assert [result.file for result in results] == [*files, broken, packed]
     assert [result.error is None for result in results] == [True] * 5 + [False, True]
     assert "Missing object before dot" in results[5].error
     assert count(virtuoso_server, "http://several") >= 2501
     assert load_list(virtuoso_server) == [] and virtuoso_server.folder.journal() is None
-    last = seen[-1]
-    assert (last.files_done, last.files, last.failed) == (7, 7, 1)
-    assert last.bytes_done == last.bytes == sum(file.stat().st_size for file in [*files, broken, packed])
+    assert seen[-1] == 7
 
 
 def test_loading_again_changes_nothing(virtuoso_server):
@@ -127,7 +125,7 @@ def test_server_killed_during_a_load(own_server):
 
     messages: list[str] = []
     assert own_server.start(notify=messages.append)
-    lost = [Path(file) for file in own_server.folder.journal()["files"]]
+    lost = [Path(file) for file in own_server.folder.journal().files]
     assert lost and lost == [file for file in files if file in lost]
     assert not done_at_checkpoint & {str(file) for file in lost}
     status = own_server.status()
@@ -156,7 +154,7 @@ server.load([Path(file) for file in sys.argv[2:]], "http://cut")
 def start_loading(server: Server, files: list[Path]) -> subprocess.Popen:
     command = [sys.executable, "-c", LOADER, str(server.folder.path), *map(str, files)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE)
-    while not (server.folder.journal() or {"clients": []})["clients"]:
+    while not ((journal := server.folder.journal()) and journal.clients):
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.02)
     return process
@@ -170,7 +168,7 @@ def test_ctrl_c_keeps_loaded_files_and_reports_lost_ones(virtuoso_server):
     assert b"KeyboardInterrupt" in process.communicate(timeout=60)[1]
     status = virtuoso_server.status()
     assert status.state == "running" and "cut5.nt" in status.message
-    lost = [Path(file) for file in virtuoso_server.folder.journal()["files"]]
+    lost = [Path(file) for file in virtuoso_server.folder.journal().files]
     virtuoso_server.load(lost, "http://cut")
     assert count(virtuoso_server, "http://cut") == 90_000
     assert virtuoso_server.status().message == ""
@@ -222,7 +220,7 @@ def test_loading_stops_before_the_disk_is_full(server_on_small_disk):
         run_load_list(server.folder, files, "http://big", min_free_bytes=35_000_000)
     status = server.status()
     assert status.state == "running" and status.message in str(caught.value)
-    lost = [Path(file) for file in server.folder.journal()["files"]]
+    lost = [Path(file) for file in server.folder.journal().files]
     assert 0 < len(lost) <= 8
     assert count(server, "http://big") >= 25_000 * (8 - len(lost))
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from kgqa.virtuoso.server import load_list_journal
+from kgqa.virtuoso.server import load_list
 from kgqa.virtuoso.server.server import Server
 
 
@@ -20,19 +20,19 @@ def server(tmp_path) -> Server:
 def test_journal_keeps_the_files_that_are_not_loaded(server):
     folder = server.folder
     paths = [folder.import_folder / f"{name}.nt" for name in "abc"]
-    load_list_journal.begin(folder, paths, "http://one")
-    load_list_journal.settle(folder, [str(paths[0])])
-    assert folder.journal()["files"] == [str(path) for path in paths[1:]]
+    load_list.begin(folder, paths, "http://one")
+    load_list.settle(folder, [str(paths[0])])
+    assert folder.journal().files == [str(path) for path in paths[1:]]
     message = server.status().message
     assert "2 files have" in message and "b.nt, c.nt into <http://one>" in message
-    assert load_list_journal.unfinished_loads(folder, map(str, paths)) == ""
-    load_list_journal.settle(folder, map(str, paths))
+    assert load_list.unfinished_loads(folder, map(str, paths)) == ""
+    load_list.settle(folder, map(str, paths))
     assert folder.journal() is None and server.status().message == ""
 
 
 def test_long_list_of_lost_files_is_shortened(server):
     files = [server.folder.import_folder / f"chunk{n:03}.nt" for n in range(50)]
-    load_list_journal.begin(server.folder, files, "http://g")
+    load_list.begin(server.folder, files, "http://g")
     message = server.status().message
     assert "chunk019.nt and 30 more" in message and "chunk020" not in message
 
@@ -46,10 +46,10 @@ def test_long_list_of_lost_files_is_shortened(server):
 )
 def test_message_names_the_command_to_resume(server, name, command, journal):
     folder = server.folder
-    load_list_journal.begin(folder, [folder.import_folder / name / "000001.nt"], "http://one")
+    load_list.begin(folder, [folder.import_folder / name / "000001.nt"], "http://one")
     folder.write_private(f"{name}.json", json.dumps(journal))
     message = server.status().message
     assert f"into <http://one> was interrupted. Resume it: {command} --resume" in message
     assert "000001.nt" not in message
-    load_list_journal.forget_chunks_of(folder, name)
+    load_list.forget_chunks_of(folder, name)
     assert folder.journal() is None

@@ -79,8 +79,10 @@ class LineJudge:
         """Decide on a line, given without its newline."""
         columns = line.split(b"\t", 2)
         noise = self._noise(columns[1]) if len(columns) == 3 else None
-        if noise is None and not _begins_with_terms(columns):
-            columns = _blank_separated(line)
+        # three columns, of which each of the first two is one term; otherwise, blanks may separate the columns
+        if noise is None and not (len(columns) == 3 and all(_term(column.strip(b" ")) for column in columns[:2])):
+            match = _subject_predicate(line)
+            columns = list(match.groups()) if match else []
             noise = self._noise(columns[1]) if columns else None
         if noise:
             return Verdict(reason=noise)
@@ -176,17 +178,6 @@ class LineJudge:
             return Verdict(b'"%s"^^%s' % (text, datatype))
         time = time_of_day(text, datatype[1:-1])
         return Verdict(time, repair=TIME_TYPED) if time else Verdict(reason=MISFIT)
-
-
-def _begins_with_terms(columns: list[bytes]) -> bool:
-    """Tell whether there are three columns and each of the first two is one term."""
-    return len(columns) == 3 and all(_term(column.strip(b" ")) for column in columns[:2])
-
-
-def _blank_separated(line: bytes) -> list[bytes]:
-    """Split a line at its blanks into three columns; return [] if it does not have three columns."""
-    match = _subject_predicate(line)
-    return list(match.groups()) if match else []
 
 
 def _wrong_resource(term: bytes) -> str | None:

@@ -43,10 +43,6 @@ class Layout:
     def parts_per_group(self) -> int:
         return self.parts_per_file * FILES_PER_GROUP
 
-    @property
-    def lines_per_group(self) -> int:
-        return self.lines_per_part * self.parts_per_group
-
     def group_of(self, part: int) -> int:
         return part // self.parts_per_group
 

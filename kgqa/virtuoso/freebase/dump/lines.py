@@ -60,6 +60,7 @@ class BlockJudge:
         plain_subject, plain_rest = _plain_subject, _plain_rest
         kept: list[bytes] = []
         reasons: list[str] = []
+        repairs: list[str] = []
         keep, drop = kept.append, reasons.append
         last_subject = b""
         for line in lines:
@@ -95,14 +96,14 @@ class BlockJudge:
             else:
                 keep(kept_line)
                 if repair:
-                    tally.repair(repair)
+                    repairs.append(repair)
         keep(b"")
         data, unreadable = _readable(b"\n".join(kept))  # the fast path does not check the encoding
         for line in unreadable:
             drop(NOT_UTF8)
             self._show(NOT_UTF8, line, lines, first_line, tally)
         tally.kept = len(kept) - 1 - len(unreadable)
-        tally.dropped = dict(Counter(reasons))
+        tally.dropped, tally.repaired = Counter(reasons), Counter(repairs)
         return data, tally
 
     def _show(self, reason: str, line: bytes, lines: list[bytes], first_line: int, tally: Tally) -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
 
 NOISE = "noise: "
 ALL_LANGUAGES = ("all",)
@@ -17,32 +15,19 @@ class Rule:
     """A rule that drops all lines with certain predicates.
 
     Attributes:
-        predicates: full IRIs of dropped predicates.
+        predicates: sorted full IRIs of dropped predicates.
         prefixes: prefixes of full IRIs; every predicate that begins with one of them is dropped.
         copy_of: a kept predicate with the same values as the dropped predicates; empty if there is none.
     """
 
     name: str
     why: str
-    predicates: frozenset[str] = frozenset()
+    predicates: tuple[str, ...] = ()
     prefixes: tuple[str, ...] = ()
     copy_of: str = ""
 
     def drops(self, predicate: str) -> bool:
         return predicate in self.predicates or predicate.startswith(self.prefixes)
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "why": self.why,
-            "predicates": sorted(self.predicates),
-            "prefixes": list(self.prefixes),
-            "copy_of": self.copy_of,
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Rule:
-        return cls(data["name"], data["why"], frozenset(data["predicates"]), tuple(data["prefixes"]), data["copy_of"])
 
 
 @dataclass(frozen=True)
@@ -68,16 +53,7 @@ class Cleaning:
         """Return why lines with this predicate are dropped; None if they are kept."""
         return next((NOISE + rule.name for rule in self.rules if rule.drops(predicate)), None)
 
-    def as_json(self) -> dict[str, Any]:
-        """Return a JSON object for `from_json`."""
-        return {"languages": list(self.languages), "rules": [rule.as_json() for rule in self.rules]}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Cleaning:
-        """Restore an object from `as_json`."""
-        return cls(tuple(data["languages"]), tuple(Rule.from_json(rule) for rule in data["rules"]))
-
     @property
     def digest(self) -> str:
         """A hash of the rules and languages, as 16 hexadecimal digits."""
-        return hashlib.sha256(json.dumps(self.as_json()).encode()).hexdigest()[:16]
+        return hashlib.sha256(json.dumps(asdict(self)).encode()).hexdigest()[:16]

@@ -19,6 +19,7 @@ import json
 import signal
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from kgqa.errors import LoadError
 from kgqa.virtuoso.freebase.dump.layout import Layout, chunk_file, file_of, files_of_worker
 from kgqa.virtuoso.freebase.dump.lines import BlockJudge
 from kgqa.virtuoso.freebase.dump.reader import Block, DumpPosition, read_blocks
-from kgqa.virtuoso.freebase.dump.rules import Cleaning
+from kgqa.virtuoso.freebase.dump.rules import Cleaning, Rule
 from kgqa.virtuoso.freebase.dump.tally import Tally
 
 WRITE_BYTES = 1 << 20
@@ -42,18 +43,18 @@ class Share:
     def __init__(self, task: dict[str, Any]) -> None:
         self._layout = Layout(task["lines_per_chunk"])
         self._files = frozenset(files_of_worker(task["worker"], task["workers"]))
-        self._judge = BlockJudge(Cleaning.from_json(task["cleaning"]))
-        self._first_part = task["group"] * self._layout.parts_per_group
+        cleaning = task["cleaning"]
+        # not `from_json`, whose imports would delay each worker
+        rules = (Rule(**{**rule, "prefixes": tuple(rule["prefixes"])}) for rule in cleaning["rules"])
+        self._judge = BlockJudge(Cleaning(tuple(cleaning["languages"]), tuple(rules)))
+        first_part = task["group"] * self._layout.parts_per_group
         self._blocks: Iterator[Block] = read_blocks(
             Path(task["dump"]),
             lines_per_part=self._layout.lines_per_part,
-            wanted=self._wants,
+            wanted=lambda part: part >= first_part and file_of(part) in self._files,
             place=DumpPosition(**task["place"]),
         )
         self._next = next(self._blocks, None)
-
-    def _wants(self, part: int) -> bool:
-        return part >= self._first_part and file_of(part) in self._files
 
     def clean(self, group: int, folder: Path | None) -> Iterator[dict[str, Any]]:
         """Clean this worker's share of one group; call this method for the groups in order.
@@ -63,8 +64,7 @@ class Share:
             folder: folder for the files, which are renamed when complete; None to count without writing files.
 
         Yields:
-            Progress reports {"lines", "bytes"}, with the numbers of cleaned lines and of bytes read from the dump. The
-            last item is the result.
+            Progress reports {"bytes"} with the number of bytes read from the dump. The last item is the result.
         """
         tally, block = Tally(), self._next
         with contextlib.ExitStack() as stack:
@@ -76,7 +76,7 @@ class Share:
             while block is not None and self._layout.group_of(block.part) == group:
                 if block.part != part_before:
                     part_before = block.part
-                    yield {"lines": tally.lines, "bytes": block.bytes_read}
+                    yield {"bytes": block.bytes_read}
                 kept, counts = self._judge.block(block.data, block.first_line)
                 tally.add(counts)
                 if folder:
@@ -86,8 +86,7 @@ class Share:
             for file in self._files:
                 done = chunk_file(folder, group, file)
                 done.with_suffix(".nt.part").replace(done)
-        place = {"byte": block.place.byte, "line": block.place.line} if block else None
-        yield {"tally": tally.as_json(), "place": place}
+        yield {"tally": tally.as_json(), "place": asdict(block.place) if block else None}
 
 
 def main() -> None:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from kgqa.answer_json import json_text
-from kgqa.cli.options import JSON, verbosity_options
+from kgqa.cli.options import JSON, print_json, verbosity_options
 from kgqa.words import clean
 
 
@@ -39,7 +38,7 @@ def command(folder: Path, sparql: Path, as_json: bool) -> None:
     done = write_queries(open_runs(folder), sparql)
     if as_json:
         found = [{"folder": str(d.folder), "questions": d.questions, "queries": d.queries} for d in done]
-        print(json_text(found, indent=2))
+        print_json(found)
         return
     for each in done:
         print(f"{clean(str(each.folder))}: {each.queries:,} queries for {each.questions:,} questions")

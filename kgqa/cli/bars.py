@@ -1,0 +1,47 @@
+"""Progress bars, which are shown only on a terminal and without --quiet."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from tqdm import tqdm
+
+from kgqa.cli.options import verbosity
+
+
+def open_bar(**options: Any) -> Any:
+    """Return a progress bar on standard error; `options` are those of tqdm."""
+    return tqdm(file=sys.stderr, disable=True if verbosity() < 0 else None, **options)
+
+
+class StageBar:
+    """Shows a progress bar for one stage after another; `options` are those of tqdm."""
+
+    def __init__(self, **options: Any) -> None:
+        self._options = options
+        self._bar: Any = None
+        self._stage = ""
+
+    def __enter__(self) -> StageBar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __call__(self, stage: str, done: int, total: int, text: str = "") -> None:
+        """Show that `done` of `total` items in a stage are done; a total of 0 means that the total is unknown."""
+        if self._bar is None or stage != self._stage:
+            self.close()
+            self._stage = stage
+            # the rate leaves out items that were done before an interruption
+            self._bar = open_bar(total=total or None, initial=done, desc=stage, **self._options)
+        if text:
+            self._bar.set_description(text)
+        self._bar.update(max(0, done - self._bar.n))
+
+    def close(self) -> None:
+        """Remove the bar; the next call shows a new one."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None

@@ -1,0 +1,141 @@
+"""The groups of commands; a group imports a command only when it is used, so that help texts appear at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+import click
+
+
+class LazyGroup(click.Group):
+    """A click group that imports a command only when the command is used.
+
+    Args:
+        lazy_commands: map from the name of each command to its `module:attribute` and its one-line help.
+    """
+
+    def __init__(self, *args: Any, lazy_commands: Mapping[str, tuple[str, str]], **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.lazy_commands = lazy_commands
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.lazy_commands)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.lazy_commands:
+            return None
+        module, _, attribute = self.lazy_commands[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in self.lazy_commands.items()])
+
+
+@click.command(
+    "eval",
+    cls=LazyGroup,
+    lazy_commands={
+        "run": ("kgqa.cli.eval.run:run_command", "Start a run over the questions of a data set."),
+        "resume": ("kgqa.cli.eval.run:resume_command", "Ask the remaining questions of a run."),
+        "status": ("kgqa.cli.eval.status:command", "Show the progress and the scores of a run."),
+        "merge": ("kgqa.cli.eval.run:merge_command", "Merge the shards of a run."),
+        "table": (
+            "kgqa.cli.eval.table:command",
+            "Measure a table of the thesis and print it beside the published figures.",
+        ),
+    },
+)
+def eval_() -> None:
+    """Ask the questions of a data set and score the answers.
+
+    \b
+    Ctrl-C waits for the questions in flight, then stops. However a run ended, `kgqa eval resume`
+    asks the remaining questions; answers on disk are kept.
+
+    \b
+    Examples:
+      kgqa eval run --dataset webqsp:WebQSP.test.json --graph http://127.0.0.1:8890/sparql --out runs/a
+      kgqa eval run --dataset questions.jsonl.gz --graph mygraph/ --sample 200 --out runs/b
+      kgqa eval run --method top-1,top-2,tog --llm openai:gpt-4.1-mini --dataset cwq:test.json --out runs/c
+      kgqa eval resume runs/a
+      kgqa report runs/a runs/b
+    """
+
+
+@click.command(
+    "graph",
+    cls=LazyGroup,
+    lazy_commands={
+        "load": ("kgqa.cli.graph.load:load", "Add the triples of RDF FILES to a graph folder or a server."),
+        "info": ("kgqa.cli.graph.info:info", "Show the size, relations, schema and fingerprint of a graph."),
+        "search": ("kgqa.cli.graph.search:search", "Find entities by name or alias."),
+        "fictionalise": (
+            "kgqa.cli.graph.fictionalise:fictionalise",
+            "Rewire a graph so that its facts contradict the world.",
+        ),
+    },
+)
+def graph() -> None:
+    """Load RDF files into a folder or a server; inspect or search a graph, or make a fictional copy of it."""
+
+
+@click.command(
+    "virtuoso",
+    cls=LazyGroup,
+    lazy_commands={
+        "install": ("kgqa.cli.servers.virtuoso_run:install", "Install the Virtuoso package of Debian or Ubuntu."),
+        "start": ("kgqa.cli.servers.virtuoso_run:start", "Start the server; the first start creates its database."),
+        "status": (
+            "kgqa.cli.servers.virtuoso_run:status",
+            "Show whether the server is running, its URL and disk usage.",
+        ),
+        "stop": ("kgqa.cli.servers.virtuoso_run:stop", "Write everything to disk and stop the server."),
+        "adopt": ("kgqa.cli.servers.virtuoso_database:adopt", "Use an existing database file in place."),
+        "index": ("kgqa.cli.servers.virtuoso_database:index", "Index the names of a graph for linking and search."),
+        "drop-names": ("kgqa.cli.servers.virtuoso_database:drop_names", "List or remove the indexes of names."),
+        "password-file": ("kgqa.cli.servers.virtuoso_database:password_file", "Print the path of the password file."),
+    },
+)
+def virtuoso() -> None:
+    """Install, start, inspect and stop a Virtuoso server of your own.
+
+    \b
+    The server needs neither systemd nor root, keeps all files in one folder, and accepts requests only from this
+    machine.
+      kgqa virtuoso install
+      kgqa virtuoso start
+      kgqa virtuoso status
+      kgqa virtuoso stop
+    """
+
+
+@click.command(
+    "freebase",
+    cls=LazyGroup,
+    lazy_commands={
+        "load": ("kgqa.cli.servers.freebase:load", "Clean the dump, load it into your server, index its names."),
+        "clean": (
+            "kgqa.cli.servers.freebase:clean_command",
+            "Clean the dump into N-Triples files, or count its lines.",
+        ),
+    },
+)
+def freebase() -> None:
+    """Clean the Freebase dump and load it into a server.
+
+    \b
+    From the dump to answers:
+      kgqa virtuoso install
+      kgqa virtuoso start
+      kgqa freebase load freebase-rdf-latest.gz
+      kgqa ask "..." --graph http://127.0.0.1:8890/sparql
+
+    The dump has 3.1 billion lines in 32 GB of gzip. More than half of these lines are of no use for questions, and some
+    are malformed; kgqa drops such lines and counts them by reason. docs/freebase.md lists the time and disk space that
+    loading takes.
+    """
