@@ -106,7 +106,7 @@ class Capabilities:
         remote: Whether other programs may change the data and every query costs a round trip. Fingerprints of such a
             store are computed from counts, and a change that leaves all counts equal is not detected.
         full_text: The full-text search that queries of this store can use; "" if it has none.
-        identity: Text that distinguishes two stores with equal fingerprints in cache keys, such as the location.
+        identity: Any text that distinguishes two stores with equal fingerprints in cache keys, such as the location.
         concurrency: How many queries one question may run concurrently.
         system_graphs: IRIs of named graphs that belong to the server itself. An unrestricted query reads these, too.
         row_cap: Number of rows at which results are cut off; None if they are not.
@@ -256,7 +256,7 @@ class Store(Protocol):
         ...
 
     def __enter__(self) -> Store:
-        """Return the store itself. A store of another package may lack this method and `__exit__`."""
+        """Return the store itself. kgqa also works with stores that lack this method and `__exit__`."""
         ...
 
     def __exit__(self, exception: Any, /, *_: Any) -> None:
