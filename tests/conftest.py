@@ -60,7 +60,7 @@ def _own_cache(session_cache, tmp_path, monkeypatch):
     for name in [name for name in os.environ if name.startswith("KGQA_") and name not in ("KGQA_DATA", "KGQA_SOAK")]:
         monkeypatch.delenv(name)
     # A later test may reuse the port of an earlier server, with other limits.
-    RequestLimiter.forget_all()
+    RequestLimiter.limiters.clear()
     monkeypatch.setenv("KGQA_CACHE_FOLDER", str(session_cache))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no-config"))
 

@@ -16,8 +16,8 @@ from kgqa.doctor.subject import QUERY_SECONDS, LimitedStore, Subject
 from kgqa.errors import KgqaError, StoreTimeout
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.names.selection import UnindexedNames
 from kgqa.graph.names.sqlite_index import SqliteNames
-from kgqa.graph.names.unindexed import UnindexedNames
 from kgqa.graph.query.templates import render
 from kgqa.graph.tables.labels import LABEL_BATCH
 from kgqa.model import Entity, RelationPath

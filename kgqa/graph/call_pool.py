@@ -61,15 +61,13 @@ class CallPool:
                 return False
             try:
                 future.set_result(function(item))
-            except Exception as error:  # noqa: BLE001 - stored in the future for the caller
+            except BaseException as error:
                 if not isinstance(error, tolerated):
                     waiting.clear()
+                # also after Ctrl-C: without an outcome, a thread could wait for this future forever
                 future.set_exception(error)
-            except BaseException as error:
-                # Ctrl-C: without an outcome, a thread could wait for this future forever
-                waiting.clear()
-                future.set_exception(error)
-                raise
+                if not isinstance(error, Exception):
+                    raise
             return True
 
         def help_out() -> None:
@@ -82,7 +80,8 @@ class CallPool:
 
         self._begin()
         try:
-            self._help(help_out, len(calls) - 1)
+            if len(calls) > 1:
+                self._submit(help_out, len(calls) - 1)
             while work():
                 pass
         finally:
@@ -109,14 +108,12 @@ class CallPool:
         with self._lock:
             self._running -= 1
 
-    def _help(self, work: Callable[[], None], wanted: int) -> None:
-        if wanted < 1:
-            return
+    def _submit(self, work: Callable[[], None], times: int) -> None:
         with self._lock:
             if self._helpers is None:
                 self._count = max(0, self._max_concurrency() - 1)
                 self._helpers = Workers(self._count, name="kgqa-graph")
-            for _ in range(min(wanted, self._count)):
+            for _ in range(min(times, self._count)):
                 self._helpers.submit(work)
 
     @staticmethod

@@ -35,15 +35,11 @@ def demo_folder(cache: Cache) -> Path:
 
 def _is_usable(path: Path) -> bool:
     """Return whether the demo graph is complete. A damaged demo graph is removed."""
-    folder = GraphFolder(path)
-    if not folder.exists():
-        return False
     try:
-        folder.meta()
+        return GraphFolder(path).exists() and bool(GraphFolder(path).meta())
     except StoreUnavailable:
         shutil.rmtree(path, ignore_errors=True)
         return False
-    return True
 
 
 def _wait_for_load(path: Path, seconds: float = 30.0) -> None:

@@ -15,14 +15,14 @@ from kgqa.words import clean
 def detect_schema(store: Store, view: Sequence[str] = ()) -> Schema:
     """Return the bundled schema with the largest share of its `detect` predicates in a store; `rdfs` if none fits."""
     graphs = tuple(Entity(iri) for iri in view)
-    best, best_share = None, 0.0
-    for name in BUNDLED:
-        schema = bundled_schema(name)
-        hits = sum(store.ask(render("has_predicate", view=graphs, predicate=Entity(p))) for p in schema.detect)
-        share = hits / len(schema.detect)
-        if share > best_share and not schema.fallback:
-            best, best_share = schema, share
-    return best or bundled_schema("rdfs")
+
+    def share(schema: Schema) -> float:
+        asked = (render("has_predicate", view=graphs, predicate=Entity(predicate)) for predicate in schema.detect)
+        return sum(map(store.ask, asked)) / len(schema.detect)
+
+    shares = {name: share(schema) for name in BUNDLED if not (schema := bundled_schema(name)).fallback}
+    best = max(shares, key=lambda name: shares[name])
+    return bundled_schema(best if shares[best] else "rdfs")
 
 
 MAX_NAMED_GRAPHS = 100

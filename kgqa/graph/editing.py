@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import EditReport, Store, count_value
 from kgqa.model import Entity, Literal, Triple, Value
 
+Item = TypeVar("Item")
 PRESENT_LINKS, PRESENT_LITERALS, PRESENT_CHARS = 500, 50, 200_000
 """Limits of the triples whose presence is asked in one query: their number, by kind of object, and their characters."""
 MAX_EDITS = 10_000
@@ -94,23 +96,29 @@ def present_triples(store: Store, graph: str, triples: Sequence[Triple]) -> set[
     found: set[Triple] = set()
     for literals, most in ((False, PRESENT_LINKS), (True, PRESENT_LITERALS)):
         asked = [triple for triple in triples if isinstance(triple.object, Literal) == literals]
-        for batch in batches(asked, most, PRESENT_CHARS):
+        for batch in batches(asked, most, PRESENT_CHARS, length=triple_chars):
             query = render("present_triples", view=view, literals=literals, triples=list(map(terms, batch)))
             found.update(batch[count_value(row[0])] for row in store.select(query, fresh=True))
     return found
 
 
-def batches(triples: Sequence[Triple], most: int, chars: int) -> Iterator[Sequence[Triple]]:
-    """Split triples into batches of at most `most` triples and `chars` characters, or a single longer triple."""
+def triple_chars(triple: Triple) -> int:
+    """Return the number of characters of a triple's terms."""
+    return len(triple.subject.iri) + len(triple.relation) + len(str(triple.object))
+
+
+def batches(
+    items: Sequence[Item], most: int, most_chars: int, *, length: Callable[[Item], int]
+) -> Iterator[Sequence[Item]]:
+    """Split items into batches of at most `most` items and a total length of `most_chars`, or of one longer item."""
     start = size = 0
-    for index, triple in enumerate(triples):
-        length = sum(len(text) for text in (triple.subject.iri, triple.relation, str(triple.object)))
-        if index > start and (index - start == most or size + length > chars):
-            yield triples[start:index]
+    for index, item in enumerate(items):
+        if index > start and (index - start == most or size + length(item) > most_chars):
+            yield items[start:index]
             start, size = index, 0
-        size += length
-    if triples:
-        yield triples[start:]
+        size += length(item)
+    if items:
+        yield items[start:]
 
 
 def terms(triple: Triple) -> tuple[Entity, Entity, Value]:

@@ -1,9 +1,15 @@
-"""The query that finds the possible next steps of a relation path."""
+"""Finds the possible next steps of a relation path, and folds them: keeps one of several steps with the same meaning.
+
+A relation means the same as its reverse property walked backwards. In Wikidata, a fact may be stored twice: as a direct
+edge (a claim), and as a node with details (a statement). The two steps through the statement mean the same as the one
+step along the claim.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -12,10 +18,70 @@ from kgqa.graph.charged_queries import ChargedQueries
 from kgqa.graph.query.patterns import Node, PathPattern, TypeTest, returns
 from kgqa.graph.query.templates import Variable
 from kgqa.graph.store import Rows, count_value
-from kgqa.graph.tables.folding import StatementExit
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Direction, Entity, RelationPath, Step, Value
+from kgqa.schema import Schema
 from kgqa.settings_table import WalkRule
+
+
+@dataclass(frozen=True, slots=True)
+class StatementExit:
+    """A step out of a statement. Together with the step into the statement, it means the same as a claim.
+
+    In Wikidata, p:P36 followed by ps:P36 means the same as the claim wdt:P36.
+    """
+
+    step: Step
+    claim: str
+
+
+def statement_exits(schema: Schema, last: Step) -> list[StatementExit]:
+    """Return the exits of the statements to which a step leads; empty if it does not lead to statements."""
+    found = []
+    for enter, exit_, direct in schema.mediator_pairs:
+        first, second = (enter, exit_) if last.direction == "out" else (exit_, enter)
+        local = last.relation.removeprefix(first)
+        if last.relation.startswith(first) and "/" not in local:
+            found.append(StatementExit(Step(second + local, last.direction), direct + local))
+    return found
+
+
+def fold_steps(
+    steps: set[Step],
+    last: Step | None,
+    *,
+    schema: Schema,
+    noise: AbstractSet[str],
+    inverses: Mapping[str, str],
+    inverse_of: Mapping[str, Sequence[str]],
+    says_more: Callable[[StatementExit], bool],
+    may_return: bool,
+) -> tuple[Step, ...]:
+    """Fold the possible next steps of a path, and sort the remaining steps: outward steps first, then by name.
+
+    Args:
+        last: the last step of the path; None for a path without steps.
+        noise: noise relations in addition to those of the schema.
+        inverses: map from each relation to its reverse property.
+        inverse_of: map from each relation to the relations that declare it as their reverse.
+        says_more: tells whether some statement at the end of the path has no claim; called only if needed.
+        may_return: whether a walk may go back over the edge by which it reached a node.
+    """
+    kept = {step for step in steps if step.relation not in noise and not schema.is_noise(step.relation)}
+    for step in [step for step in kept if step.direction == "out"]:
+        twins = {*inverse_of.get(step.relation, ()), inverses.get(step.relation)}
+        kept -= {Step(twin, "in") for twin in twins if twin}
+    if last is None:
+        exits, way_back = [], None
+    else:
+        exits, way_back = statement_exits(schema, last), last.reversed()
+    for leaving in exits:
+        if not may_return and way_back:
+            # a statement has one subject and one value
+            kept.discard(way_back)
+        if leaving.step in kept and not says_more(leaving):
+            kept.discard(leaving.step)
+    return tuple(sorted(kept, key=lambda step: (step.direction == "in", step.relation)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +93,6 @@ class Expansion:
 
     steps: tuple[Step, ...]
     approximate: bool
-
-
-@dataclass(frozen=True, slots=True)
-class FoundSteps:
-    """All possible next steps of a path, before folding, and the number of nodes at the path's end (the frontier)."""
-
-    steps: set[Step]
-    frontier: int
 
 
 class ExpansionQuery:
@@ -63,8 +121,12 @@ class ExpansionQuery:
         self._walks = walks
         self._cap = cap
 
-    def run(self) -> FoundSteps:
-        """Find the steps in one query, or in two if the topic has edges to itself: these do not count as steps."""
+    def run(self) -> tuple[set[Step], int]:
+        """Find the steps in one query, or in two if the topic has edges to itself: these do not count as steps.
+
+        Returns:
+            All possible next steps, before folding, and the number of nodes at the end of the path.
+        """
         found = _columns(self._queries.select("relations", **self._values()))
         if loops := found["loop"]:
             onward = _columns(
@@ -73,14 +135,10 @@ class ExpansionQuery:
             found |= {side: found[side] - loops | onward[side] for side in ("out", "in")}
         frontier = max((count_value(count) for count in found["frontier"]), default=0)
         sides: tuple[Direction, ...] = ("out", "in")
-        steps = {Step(node.iri, side) for side in sides for node in found[side] if isinstance(node, Entity)}
-        return FoundSteps(steps, frontier)
+        return {Step(node.iri, side) for side in sides for node in found[side] if isinstance(node, Entity)}, frontier
 
     def says_more(self, leaving: StatementExit) -> bool:
-        """Return whether some statement at the end of the path has no claim, because a newer statement replaced it.
-
-        Statements and claims are explained in `kgqa.graph.tables.folding`.
-        """
+        """Return whether some statement at the end of the path has no claim, because a newer statement replaced it."""
         pattern, out = self._pattern, leaving.step.direction == "out"
         entered_from, other = pattern.nodes[-2], Variable("other")
         keep = [pattern.end] if isinstance(entered_from, Entity) else [entered_from, pattern.end]

@@ -76,30 +76,18 @@ def check_store(store: object, name: str) -> None:
     missing = [member for member in MEMBERS if not hasattr(store, member)]
     if missing:
         raise SettingsError(f"The store {name} lacks {', '.join(missing)}; see kgqa.graph.store.Store.")
-    for member in MEMBERS:
-        expected = vars(Store)[member]
-        if not inspect.isfunction(expected):
-            continue
-        method = getattr(store, member)
-        if not callable(method):
-            raise SettingsError(f"The store {name} has a {member} that is not a method; see kgqa.graph.store.Store.")
-        lacking = _lacking(expected, method)
-        if lacking:
-            raise SettingsError(
-                f"The method {member} of the store {name} does not take {', '.join(lacking)}; see "
-                "kgqa.graph.store.Store."
-            )
-
-
-def _lacking(expected: Callable[..., Any], method: Callable[..., Any]) -> list[str]:
-    """Return the arguments of `expected` that a bound method does not take."""
-    try:
-        taken = inspect.signature(method).parameters
-    except (TypeError, ValueError):
-        return []  # not written in Python
-    if any(each.kind is each.VAR_KEYWORD for each in taken.values()):
-        return []
-    return [name for name in inspect.signature(expected).parameters if name != "self" and name not in taken]
+    for member, expected in vars(Store).items():
+        if member in MEMBERS and inspect.isfunction(expected):
+            arguments = dict.fromkeys(list(inspect.signature(expected).parameters)[1:])
+            try:
+                inspect.signature(getattr(store, member)).bind(**arguments)
+            except TypeError as error:
+                raise SettingsError(
+                    f"The method {member} of the store {name} must accept the arguments {', '.join(arguments)} "
+                    f"({error}); see kgqa.graph.store.Store."
+                ) from error
+            except ValueError:
+                pass  # not written in Python
 
 
 def _failure(name: str, what: str, error: Exception) -> StoreError:

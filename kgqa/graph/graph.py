@@ -12,14 +12,13 @@ from kgqa.errors import StoreTimeout
 from kgqa.graph.call_pool import CallPool, Item, Result
 from kgqa.graph.charged_queries import ChargedQueries
 from kgqa.graph.edges import count_edges, find_edges
-from kgqa.graph.expansion import Expansion, ExpansionQuery
+from kgqa.graph.expansion import Expansion, ExpansionQuery, fold_steps
 from kgqa.graph.names.interface import NameMatch, Names
 from kgqa.graph.query import export
 from kgqa.graph.query.patterns import PathPattern, Restrictions, path_pattern
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import DEFAULT_TIMEOUT, Rows, Store
 from kgqa.graph.tables import graph_tables
-from kgqa.graph.tables.folding import fold_steps
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.graph.tables.labels import LABEL_BATCH, find_aliases, find_labels, is_blank_node, with_labels
 from kgqa.graph.tables.mediators import MediatorTable, mediator_filters
@@ -182,7 +181,7 @@ class KnowledgeGraph:
         """Find the possible next steps of a path, in both directions.
 
         Noise relations are left out. If two steps have the same meaning, only one is returned: a relation rather than
-        its inverse walked backwards, and a claim rather than the steps through its statement (see `tables.folding`). A
+        its inverse walked backwards, and a claim rather than the steps through its statement (see `expansion`). A
         literal has no next steps.
 
         Args:
@@ -193,9 +192,9 @@ class KnowledgeGraph:
         query = ExpansionQuery(
             path, pattern, queries=self._queries, tables=self.tables, walks=self.walks, cap=self.frontier_cap
         )
-        found = query.run()
+        found, frontier = query.run()
         steps = fold_steps(
-            found.steps,
+            found,
             path.steps[-1] if path.steps else None,
             schema=self.schema,
             noise=self.tables.noise,
@@ -205,7 +204,7 @@ class KnowledgeGraph:
             may_return=self.walks == "free",
         )
         self.tables.label_relations((step.relation for step in steps), self.labels)
-        return Expansion(steps, approximate=found.frontier > self.frontier_cap)
+        return Expansion(steps, approximate=frontier > self.frontier_cap)
 
     def ends(
         self,
@@ -229,9 +228,7 @@ class KnowledgeGraph:
             "ends", walk=self.pattern(path, joins, restricted), limit=None if limit is None else limit + 1
         )
         values = tuple(row[0] for row in rows if row[0] is not None)
-        if limit is not None and len(values) > limit:
-            return Ends(values[:limit], True)
-        return Ends(values, False)
+        return Ends(values[:limit], approximate=limit is not None and len(values) > limit)
 
     def walks_along(
         self,
@@ -304,9 +301,11 @@ class KnowledgeGraph:
                 rows = self._queries.select("subject_relations", relation=Entity(relation), sample=SUBJECTS)
             except StoreTimeout:
                 rows = Rows((), [])  # stored as empty, because the relations are only a hint
-            found = {row[0].iri for row in rows if isinstance(row[0], Entity) and not self.is_noise(row[0].iri)}
-            known[relation] = frozenset(found)
-        return tuple(self.tables.by_frequency(known[relation])[:MAX_DESCRIBING_RELATIONS])
+            nodes = (row[0] for row in rows if isinstance(row[0], Entity))
+            known[relation] = frozenset(node.iri for node in nodes if not self.is_noise(node.iri))
+        counts = self.relations
+        found = {name: counts[name] for name in known[relation] if name in counts}
+        return tuple(graph_tables.by_frequency(found))[:MAX_DESCRIBING_RELATIONS]
 
     def leads_to_mediator(self, step: Step) -> bool:
         """Return whether all nodes that a step leads to are mediators."""
@@ -377,7 +376,7 @@ class KnowledgeGraph:
     def names(self) -> Names:
         """The index of names. A question's budget is charged for name lookups and for building the index."""
         if self._trace is None:
-            return self.tables.names
+            return self.tables.names_within()
         if self._names is None:
             self._names = self.tables.names_within(self._time_left).within(self._time_left)
         return self._names

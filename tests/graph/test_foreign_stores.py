@@ -136,7 +136,7 @@ def test_graph_of_a_foreign_store(package):
     ("location", "error", "message"),
     [
         ("lacking:x", SettingsError, "lacking lacks capabilities, settings, triples_of"),
-        ("old:x", SettingsError, "select of the store old does not take max_rows, fresh"),
+        ("old:x", SettingsError, "select of the store old must accept the arguments query, timeout, max_rows, fresh"),
         ("failing:x", StoreError, "failing failed at select: ValueError: boom"),
         ("failing:wrong", StoreError, "member select of the store failing returned a list"),
         ("unopened:x", StoreError, "no licence"),

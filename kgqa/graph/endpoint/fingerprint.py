@@ -86,8 +86,7 @@ class EndpointFingerprint:
         if not self._lock.acquire(timeout=-1 if seconds is None else max(0.0, seconds)):
             return None
         try:
-            if self._counts is None:
-                self._counts = self._load() or self._count_all()
+            self._counts = self._counts or self._load() or self._count_all()
             return self._counts
         finally:
             self._lock.release()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
@@ -80,41 +80,24 @@ class Profile:
         return f"{max(1, math.ceil(seconds))}s" if self.timeout_unit == "s-suffix" else str(math.ceil(seconds * 1000))
 
 
-@dataclass(frozen=True)
-class ReplySigns:
-    """Headers and texts that mark a reply as an error or as an incomplete result.
+@lru_cache(maxsize=64)
+def reply_signs(profile: Profile, kind: str) -> frozenset[str]:
+    """Return the headers or texts, in lower case, that mark a reply as an error or as an incomplete result.
 
-    The headers and texts of all profiles are used, because a proxy can hide the kind of server.
+    Those of all profiles are returned, because a proxy can hide the kind of server.
+
+    Args:
+        kind: the attribute of profiles that lists them, such as `timeout_texts`.
     """
-
-    timeout_headers: frozenset[str]
-    truncation_headers: frozenset[str]
-    timeout_texts: tuple[str, ...]
-    denied_texts: tuple[str, ...]
-    retry_texts: tuple[str, ...]
-
-
-@lru_cache(maxsize=16)
-def reply_signs(profile: Profile) -> ReplySigns:
-    """Collect the headers of all profiles, this one included, and their texts in lower case."""
-    known = (profile, *profiles().values())
-    return ReplySigns(
-        frozenset(header for profile in known for header in profile.timeout_headers),
-        frozenset(header for profile in known for header in profile.truncation_headers),
-        tuple(dict.fromkeys(text.lower() for profile in known for text in profile.timeout_texts)),
-        tuple(dict.fromkeys(text.lower() for profile in known for text in profile.denied_texts)),
-        tuple(dict.fromkeys(text.lower() for profile in known for text in profile.retry_texts)),
-    )
+    return frozenset(sign.lower() for each in (profile, *profiles().values()) for sign in getattr(each, kind))
 
 
 @lru_cache(maxsize=1)
 def profiles() -> dict[str, Profile]:
     """Read all profiles of endpoints.toml, by name."""
     tables = tomllib.loads((files("kgqa.graph.endpoint") / "endpoints.toml").read_text(encoding="utf-8"))
-    known = {field.name for field in fields(Profile)}
-    found = {}
+    found: dict[str, Profile] = {}
     for name, table in tables.items():
-        assert set(table) <= known, f"endpoints.toml: {name} has unknown keys {set(table) - known}"
         values: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value for key, value in table.items()
         }
@@ -136,11 +119,7 @@ def profile_named(name: str | Profile) -> Profile:
 
 def profile_of(url: str, server_header: str = "") -> Profile:
     """Return the profile for the host of an address, else for a Server header; `generic` if no profile fits."""
-    host = (urlsplit(url).hostname or "").lower()
-    for profile in profiles().values():
-        if host in profile.hosts:
-            return profile
-    for profile in profiles().values():
-        if profile.server and re.search(profile.server, server_header, re.IGNORECASE):
-            return profile
-    return profiles()["generic"]
+    host, known = (urlsplit(url).hostname or "").lower(), profiles().values()
+    by_host = (each for each in known if host in each.hosts)
+    by_header = (each for each in known if each.server and re.search(each.server, server_header, re.IGNORECASE))
+    return next(by_host, None) or next(by_header, profiles()["generic"])

@@ -7,7 +7,6 @@ expire or when the cache is full.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import sqlite3
 import threading
 import time
@@ -70,7 +69,7 @@ class ResultCache:
             pending = self._pending.get(key)
             oldest = time.time() - self._days * DAY_SECONDS
             row: tuple[Any, ...] | None = (pending[1],) if pending else None
-            row = row or self._fetch_one("SELECT body FROM results WHERE key = ? AND at > ?", (key, oldest))
+            row = row or self._first_row("SELECT body FROM results WHERE key = ? AND at > ?", (key, oldest))
         try:
             return zlib.decompress(row[0]) if row else None
         except (zlib.error, TypeError):
@@ -94,40 +93,27 @@ class ResultCache:
     def fact(self, key: bytes, *, max_age: float) -> str | None:
         """Return the text stored about an endpoint less than `max_age` seconds ago; None if there is none."""
         with self._lock:
-            row = self._fetch_one("SELECT body FROM facts WHERE key = ? AND at > ?", (key, time.time() - max_age))
-        return str(row[0]) if row else None
+            row = self._first_row("SELECT body FROM facts WHERE key = ? AND at > ?", (key, time.time() - max_age))
+        return str(row[0]) if row and row[0] is not None else None
 
     def put_fact(self, key: bytes, text: str | None) -> None:
         """Store a short text about an endpoint; None removes the stored text."""
         with self._lock:
-            if self._connection is None:
-                return
-            try:
-                if text is None:
-                    self._connection.execute("DELETE FROM facts WHERE key = ?", (key,))
-                else:
-                    self._connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", (key, time.time(), text))
-            except sqlite3.Error as error:
-                self._handle_error(error)
+            self._first_row("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", (key, time.time(), text))
 
     def close(self) -> None:
         """Write pending results and close the file."""
         with self._lock:
             if self._connection is not None:
                 self._flush()
-            if self._connection is not None:
-                with contextlib.suppress(sqlite3.Error):
-                    self._connection.close()
-                self._connection = None
+            self._disconnect()
 
     # --- called with the lock held
 
-    def _fetch_one(self, sql: str, values: tuple[object, ...]) -> tuple[Any, ...] | None:
-        if self._connection is None:
-            return None
+    def _first_row(self, sql: str, values: tuple[object, ...]) -> Any:
+        """Run a statement and return the first row of its result; None without a row, or after an error."""
         try:
-            row: tuple[Any, ...] | None = self._connection.execute(sql, values).fetchone()
-            return row
+            return self._connection.execute(sql, values).fetchone() if self._connection else None
         except sqlite3.Error as error:
             self._handle_error(error)
             return None
@@ -140,18 +126,14 @@ class ResultCache:
             self._connection.execute("BEGIN IMMEDIATE")
             self._connection.executemany("INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?)", rows)
             self._connection.execute("COMMIT")
+            self._next_flush = time.monotonic()
+            self._written_bytes += self._pending_bytes
+            self._pending, self._pending_bytes = {}, 0
+            if self._written_bytes > self._limit // 10:
+                self._trim()
         except sqlite3.Error as error:
             self._next_flush = time.monotonic() + FLUSH_SECONDS
             self._handle_error(error)
-            return
-        self._next_flush = time.monotonic()
-        self._written_bytes += self._pending_bytes
-        self._pending, self._pending_bytes = {}, 0
-        if self._written_bytes > self._limit // 10:
-            try:
-                self._trim()
-            except sqlite3.Error as error:
-                self._handle_error(error)
 
     def _trim(self) -> None:
         assert self._connection is not None
@@ -172,42 +154,21 @@ class ResultCache:
     def _handle_error(self, error: sqlite3.Error) -> None:
         """Ignore an error caused by a write of another process; disable the cache after any other error."""
         assert self._connection is not None
-        try:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-        except sqlite3.Error:
-            pass
+        with contextlib.suppress(sqlite3.Error):
+            self._connection.rollback()
         if getattr(error, "sqlite_errorcode", 0) & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             self._disable(error)
 
     def _disable(self, error: Exception) -> None:
         """Close the file; if it is damaged, remove it. Processes that have the file open can still read it."""
-        if self._connection is not None:
-            with contextlib.suppress(sqlite3.Error):
-                self._connection.close()
-            self._connection = None
+        self._disconnect()
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             for suffix in ("", "-wal", "-shm"):
                 with contextlib.suppress(OSError):
                     self._file.with_name(self._file.name + suffix).unlink(missing_ok=True)
 
-
-class GraphResults:
-    """The cached results of one user's queries to one endpoint, for one fingerprint of its graphs."""
-
-    def __init__(self, cache: ResultCache, url: str, fingerprint: str, *, user: str = "") -> None:
-        self._cache = cache
-        self._prefix = hashlib.blake2b(f"{url}\n{user}\n{fingerprint}\n".encode(), digest_size=16)
-
-    def _key(self, query: str) -> bytes:
-        digest = self._prefix.copy()
-        digest.update(query.encode("utf-8"))
-        return digest.digest()
-
-    def get(self, query: str) -> bytes | None:
-        """Return the body of a query's result, None if it is not cached."""
-        return self._cache.get(self._key(query))
-
-    def put(self, query: str, body: bytes) -> None:
-        """Store the body of a query's result."""
-        self._cache.put(self._key(query), body)
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.close()
+            self._connection = None

@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 
 from kgqa.errors import DamagedResult, PartialResult, QueryRejected, SettingsError, StoreTimeout, StoreUnavailable
 from kgqa.graph.editing import EditHistory, net_changes, present_triples
-from kgqa.graph.endpoint.edits import send_edit
 from kgqa.graph.endpoint.fingerprint import EndpointFingerprint
 from kgqa.graph.endpoint.profiles import Profile, profile_named, profile_of
 from kgqa.graph.endpoint.replies.json_results import decode_boolean, decode_rows
@@ -21,11 +20,10 @@ from kgqa.graph.endpoint.replies.reply_errors import body_error, check_complete,
 from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.endpoint.requests.deadlines import RequestDeadline
 from kgqa.graph.endpoint.requests.limiter import QueueTimeout
-from kgqa.graph.endpoint.requests.retries import MAX_FAILURES
-from kgqa.graph.endpoint.requests.transport import ConnectionLost, Transport
-from kgqa.graph.endpoint.result_cache import GraphResults, ResultCache
+from kgqa.graph.endpoint.requests.retries import MAX_FAILURES, ConnectionLost
+from kgqa.graph.endpoint.result_cache import ResultCache
 from kgqa.graph.endpoint.server_limits import ServerLimits
-from kgqa.graph.endpoint.upload import load_by_updates
+from kgqa.graph.endpoint.upload import load_by_updates, send_edit
 from kgqa.graph.query.templates import render
 from kgqa.graph.query.tokens import dataset_of, prepare_for_server, refuse_surrogates
 from kgqa.graph.store import (
@@ -84,6 +82,8 @@ class EndpointStore:
         timeout: float = DEFAULT_TIMEOUT,
         row_cap: int | None = None,
     ) -> None:
+        from kgqa.graph.endpoint.requests.transport import Transport  # urllib3 takes long to import
+
         self.url = check_address(url)
         self.location = self.url
         self.writable = writable
@@ -102,8 +102,8 @@ class EndpointStore:
         self._edits = threading.Lock()
         self._closed = False
         self._fingerprints: dict[tuple[str, ...], EndpointFingerprint] = {}
-        self._results: dict[tuple[str, ...], GraphResults | None] = {}
-        self._capabilities: tuple[Profile, Capabilities] | None = None
+        # eight hex digits identify the address and the user
+        self._identity = "-" + hashlib.sha256(f"{self.url}\n{self._user}".encode()).hexdigest()[:8]
 
     def __repr__(self) -> str:
         return f"<EndpointStore {self.url}>"
@@ -116,22 +116,15 @@ class EndpointStore:
     def capabilities(self) -> Capabilities:
         """The capabilities of this kind of server, which is detected by a query if its address does not reveal it."""
         profile = self.profile
-        if self._capabilities is None or self._capabilities[0] is not profile:
-            # eight hex digits identify the address and the user
-            identity = "-" + hashlib.sha256(f"{self.url}\n{self._user}".encode()).hexdigest()[:8]
-            self._capabilities = (
-                profile,
-                Capabilities(
-                    updates=self.writable is not None,
-                    remote=True,
-                    full_text=profile.full_text,
-                    identity=identity,
-                    concurrency=self._transport.concurrency,
-                    system_graphs=profile.system_graphs,
-                    row_cap=min((*self._caps, *profile.row_caps), default=None),
-                ),
-            )
-        return self._capabilities[1]
+        return Capabilities(
+            updates=self.writable is not None,
+            remote=True,
+            full_text=profile.full_text,
+            identity=self._identity,
+            concurrency=self._transport.concurrency,
+            system_graphs=profile.system_graphs,
+            row_cap=min((*self._caps, *profile.row_caps), default=None),
+        )
 
     def triples_of(self, graphs: Sequence[str] = ()) -> int | None:
         return self._fingerprint(graphs).triples
@@ -289,32 +282,24 @@ class EndpointStore:
     def _forget_results(self) -> None:
         if self._cache:
             # facts that other users saved before this time are no longer used
-            self._cache.put_fact(self._changed_key, repr(time.time()))
+            self._cache.put_fact(_key("changed", self.url), repr(time.time()))
         with self._lock:
             self._slow_queries.clear()
-            self._fingerprints, self._results = {}, {}
+            self._fingerprints = {}
 
     def load_fact(self, name: str, graphs: Sequence[str], *, max_age: float) -> str | None:
         """Return the text saved for these graphs less than `max_age` seconds ago; None if there is none."""
         if self._cache is None:
             return None
-        changed = self._cache.fact(self._changed_key, max_age=max_age)
+        changed = self._cache.fact(_key("changed", self.url), max_age=max_age)
         if changed is not None:
             max_age = min(max_age, time.time() - float(changed))
-        return self._cache.fact(self._fact_key(name, graphs), max_age=max_age)
+        return self._cache.fact(_key(name, self.url, self._user, *graphs), max_age=max_age)
 
     def save_fact(self, name: str, graphs: Sequence[str], text: str | None) -> None:
         """Save a short text for these graphs; None removes the saved text."""
         if self._cache:
-            self._cache.put_fact(self._fact_key(name, graphs), text)
-
-    @property
-    def _changed_key(self) -> bytes:
-        return hashlib.blake2b(f"changed\n{self.url}".encode(), digest_size=16).digest()
-
-    def _fact_key(self, name: str, graphs: Sequence[str]) -> bytes:
-        parts = (name, self.url, self._user, *graphs)
-        return hashlib.blake2b("\n".join(parts).encode(), digest_size=16).digest()
+            self._cache.put_fact(_key(name, self.url, self._user, *graphs), text)
 
     def reply_headers(self, query: str, *, timeout: float | None = None) -> dict[str, str]:
         """Send a query and return the headers of the reply, whatever its status; used to diagnose a server."""
@@ -335,11 +320,11 @@ class EndpointStore:
         limit = min(self.timeout if timeout is None else timeout, MAX_SECONDS)
         # the time to compute the fingerprint (only once) does not count towards the limit of the query
         version = self.version_of()
-        cached = None if fresh else self._cached_results(query, limit)
-        if cached and (body := cached.get(query)) is not None:
+        cached_as = None if fresh else self._result_key(query, limit)
+        if self._cache and cached_as and (body := self._cache.get(cached_as)) is not None:
             return read([body], {})
         at = time.monotonic() + limit
-        key = hashlib.blake2b(query.encode("utf-8"), digest_size=16).digest()
+        key = _key(query)
         if limit < MIN_RETRY_FACTOR * self._slow_queries.get(key, 0.0):
             raise StoreTimeout(
                 f"This query already timed out after {self._slow_queries[key]:.1f} s, so it is not sent again.",
@@ -348,14 +333,16 @@ class EndpointStore:
         self._transport.detect(limit)
         with self._transport.slot(at) as deadline:
             try:
-                result, body = self._send(query, read, is_ask=is_ask, deadline=deadline, record=cached is not None)
+                result, body = self._send(query, read, is_ask=is_ask, deadline=deadline, record=cached_as is not None)
             except QueueTimeout:
                 raise
             except StoreTimeout:
-                self._add_slow_query(key, deadline.seconds)
+                if len(self._slow_queries) < MAX_SLOW_QUERIES:
+                    self._slow_queries[key] = max(deadline.seconds, self._slow_queries.get(key, 0.0))
                 raise
-        if cached and body is not None and version == self.version_of():  # else the result may include an update
-            cached.put(query, body)
+        # after an edit, the result may include it or not
+        if self._cache and cached_as and body is not None and version == self.version_of():
+            self._cache.put(cached_as, body)
         return result
 
     def _send(
@@ -384,28 +371,13 @@ class EndpointStore:
                     if deadline.failures >= MAX_FAILURES or not isinstance(problem, (ConnectionLost, DamagedResult)):
                         raise
 
-    def _cached_results(self, query: str, limit: float) -> GraphResults | None:
-        """Return the cached results of the graphs that a query reads; None without a cache or a fingerprint."""
-        if self._cache is None:
-            return None
-        graphs = dataset_of(query)
+    def _result_key(self, query: str, limit: float) -> bytes | None:
+        """Return the key of a query's result in the cache; None without a cache or a fingerprint."""
+        graphs = dataset_of(query) if self._cache else None
         if graphs is None or (not graphs and self.capabilities.system_graphs):
             return None  # what the query reads is unknown, or has other graphs among it that are not worth counting
-        with self._lock:
-            if graphs in self._results:
-                return self._results[graphs]
-            fingerprints = self._fingerprints
         text = self._fingerprint(graphs).text_within(limit)
-        results = GraphResults(self._cache, self.url, text, user=self._user) if text else None
-        with self._lock:
-            if fingerprints is self._fingerprints:  # else a graph has changed in the meantime
-                self._results[graphs] = results
-        return results
-
-    def _add_slow_query(self, key: bytes, limit: float) -> None:
-        with self._lock:
-            if len(self._slow_queries) < MAX_SLOW_QUERIES:
-                self._slow_queries[key] = max(limit, self._slow_queries.get(key, 0.0))
+        return _key(self.url, self._user, text, query) if text else None
 
     def _check_open(self) -> None:
         if self._closed:
@@ -438,6 +410,10 @@ def check_address(url: str) -> str:
             "The address of a SPARQL endpoint must not contain ? or #.", "Remove them; name graphs with --graph-iri."
         )
     return url
+
+
+def _key(*parts: str) -> bytes:
+    return hashlib.blake2b("\n".join(parts).encode("utf-8"), digest_size=16).digest()
 
 
 def _bounded(chunks: Iterable[bytes]) -> Iterable[bytes]:

@@ -1,7 +1,7 @@
-"""Uploads RDF files by SPARQL updates. This works with every server, but is slow.
+"""Edits graphs and uploads RDF files by SPARQL updates. This works with every server, but is slow.
 
-All files are checked before the first triple is sent. If the connection is lost, the triples sent so far stay in the
-graph. Loading the same files again then adds only the missing triples.
+All files of an upload are checked before the first triple is sent. If the connection is lost, the triples sent so far
+stay in the graph. Loading the same files again then adds only the missing triples.
 """
 
 from __future__ import annotations
@@ -9,25 +9,65 @@ from __future__ import annotations
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
 import pyoxigraph as ox
 
 from kgqa.errors import InvalidTerm, LoadError, PartialResult, QueryRejected, StoreError, StoreTimeout, StoreUnavailable
-from kgqa.graph.detection import user_graphs
+from kgqa.graph.detection import EDIT_GRAPHS, user_graphs
+from kgqa.graph.editing import batches, terms, triple_chars
 from kgqa.graph.endpoint.profiles import Profile
 from kgqa.graph.query.templates import render, render_term
 from kgqa.graph.rdf.files import FileJob, MalformedLines, file_job
 from kgqa.graph.rdf.upload import UploadBlock, UploadFiles, upload_problem
 from kgqa.graph.store import LoadReport, OnError, Progress, Store, single_count
-from kgqa.model import Entity, Literal
+from kgqa.model import Entity, Literal, Triple, Value
 from kgqa.words import clean
 
+INLINE_TRIPLES = 200
+"""The largest edit whose triples are written into the update itself. Virtuoso compiles at most about 900."""
 BATCH_TRIPLES = 1_000
-BATCH_BYTES = 200_000
+BATCH_CHARS = 200_000
 """Limits of one update. Virtuoso's compiler runs out of memory between 2,000 triples (270 kB) and 5,000 (680 kB)."""
+UPDATE_SECONDS = 600.0
+
+
+class SendUpdate(Protocol):
+    """Sends the update queries/TEMPLATE.rq with typed values."""
+
+    def __call__(self, template: str, *, timeout: float | None = None, **values: Any) -> None: ...
+
+
+def send_edit(send: SendUpdate, graph: str, adds: Sequence[Triple], removes: Sequence[Triple]) -> None:
+    """Remove and add triples of a graph in one update.
+
+    A large edit is first written to two graphs of its own, and then moved in one update. A server that ends in between
+    leaves these two graphs behind, and the edited graph as it was.
+    """
+    name, everything = Entity(graph), [*removes, *adds]
+    if (
+        len(everything) <= INLINE_TRIPLES
+        and len(list(batches(everything, INLINE_TRIPLES, BATCH_CHARS, length=triple_chars))) <= 1
+    ):
+        send("edit", graph=name, adds=list(map(terms, adds)), removes=list(map(terms, removes)))
+        return
+    edit = f"{EDIT_GRAPHS}{uuid.uuid4()}"
+    staged = {Entity(f"{edit}:adds"): adds, Entity(f"{edit}:removes"): removes}
+    try:
+        for each, triples in staged.items():
+            for batch in batches(triples, BATCH_TRIPLES, BATCH_CHARS, length=triple_chars):
+                send("insert_triples", graph=each, triples=list(map(terms, batch)))
+        added, removed = staged
+        send("edit_staged", graph=name, adds=added, removes=removed, timeout=UPDATE_SECONDS)
+    finally:
+        for each in staged:
+            with suppress(StoreError):
+                send("clear_graph", graph=each)
+
+
 UPDATE_SECONDS = 120.0
 MAX_REJECTED = 100
 """The upload stops if the server rejects more lines than this: the lines themselves are then probably not the cause."""
@@ -135,12 +175,10 @@ def _count_before(store: UpdatableStore, graph: str) -> int | None:
     If a missing graph is queried, Virtuoso's query planner still assumes after the upload that the graph is empty.
     Counting a million triples then takes minutes.
     """
-    try:
+    with suppress(StoreTimeout, PartialResult):
         rows = store.select(render("named_graphs", limit=MAX_GRAPHS), fresh=True)
         if len(rows) < MAX_GRAPHS and not any(row[0] == Entity(graph) for row in rows):
             return 0
-    except (StoreTimeout, PartialResult):
-        pass
     return count_triples(store, graph)
 
 
@@ -174,9 +212,8 @@ def load_by_updates(
     check_updates(store, graph)
     malformed = MalformedLines(on_error)
     with tempfile.TemporaryDirectory(prefix="kgqa-load-") as staging:
-        source = UploadFiles(
-            jobs, graph, staging=Path(staging), malformed=malformed, unfit=upload_problem, progress=progress
-        )
+        folder = Path(staging)
+        source = UploadFiles(jobs, graph, staging=folder, malformed=malformed, unfit=upload_problem, progress=progress)
         try:
             source.check()
         except KeyboardInterrupt:
@@ -208,7 +245,7 @@ class _Uploader:
         self._store = store
         self._graph = Entity(graph)
         self._source = source
-        self._progress = progress
+        self._progress = progress or (lambda progress: None)
         self._lines = 0
         self._rejected = 0
 
@@ -217,12 +254,13 @@ class _Uploader:
             sent = 0
             try:
                 for block in self._source.blocks(number):
-                    for start, batch in split_batches(block.lines):
+                    start = 0
+                    for batch in batches(block.lines, BATCH_TRIPLES, BATCH_CHARS, length=len):
                         self._send(batch, start, block, job)
+                        start += len(batch)
                     self._lines += block.end - sent
                     sent = block.end
-                    if self._progress:
-                        self._progress(Progress(job.name, block.bytes_done, job.size, self._lines))
+                    self._progress(Progress(job.name, block.bytes_done, job.size, self._lines))
             except (StoreError, KeyboardInterrupt) as error:
                 raise type(error)(f"{error} {self._progress_text(job, sent)}".lstrip()) from error
 
@@ -233,10 +271,10 @@ class _Uploader:
         loaded = f"Loaded into <{self._graph.iri}> so far: {lines}{also}."
         return f"{loaded} Load the same files again to add the missing triples."
 
-    def _send(self, lines: list[bytes], start: int, block: UploadBlock, job: FileJob) -> None:
+    def _send(self, lines: Sequence[bytes], start: int, block: UploadBlock, job: FileJob) -> None:
         """Send lines in one update. If the server rejects the update, find the line at fault by bisection."""
         try:
-            triples = [to_triple(quad) for quad in parse_lines(lines)]
+            triples = [to_triple(quad) for quad in ox.parse(b"".join(lines), format=ox.RdfFormat.N_TRIPLES)]
             self._store.update("insert_triples", graph=self._graph.iri, triples=triples, timeout=UPDATE_SECONDS)
         except (QueryRejected, StoreUnavailable) as error:
             if not self._is_rejection(error):
@@ -268,36 +306,14 @@ class _Uploader:
         return True
 
 
-def parse_lines(lines: list[bytes]) -> Iterable[ox.Quad]:
-    """Parse canonical N-Triples."""
-    return ox.parse(b"".join(lines), format=ox.RdfFormat.N_TRIPLES)
-
-
-def to_triple(quad: ox.Quad) -> tuple[Entity, Entity, Entity | Literal]:
+def to_triple(quad: ox.Quad) -> tuple[Entity, Entity, Value]:
     """Convert a triple of pyoxigraph to three terms of kgqa: subject, predicate, object."""
     subject, value = quad.subject, quad.object
     assert not isinstance(subject, ox.Triple) and not isinstance(value, ox.Triple)
-    end: Entity | Literal
-    if not isinstance(value, ox.Literal):
-        end = Entity(value.value)
-    elif value.language:
-        end = Literal(value.value, language=value.language)
+    text = value.value
+    if isinstance(value, ox.Literal):
+        datatype = {} if value.language else {"datatype": value.datatype.value}
+        end: Value = Literal(text, language=value.language or "", **datatype)
     else:
-        end = Literal(value.value, value.datatype.value)
+        end = Entity(text)
     return Entity(subject.value), Entity(quad.predicate.value), end
-
-
-def split_batches(lines: list[bytes]) -> Iterator[tuple[int, list[bytes]]]:
-    """Split lines into batches of at most BATCH_TRIPLES and BATCH_BYTES; a longer line becomes a batch with one line.
-
-    Yields:
-        The index of a batch's first line, and the lines of the batch.
-    """
-    start = size = 0
-    for index, line in enumerate(lines):
-        if index > start and (index - start == BATCH_TRIPLES or size + len(line) > BATCH_BYTES):
-            yield start, lines[start:index]
-            start, size = index, 0
-        size += len(line)
-    if lines:
-        yield start, lines[start:]

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kgqa.errors import InvalidTerm, QueryRejected
-from kgqa.graph.names.entity_names import EntityNameReader, normalised
 from kgqa.graph.names.lru_cache import LRUCache
+from kgqa.graph.names.name_reader import EntityNameReader, normalised
 from kgqa.graph.store import Row, count_value
 from kgqa.model import Entity, Literal
 
@@ -58,11 +58,6 @@ class FullText:
         bound = copy.copy(self)
         bound._reader = reader
         return bound
-
-    def close(self) -> None:
-        """Empty the caches."""
-        self._counts.clear()
-        self._names.clear()
 
     def counts(self, words: Iterable[Word]) -> dict[Word, int]:
         """Return the number of names with each word, at most MAX_COUNT."""
@@ -163,17 +158,16 @@ class FullText:
 
     def _find_batch(self, words: list[Word]) -> dict[Word, list[FoundName]]:
         names = self.matching_any([phrase for word in words for phrase in phrases_of(word)])
-        if len(names) >= MAX_NAMES:
-            uncounted = set(words) - set(self._counts.get_many(words))
-            if uncounted:  # some of them are frequent and hide the others
-                self.counts(uncounted)
-                return self._find(words)
+        known = self._counts.get_many(words)
+        if len(names) >= MAX_NAMES and len(known) < len(words):  # some of them are frequent and hide the others
+            self.counts(words)
+            return self._find(words)
         found: dict[str, list[FoundName]] = {}
         for name in names:
             for text in set(name.words):
                 found.setdefault(text, []).append(name)
         by_word = {word: found.get(word[0], []) for word in words}
-        self._counts.put_many({word: len(by_word[word]) for word in words if word not in self._counts.get_many([word])})
+        self._counts.put_many({word: len(names) for word, names in by_word.items() if word not in known})
         return by_word
 
 

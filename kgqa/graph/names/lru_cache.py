@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
@@ -23,17 +22,14 @@ class LRUCache(Generic[K, V]):
         self._max_size = max_size
         self._size = size or (lambda value: 1)
         self._total = 0
-        self._values: OrderedDict[K, V] = OrderedDict()
+        self._values: dict[K, V] = {}  # the least recently used value first
         self._lock = threading.Lock()
 
     def get_many(self, keys: Iterable[K]) -> dict[K, V]:
         """Return the values of those keys that are cached."""
-        found = {}
         with self._lock:
-            for key in keys:
-                if key in self._values:
-                    self._values.move_to_end(key)
-                    found[key] = self._values[key]
+            found = {key: self._values.pop(key) for key in dict.fromkeys(keys) if key in self._values}
+            self._values |= found
         return found
 
     def put_many(self, values: dict[K, V]) -> None:
@@ -45,13 +41,7 @@ class LRUCache(Generic[K, V]):
                 self._values[key] = value
                 self._total += self._size(value)
             while self._total > self._max_size and self._values:
-                self._total -= self._size(self._values.popitem(last=False)[1])
-
-    def clear(self) -> None:
-        """Drop all values."""
-        with self._lock:
-            self._values.clear()
-            self._total = 0
+                self._total -= self._size(self._values.pop(next(iter(self._values))))
 
     def get_or_find(self, keys: Iterable[K], find: Callable[[list[K]], dict[K, V]]) -> dict[K, V]:
         """Return the values of all keys.

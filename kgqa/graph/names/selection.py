@@ -1,21 +1,73 @@
-"""Selects the index of names to use for a graph."""
+"""Selects the index of names to use for a graph; `UnindexedNames` if none is possible."""
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, NoReturn, cast
 
-from kgqa.errors import PartialResult, QueryRejected, StoreTimeout
+from kgqa.errors import NamesNotIndexed, PartialResult, QueryRejected, StoreTimeout
 from kgqa.graph.endpoint.store import EndpointStore
-from kgqa.graph.names.entity_names import EntityNameReader
 from kgqa.graph.names.full_text import MAX_WORD_LETTERS, FullText
 from kgqa.graph.names.interface import Names
-from kgqa.graph.names.name_reader import IndexedGraph, Limit, background_limit, count_names
+from kgqa.graph.names.name_reader import EntityNameReader, IndexedGraph, Limit, background_limit, count_names
 from kgqa.graph.names.server_names import ServerNames
 from kgqa.graph.names.sqlite_index import SqliteNames
-from kgqa.graph.names.unindexed import UnindexedNames
+from kgqa.graph.store import Store
+from kgqa.hints import hint_text
 from kgqa.model import Entity, Literal
+from kgqa.schema import Schema
+
+
+class UnindexedNames:
+    """Implements `Names` without an index: returns the names of an entity, but cannot find entities by name.
+
+    Args:
+        count: the number of names; None if counting took too long.
+
+    Raises:
+        NamesNotIndexed: raised by all methods that find entities by name.
+    """
+
+    longest = 0
+
+    def __init__(self, store: Store, schema: Schema, view: Sequence[Entity], *, count: int | None) -> None:
+        self.count = 1 if count is None else count
+        self.counted = count is not None
+        self._reader = EntityNameReader(store, schema, view)
+        many = "more names than could be counted in time" if count is None else f"{count:,} names"
+        problem = f"{store.location} has {many} but no full-text index of them. Build an index: kgqa virtuoso index."
+        if count == 0:
+            problem = (
+                f"{store.location} has no triples with the label predicates of the schema {schema.name}. Use a schema "
+                "that lists the graph's label predicates under [names] label: kgqa ask --schema FILE."
+            )
+        self._message = hint_text(f"{problem} Until then, give the id of the question's topic: kgqa ask --topic ID")
+
+    def within(self, limit: Limit) -> UnindexedNames:
+        bound = copy.copy(self)
+        bound._reader = self._reader.within(limit)
+        return bound
+
+    def for_text(self, text: str) -> UnindexedNames:
+        return self
+
+    @property
+    def labelled(self) -> int:
+        return self._reader.labelled
+
+    def _refuse(self, *values: Any, **options: Any) -> NoReturn:
+        raise NamesNotIndexed(self._message)
+
+    exact = loose = initials_with_prefix = frequencies = similar_words = containing = search = _refuse
+
+    def names_of(self, entities: Sequence[Entity]) -> dict[Entity, list[str]]:
+        return self._reader.names_of(entities)
+
+    def close(self) -> None:
+        """Do nothing: no files are open."""
+
 
 MAX_LOCAL_NAMES = 3_000_000
 """The largest number of names read from a server into a local index. So many take some minutes and about a gigabyte."""
@@ -90,11 +142,7 @@ def _is_indexed(reader: EntityNameReader) -> bool:
 
 
 def _check_limit(limit: Limit) -> Limit:
-    def seconds() -> float:
-        left = limit()
-        return CHECK_SECONDS if left is None else min(CHECK_SECONDS, CHECK_SHARE * left)
-
-    return seconds
+    return lambda: CHECK_SECONDS if (left := limit()) is None else min(CHECK_SECONDS, CHECK_SHARE * left)
 
 
 def _count(store: EndpointStore, graph: IndexedGraph, limit: Limit, *, optional: bool = False) -> int | None:
@@ -110,10 +158,9 @@ def _count(store: EndpointStore, graph: IndexedGraph, limit: Limit, *, optional:
     """
     graphs = [entity.iri for entity in graph.view]
     fingerprint = store.fingerprint_of(graphs)
-    if fingerprint and (known := _load_number(store, graphs, "names", COUNT_MAX_AGE)) and known[0] == fingerprint:
-        return known[1]
-    too_slow = _load_number(store, graphs, "names too slow", TOO_SLOW_MAX_AGE) if optional else None
-    if too_slow and too_slow[0] == fingerprint:
+    if (known := _load_number(store, graphs, "names", fingerprint, COUNT_MAX_AGE)) is not None:
+        return known
+    if optional and _load_number(store, graphs, "names too slow", fingerprint, TOO_SLOW_MAX_AGE) is not None:
         return None
     try:
         count = count_names(store, graph.schema, graph.view, limit=limit)
@@ -128,10 +175,12 @@ def _count(store: EndpointStore, graph: IndexedGraph, limit: Limit, *, optional:
     return count
 
 
-def _load_number(store: EndpointStore, graphs: Sequence[str], name: str, max_age: float) -> tuple[str, int] | None:
-    """Load the fingerprint and the number that were saved under `name` for this view of a server."""
+def _load_number(
+    store: EndpointStore, graphs: Sequence[str], name: str, fingerprint: str, max_age: float
+) -> int | None:
+    """Load the number that was saved under `name` for this view of a server; None if the fingerprint differs."""
     try:
-        fingerprint, number = json.loads(store.load_fact(name, graphs, max_age=max_age) or "null")
-        return str(fingerprint), int(number)
+        saved_for, number = json.loads(store.load_fact(name, graphs, max_age=max_age) or "null")
+        return int(number) if fingerprint and saved_for == fingerprint else None
     except (TypeError, ValueError):
         return None  # nothing is saved, or a different version of kgqa saved it in a different format

@@ -16,7 +16,6 @@ from itertools import chain
 from string import ascii_lowercase
 
 from kgqa.errors import QueryRejected
-from kgqa.graph.names.entity_names import EntityNameReader, spellings_of
 from kgqa.graph.names.full_text import (
     MAX_NAMES,
     MIN_PREFIX_BYTES,
@@ -27,7 +26,7 @@ from kgqa.graph.names.full_text import (
     written_phrase,
 )
 from kgqa.graph.names.interface import MAX_NAMESAKES, MAX_SEARCH_CHARS, MAX_SEARCH_WORDS, LooseMatch, NameMatch
-from kgqa.graph.names.name_reader import Limit
+from kgqa.graph.names.name_reader import EntityNameReader, Limit, spellings_of
 from kgqa.graph.names.spellings import MIN_SQUEEZED
 from kgqa.model import Entity, Literal
 from kgqa.words import normalise
@@ -77,8 +76,7 @@ class ServerNames:
         return self._reader.labelled
 
     def close(self) -> None:
-        self._reader.close()
-        self._text.close()
+        """Do nothing: no files are open."""
 
     def exact(self, texts: Sequence[str]) -> dict[str, list[NameMatch]]:
         found: dict[str, list[NameMatch]] = {}
@@ -173,7 +171,8 @@ class ServerNames:
         found |= {text: found[text] + equal for text in frequent}
         # names with other spaces
         unknown = {text for text, word in rarest.items() if word[0] == text and not counts[word]}
-        splits = [phrase for text in unknown if text in self._written for phrase in _splits(text)]
+        joined = [text for text in unknown if text in self._written and len(text) > MIN_SQUEEZED]
+        splits = [f"{text[:at]} {text[at:]}" for text in joined for at in range(1, len(text))]
         for name in (*chain.from_iterable(names.values()), *self._text.matching_any(splits)):
             if len(name.words) > 1 and (text := "".join(name.words)) in unknown:
                 found[text] = [*found[text], name]
@@ -251,10 +250,6 @@ class ServerNames:
 
 def _match(name: FoundName, *, exact: bool = False) -> NameMatch:
     return NameMatch(Entity(name.entity), name.name, name.kind, exact)
-
-
-def _splits(text: str) -> list[str]:
-    return [f"{text[:at]} {text[at:]}" for at in range(1, len(text))] if len(text) > MIN_SQUEEZED else []
 
 
 def _edits(word: str) -> set[str]:

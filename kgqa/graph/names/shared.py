@@ -12,9 +12,8 @@ from typing import Any, Protocol
 from kgqa.graph.endpoint.store import MIN_RETRY_FACTOR
 from kgqa.graph.names.interface import Names
 from kgqa.graph.names.name_reader import IndexedGraph, Limit, Name, name_predicates
-from kgqa.graph.names.selection import open_names
+from kgqa.graph.names.selection import UnindexedNames, open_names
 from kgqa.graph.names.sqlite_index import SqliteNames
-from kgqa.graph.names.unindexed import UnindexedNames
 from kgqa.graph.query.templates import render
 from kgqa.graph.tables.changes import ATTEMPTS, Changes
 from kgqa.model import Entity, Literal, Triple
@@ -48,7 +47,7 @@ class SharedNames:
         # not the lock of the other tables, which questions need while the index is opened, which may take minutes
         self._opening = threading.Lock()
         self._known: tuple[str, Names] | None = None
-        self._uncounted: tuple[str, float, float, Names] | None = None
+        self._opened: tuple[float, float] = (0.0, 0.0)  # when, and for a question with how many seconds
 
     def within(self, limit: Limit) -> Names:
         """Return the index of names, and open it if necessary, within the time that `limit` allows.
@@ -67,9 +66,7 @@ class SharedNames:
                     break
                 version, seconds = self._graph.version(), limit() or LONGEST_WAIT
                 names, self.note = open_names(self._graph, limit=limit)
-                if isinstance(names, UnindexedNames) and not names.counted:
-                    self._uncounted = (version, time.monotonic(), seconds, names)
-                    break
+                self._opened = (time.monotonic(), seconds)
                 if self._graph.version() == version:
                     self._known = (version, names)
                     break
@@ -94,14 +91,14 @@ class SharedNames:
 
         For some time after a failed count of names, questions with little time get an index without a count.
         """
-        version, known, uncounted = self._graph.version().removesuffix("+"), self._known, self._uncounted
-        if known and known[0] == version:
-            return known[1]
-        if uncounted and uncounted[0] == version:
-            _, since, seconds, unindexed = uncounted
+        known = self._known
+        if known is None or known[0] != self._graph.version().removesuffix("+"):
+            return None
+        if isinstance(known[1], UnindexedNames) and not known[1].counted:
+            since, seconds = self._opened
             recent = time.monotonic() - since < UNCOUNTED_SECONDS
-            return unindexed if recent and (limit() or LONGEST_WAIT) < MIN_RETRY_FACTOR * seconds else None
-        return None
+            return known[1] if recent and (limit() or LONGEST_WAIT) < MIN_RETRY_FACTOR * seconds else None
+        return known[1]
 
     def _follow(self, version: str, names: Names) -> None:
         """Change the open index by the edits since a version, or else forget it.

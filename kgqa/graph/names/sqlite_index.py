@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from kgqa.errors import StoreTimeout
 from kgqa.graph.names.interface import MAX_NAMESAKES, MAX_SEARCH_CHARS, MAX_SEARCH_WORDS, LooseMatch, NameMatch
@@ -25,7 +26,6 @@ from kgqa.words import clean, normalise
 
 VERSION = 3
 FILE = f"names-{VERSION}.sqlite"
-ATTEMPTS = 2
 BATCH = 500
 LAST_CHARACTER = "\U0010ffff"
 CHECK_STEPS = 1_000
@@ -35,16 +35,19 @@ CHECK_STEPS = 1_000
 class SqliteNames:
     """An index of names (see `Names`) in a SQLite file or in memory.
 
+    Args:
+        is_own: whether no other process uses the file, so that names can be added and removed.
+
     Attributes:
         note: a message to the user if the index could not be cached, with the reason and what to do; else empty.
     """
 
     note = ""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, *, is_own: bool = False) -> None:
         self._connection = connection
         self._lock = threading.Lock()
-        self._is_copy = False
+        self._is_own = is_own
         # the number of names with each number of words
         self._lengths = Counter(dict(connection.execute("SELECT words, COUNT(*) FROM names GROUP BY words")))
         self.labelled: int = connection.execute(
@@ -62,9 +65,7 @@ class SqliteNames:
     @property
     def of_iris(self) -> bool:
         """Whether the graph has no names, so that the index contains the words of IRIs instead."""
-        with self._lock:
-            row = self._connection.execute("SELECT kind FROM names LIMIT 1").fetchone()
-        return row is not None and row[0] == "iri"
+        return self._rows("SELECT kind FROM names LIMIT 1") == [("iri",)]
 
     @classmethod
     def open(cls, graph: IndexedGraph, *, limit: Limit = background_limit) -> SqliteNames:
@@ -77,58 +78,33 @@ class SqliteNames:
             StoreError: the names cannot be read. BudgetExhausted: the question that needs the index has no time left.
         """
         folder = graph.folder
-        file = folder / FILE if folder else None
-        if file and file.is_file():
+        if folder and (folder / FILE).is_file():
             try:
-                return cls(_read_only(file))
+                file = (folder / FILE).absolute().as_uri()
+                return cls(sqlite3.connect(f"{file}?mode=ro", uri=True, check_same_thread=False))
             except sqlite3.Error:
-                _delete(file)  # damaged
-        problem: Exception | None = None
-        # a second attempt helps if another process cleared the cache during the first
-        for _ in range(ATTEMPTS):
-            if file is None or not _can_write(file):
-                break
-            try:
-                return cls._build(graph, limit, file)
-            except (sqlite3.Error, OSError) as error:
-                problem = error
-                if file.parent.is_dir():
-                    break
-        index = cls._build(graph, limit, None)
-        if problem:
-            index.note = (
-                f"The index of names could not be written to {clean(str(folder))} ({clean(str(problem))[:200]}), so "
-                "kgqa rebuilds it at each start. Free disk space there, or set cache.folder to another folder."
-            )
+                _delete(folder / FILE)  # damaged
+        graphs = [entity.iri for entity in graph.view]
+        version = graph.store.version_of(graphs)
+        try:
+            index = cls._build(graph, limit, "")  # in a temporary file, which ends with the connection
+        except sqlite3.Error:
+            index = cls._build(graph, limit, ":memory:")
+        # names that were read during an edit are not those of the cache folder's fingerprint
+        if folder and graph.store.version_of(graphs) == version:
+            index.note = index.save(folder)
         return index
 
     @classmethod
-    def _build(cls, graph: IndexedGraph, limit: Limit, file: Path | None) -> SqliteNames:
-        graphs = [entity.iri for entity in graph.view]
-        version = graph.store.version_of(graphs)
-        names = read_names(graph.store, graph.schema, graph.view, limit=limit)
-        if file is None:
-            connection = sqlite3.connect(":memory:", check_same_thread=False)
-            connection.execute("PRAGMA temp_store=MEMORY")
-        else:
-            temporary = _temporary(file)
-            _delete(temporary)
-            connection = sqlite3.connect(temporary, check_same_thread=False)
+    def _build(cls, graph: IndexedGraph, limit: Limit, database: str) -> SqliteNames:
+        connection = sqlite3.connect(database, check_same_thread=False)
         try:
             with _time_limit(connection, limit, graph.store.location):
-                _fill_tables(connection, names)
-            # names that were read during an edit are not those of the cache folder's fingerprint
-            if file is not None and graph.store.version_of(graphs) == version:
-                # if another process cleared the cache, the file is gone but can be read while it is open
-                with suppress(FileNotFoundError):
-                    os.replace(temporary, file)
-            return cls(connection)
+                _fill_tables(connection, read_names(graph.store, graph.schema, graph.view, limit=limit))
+            return cls(connection, is_own=True)
         except BaseException:
             connection.close()
             raise
-        finally:
-            if file is not None:
-                _delete(temporary)
 
     def within(self, limit: Limit) -> SqliteNames:
         return self
@@ -147,11 +123,11 @@ class SqliteNames:
         """
         with self._lock:
             try:
-                if not self._is_copy:
+                if not self._is_own:
                     copy = sqlite3.connect("", check_same_thread=False)  # on disk, and nowhere after its use
                     copy.execute("PRAGMA journal_mode=MEMORY")
                     self._connection.backup(copy)
-                    self._connection, self._is_copy = copy, True
+                    self._connection, self._is_own = copy, True
                 with self._connection:
                     for name in removed:
                         self._remove(*name)
@@ -195,68 +171,69 @@ class SqliteNames:
         query = "SELECT 1 FROM names WHERE iri = ? AND kind = 'label' LIMIT 1"
         return self._connection.execute(query, (iri,)).fetchone() is not None
 
-    def save(self, folder: Path) -> None:
-        """Write the index into a cache folder that has none; do nothing if the folder is not writable."""
+    def save(self, folder: Path) -> str:
+        """Write the index into a cache folder that has none; do nothing if the folder is not writable.
+
+        Returns:
+            A message to the user if the index could not be written, with the reason and what to do; else "".
+        """
         file = folder / FILE
         if file.is_file() or not _can_write(file):
-            return
-        temporary = _temporary(file)
+            return ""
+        temporary = file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}")
         try:
             with closing(sqlite3.connect(temporary)) as copy:
                 copy.execute("PRAGMA synchronous=OFF")
                 with self._lock:
                     self._connection.backup(copy)
             os.replace(temporary, file)
-        except (sqlite3.Error, OSError):
+            return ""
+        except (sqlite3.Error, OSError) as problem:
             _delete(temporary)
+            return (
+                f"The index of names could not be written to {clean(str(folder))} ({clean(str(problem))[:200]}), so "
+                "kgqa rebuilds it at each start. Free disk space there, or set cache.folder to another folder."
+            )
+
+    def _rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        with self._lock:
+            return self._connection.execute(query, values).fetchall()
+
+    def _rows_of_each(self, query: str, values: Sequence[str]) -> Iterator[Any]:
+        """Run a query for batches of values; its {} stands for the placeholders of a batch."""
+        for start in range(0, len(values), BATCH):
+            batch = values[start : start + BATCH]
+            yield from self._rows(query.format(",".join("?" * len(batch))), batch)
 
     def exact(self, texts: Sequence[str]) -> dict[str, list[NameMatch]]:
         found: dict[str, dict[str, NameMatch]] = {}
-        with self._lock:
-            for start in range(0, len(texts), BATCH):
-                batch = list(texts[start : start + BATCH])
-                placeholders = ",".join("?" * len(batch))
-                rows = self._connection.execute(
-                    f"SELECT norm, iri, name, kind FROM names WHERE norm IN ({placeholders}) "
-                    "ORDER BY kind = 'alias', iri, name",
-                    batch,
-                )
-                for norm, iri, name, kind in rows:
-                    found.setdefault(norm, {}).setdefault(iri, NameMatch(Entity(iri), name, kind, True))
+        query = "SELECT norm, iri, name, kind FROM names WHERE norm IN ({}) ORDER BY kind = 'alias', iri, name"
+        for norm, iri, name, kind in self._rows_of_each(query, texts):
+            found.setdefault(norm, {}).setdefault(iri, NameMatch(Entity(iri), name, kind, True))
         return {norm: list(matches.values())[:MAX_NAMESAKES] for norm, matches in found.items()}
 
     def loose(self, texts: Sequence[str]) -> dict[str, list[LooseMatch]]:
         found: dict[str, dict[str, LooseMatch]] = {}
-        with self._lock:
-            for start in range(0, len(texts), BATCH):
-                batch = list(texts[start : start + BATCH])
-                placeholders = ",".join("?" * len(batch))
-                rows = self._connection.execute(
-                    "SELECT k.key, k.how, n.iri, n.name, n.kind FROM keys k JOIN names n ON n.rowid = k.name "
-                    f"WHERE k.key IN ({placeholders}) ORDER BY n.kind = 'alias', n.iri, n.name",
-                    batch,
-                )
-                for key, how, iri, name, kind in rows:
-                    match = LooseMatch(NameMatch(Entity(iri), name, kind, False), how)
-                    found.setdefault(key, {}).setdefault(iri, match)
+        query = (
+            "SELECT k.key, k.how, n.iri, n.name, n.kind FROM keys k JOIN names n ON n.rowid = k.name "
+            "WHERE k.key IN ({}) ORDER BY n.kind = 'alias', n.iri, n.name"
+        )
+        for key, how, iri, name, kind in self._rows_of_each(query, texts):
+            found.setdefault(key, {}).setdefault(iri, LooseMatch(NameMatch(Entity(iri), name, kind, False), how))
         return {key: list(matches.values())[:MAX_NAMESAKES] for key, matches in found.items()}
 
     def initials_with_prefix(self, prefix: str, *, limit: int = 50) -> list[NameMatch]:
-        with self._lock:
-            rows = self._connection.execute(
-                "SELECT n.iri, n.name, n.kind FROM keys k JOIN names n ON n.rowid = k.name "
-                "WHERE k.key > ? AND k.key < ? AND k.how = 'initials' "
-                "ORDER BY length(k.key), n.iri, n.kind = 'alias', n.name LIMIT ?",
-                (prefix, prefix + LAST_CHARACTER, limit),
-            ).fetchall()
+        rows = self._rows(
+            "SELECT n.iri, n.name, n.kind FROM keys k JOIN names n ON n.rowid = k.name "
+            "WHERE k.key > ? AND k.key < ? AND k.how = 'initials' "
+            "ORDER BY length(k.key), n.iri, n.kind = 'alias', n.name LIMIT ?",
+            (prefix, prefix + LAST_CHARACTER, limit),
+        )
         return [NameMatch(Entity(iri), name, kind, False) for iri, name, kind in rows]
 
     def frequencies(self, words: Sequence[str]) -> dict[str, int]:
         wanted = list(dict.fromkeys(words))[:BATCH]
-        with self._lock:
-            placeholders = ",".join("?" * len(wanted))
-            rows = self._connection.execute(f"SELECT word, names FROM words WHERE word IN ({placeholders})", wanted)
-            return dict(rows.fetchall())
+        return dict(self._rows_of_each("SELECT word, names FROM words WHERE word IN ({})", wanted))
 
     def similar_words(self, words: Sequence[str]) -> dict[str, dict[str, int]]:
         known = self.frequencies(words)
@@ -267,40 +244,26 @@ class SqliteNames:
         }
 
     def _words_with_prefix(self, prefix: str, limit: int) -> dict[str, int]:
-        with self._lock:
-            rows = self._connection.execute(
-                "SELECT word, names FROM words WHERE word >= ? AND word < ? ORDER BY names DESC, word LIMIT ?",
-                (prefix, prefix + LAST_CHARACTER, limit),
-            )
-            return dict(rows.fetchall())
+        query = "SELECT word, names FROM words WHERE word >= ? AND word < ? ORDER BY names DESC, word LIMIT ?"
+        return dict(self._rows(query, (prefix, prefix + LAST_CHARACTER, limit)))
 
     def containing(self, words: Sequence[str], *, limit: int = 50) -> list[NameMatch]:
         if not words:
             return []
         query = " OR ".join(f'"{word}"' for word in words[:MAX_SEARCH_WORDS])
-        with self._lock:
-            rows = self._connection.execute(
-                "SELECT n.iri, n.name, n.kind FROM search JOIN names n ON n.rowid = search.rowid "
-                "WHERE search MATCH ? ORDER BY bm25(search), n.kind = 'alias', n.iri, n.name LIMIT ?",
-                (query, limit),
-            ).fetchall()
+        rows = self._rows(
+            "SELECT n.iri, n.name, n.kind FROM search JOIN names n ON n.rowid = search.rowid "
+            "WHERE search MATCH ? ORDER BY bm25(search), n.kind = 'alias', n.iri, n.name LIMIT ?",
+            (query, limit),
+        )
         return [NameMatch(Entity(iri), name, kind, False) for iri, name, kind in rows]
 
     def names_of(self, entities: Sequence[Entity]) -> dict[Entity, list[str]]:
-        found: dict[Entity, list[str]] = {entity: [] for entity in entities}
-        wanted = [entity.iri for entity in found]
-        with self._lock:
-            for start in range(0, len(wanted), BATCH):
-                batch = wanted[start : start + BATCH]
-                rows = self._connection.execute(
-                    f"SELECT iri, name FROM names WHERE iri IN ({','.join('?' * len(batch))}) "
-                    "ORDER BY kind = 'alias', name",
-                    batch,
-                )
-                for iri, name in rows:
-                    if name not in found[Entity(iri)]:
-                        found[Entity(iri)].append(name)
-        return found
+        found: dict[Entity, dict[str, None]] = {entity: {} for entity in entities}
+        query = "SELECT iri, name FROM names WHERE iri IN ({}) ORDER BY kind = 'alias', name"
+        for iri, name in self._rows_of_each(query, [entity.iri for entity in found]):
+            found[Entity(iri)][name] = None
+        return {entity: list(names) for entity, names in found.items()}
 
     def search(self, text: str, *, limit: int = 20) -> list[NameMatch]:
         words = normalise(text[:MAX_SEARCH_CHARS]).split()[:MAX_SEARCH_WORDS]
@@ -308,13 +271,11 @@ class SqliteNames:
             return []
         quoted = [f'"{word}"' for word in words]
         for query in (" ".join([*quoted[:-1], quoted[-1] + "*"]), " OR ".join(quoted)):
-            with self._lock:
-                rows = self._connection.execute(
-                    "SELECT n.iri, n.name, n.kind, n.norm = ? AS same "
-                    "FROM search JOIN names n ON n.rowid = search.rowid "
-                    "WHERE search MATCH ? ORDER BY same DESC, bm25(search), n.kind = 'alias', n.iri, n.name LIMIT ?",
-                    (" ".join(words), query, 10 * limit),
-                ).fetchall()
+            rows = self._rows(
+                "SELECT n.iri, n.name, n.kind, n.norm = ? AS same FROM search JOIN names n ON n.rowid = search.rowid "
+                "WHERE search MATCH ? ORDER BY same DESC, bm25(search), n.kind = 'alias', n.iri, n.name LIMIT ?",
+                (" ".join(words), query, 10 * limit),
+            )
             if rows:
                 break
         best: dict[str, NameMatch] = {}
@@ -329,14 +290,6 @@ def _can_write(file: Path) -> bool:
     except OSError:
         return False
     return os.access(file.parent, os.W_OK)
-
-
-def _read_only(file: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
-
-
-def _temporary(file: Path) -> Path:
-    return file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}")
 
 
 def _words(norm: str) -> int:
@@ -378,7 +331,7 @@ def _time_limit(connection: sqlite3.Connection, limit: Limit, location: str) -> 
 def _fill_tables(connection: sqlite3.Connection, names: Iterator[Name]) -> None:
     # the tokenizer `ascii` splits normalised names only at spaces, whatever letters they have
     connection.executescript(
-        "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
+        "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF;"
         "CREATE TABLE names (iri TEXT, name TEXT, kind TEXT, norm TEXT, words INTEGER);"
         "CREATE VIRTUAL TABLE search USING fts5(norm, content='names', tokenize='ascii');"
     )

@@ -19,6 +19,9 @@ _COMPARED = {
     ">=": "is at least",
 }
 
+_JOINED = {"Join": "", "LeftJoin": "optionally: ", "Minus": "but not: "}
+_EXTRAS = {"OrderBy": "Sort them.", "AggregateJoin": "Aggregate them by group."}
+
 
 def explain(graph: ExportableGraph, sparql: str) -> str:
     """Explain a SELECT or ASK query, one line per condition.
@@ -48,9 +51,8 @@ class _Explainer:
 
     def query(self, algebra: Any) -> str:
         self._names = self._graph.labels(Entity(str(iri)) for iri in sorted(_iris(algebra)))
-        conditions: list[str] = []
         extras: list[str] = []
-        self._walk(algebra.p, conditions, extras)
+        conditions = self._walk(algebra.p, extras)
         if algebra.name == "AskQuery":
             head = "Is there anything such that"
         else:
@@ -59,45 +61,29 @@ class _Explainer:
         body = [f"  {number}. {text}" for number, text in enumerate(conditions, 1)]
         return "\n".join([head, *(body or ["  (no condition)"]), *extras])
 
-    def _walk(self, node: Any, conditions: list[str], extras: list[str]) -> None:
+    def _walk(self, node: Any, extras: list[str]) -> list[str]:
+        """Return the conditions of a part of the algebra; sentences about the whole result are added to `extras`."""
         name = getattr(node, "name", "")
         if name == "BGP":
-            conditions += [self._triple(*triple) for triple in _in_order(node.triples)]
-        elif name == "Filter":
-            self._walk(node.p, conditions, extras)
+            return [self._triple(*triple) for triple in _in_order(node.triples)]
+        if name in _JOINED:
+            conditions = self._walk(node.p1, extras)
+            return conditions + [_JOINED[name] + text for text in self._walk(node.p2, extras)]
+        if name == "Union":
+            left, right = ("; and ".join(self._walk(side, extras)) for side in (node.p1, node.p2))
+            return [f"either {left} — or {right}"]
+        if name == "values" or (name == "ToMultiSet" and _values_rows(node)):
+            return self._values(node)
+        if getattr(node, "p", None) is None:
+            return [f"(a part that cannot be explained: {name})"] if name else []
+        conditions = self._walk(node.p, extras)
+        if name == "Filter":
             conditions += self._filter(node.expr)
-        elif name in ("Join", "LeftJoin", "Minus"):
-            self._walk(node.p1, conditions, extras)
-            inner: list[str] = []
-            self._walk(node.p2, inner, extras)
-            prefix = {"Join": "", "LeftJoin": "optionally: ", "Minus": "but not: "}[name]
-            conditions += [prefix + text for text in inner]
-        elif name == "Union":
-            left: list[str] = []
-            right: list[str] = []
-            self._walk(node.p1, left, extras)
-            self._walk(node.p2, right, extras)
-            conditions.append(f"either {'; and '.join(left)} — or {'; and '.join(right)}")
-        elif name == "values" or (name == "ToMultiSet" and _values_rows(node)):
-            conditions += self._values(node)
-        elif name == "Slice":
-            self._walk(node.p, conditions, extras)
-            if node.length is not None:
-                extras.append(f"Return at most {node.length}.")
-        elif name == "OrderBy":
-            self._walk(node.p, conditions, extras)
-            extras.append("Sort them.")
         elif name == "Extend":
-            self._walk(node.p, conditions, extras)
             conditions.append(f"?{node['var']} is computed")
-        elif name in ("Group", "AggregateJoin"):
-            self._walk(node.p, conditions, extras)
-            if name == "AggregateJoin":
-                extras.append("Aggregate them by group.")
-        elif getattr(node, "p", None) is not None:
-            self._walk(node.p, conditions, extras)
-        elif name:
-            conditions.append(f"(a part that cannot be explained: {name})")
+        elif name in _EXTRAS or (name == "Slice" and node.length is not None):
+            extras.append(_EXTRAS.get(name) or f"Return at most {node.length}.")
+        return conditions
 
     def _values(self, node: Any) -> list[str]:
         rows = _values_rows(node)
@@ -123,16 +109,16 @@ class _Explainer:
         if name == "RelationalExpression" and expression.op in _COMPARED:
             return [f"{self._term(expression.expr)} {_COMPARED[expression.op]} {self._term(expression.other)}"]
         if name == "RelationalExpression" and expression.op == "IN":
-            tested, *listed = [_without_str(each) for each in (expression.expr, *expression.other)]
+            # STR(term) is explained like its term
+            parts = (expression.expr, *expression.other)
+            tested, *listed = [each.arg if getattr(each, "name", "") == "Builtin_STR" else each for each in parts]
             return [f"{self._term(tested)} is one of: {', '.join(map(self._term, listed))}"]
         if name == "Builtin_isIRI":
             return [f"{self._term(expression.arg)} is an entity"]
         if name == "ConditionalAndExpression":
             return [text for part in [expression.expr, *expression.other] for text in self._filter(part)]
         if name == "Builtin_NOTEXISTS":
-            inner: list[str] = []
-            self._walk(expression.graph, inner, [])
-            return [f"it is not true that {' and '.join(inner)}"]
+            return [f"it is not true that {' and '.join(self._walk(expression.graph, []))}"]
         return ["another filter holds"]
 
     def _term(self, term: Any) -> str:
@@ -152,17 +138,11 @@ class _Explainer:
 def _values_rows(node: Any) -> list[Any]:
     """Return the rows of a VALUES block; empty for a subquery."""
     inner = getattr(node, "p", None)
-    rows: list[Any] = getattr(node, "res", None) or (inner.res if inner is not None and "res" in inner else [])
-    return rows
+    return list(getattr(node, "res", None) or (inner.res if inner is not None and "res" in inner else []))
 
 
 def _is_variable(term: Any) -> bool:
     return type(term).__name__ == "Variable"
-
-
-def _without_str(expression: Any) -> Any:
-    """Return the term of `STR(term)`; other expressions are returned unchanged."""
-    return expression.arg if getattr(expression, "name", "") == "Builtin_STR" else expression
 
 
 def _in_order(triples: list[Any]) -> list[Any]:
@@ -181,15 +161,9 @@ def _unknown(term: Any, known: set[Any]) -> bool:
     return _is_variable(term) and term not in known
 
 
-def _iris(node: Any, found: set[Any] | None = None) -> set[Any]:
+def _iris(node: Any) -> set[Any]:
     """Collect all IRIs in an algebra."""
-    found = set() if found is None else found
     if type(node).__name__ == "URIRef":
-        found.add(node)
-    elif isinstance(node, dict):
-        for value in node.values():
-            _iris(value, found)
-    elif isinstance(node, (list, tuple, set)):
-        for value in node:
-            _iris(value, found)
-    return found
+        return {node}
+    parts = node.values() if isinstance(node, dict) else node if isinstance(node, (list, tuple, set)) else ()
+    return set().union(*map(_iris, parts))

@@ -81,11 +81,9 @@ def answer_query(
 
 
 def _commented(graph: ExportableGraph, walk: PathPattern) -> PathPattern:
-    edges = []
-    for edge in walk.edges:
-        words = short_words(edge.relation.iri, graph.schema, graph.relation_labels)
-        edges.append(replace(edge, comment=Comment(words)))
-    return replace(walk, edges=tuple(edges), joins=tuple((at, _commented(graph, join)) for at, join in walk.joins))
+    words = [short_words(edge.relation.iri, graph.schema, graph.relation_labels) for edge in walk.edges]
+    edges = tuple(replace(edge, comment=Comment(text)) for edge, text in zip(walk.edges, words))
+    return replace(walk, edges=edges, joins=tuple((at, _commented(graph, join)) for at, join in walk.joins))
 
 
 def _name(names: Mapping[Entity, str], entity: Entity) -> str:

@@ -160,11 +160,12 @@ def path_pattern(
     names += [Variable(f"{prefix}{index}") for index in range(1, count)]
     if count:
         names.append(end or Variable("answer" if final else f"{prefix}{count}"))
-    edges = []
-    for index, step in enumerate(path.steps):
-        here, there = names[index], names[index + 1]
-        subject, object_ = (here, there) if step.direction == "out" else (there, here)
-        edges.append(Edge(subject, Entity(step.relation), object_))
+    edges = [
+        Edge(here, Entity(step.relation), there)
+        if step.direction == "out"
+        else Edge(there, Entity(step.relation), here)
+        for step, here, there in zip(path.steps, names, names[1:])
+    ]
     different: list[tuple[Node, Node]] = []
     if rule == "topic-never":
         different = [(node, path.topic) for node in names[1:]]

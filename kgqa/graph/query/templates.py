@@ -7,13 +7,12 @@ from questions or labels never becomes part of a query unescaped.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import BaseLoader, Environment, StrictUndefined, TemplateNotFound
+from jinja2 import FunctionLoader, StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from kgqa.errors import InvalidTerm
@@ -38,9 +37,6 @@ class Comment:
     """Text of a SPARQL comment. Line breaks and control characters are removed when the comment is rendered."""
 
     text: str
-
-
-Renderable = Entity | Literal | Variable | Comment | int
 
 
 def render_term(term: Any) -> str:
@@ -78,36 +74,14 @@ def render_term(term: Any) -> str:
     )
 
 
-class _Loader(BaseLoader):
-    def get_source(self, environment: Environment, template: str) -> tuple[str, str, Callable[[], bool]]:
-        path = files("kgqa.queries") / template
-        try:
-            return path.read_text(encoding="utf-8"), str(path), lambda: True
-        except OSError as error:
-            raise TemplateNotFound(template) from error
-
-
-@cache
-def _is_own_dataclass(kind: type) -> bool:
-    return kind.__module__.startswith("kgqa.") and is_dataclass(kind)
-
-
-class _Environment(ImmutableSandboxedEnvironment):
-    """A Jinja sandbox that skips its slow checks (half of the rendering time) for public fields of kgqa dataclasses."""
-
-    def getattr(self, obj: Any, attribute: str) -> Any:
-        # mypy considers a class unhashable
-        if _is_own_dataclass(type(obj)) and attribute[0] != "_":  # type: ignore[arg-type]
-            value = getattr(obj, attribute, self)
-            if value is not self and not callable(value):
-                return value
-        return super().getattr(obj, attribute)
+def _source(name: str) -> str:
+    return (files("kgqa.queries") / name).read_text(encoding="utf-8")
 
 
 @lru_cache(maxsize=1)
 def _environment() -> ImmutableSandboxedEnvironment:
-    return _Environment(
-        loader=_Loader(),
+    return ImmutableSandboxedEnvironment(
+        loader=FunctionLoader(_source),
         undefined=StrictUndefined,
         finalize=render_term,
         autoescape=False,

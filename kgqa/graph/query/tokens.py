@@ -184,9 +184,6 @@ def refuse_surrogates(sparql: str) -> None:
             ) from error
 
 
-_STARTS_WITH_READ = re.compile(r"\s*(?:#[^\r\n]*[\r\n]+\s*)*(SELECT|ASK)\b", re.IGNORECASE)
-
-
 def prepare_for_server(sparql: str, *, reads: str = "") -> str:
     """Check a query for a server, and return the text to send: the same query with escapes resolved.
 
@@ -205,8 +202,7 @@ def prepare_for_server(sparql: str, *, reads: str = "") -> str:
             raise QueryRejected("DEFINE is not allowed: it changes how the server runs a query.")
         _refuse_functions(sparql)
     if reads:
-        match = _STARTS_WITH_READ.match(sparql)
-        kind = match[1].upper() if match else _kind(sparql)
+        kind = _kind(sparql)
         if kind != reads:
             raise QueryRejected(
                 f"Expected {'an' if reads == 'ASK' else 'a'} {reads} query" + (f", not {kind}." if kind else ".")
@@ -247,11 +243,11 @@ def _dataset_clauses(query: str) -> list[tuple[int, int, Token]]:
 
 def _kind(sparql: str) -> str:
     """Return the keyword that follows a query's declarations."""
-    solid = [token for token in tokens(sparql) if token.kind not in ("space", "comment")]
-    index = 0
-    while index < len(solid) and (word := solid[index].text.upper()) in ("PREFIX", "BASE"):
-        index += 3 if word == "PREFIX" else 2
-    return solid[index].text.upper() if index < len(solid) else ""
+    words = (token.text.upper() for token in tokens(sparql) if token.kind not in ("space", "comment"))
+    while (word := next(words, "")) in ("PREFIX", "BASE"):
+        for _ in range(2 if word == "PREFIX" else 1):
+            next(words, "")
+    return word
 
 
 def shorten_iris(sparql: str) -> str:

@@ -12,10 +12,9 @@ import gzip
 import hashlib
 import lzma
 import os
-import stat
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
@@ -76,26 +75,20 @@ def file_job(path: Path, format: str | None = None) -> FileJob:
             f"{path}: unknown RDF format. Known endings: {', '.join(FORMATS)}, each also with {', '.join(COMPRESSED)}.",
             "Name the format: --format nt",
         )
-    digest = hashlib.sha256()
     try:
-        mode = path.stat().st_mode
-        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        if path.exists() and not path.is_file() and not path.is_dir():
             raise LoadError(
                 f"{path} is not a regular file. Files are read more than once, so write its content to a file first."
             )
         with open(path, "rb") as file:
-            while data := file.read(1 << 20):
-                digest.update(data)
-        return FileJob(str(path.resolve()), suffix, path.stat().st_size, digest.hexdigest())
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return FileJob(str(path.resolve()), suffix, path.stat().st_size, digest)
     except OSError as error:
         raise LoadError(f"{path} cannot be read: {error.strerror}.") from error
 
 
 def _suffix(path: Path) -> str:
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in COMPRESSED:
-        suffixes.pop()
-    return suffixes[-1] if suffixes else ""
+    return (Path(path.stem) if path.suffix.lower() in COMPRESSED else path).suffix.lower()
 
 
 def check_unchanged(job: FileJob, restart_command: str) -> None:
@@ -221,7 +214,8 @@ def open_lines(job: FileJob, staging: Path, on_staging: Callable[[int, int], Non
     with ExitStack() as stack:
         with _file_errors(job):
             on_disk: IO[bytes] = stack.enter_context(open(job.path, "rb"))
-            stream, format = stack.enter_context(_decompressed(on_disk, job.path)), LINE_FORMATS.get(job.format)
+            stream = stack.enter_context(COMPRESSED.get(Path(job.path).suffix.lower(), nullcontext)(on_disk))
+            format = LINE_FORMATS.get(job.format)
             if format is None:
                 staged = staged_file(job, staging)
                 if not staged.exists():
@@ -254,14 +248,6 @@ def _file_errors(job: FileJob) -> Iterator[None]:
                 "Free some space and load the file again.",
             ) from error
         raise LoadError(f"{job.name} cannot be read: {error.strerror or error}.") from error
-
-
-def _decompressed(raw: IO[bytes], path: str) -> IO[bytes]:
-    opener = COMPRESSED.get(Path(path).suffix.lower())
-    if opener is None:
-        return raw
-    stream: IO[bytes] = opener(raw, "rb")
-    return stream
 
 
 def _stage(
@@ -297,13 +283,14 @@ def _stage(
 
 def _parse(stream: IO[bytes], format: str, path: Path) -> Iterator[ox.Quad]:
     if format in STREAMED:
-        base = path.as_uri()
         source: Readable = stream
         if STREAMED[format] == ox.RdfFormat.RDF_XML:
             source = XmlWithFlatEntities(stream)
         elif STREAMED[format] == ox.RdfFormat.JSON_LD:
             source = ShallowJson(stream)
-        yield from ox.parse(cast(IO[bytes], source), format=STREAMED[format], base_iri=base, rename_blank_nodes=False)
+        yield from ox.parse(
+            cast(IO[bytes], source), format=STREAMED[format], base_iri=path.as_uri(), rename_blank_nodes=False
+        )
         return
     data = stream.read(MAX_IN_MEMORY_BYTES + 1)
     if len(data) > MAX_IN_MEMORY_BYTES:

@@ -91,7 +91,8 @@ class LineReader:
         r"""Return the valid lines of a block in canonical form, each ending in ` .\n`; report the malformed lines."""
         if not self.strict and _is_utf8(block):
             match = (_QUADS if self._quads else _TRIPLES).match(block)
-            if match and match.end() == len(block) and self._short(block):
+            short = len(block) <= MAX_LINE_BYTES or max(map(len, block.split(b"\n"))) <= MAX_LINE_BYTES
+            if match and match.end() == len(block) and short:
                 lines = block.splitlines(keepends=True)  # canonical lines contain no other line break
                 self.line += len(lines)
                 return [_as_stored(line) if _TYPED in line else line for line in lines]
@@ -107,10 +108,6 @@ class LineReader:
                 good.append(_as_stored(fixed) if _TYPED in fixed else fixed)
         return good
 
-    @staticmethod
-    def _short(block: bytes) -> bool:
-        return len(block) <= MAX_LINE_BYTES or max(map(len, block.split(b"\n"))) <= MAX_LINE_BYTES
-
     def _one(self, line: bytes) -> bytes | None:
         if len(line) > MAX_LINE_BYTES:
             raise ValueError(f"the line is longer than {MAX_LINE_BYTES:,} bytes")
@@ -120,11 +117,9 @@ class LineReader:
             match = _LOOSE.fullmatch(line)
             if match and (self._quads or not match[4]):
                 return b" ".join(term for term in match.groups() if term) + b" .\n"
-        quads = list(ox.parse(line, format=self._format))
-        return b"".join(self._skolem(quad) for quad in quads) if quads else None
-
-    def _skolem(self, quad: ox.Quad) -> bytes:
-        return quad_line(quad, lambda node: f"{GENID}{self._tag}:{quote(node.value, safe='')}")
+        genid = f"{GENID}{self._tag}:"
+        quads = ox.parse(line, format=self._format)
+        return b"".join(quad_line(quad, lambda node: genid + quote(node.value, safe="")) for quad in quads) or None
 
 
 # the engine stores XML Schema numbers, booleans and dates by value: "007" comes back as "7"
@@ -176,11 +171,18 @@ def hashes(lines: Iterable[bytes]) -> bytes:
     return b"".join([blake2b(line, digest_size=8).digest() for line in lines])
 
 
+def split_graph(line: bytes) -> tuple[bytes, bytes | None]:
+    """Split a canonical N-Quads line into the line of its triple and the IRI of its graph (None: default graph)."""
+    start = line.index(b" ", line.index(b" ") + 1) + 1
+    # IRIs and language tags contain no quotes: the last quote ends the literal
+    after = line.rindex(b'"') if line[start : start + 1] == b'"' else start
+    end = line.index(b" ", after)
+    return (line, None) if line[end:] == b" .\n" else (line[:end] + b" .\n", line[end + 2 : -4])
+
+
 def graph_of(line: bytes) -> str:
     """Return the IRI of the named graph of a canonical line; "" for the default graph."""
-    literal = line.rfind(b'"') + 1  # IRIs contain no quotation marks
-    terms = line[literal:].split(b" ")
-    return terms[-2][1:-1].decode() if len(terms) > (2 if literal else 4) else ""
+    return (split_graph(line)[1] or b"").decode()
 
 
 def hashes_by_graph(lines: Iterable[bytes]) -> dict[str, bytes]:

@@ -16,6 +16,7 @@ import pyoxigraph as ox
 
 from kgqa.errors import LoadError
 from kgqa.graph.rdf.files import Block, FileJob, LineSource, MalformedLines, open_lines
+from kgqa.graph.rdf.lines import split_graph
 from kgqa.graph.store import Progress
 from kgqa.words import clean
 
@@ -75,7 +76,7 @@ class UploadFiles:
         self._graph = graph.encode()
         self._staging = staging
         self._unfit = unfit
-        self._progress = progress
+        self._progress = progress or (lambda progress: None)
 
     def check(self) -> None:
         """Check every line of every file.
@@ -84,8 +85,12 @@ class UploadFiles:
             LoadError: a line is malformed (unless malformed lines are skipped), a line belongs to another graph, or a
                 file is damaged.
         """
-        for number in range(len(self.jobs)):
-            self._check_file(number)
+        for number, job in enumerate(self.jobs):
+            for block, bad in self._read(number, is_check=True):
+                for line, message in bad:
+                    self.malformed.add(job.name, line, message)
+                self.lines += block.end - block.first
+                self._report_progress(job, block.bytes_done, self.lines)
 
     def blocks(self, number: int) -> Iterator[UploadBlock]:
         """Yield the blocks of a file. Every call yields the same blocks. Call `check` first.
@@ -93,15 +98,8 @@ class UploadFiles:
         Raises:
             LoadError: the file cannot be read any more.
         """
-        job = self.jobs[number]
-        with open_lines(job, self._staging, self._on_staging(job)) as source:
-            for raw_block in source.blocks(lambda line, message: None):
-                block = raw_block
-                if number in self.doubtful and not _is_valid(block.lines):
-                    block = _checked_singly(block, source, [])
-                unfit, lines = self._fit(block, source)
-                numbers = partial(_numbers_without, block, source, {line for line, _ in unfit})
-                yield UploadBlock(lines, block.first, block.end, source.bytes_done, numbers)
+        for block, _ in self._read(number, is_check=False):
+            yield block
 
     def find(self, wanted: Collection[bytes], numbers: Iterable[int]) -> dict[bytes, tuple[str, int]]:
         """Return the file name and line number (from 1) of each wanted line in the files with these numbers."""
@@ -113,22 +111,25 @@ class UploadFiles:
                     found.update({line: (self.jobs[number].name, at) for line, at in positions if line in wanted})
         return found
 
-    def _check_file(self, number: int) -> None:
+    def _read(self, number: int, *, is_check: bool) -> Iterator[tuple[UploadBlock, list[tuple[int, str]]]]:
+        """Yield the blocks of a file, each with its malformed and unfit lines: their numbers and reasons."""
         job = self.jobs[number]
         bad: list[tuple[int, str]] = []
-        with open_lines(job, self._staging, self._on_staging(job)) as source:
+
+        def on_staging(bytes_done: int, lines: int) -> None:
+            self._report_progress(job, bytes_done, self.lines + lines)
+
+        with open_lines(job, self._staging, on_staging) as source:
             for raw_block in source.blocks(lambda line, message: bad.append((line, message))):
                 block = raw_block
-                if not _is_valid(block.lines):
+                if (is_check or number in self.doubtful) and not _is_valid(block.lines):
                     self.doubtful.add(number)
                     bad.clear()
                     block = _checked_singly(block, source, bad)
-                unfit, _ = self._fit(block, source)
-                for line, message in sorted([*bad, *unfit]):
-                    self.malformed.add(job.name, line, message)
+                unfit, lines = self._fit(block, source)
+                numbers = partial(_numbers_without, block, source, {line for line, _ in unfit})
+                yield UploadBlock(lines, block.first, block.end, source.bytes_done, numbers), sorted([*bad, *unfit])
                 bad.clear()
-                self.lines += block.end - block.first
-                self._report_progress(job, source.bytes_done, self.lines)
 
     def _fit(self, block: Block, source: LineSource) -> tuple[list[tuple[int, str]], list[bytes]]:
         """Return the unfit lines of a block with their reasons, and the remaining lines as N-Triples."""
@@ -154,23 +155,8 @@ class UploadFiles:
             )
         return triple
 
-    def _on_staging(self, job: FileJob) -> Callable[[int, int], None]:
-        return lambda bytes_done, lines: self._report_progress(job, bytes_done, self.lines + lines)
-
     def _report_progress(self, job: FileJob, bytes_done: int, lines: int) -> None:
-        if self._progress:
-            self._progress(Progress(job.name, bytes_done, job.size, lines, "reading"))
-
-
-def split_graph(line: bytes) -> tuple[bytes, bytes | None]:
-    """Split a canonical N-Quads line into the line of its triple and the IRI of its graph (None: default graph)."""
-    start = line.index(b" ", line.index(b" ") + 1) + 1
-    # IRIs and language tags contain no quotes: the last quote ends the literal
-    after = line.rindex(b'"') if line[start : start + 1] == b'"' else start
-    end = line.index(b" ", after)
-    if line[end:] == b" .\n":
-        return line, None
-    return line[:end] + b" .\n", line[end + 2 : -4]
+        self._progress(Progress(job.name, bytes_done, job.size, lines, "reading"))
 
 
 _NUL = re.compile(rb"\0|(?<!\\)(?:\\\\)*+\\(?:u0000|U00000000)").search
@@ -214,10 +200,7 @@ def _line_numbers(block: Block, source: LineSource) -> list[int]:
     """Return the line number (from 1) in the file of each canonical line of the block."""
     if len(block.lines) == block.end - block.first:
         return list(range(block.first + 1, block.end + 1))
-    numbers: list[int] = []
     good = set(block.lines)
     reader = source.reader(lambda line, message: None)
-    for number, raw in enumerate(block.raw.split(b"\n"), start=block.first + 1):
-        if any(line in good for line in reader.canonical(raw + b"\n")):
-            numbers.append(number)
-    return numbers
+    numbered = enumerate(block.raw.split(b"\n"), start=block.first + 1)
+    return [number for number, raw in numbered if not good.isdisjoint(reader.canonical(raw + b"\n"))]

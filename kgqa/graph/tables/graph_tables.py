@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from kgqa.cache import Cache
 from kgqa.graph.names.interface import Names
@@ -17,20 +18,20 @@ from kgqa.graph.names.name_reader import Limit, background_limit
 from kgqa.graph.names.shared import SharedNames
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Row, Rows, Store, count_value
-from kgqa.graph.tables.changes import OTHER, VALUE, Changes, changes_since, matches
-from kgqa.graph.tables.labels import LABEL_BATCH
-from kgqa.graph.tables.mediator_counts import SIDES
+from kgqa.graph.tables.changes import OTHER, VALUE, Changes, VersionedValues, changes_since, matches
+from kgqa.graph.tables.labels import LABEL_BATCH, FindLabels, declared_labels, find_relation_labels
 from kgqa.graph.tables.mediators import (
+    SIDES,
     MediatorTable,
     follow_mediators,
     mediator_table,
     mediators_from_json,
     mediators_to_json,
 )
-from kgqa.graph.tables.relation_labels import FindLabels, declared_labels, find_relation_labels
-from kgqa.graph.tables.versioned_values import VersionedValues
+from kgqa.graph.tables.node_types import Types, find_types, follow_types
 from kgqa.graph.tables.whole_graph import WholeGraphQueries
-from kgqa.model import Direction, Entity
+from kgqa.model import Entity
+from kgqa.model_json import from_json
 from kgqa.schema import Schema
 
 TIMEOUT = 600.0
@@ -46,7 +47,6 @@ SEARCHING = (
     "and names of relations."
 )
 _FILE_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
-Types = dict[Direction, dict[str, str]]
 
 
 @dataclass(frozen=True)
@@ -106,13 +106,20 @@ class GraphTables:
                 self._follow_relations,
             ),
             "noise": _Table(
-                self._find_noise, lambda data: frozenset(map(str, _list(data))), _unless_touched(marker), sorted
+                lambda: frozenset(
+                    name for node in self._declared(schema.noise_marked_by) for name in schema.named_by(node)
+                ),
+                lambda data: frozenset(from_json(tuple[str, ...], data)),
+                _unless_touched(marker),
+                sorted,
             ),
             "inverses": _Table(self._find_inverses, _texts, _unless_touched(inverse)),
             "types": _Table(
-                self._find_types,
-                lambda data: {side: _texts(data[side]) for side in ("out", "in")},
-                self._follow_types,
+                lambda: find_types(schema, self.relations, self._pairs),
+                lambda data: {side: _texts(data[side]) for side in SIDES},
+                lambda types, changes: follow_types(
+                    types, changes, schema=schema, relations=self.relations, select=self.select
+                ),
             ),
             "mediators-2": _Table(
                 lambda: mediator_table(schema, self._statements_of, self.relations, scan=self._scan_for_mediators),
@@ -211,22 +218,20 @@ class GraphTables:
 
         If the graph is too large for counting, these are only the relations that the graph declares, with 0 edges each.
         """
-        table: dict[str, int] = self._table("relations")
-        return table
+        return cast(dict[str, int], self._table("relations"))
 
     def _count_relations(self) -> dict[str, int]:
         rows = self._whole.scan("relation_counts", what="The relations", note=COUNTING)
         if rows is None:
             names = (name for node in self._declared(self.schema.declared_by) for name in self.schema.named_by(node))
             return dict.fromkeys(sorted(names, key=lambda name: (len(name), name)), 0)
-        return _by_frequency({row[0].iri: count_value(row[1]) for row in rows if isinstance(row[0], Entity)})
+        return by_frequency({row[0].iri: count_value(row[1]) for row in rows if isinstance(row[0], Entity)})
 
     def _follow_relations(self, relations: dict[str, int], changes: Changes) -> dict[str, int]:
-        counts = dict(relations)
-        for triples, sign in ((changes.added, 1), (changes.removed, -1)):
-            for triple in triples:
-                counts[triple.relation] = counts.get(triple.relation, 0) + sign
-        return _by_frequency({name: count for name, count in counts.items() if count > 0})
+        counts = Counter(relations)
+        counts.update(triple.relation for triple in changes.added)
+        counts.subtract(triple.relation for triple in changes.removed)
+        return by_frequency({name: count for name, count in counts.items() if count > 0})
 
     @property
     def counted(self) -> bool:
@@ -246,12 +251,7 @@ class GraphTables:
     @property
     def noise(self) -> frozenset[str]:
         """Relations that the graph itself marks as noise, such as identifiers in other catalogues."""
-        table: frozenset[str] = self._table("noise")
-        return table
-
-    def _find_noise(self) -> frozenset[str]:
-        marked = self._declared(self.schema.noise_marked_by)
-        return frozenset(name for node in marked for name in self.schema.named_by(node))
+        return cast(frozenset[str], self._table("noise"))
 
     def is_noise(self, relation: str) -> bool:
         """Return whether exploration skips a relation because the schema or the graph marks it as noise."""
@@ -262,8 +262,7 @@ class GraphTables:
     @property
     def mediators(self) -> MediatorTable:
         """Which relations lead to mediators."""
-        table: MediatorTable = self._table("mediators-2")
-        return table
+        return cast(MediatorTable, self._table("mediators-2"))
 
     def _scan_for_mediators(self, name: str, **values: Any) -> Rows | None:
         return self._whole.scan(name, what="The mediators", note=SEARCHING, **values)
@@ -280,8 +279,7 @@ class GraphTables:
     @property
     def inverses(self) -> dict[str, str]:
         """Map from each relation to its reverse property. Each declared pair is entered in both orders."""
-        table: dict[str, str] = self._table("inverses")
-        return table
+        return cast(dict[str, str], self._table("inverses"))
 
     def _find_inverses(self) -> dict[str, str]:
         pairs: dict[str, str] = {}
@@ -306,50 +304,8 @@ class GraphTables:
 
     @property
     def types(self) -> Types:
-        """For each direction, a map from relations to the type of the nodes they lead to.
-
-        For `out` the type is the range of the relation, for `in` the domain.
-        """
-        table: Types = self._table("types")
-        return table
-
-    def _find_types(self) -> Types:
-        return self._with_domains(self._declared_types(self.relations, self._pairs), self.relations)
-
-    def _declared_types(self, relations: Collection[str], pairs: Callable[[str], Iterable[Row]]) -> Types:
-        """Return the types that the graph declares; `pairs` returns the statements of a predicate about relations."""
-        found: Types = {"out": {}, "in": {}}
-        for side, predicates in zip(SIDES, (self.schema.range, self.schema.domain)):
-            for predicate in predicates:
-                for relation, type_ in pairs(predicate):
-                    if isinstance(relation, Entity) and isinstance(type_, Entity) and relation.iri in relations:
-                        found[side].setdefault(relation.iri, type_.iri)
-        return found
-
-    def _with_domains(self, types: Types, relations: Iterable[str]) -> Types:
-        # types for one direction only would give steps in that direction an advantage
-        for name in relations if types["out"] else ():
-            if domain := self.schema.domain_in_name(name):
-                types["in"].setdefault(name, domain)
-        return types
-
-    def _follow_types(self, types: Types, changes: Changes) -> Types | None:
-        if not changes.relations.isdisjoint(self.schema.range + self.schema.domain):
-            return None
-        relations = self.relations
-        gone = {name for name in changes.relations if name not in relations}
-        new = [name for name in changes.relations - gone if not all(name in types[side] for side in SIDES)]
-        nodes = [Entity(name) for name in new]
-
-        def pairs(predicate: str) -> Iterable[Row]:
-            values = matches(self.select, [(node, Entity(predicate), VALUE, 0) for node in nodes])
-            return sorted(((node, value) for node, found in zip(nodes, values) for value in found), key=str)
-
-        found = self._declared_types(new, pairs)
-        kept = {side: {name: type_ for name, type_ in types[side].items() if name not in gone} for side in SIDES}
-        followed: Types = {side: found[side] | kept[side] for side in SIDES}
-        # whether names of relations give domains depends on whether there are any ranges
-        return self._with_domains(followed, new) if bool(followed["out"]) == bool(types["out"]) else None
+        """The types of the nodes to which relations lead, for both directions."""
+        return cast(Types, self._table("types"))
 
     @property
     def subject_relations(self) -> dict[str, frozenset[str]]:
@@ -369,11 +325,6 @@ class GraphTables:
         # a copy, because other threads may add what they have read before the changes
         return {name: relations for name, relations in known.items() if name not in touched}
 
-    def by_frequency(self, relations: Iterable[str]) -> list[str]:
-        """Sort those of the relations that are in `self.relations`, most frequent first."""
-        known = self.relations
-        return list(_by_frequency({name: known[name] for name in relations if name in known}))
-
     # --- labels and names
 
     @property
@@ -381,8 +332,7 @@ class GraphTables:
         """Labels of relations, for schemas that name relations by labels (`wording = "label"`)."""
         if self.schema.wording != "label":
             return {}
-        table: dict[str, str] = self._table(self._relation_labels)
-        return table
+        return cast(dict[str, str], self._table(self._relation_labels))
 
     def _label_relations(self) -> dict[str, str]:
         relations = [r for r in self.relations if not self.is_noise(r)]
@@ -425,21 +375,14 @@ class GraphTables:
         if not touched:
             return labels
         kept = labels.copy()  # other threads may add what they have read before the changes
-        for entity in touched:
-            kept.pop(entity, None)
-        return kept
+        return {entity: label for entity, label in kept.items() if entity not in touched}
 
-    @property
-    def names(self) -> Names:
-        """The index of names and aliases."""
-        return self.names_within(background_limit)
-
-    def names_within(self, limit: Limit) -> Names:
-        """Return the index of names, for a question with this time limit. See `SharedNames.within`."""
+    def names_within(self, limit: Limit = background_limit) -> Names:
+        """Return the index of names and aliases, for a question with this time limit. See `SharedNames.within`."""
         return self._names.within(limit)
 
 
-def _by_frequency(counts: dict[str, int]) -> dict[str, int]:
+def by_frequency(counts: dict[str, int]) -> dict[str, int]:
     """Sort relations by falling frequency, then by name; relations that were not counted by the length of the name."""
     return dict(sorted(counts.items(), key=lambda item: (-item[1], 0 if item[1] else len(item[0]), item[0])))
 
@@ -453,9 +396,3 @@ def _texts(data: Any) -> dict[str, str]:
     if not all(isinstance(value, str) for value in data.values()):
         raise ValueError("not a table of texts")
     return dict(data)
-
-
-def _list(data: Any) -> list[Any]:
-    if not isinstance(data, list):
-        raise ValueError("not a list")
-    return data

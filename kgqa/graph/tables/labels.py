@@ -1,4 +1,4 @@
-"""Labels and aliases of entities, looked up for many nodes in one query.
+"""Labels and aliases of entities and relations, looked up for many nodes in one query.
 
 If a node has several labels, one is chosen by the schema's order of predicates, then by language, then by text. Every
 engine therefore gives the same label.
@@ -6,10 +6,12 @@ engine therefore gives the same label.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 
+from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.query.templates import Variable
 from kgqa.graph.store import Row, Rows
+from kgqa.graph.tables.whole_graph import WholeGraphQueries
 from kgqa.model import Entity, Literal, Named, Value
 from kgqa.schema import Schema
 from kgqa.words import local_words
@@ -116,3 +118,48 @@ def with_labels(values: Iterable[Value], *, schema: Schema, labels: Callable[...
 def is_blank_node(value: Value) -> bool:
     """Return whether a value is a blank node, which no query can name."""
     return isinstance(value, Entity) and value.iri.startswith("_:")
+
+
+Labels = dict[Entity, str]
+FindLabels = Callable[[Sequence[Entity]], Labels]
+
+
+def find_relation_labels(
+    relations: Iterable[str], schema: Schema, known: Mapping[Entity, str], find_labels: FindLabels
+) -> dict[str, str]:
+    """Return labels of relations: the label of a relation's `Schema.label_subject`, or else the relation's own label.
+
+    Args:
+        known: labels that are known already and are not looked up.
+    """
+    subjects = {relation: Entity(schema.label_subject(relation)) for relation in relations}
+    labels = {**known, **find_labels([s for s in dict.fromkeys(subjects.values()) if s not in known])}
+    own = [Entity(relation) for relation, s in subjects.items() if s not in labels and s.iri != relation]
+    labels |= find_labels(own)
+    found = {relation: labels.get(s) or labels.get(Entity(relation)) for relation, s in subjects.items()}
+    return {relation: label for relation, label in found.items() if label}
+
+
+def declared_labels(schema: Schema, whole: WholeGraphQueries) -> Labels:
+    """Return the labels of all relations that the graph declares, in one query per label predicate."""
+    found: Labels = {}
+    if not schema.declared_by:
+        return found
+    declared_by, *kinds = map(Entity, schema.declared_by)
+    note = "The graph has too many relations to read all their labels in one query: labels are looked up when needed."
+    for predicate in map(Entity, schema.label):
+        try:
+            rows = whole.read(
+                "declared_labels",
+                what="The labels of relations",
+                declared_by=declared_by,
+                kinds=kinds,
+                predicate=predicate,
+                languages=languages_of(schema),
+            )
+        except (StoreTimeout, PartialResult):
+            whole.notes[note] = "declared_labels"  # no label is lost, but finding the labels takes longer then
+            continue
+        for node, names in names_by_node(rows, schema).items():
+            found.setdefault(node, names[0])
+    return found

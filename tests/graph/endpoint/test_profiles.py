@@ -68,5 +68,5 @@ def test_templates_and_expressions_are_valid():
 
 def test_error_signs_are_collected_from_all_profiles():
     for profile in profiles().values():
-        assert "x-sql-state" in reply_signs(profile).timeout_headers
-        assert "operation timed out" in reply_signs(profile).timeout_texts
+        assert "x-sql-state" in reply_signs(profile, "timeout_headers")
+        assert "operation timed out" in reply_signs(profile, "timeout_texts")

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from kgqa.graph.endpoint.replies.recording import MAX_BODY_BYTES, RecordingStream
-from kgqa.graph.endpoint.result_cache import FLUSH_RESULTS, GraphResults, ResultCache
+from kgqa.graph.endpoint.result_cache import FLUSH_RESULTS, ResultCache
 
 
 @pytest.fixture
@@ -212,20 +212,6 @@ def test_killed_writer_leaves_whole_results(python, open_cache, file):
     assert kept and kept == [f"a {number} ".encode() * 200 for number in range(len(kept))]
     cache.put(b"new", b"body")
     assert cache.get(b"new") == b"body"
-
-
-def test_results_are_keyed_by_graph_endpoint_and_user(open_cache):
-    cache = open_cache()
-    mine = GraphResults(cache, "http://e/sparql", "remote-1")
-    mine.put("ASK {}", b"body")
-    assert GraphResults(cache, "http://e/sparql", "remote-1").get("ASK {}") == b"body"
-    assert mine.get("ASK { }") is None
-    for other in [
-        GraphResults(cache, "http://e/sparql", "remote-2"),
-        GraphResults(cache, "http://f/sparql", "remote-1"),
-        GraphResults(cache, "http://e/sparql", "remote-1", user="root"),
-    ]:
-        assert other.get("ASK {}") is None
 
 
 def test_only_completely_read_bodies_are_stored():

@@ -15,10 +15,11 @@ import pyoxigraph as ox
 import pytest
 
 from kgqa.errors import LoadError, QueryRejected, StoreUnavailable
+from kgqa.graph.editing import batches
 from kgqa.graph.endpoint import upload
 from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
-from kgqa.graph.endpoint.upload import DEFAULT_GRAPH, choose_target_graph, split_batches
+from kgqa.graph.endpoint.upload import DEFAULT_GRAPH, choose_target_graph
 from kgqa.model import Literal, Triple
 from tests.rdf_samples import files_of_each_format
 
@@ -325,11 +326,10 @@ class TestGraphChoice:
 
 def test_batches_keep_all_lines_within_both_limits():
     lines = [b"x" * size + b"\n" for size in [10] * 2500 + [150_000, 150_000, 300_000, 5]]
-    pieces = list(split_batches(lines))
-    assert [line for _, piece in pieces for line in piece] == lines
-    assert [start for start, _ in pieces] == [0, 1000, 2000, 2501, 2502, 2503]
-    assert all(len(piece) == 1 or (len(piece) <= 1000 and sum(map(len, piece)) <= 200_000) for _, piece in pieces)
-    assert list(split_batches([])) == []
+    pieces = list(batches(lines, 1000, 200_000, length=len))
+    assert [line for piece in pieces for line in piece] == lines
+    assert list(map(len, pieces)) == [1000, 1000, 501, 1, 1, 1]
+    assert list(batches([], 1000, 200_000, length=len)) == []
 
 
 def test_terms_are_unchanged_in_updates(new_store, load):
@@ -337,7 +337,7 @@ def test_terms_are_unchanged_in_updates(new_store, load):
     store = new_store([], writable=True)
     texts = ['"', "\\", "\n\r\t", "} ; DROP ALL #", "\u0001", "'''", "?x $y _:b <http://e/>"]
     lines = [f"<http://e/{n}> <http://e/p> {ox.Literal(text)} .\n".encode() for n, text in enumerate(texts)]
-    triples = [upload.to_triple(quad) for quad in upload.parse_lines(lines)]
+    triples = [upload.to_triple(quad) for quad in ox.parse(b"".join(lines), format=ox.RdfFormat.N_TRIPLES)]
     store.edit("urn:g", [Triple(subject, relation.iri, value) for subject, relation, value in triples])
     rows = store.select("SELECT ?o { GRAPH <urn:g> { ?s ?p ?o } }")
     assert {row[0] for row in rows} == {Literal(text) for text in texts}

@@ -17,9 +17,9 @@ from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names import name_reader, selection
 from kgqa.graph.names.name_reader import read_names
+from kgqa.graph.names.selection import UnindexedNames
 from kgqa.graph.names.server_names import ServerNames
 from kgqa.graph.names.sqlite_index import SqliteNames
-from kgqa.graph.names.unindexed import UnindexedNames
 from kgqa.graph.query.templates import render_term
 from kgqa.model import Entity, Literal
 from kgqa.testing.sparql_server import SparqlReply, SparqlRequest, table, truth

@@ -13,6 +13,7 @@ from rdflib.plugins.sparql import prepareQuery
 from rdflib.plugins.sparql.parser import parseUpdate
 
 from kgqa.errors import InvalidTerm
+from kgqa.graph.query.evidence import StatementVocabulary
 from kgqa.graph.query.patterns import Edge, MarkTest, PathPattern, TypeTest
 from kgqa.graph.query.templates import Comment, Variable, render, render_term
 from kgqa.graph.query.tokens import prepare_for_engine
@@ -54,6 +55,10 @@ FULL = {
     ],
     "degrees": [{"entities": [A, B], "out": True}, {"entities": [A], "out": False}],
     "ends": [{"walk": WALK, "limit": None}, {"walk": WALK, "limit": 5}],
+    "evidence": [
+        {"statements": statements, "chunks": chunks, "vocabulary": StatementVocabulary(A, B, R, A, B, R, A)}
+        for statements, chunks in (([A], []), ([], [B]), ([A, B], [B, R]))
+    ],
     "exists": [{"entity": A}],
     "subject_relations": [{"relation": R, "sample": 50}],
     "has_predicate": [{"predicate": R}],

@@ -10,7 +10,8 @@ from hypothesis import given
 
 from kgqa.errors import LoadError
 from kgqa.graph.rdf.files import MalformedLines, file_job
-from kgqa.graph.rdf.upload import LONGEST_IRI_BYTES, UploadFiles, split_graph, upload_problem
+from kgqa.graph.rdf.lines import split_graph
+from kgqa.graph.rdf.upload import LONGEST_IRI_BYTES, UploadFiles, upload_problem
 from tests.graph.rdf.test_lines import QUADS
 
 GOOD = "<http://e/a> <http://e/p> <http://e/b> .\n"

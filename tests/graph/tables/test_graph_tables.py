@@ -13,7 +13,7 @@ from kgqa.errors import DamagedResult, PartialResult, StoreTimeout
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.profiles import profile_named
 from kgqa.graph.endpoint.replies.reply_errors import check_complete
-from kgqa.graph.endpoint.requests.transport import ConnectionLost
+from kgqa.graph.endpoint.requests.retries import ConnectionLost
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.store import Capabilities, Rows
 from kgqa.graph.tables.graph_tables import GraphTables

@@ -12,11 +12,7 @@ from decimal import Decimal
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
-_SHORT_YEAR = re.compile(r"-([0-9]{1,3})(?![0-9])")
-
-
-def _boolean(text: str) -> str:
-    return {"1": "true", "0": "false"}.get(text, text)
+_SHORT_YEAR = re.compile(r"\A-([0-9]{1,3})(?![0-9])")
 
 
 def _number(text: str) -> str:
@@ -28,15 +24,13 @@ def _number(text: str) -> str:
     return format(Decimal(repr(number)).normalize(), "f")
 
 
-def _year(text: str) -> str:
-    match = _SHORT_YEAR.match(text)
-    return f"-{match[1]:0>4}{text[match.end() :]}" if match else text
-
-
 _CANONICAL: dict[str, Callable[[str], str]] = {
-    _XSD + "boolean": _boolean,
+    _XSD + "boolean": lambda text: {"1": "true", "0": "false"}.get(text, text),
     **dict.fromkeys((_XSD + "double", _XSD + "float"), _number),
-    **dict.fromkeys((_XSD + "gYear", _XSD + "gYearMonth", _XSD + "date", _XSD + "dateTime"), _year),
+    **dict.fromkeys(
+        (_XSD + "gYear", _XSD + "gYearMonth", _XSD + "date", _XSD + "dateTime"),
+        lambda text: _SHORT_YEAR.sub(lambda year: f"-{year[1]:0>4}", text),
+    ),
 }
 
 

@@ -20,7 +20,7 @@ from kgqa.errors import (
     StoreTimeout,
     StoreUnavailable,
 )
-from kgqa.graph.endpoint.profiles import Profile, ReplySigns, reply_signs
+from kgqa.graph.endpoint.profiles import Profile, reply_signs
 from kgqa.graph.query.tokens import tokens
 from kgqa.graph.store import Rows
 from kgqa.words import clean
@@ -34,6 +34,26 @@ LOGIN = "Check the setting endpoint.user and the environment variable KGQA_ENDPO
 QUOTED_CHARS = 300
 _JSON_TYPES = ("application/sparql-results+json", "application/json", "text/json")
 _AGGREGATE_CALL = re.compile(r"\b(?:COUNT|SUM|MIN|MAX|AVG|SAMPLE|GROUP_CONCAT)\s*\(", re.IGNORECASE)
+_STATUS_ERRORS: dict[int, tuple[type[StoreError], str, str]] = {
+    **dict.fromkeys(
+        range(200, 300),
+        (StoreUnavailable, "{url} sent no result ({}).", "Check the address of the SPARQL endpoint."),
+    ),
+    **dict.fromkeys(range(300, 400), (StoreUnavailable, "{url} has moved ({}){location}.", "Use the new address.")),
+    **dict.fromkeys(
+        (404, 405, 410),
+        (StoreUnavailable, "No SPARQL endpoint at {url} ({}).", "Check the path; on Virtuoso it is /sparql."),
+    ),
+    **dict.fromkeys(
+        (406, 415),
+        (StoreUnavailable, "{url} sends no results as JSON, or accepts no forms ({}).{quoted}", "Use another server."),
+    ),
+    **dict.fromkeys(
+        (413, 414), (QueryRejected, "The query is too long for the server ({}).", "Split it into shorter queries.")
+    ),
+    **dict.fromkeys((429, 502, 503), (StoreUnavailable, "{url} cannot answer now ({}).{quoted}", "Try again later.")),
+}
+"""The class, message and hint of the error for each status; {} stands for the status."""
 _AGGREGATES = frozenset(["COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"])
 
 
@@ -47,7 +67,7 @@ def reply_error(
         body: the beginning of the body, if the status is not 200.
         query: the query that was sent. Its words are ignored in error messages, because servers repeat the query there.
     """
-    if reply_signs(profile).timeout_headers & headers.keys():
+    if reply_signs(profile, "timeout_headers") & headers.keys():
         return StoreTimeout(
             "The server ended the query at its time limit and sent an incomplete result, which is not used.",
             "Narrow the query.",
@@ -55,10 +75,10 @@ def reply_error(
     if status == 206:
         return PartialResult("The server sent only a part of the result (HTTP 206).", NARROW_QUERY)
     if status != 200:
-        if status == 500 and _begins_as_result(body):
+        if status == 500 and body.lstrip()[:1] == "{" and '"bindings"' in body:
             # Virtuoso sends this status with part of the rows when it runs out of time while sending
             return StoreTimeout("The server ran out of time while sending the result (HTTP 500).", "Narrow the query.")
-        return _status_error(status, headers, error_text(body, query), reply_signs(profile), url)
+        return _status_error(status, headers, error_text(body, query), profile, url)
     content_type = _content_type(headers)
     if content_type and content_type not in _JSON_TYPES:
         what = "a web page" if "html" in content_type else clean(content_type)[:60]
@@ -69,14 +89,14 @@ def reply_error(
 def is_transient(body: str, profile: Profile, *, query: str) -> bool:
     """Return whether an error is a conflict with another transaction; then the same query may succeed later."""
     text = error_text(body, query).lower()
-    return any(sign in text for sign in reply_signs(profile).retry_texts)
+    return any(sign in text for sign in reply_signs(profile, "retry_texts"))
 
 
 def update_error(
     status: int, headers: Mapping[str, str], body: str, profile: Profile, url: str, *, query: str = ""
 ) -> StoreError | None:
     """Return the error for the reply to an update; None if the update succeeded. Arguments: see `reply_error`."""
-    timed_out = reply_signs(profile).timeout_headers & headers.keys()
+    timed_out = reply_signs(profile, "timeout_headers") & headers.keys()
     if status in (200, 201, 202, 204) and "html" not in _content_type(headers) and not timed_out:
         return None
     return reply_error(status, headers, body, profile, url, query=query)
@@ -85,50 +105,34 @@ def update_error(
 def body_error(error: StoreError, tail: bytes, profile: Profile) -> StoreError:
     """Return the error for an incomplete body: a timeout if the last bytes report a timeout, else `error`."""
     text = tail.decode("utf-8", "replace").lower()
-    if any(sign in text for sign in reply_signs(profile).timeout_texts):
+    if any(sign in text for sign in reply_signs(profile, "timeout_texts")):
         return StoreTimeout(
             "The server ran out of time while sending the result, which is not used.", "Narrow the query."
         )
     return error
 
 
-def _status_error(status: int, headers: Mapping[str, str], text: str, signs: ReplySigns, url: str) -> StoreError:
+def _status_error(status: int, headers: Mapping[str, str], text: str, profile: Profile, url: str) -> StoreError:
     quoted = f" The server says: {text[:QUOTED_CHARS]}" if text else ""
     lower = text.lower()
-    if status in (408, 504) or any(sign in lower for sign in signs.timeout_texts):
+    if status in (408, 504) or any(sign in lower for sign in reply_signs(profile, "timeout_texts")):
         return StoreTimeout(f"The server ran out of time on this query (HTTP {status}).{quoted}")
     if status in (401, 403):
         return LoginRefused(f"{url} refuses access (HTTP {status}).{quoted}", LOGIN, status=status)
-    if any(sign in lower for sign in signs.denied_texts):
+    if any(sign in lower for sign in reply_signs(profile, "denied_texts")):
         return LoginRefused(
             f"{url} does not allow this user to run this request (HTTP {status}).{quoted}",
             f"{LOGIN} To write, a Virtuoso user needs the right SPARQL_UPDATE.",
             status=status,
         )
-    if 300 <= status < 400:
-        location = clean(headers.get("location", ""))[:200]
-        return StoreUnavailable(
-            f"{url} has moved (HTTP {status}){' to ' + location if location else ''}.", "Use the new address."
-        )
-    if status in (404, 405, 410):
-        return StoreUnavailable(
-            f"No SPARQL endpoint at {url} (HTTP {status}).", "Check the path; on Virtuoso it is /sparql."
-        )
-    if status in (406, 415):
-        return StoreUnavailable(
-            f"{url} sends no results as JSON, or accepts no forms (HTTP {status}).{quoted}", "Use another server."
-        )
-    if status in (429, 502, 503):
-        return StoreUnavailable(f"{url} cannot answer now (HTTP {status}).{quoted}", "Try again later.")
-    if status in (413, 414):
-        return QueryRejected(f"The query is too long for the server (HTTP {status}).", "Split it into shorter queries.")
-    if "html" in _content_type(headers) and status != 400:
+    if "html" in _content_type(headers) and status not in (400, *_STATUS_ERRORS):
         return StoreUnavailable(
             f"{url} sent an error page (HTTP {status}).{quoted}", "Check the address of the SPARQL endpoint."
         )
-    if 200 <= status < 300:
-        return StoreUnavailable(f"{url} sent no result (HTTP {status}).", "Check the address of the SPARQL endpoint.")
-    return QueryRejected(f"The server rejects the query (HTTP {status}).{quoted}")
+    location = clean(headers.get("location", ""))[:200]
+    kind, message, hint = _STATUS_ERRORS.get(status, (QueryRejected, "The server rejects the query ({}).{quoted}", ""))
+    places = {"url": url, "quoted": quoted, "location": f" to {location}" if location else ""}
+    return kind(message.format(f"HTTP {status}", **places), hint)
 
 
 def error_text(body: str, query: str) -> str:
@@ -143,10 +147,6 @@ def error_text(body: str, query: str) -> str:
         body = body.replace(query, "")
     # Virtuoso repeats the query at the end of its message, with different white space
     return clean(re.sub(r"<[^>]*>", " ", body.partition("SPARQL query:")[0]))
-
-
-def _begins_as_result(body: str) -> bool:
-    return body.lstrip()[:1] == "{" and '"bindings"' in body
 
 
 def _content_type(headers: Mapping[str, str]) -> str:
@@ -169,7 +169,9 @@ def check_complete(
     """
     count = len(rows)
     announced = (
-        [headers[name].strip() for name in reply_signs(profile).truncation_headers & headers.keys()] if headers else []
+        [headers[name].strip() for name in reply_signs(profile, "truncation_headers") & headers.keys()]
+        if headers
+        else []
     )
     known = {*profile.row_caps, *caps, *(int(cap) for cap in announced if re.fullmatch(r"[0-9]{1,15}", cap))}
     if ((count and count in known) or announced) and not outer_limit(query) == count:

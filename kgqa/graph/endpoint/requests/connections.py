@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import socket
-from functools import lru_cache
+from contextlib import suppress
 from typing import Any
 from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from urllib3 import PoolManager, ProxyManager
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.exceptions import HTTPError
+from urllib3.util import make_headers
 
 from kgqa.graph.endpoint.requests.deadlines import current_deadline
 
@@ -27,73 +34,60 @@ def open_pool(url: str, *, local: bool) -> tuple[Any, bool]:
         The pool, and whether it uses a proxy. A pool with a proxy is a `ProxyManager`, which needs the full URL of a
         request.
     """
-    from urllib.request import getproxies, proxy_bypass
-
-    from urllib3 import PoolManager, ProxyManager
-
     parts = urlsplit(url)
     options: dict[str, Any] = {"maxsize": MAX_IDLE, "block": False}
     proxy = None if local or proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
-    manager = ProxyManager(proxy, proxy_headers=_proxy_login(proxy), **options) if proxy else PoolManager(**options)
-    manager.pool_classes_by_scheme = _pool_classes()
+    login = urlsplit(proxy or "")
+    if login.username:
+        pair = f"{unquote(login.username)}:{unquote(login.password or '')}"
+        options["proxy_headers"] = make_headers(proxy_basic_auth=pair)
+    manager = ProxyManager(proxy, **options) if proxy else PoolManager(**options)
+    manager.pool_classes_by_scheme = POOL_CLASSES
     return (manager, True) if proxy else (manager.connection_from_url(url), False)
 
 
 def read_error_body(response: Any) -> bytes:
     """Read at most MAX_ERROR_BYTES of a body, to quote them in an error, and close the response."""
-    from urllib3.exceptions import HTTPError
-
     data = b""
-    try:
+    with suppress(HTTPError):
         while len(data) < MAX_ERROR_BYTES and (chunk := response.read1(CHUNK_BYTES)):
             data += chunk
-    except HTTPError:
-        pass
-    if not response.closed:
-        response.close()
+    response.close()
     return data[:MAX_ERROR_BYTES]
 
 
-def _proxy_login(proxy: str) -> dict[str, str]:
-    from urllib3.util import make_headers
+class _Connection(HTTPConnection):
+    """A connection that is attached to the deadline of its current request."""
 
-    parts = urlsplit(proxy)
-    login = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
-    return dict(make_headers(proxy_basic_auth=login)) if parts.username else {}
+    def getresponse(self) -> Any:
+        deadline = current_deadline()
+        # with TLS inside the TLS of a proxy, `sock` is a wrapper around the socket
+        connection: Any = getattr(self.sock, "socket", self.sock)
+        if deadline is not None:
+            deadline.attach(connection)
+        if _QUICK_ACKNOWLEDGE is not None:
+            connection.setsockopt(socket.IPPROTO_TCP, _QUICK_ACKNOWLEDGE, 1)
+        return super().getresponse()
 
 
-@lru_cache(maxsize=1)
-def _pool_classes() -> dict[str, Any]:
-    """Create one pool class per URL scheme. Each connection is attached to the deadline of its current request."""
-    from urllib3.connection import HTTPConnection, HTTPSConnection
-    from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+class _TlsConnection(_Connection, HTTPSConnection):
+    pass
 
-    class Connection(HTTPConnection):
-        def getresponse(self) -> Any:
-            deadline = current_deadline()
-            # with TLS inside the TLS of a proxy, `sock` is a wrapper around the socket
-            connection: Any = getattr(self.sock, "socket", self.sock)
-            if deadline is not None:
-                deadline.attach(connection)
-            if _QUICK_ACKNOWLEDGE is not None:
-                connection.setsockopt(socket.IPPROTO_TCP, _QUICK_ACKNOWLEDGE, 1)
-            return super().getresponse()
 
-    class TlsConnection(Connection, HTTPSConnection):
-        pass
+class _Pool(HTTPConnectionPool):
+    ConnectionCls = _Connection
 
-    class DetachingPool:
-        def _put_conn(self, connection: Any) -> None:
-            # from here on another request may use the connection
-            deadline = current_deadline()
-            if deadline is not None:
-                deadline.attach(None)
-            super()._put_conn(connection)  # type: ignore[misc]
+    def _put_conn(self, connection: Any) -> None:
+        # from here on another request may use the connection
+        deadline = current_deadline()
+        if deadline is not None:
+            deadline.attach(None)
+        super()._put_conn(connection)
 
-    class Pool(DetachingPool, HTTPConnectionPool):
-        ConnectionCls = Connection
 
-    class TlsPool(DetachingPool, HTTPSConnectionPool):
-        ConnectionCls = TlsConnection
+class _TlsPool(_Pool, HTTPSConnectionPool):
+    ConnectionCls = _TlsConnection
 
-    return {"http": Pool, "https": TlsPool}
+
+POOL_CLASSES = {"http": _Pool, "https": _TlsPool}
+"""The class of connection pools for each URL scheme."""

@@ -13,9 +13,11 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
 CHECK_INTERVAL_SECONDS = 0.1
 _current = threading.local()
+_active: set[RequestDeadline] = set()
 
 
 class RequestDeadline:
@@ -59,39 +61,18 @@ class RequestDeadline:
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
 
-class _DeadlineThread:
-    """A daemon thread that cancels requests past their deadline."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._active: set[RequestDeadline] = set()
-        self._started = False
-
-    def add(self, deadline: RequestDeadline) -> None:
-        with self._changed:
-            self._active.add(deadline)
-            if not self._started:
-                self._started = True
-                threading.Thread(target=self._run, daemon=True, name="kgqa-deadlines").start()
-            elif len(self._active) == 1:
-                self._changed.notify()
-
-    def remove(self, deadline: RequestDeadline) -> None:
-        with self._changed:
-            self._active.discard(deadline)
-
-    def _run(self) -> None:
-        while True:
-            with self._changed:
-                while not self._active:
-                    self._changed.wait()
-                passed = [deadline for deadline in self._active if deadline.passed]
-            for deadline in passed:
+def _cancel_passed() -> None:
+    """Cancel requests past their deadline, for ever."""
+    while True:
+        for deadline in list(_active):
+            if deadline.passed:
                 deadline.cancel()
-            time.sleep(CHECK_INTERVAL_SECONDS)
+        time.sleep(CHECK_INTERVAL_SECONDS)
 
 
-_thread = _DeadlineThread()
+@cache
+def _start_thread() -> None:
+    threading.Thread(target=_cancel_passed, daemon=True, name="kgqa-deadlines").start()
 
 
 @contextmanager
@@ -102,12 +83,13 @@ def enforced_deadline(at: float) -> Iterator[RequestDeadline]:
         at: the deadline, in seconds of `time.monotonic`.
     """
     deadline = _current.deadline = RequestDeadline(at)
-    _thread.add(deadline)
+    _start_thread()
+    _active.add(deadline)
     try:
         yield deadline
     finally:
         _current.deadline = None
-        _thread.remove(deadline)
+        _active.discard(deadline)
 
 
 def current_deadline() -> RequestDeadline | None:

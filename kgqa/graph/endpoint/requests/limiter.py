@@ -21,8 +21,7 @@ class QueueTimeout(StoreTimeout):
 class RequestLimiter:
     """Limits the requests to one address. All stores in this process share the limiter of an address. Thread-safe."""
 
-    _limiters: ClassVar[dict[str, RequestLimiter]] = {}
-    _limiters_lock = threading.Lock()
+    limiters: ClassVar[dict[str, RequestLimiter]] = {}
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -35,14 +34,7 @@ class RequestLimiter:
     @classmethod
     def for_url(cls, url: str) -> RequestLimiter:
         """Return the limiter of an address."""
-        with cls._limiters_lock:
-            return cls._limiters.setdefault(url, cls(url))
-
-    @classmethod
-    def forget_all(cls) -> None:
-        """Forget all limiters, including the pauses that servers asked for."""
-        with cls._limiters_lock:
-            cls._limiters.clear()
+        return cls.limiters.setdefault(url, cls(url))
 
     @contextmanager
     def slot(self, concurrency: int, deadline: float, closed: threading.Event) -> Iterator[None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 import secrets
 import threading
 from collections.abc import Sequence
@@ -44,9 +45,8 @@ class Login:
         if not self._user or not offers:
             return False
         digest = _parameters(offers.get("digest", ""))
-        supported = (
-            digest and digest.get("algorithm", "MD5").lower() in _HASHES and "auth" in _words(digest.get("qop", "auth"))
-        )
+        kinds = [kind.strip().lower() for kind in digest.get("qop", "auth").split(",")]
+        supported = digest and digest.get("algorithm", "MD5").lower() in _HASHES and "auth" in kinds
         if not supported and "basic" not in offers:
             raise StoreUnavailable(
                 f"{self._url} asks for a kind of login that kgqa does not support.",
@@ -88,7 +88,7 @@ class Login:
             fields["response"] = hashed(who, nonce, what)
         if "opaque" in challenge:
             fields["opaque"] = challenge["opaque"]
-        quoted = [f'{name}="{_escaped(value)}"' for name, value in fields.items()]
+        quoted = [f'{name}="' + re.sub(r'(["\\])', r"\\\1", value) + '"' for name, value in fields.items()]
         return "Digest " + ", ".join([*quoted, *(f"{name}={value}" for name, value in bare.items())])
 
 
@@ -101,11 +101,3 @@ def _parameters(text: str) -> dict[str, str]:
         }
     except ValueError:
         return {}
-
-
-def _words(text: str) -> list[str]:
-    return [word.strip().lower() for word in text.split(",")]
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
+
+from SPARQLWrapper import SPARQLWrapper
 
 from kgqa.graph.endpoint.profiles import Profile
 from kgqa.version import __version__
@@ -68,7 +69,7 @@ class RequestBuilder:
         return self._build(wrapper)
 
     def _build(self, wrapper: Any) -> Request:
-        request = wrapper.request()
+        request = wrapper._createRequest()  # `query` would first detect the kind of query, which takes most of the time
         headers = dict(request.header_items())
         if self._compressed:
             headers["Accept-encoding"] = "gzip"
@@ -77,7 +78,7 @@ class RequestBuilder:
     def _wrapper(self) -> Any:
         wrapper = getattr(self._local, "wrapper", None)
         if wrapper is None:
-            wrapper = self._local.wrapper = _wrapper_class()(self._url, returnFormat="json", agent=self._agent)
+            wrapper = self._local.wrapper = SPARQLWrapper(self._url, returnFormat="json", agent=self._agent)
             wrapper.setOnlyConneg(True)  # send no further parameters: servers refuse unknown ones
         return wrapper
 
@@ -86,16 +87,3 @@ def user_agent(contact: str) -> str:
     """Return the User-Agent header: tool, version and contact."""
     about = f" ({clean(contact)[:200]})" if contact else ""
     return f"kgqa/{__version__}{about}".encode("ascii", "replace").decode()
-
-
-@lru_cache(maxsize=1)
-def _wrapper_class() -> type:
-    from SPARQLWrapper import SPARQLWrapper
-
-    class Wrapper(SPARQLWrapper):
-        """SPARQLWrapper without its detection of the kind of query, because this detection takes most of the time."""
-
-        def request(self) -> Any:
-            return self._createRequest()
-
-    return Wrapper

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import time
 
+from kgqa.errors import StoreUnavailable
+
 BUSY_STATUSES = (429, 502, 503)
 UPDATE_BUSY_STATUSES = (429, 503)
 """Statuses which mean that an update was not started. After status 502, the update may have been carried out."""
@@ -15,6 +17,13 @@ MAX_FAILURES = 2
 FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.2, 2.0
 FIRST_CONTACT_SECONDS = 2.0
 """Seconds during which requests to a server that has never answered are repeated; its address is probably wrong."""
+
+
+class ConnectionLost(StoreUnavailable):
+    """The connection ended in the middle of a reply.
+
+    This is not a `PartialResult`, because the cause is neither the query nor the graph: a further attempt may succeed.
+    """
 
 
 class Backoff:

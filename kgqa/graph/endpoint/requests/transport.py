@@ -11,8 +11,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http.client import HTTPException
 from typing import Any
 from urllib.parse import urlsplit
+
+from urllib3 import Timeout
+from urllib3.exceptions import DecodeError, HTTPError, ReadTimeoutError
 
 from kgqa.errors import DamagedResult, StoreError, StoreTimeout, StoreUnavailable
 from kgqa.graph.endpoint.profiles import Profile, profile_of
@@ -30,6 +34,7 @@ from kgqa.graph.endpoint.requests.retries import (
     MAX_FAILURES,
     UPDATE_BUSY_STATUSES,
     Backoff,
+    ConnectionLost,
 )
 from kgqa.graph.endpoint.server_limits import UNKNOWN, ServerLimits, limit_in_error, read_limits
 from kgqa.graph.query.templates import render
@@ -47,13 +52,6 @@ class Reply:
     status: int
     headers: dict[str, str]
     chunks: Iterator[bytes]
-
-
-class ConnectionLost(StoreUnavailable):
-    """The connection ended in the middle of a reply.
-
-    This is not a `PartialResult`, because the cause is neither the query nor the graph: a further attempt may succeed.
-    """
 
 
 class Transport:
@@ -106,10 +104,8 @@ class Transport:
         self._limiter.wake_waiting()
         for deadline in list(self._deadlines):
             deadline.cancel()
-        if self._proxied:
-            self._pool.clear()
-        else:
-            self._pool.close()
+        close = self._pool.clear if self._proxied else self._pool.close
+        close()
 
     def detect(self, seconds: float) -> None:
         """Detect the kind of server and its limits, unless they are known. Raises the same errors as `query`."""
@@ -181,8 +177,7 @@ class Transport:
             chunks = self._chunks(response, deadline) if response.status == 200 else iter([body])
             yield Reply(response.status, _lower(response.headers), chunks)
         finally:
-            if not response.closed:
-                response.close()  # otherwise the unread part would precede the next reply on this connection
+            response.close()  # otherwise the unread part would precede the next reply on this connection
 
     def update(self, text: str, *, seconds: float) -> None:
         """Send an update. It is not sent again after a lost connection, because the server may have carried it out.
@@ -210,10 +205,6 @@ class Transport:
 
         The small query is sent once, without waiting for a slot.
         """
-        from http.client import HTTPException
-
-        from urllib3.exceptions import HTTPError
-
         if self._limiter.is_paused or (self.concurrency == 1 and not self.has_free_slot):
             return True  # the server asked for a pause, or the request in the only slot will show if it responds
         started = time.monotonic()
@@ -239,10 +230,6 @@ class Transport:
             The response and the beginning of its body. This beginning is empty if the body is a result; the caller then
             reads the result.
         """
-        from http.client import HTTPException
-
-        from urllib3.exceptions import HTTPError
-
         busy_statuses = UPDATE_BUSY_STATUSES if is_update else BUSY_STATUSES
         backoff, logged_in = Backoff(deadline.at), False
         while True:
@@ -289,8 +276,6 @@ class Transport:
             self._closed.wait(pause)
 
     def _send(self, request: Request, deadline: RequestDeadline) -> Any:
-        from urllib3 import Timeout
-
         login = self._login.header(request.method, request.target)
         left = max(0.001, deadline.at - time.monotonic())
         return self._pool.urlopen(
@@ -310,8 +295,6 @@ class Transport:
         A reply that arrives after the deadline is refused even if it looks complete, because a server that knew the
         deadline may have truncated the reply.
         """
-        from urllib3.exceptions import DecodeError, HTTPError
-
         try:
             while True:
                 chunk = response.read1(CHUNK_BYTES)
@@ -330,8 +313,6 @@ class Transport:
 
     def _check_active(self, deadline: RequestDeadline, error: Exception | None = None) -> None:
         """Raise an error if kgqa itself ended the connection, by closing the endpoint or at the deadline."""
-        from urllib3.exceptions import ReadTimeoutError
-
         if self._closed.is_set():
             raise StoreUnavailable(f"The connection to {self.url} has been closed.", "Open it again.") from error
         if deadline.passed or isinstance(error, ReadTimeoutError):

@@ -9,7 +9,7 @@ import time
 import pytest
 from urllib3 import PoolManager
 
-from kgqa.graph.endpoint.requests.connections import _pool_classes
+from kgqa.graph.endpoint.requests.connections import POOL_CLASSES
 from kgqa.graph.endpoint.requests.deadlines import RequestDeadline, enforced_deadline
 from kgqa.testing.sparql_server import SparqlServer, truth
 
@@ -86,7 +86,7 @@ def test_concurrent_deadlines_are_independent():
 def test_released_connection_is_not_cut():
     with SparqlServer(truth(True)) as server, enforced_deadline(time.monotonic() + 60) as deadline:
         manager = PoolManager()
-        manager.pool_classes_by_scheme = _pool_classes()
+        manager.pool_classes_by_scheme = POOL_CLASSES
         assert manager.request("GET", f"{server.url}?query=ASK{{}}").status == 200
         deadline.cancel()  # the reply of this request has been read
         with enforced_deadline(time.monotonic() + 60):

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from kgqa.errors import PartialResult, StoreTimeout, StoreUnavailable
-from kgqa.graph.endpoint.requests.transport import ConnectionLost
+from kgqa.graph.endpoint.requests.retries import ConnectionLost
 from kgqa.model import Entity, Literal
 from kgqa.testing.sparql_faults import (
     busy,
