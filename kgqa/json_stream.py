@@ -42,33 +42,30 @@ class JsonStream:
 
     def members(self) -> Iterator[str]:
         """Yield the names of an object's members. The caller must read each member's value before the next name."""
-        if self._next_character() != "{":
-            raise ValueError("an object was expected")
-        self._at += 1
-        if self._next_character() == "}":
-            self._at += 1
-            return
-        while True:
+        more = self._enters("{", "}", "an object")
+        while more:
             name = self.value()
             if not isinstance(name, str) or self._next_character() != ":":
                 raise DamagedJson("a name was expected")
             self._at += 1
             yield name
-            if not self._has_next("}"):
-                return
+            more = self._has_next("}")
 
     def items(self) -> Iterator[Any]:
         """Yield the values of a list."""
-        if self._next_character() != "[":
-            raise ValueError("a list was expected")
-        self._at += 1
-        if self._next_character() == "]":
-            self._at += 1
-            return
-        while True:
+        more = self._enters("[", "]", "a list")
+        while more:
             yield self.value()
-            if not self._has_next("]"):
-                return
+            more = self._has_next("]")
+
+    def _enters(self, opening: str, closing: str, what: str) -> bool:
+        """Read an opening bracket; if the closing bracket follows, read it too and return False."""
+        if self._next_character() != opening:
+            raise ValueError(f"{what} was expected")
+        self._at += 1
+        empty = self._next_character() == closing
+        self._at += empty
+        return not empty
 
     def value(self) -> Any:
         """Read the next value completely."""

@@ -297,8 +297,6 @@ def load_schema(name_or_file: str | Path) -> Schema:
     Raises:
         SchemaError: no bundled schema has this name, or the file cannot be read or is not a valid schema.
     """
-    if str(name_or_file) in BUNDLED:
-        return bundled_schema(str(name_or_file))
     path = Path(name_or_file)
     if path.suffix != ".toml":
         return bundled_schema(str(name_or_file))

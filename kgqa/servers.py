@@ -32,9 +32,7 @@ class ReplyTooLarge(Exception):
     """A reply exceeds the size limit and was not read completely."""
 
 
-def base_url(
-    url: str, *, endpoint: str = "/chat/completions", of: str = "language model", key: str = KEY_VARIABLE
-) -> str:
+def base_url(url: str, *, of: str = "language model", key: str = KEY_VARIABLE) -> str:
     """Normalise a base URL; endpoints such as `/chat/completions` are appended to it. The default path is `/v1`.
 
     Args:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
@@ -46,13 +47,11 @@ class Workers:
             if self._closed:
                 return
             self._closed = True
-            try:
+            with suppress(Empty):
                 while True:
                     future = self._queue.get_nowait()[0]
                     future.cancel()
                     future.set_running_or_notify_cancel()  # wakes up threads that wait for the result
-            except Empty:
-                pass
             for _ in self._threads:
                 self._queue.put(None)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.events import GaveUp, Joined, NoIntersection
+from kgqa.explore.tolerance import TOLERATED
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, Join, RelationPath, Value
 from kgqa.trace import Trace
@@ -141,19 +141,17 @@ class JoinFinder:
     def _look_up(self, paths: Sequence[RelationPath]) -> None:
         """Look up the end nodes of paths, concurrently."""
         new = [path for path in dict.fromkeys(paths) if path not in self._ends]
-        timeouts = (StoreTimeout, PartialResult)
-        for path, ends in zip(
-            new, self._graph.map(lambda path: self._graph.ends(path, limit=MAX_ENDS), new, tolerated=timeouts)
-        ):
-            self.timed_out = self.timed_out or isinstance(ends, timeouts)
-            self._ends[path] = (
-                (frozenset(), False) if isinstance(ends, timeouts) else (frozenset(ends.values), ends.approximate)
-            )
+        every = self._graph.map(lambda path: self._graph.ends(path, limit=MAX_ENDS), new, tolerated=TOLERATED)
+        self.timed_out = self.timed_out or any(isinstance(ends, TOLERATED) for ends in every)
+        self._ends |= {
+            path: (frozenset(), False) if isinstance(ends, TOLERATED) else (frozenset(ends.values), ends.approximate)
+            for path, ends in zip(new, every)
+        }
 
     def _meets(self, candidate: Candidate, joins: Sequence[Join]) -> bool:
         try:
             met = self._graph.ends(candidate.path, joins=joins, restricted=candidate.restricted, limit=1)
-        except (StoreTimeout, PartialResult):
+        except TOLERATED:
             self.timed_out = True
             return False
         return bool(met.values)

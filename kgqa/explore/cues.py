@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import takewhile
 
 from kgqa.rank.lexical import STOPWORDS
 
@@ -168,12 +169,6 @@ def _asked_for(marked: str) -> str:
 def _noun(words: list[str]) -> str:
     if not words or words[0] in _VERBS:
         return ""  # there is no noun, as in "what did she do"
-    start = 0
-    while start < min(len(words), 5) and words[start] in _BEFORE_NOUN:
-        start += 1
-    found: list[str] = []
-    for word in words[start : start + (1 if words[0] in _COPULA else 2)]:
-        if word in STOPWORDS or word == _MENTION:
-            break
-        found.append(word)
-    return " ".join(found)
+    start = len(list(takewhile(_BEFORE_NOUN.__contains__, words[:5])))
+    nouns = words[start : start + (1 if words[0] in _COPULA else 2)]
+    return " ".join(takewhile(lambda word: word not in STOPWORDS and word != _MENTION, nouns))

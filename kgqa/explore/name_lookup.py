@@ -176,11 +176,9 @@ class NameLookup:
             yield bare.replace(" ", ""), "squeezed"
 
     def _acceptable(self, start: int, end: int, how: str) -> bool:
-        if how != "initials":
-            return True
         # a common word such as "who" may happen to be the initials of a name
-        word = self.words[start]
-        return end - start == 1 and len(word.key) > 1 and word.key not in QUESTION_WORDS
+        key = self.keys[start]
+        return how != "initials" or (end - start == 1 and len(key) > 1 and key not in QUESTION_WORDS)
 
     def _capital(self, start: int, end: int) -> bool:
         """Return whether one of the words has a capital letter within the sentence, such as the title `It`."""
@@ -218,12 +216,7 @@ class NameLookup:
             similar: words of names that may be similar, each with the number of names that contain it.
         """
         found = [key] if key in self._frequencies else []
-        for word in similar:
-            if word == key or word[:3] != key[:3]:
-                continue
-            derived = is_derived(key, word) or is_derived(word, key)
-            if derived or same_word(word, key) or _same_beginning(key, word):
-                found.append(word)
+        found += [each for each in similar if each != key and each[:3] == key[:3] and _is_other_form(key, each)]
         if key not in self._frequencies:
             near = [word for word in similar if is_misspelling(word, key)]
             found += sorted(near, key=lambda word: (-spelling_similarity(word, key), -similar[word], word))[:5]
@@ -285,6 +278,10 @@ def _keep(found: dict[tuple[int, int, Entity], NameHit], new: NameHit) -> None:
         found[key] = new
 
 
+def _is_other_form(left: str, right: str) -> bool:
+    return is_derived(left, right) or is_derived(right, left) or same_word(left, right) or _same_beginning(left, right)
+
+
 def _same_beginning(left: str, right: str) -> bool:
     """Return whether two words have a common beginning with most of their letters, such as Hungarian and Hungary."""
     common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right)))
@@ -294,14 +291,10 @@ def _same_beginning(left: str, right: str) -> bool:
 @lru_cache(maxsize=200_000)
 def _word_certainty(word: str, part: str) -> float:
     """Return how likely a word of a question means a word of a name, from 0 to 1."""
-    if word == part:
-        return 1.0
     if word[:1] != part[:1]:
         return 0.0
     if same_word(word, part):
-        return 0.97
-    if is_derived(word, part) or is_derived(part, word) or _same_beginning(word, part):
+        return 1.0 if word == part else 0.97
+    if _is_other_form(word, part):
         return 0.8
-    if is_misspelling(word, part):
-        return 0.7
-    return 0.0
+    return 0.7 if is_misspelling(word, part) else 0.0

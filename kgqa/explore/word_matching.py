@@ -63,10 +63,8 @@ def word_keys(text: str) -> tuple[str, ...]:
 
 def same_word(left: str, right: str) -> bool:
     """Return whether two words are equal except for a plural ending."""
-    if left == right:
-        return True
     short, long = sorted((left, right), key=len)
-    return len(short) >= 3 and long in (f"{short}s", f"{short}es")
+    return left == right or (len(short) >= 3 and long in (f"{short}s", f"{short}es"))
 
 
 def is_derived(word: str, name: str) -> bool:

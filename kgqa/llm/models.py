@@ -55,13 +55,9 @@ class Models:
         """The distinct notes of all models."""
         return tuple(dict.fromkeys(note for model in self._distinct() for note in model.notes))
 
-    def without_price(self) -> list[str]:
-        """Return the names of the models without a known price."""
-        return [name for name in dict.fromkeys(m.name for m in self._distinct()) if name not in self.prices]
-
     def require_prices(self, option: str) -> None:
         """Raise SettingsError if a model has no known price; the message says that `option` needs the price."""
-        if names := self.without_price():
+        if names := [name for name in dict.fromkeys(m.name for m in self._distinct()) if name not in self.prices]:
             raise SettingsError(
                 f"{hint_text(option)} needs the price of {', '.join(names)}.",
                 "Write it to a TOML file and set llm.prices to that file, for example: "

@@ -179,11 +179,9 @@ def _described(name: str, data: Any, source: str) -> Template:
 
 @lru_cache(1)
 def _packaged() -> tuple[str, ...]:
-    found = []
-    for folder in files("kgqa.prompts").iterdir():
-        if folder.is_dir() and not folder.name.startswith("_"):
-            found += [f"{folder.name}/{f.name[:-3]}" for f in folder.iterdir() if f.name.endswith(".j2")]
-    return tuple(sorted(found))
+    folders = [each for each in files("kgqa.prompts").iterdir() if each.is_dir() and not each.name.startswith("_")]
+    names = (f"{folder.name}/{file.name}" for folder in folders for file in folder.iterdir())
+    return tuple(sorted(name.removesuffix(".j2") for name in names if name.endswith(".j2")))
 
 
 @lru_cache(1)

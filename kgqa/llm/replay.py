@@ -96,7 +96,8 @@ class Replay:
                 # after this, the loop reads the other threads' replies and sends the prompts that still have no reply
                 if not event.wait(None if deadline is None else max(deadline - time.monotonic(), 0.0)):
                     raise TimeoutError
-        found_in_order = _ordered(keys, found)
+        # if a prompt occurs more than once, only its first occurrence was sent
+        found_in_order = [_again(found[key]) if key in keys[:index] else found[key] for index, key in enumerate(keys)]
         if on_completion is not None:
             for index, completion in enumerate(found_in_order):
                 on_completion(index, completion)
@@ -201,16 +202,6 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"sampling contains a {type(value).__name__}, which JSON cannot represent")
 
 
-def _ordered(keys: Sequence[str], found: Mapping[str, Completion]) -> list[Completion]:
-    """Return the completions in the order of `keys`.
-
-    If a prompt occurs more than once, only its first occurrence was sent; the others are marked as recorded.
-    """
-    completions: list[Completion] = []
-    seen: set[str] = set()
-    for key in keys:
-        completion = found[key]
-        again = key in seen and completion.failure not in _TEMPORARY
-        completions.append(replace(completion, recorded=True) if again else completion)
-        seen.add(key)
-    return completions
+def _again(completion: Completion) -> Completion:
+    """Return the completion of a prompt that was not sent again."""
+    return completion if completion.failure in _TEMPORARY else replace(completion, recorded=True)

@@ -72,8 +72,8 @@ class Decisions:
 
     def retained(self, hops: Sequence[HopResult]) -> list[Candidate]:
         """Return the paths from which to compose an answer: joined paths, then the kept paths, last hop first."""
-        joined = self._joined(hops)[:COMPARED] if self._joins(hops) else []
-        return list(dict.fromkeys([*joined, *(c for hop in reversed(hops) for c in hop.kept)]))
+        kept = (candidate for hop in reversed(hops) for candidate in hop.kept)
+        return list(dict.fromkeys([*self._joined(hops)[:COMPARED], *kept]))
 
     def best_so_far(self) -> Ranked:
         """Return the kept paths of the finished hops, last hop first, without further comparisons."""
@@ -98,16 +98,15 @@ class Decisions:
     def _by_model(self, hops: Sequence[HopResult]) -> Ranked:
         ranking = self._ranking
         kept = list(hops[-1].kept) if hops else []
-        pool = kept
-        if self._joins(hops):
-            joined = self._joined(hops)
-            pool = [*joined[:COMPARED], *kept]
+        pool = [*self._joined(hops)[:COMPARED], *kept]
         if len(pool) > len(kept) or not ranking.orders_winners:
             pool = ranking.compare_finalists(pool)
         return [(candidate, None) for candidate in pool]
 
     def _joined(self, hops: Sequence[HopResult]) -> list[Candidate]:
         """Join paths of several topics, with at most `ALTERNATIVES` joins per path; kept paths come first."""
+        if not self._joins(hops):
+            return []
         others = self._ranking.best_first([candidate for hop in hops for candidate in hop.shortlist])
         kept = [candidate for hop in reversed(hops) for candidate in hop.kept]
         every = list({(c.path, c.restricted): c for c in [*kept, *(c for c, _ in others)]}.values())

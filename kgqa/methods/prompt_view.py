@@ -7,6 +7,7 @@ the strings that still contain a topic's name (thesis, section 3.4).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.events import GaveUp
@@ -30,6 +31,8 @@ class PromptView:
 
     Attributes:
         question: The question; the topics are masked unless the setting `llm.mask` is "none".
+        elements: Maps a path to strings: the topic, each hop, and each path from another topic that meets the path.
+        ends: Maps a path to the names of some of its end nodes, and the number of further end nodes, as one string.
         texts: All strings shown to the model so far; they are searched for names of masked topics.
     """
 
@@ -62,8 +65,8 @@ class PromptView:
             ids = {e: id_ for e, id_ in entities.items() if not leaks([id_], self._names)} if style == "id" else {}
             self._marks = {**placeholders(entities), **ids}
             self.question = mask(text, self._named, style=style, ids=ids, spans=spans).text
-        self._elements: dict[Candidate, tuple[str, ...]] = {}
-        self._ends: dict[Candidate, str] = {}
+        self.elements = cache(self._elements)
+        self.ends = cache(self._ends)
         self.texts: set[str] = {self.question}
 
     def topic(self, entity: Entity) -> str:
@@ -81,21 +84,15 @@ class PromptView:
         # another entity's name may contain a topic's name; for example, the title of a sequel
         return mask(name, self._named, style="placeholder").text if leaks([name], self._names) else name
 
-    def elements(self, candidate: Candidate) -> tuple[str, ...]:
-        """Return a path as strings: the topic, each hop, and each path from another topic that meets the path."""
-        found = self._elements.get(candidate)
-        if found is None:
-            hops = self._hops(candidate.path)
-            if self._last_only:
-                hops = hops[-1:]
-            joins = (
-                f"(which {'at its end' if join.at == len(candidate.path) else 'on the way'} meets "
-                f"{self.topic(join.path.topic)} {' '.join(self._hops(join.path))})"
-                for join in candidate.joins
-            )
-            found = (self.topic(candidate.path.topic), *hops, *joins)
-            self._elements[candidate] = found
-            self.texts.add(" ".join(found))
+    def _elements(self, candidate: Candidate) -> tuple[str, ...]:
+        hops = self._hops(candidate.path)
+        joins = (
+            f"(which {'at its end' if join.at == len(candidate.path) else 'on the way'} meets "
+            f"{self.topic(join.path.topic)} {' '.join(self._hops(join.path))})"
+            for join in candidate.joins
+        )
+        found = (self.topic(candidate.path.topic), *(hops[-1:] if self._last_only else hops), *joins)
+        self.texts.add(" ".join(found))
         return found
 
     def _hops(self, path: RelationPath) -> tuple[str, ...]:
@@ -108,12 +105,9 @@ class PromptView:
             for group in grouped_steps(path, self._graph.leads_to_mediator)
         )
 
-    def ends(self, candidate: Candidate) -> str:
-        """Return the names of some end nodes of a path, and the number of further end nodes, as one string."""
-        text = self._ends.get(candidate)
-        if text is None:
-            self._ends[candidate] = text = self._ends_text(candidate)
-            self.texts.add(text)
+    def _ends(self, candidate: Candidate) -> str:
+        text = self._ends_text(candidate)
+        self.texts.add(text)
         return text
 
     def _ends_text(self, candidate: Candidate) -> str:

@@ -175,12 +175,10 @@ class ThinkOnGraph:
         return found
 
     def _sampled(self, chain: Chain, ends: Sequence[Value]) -> list[Value]:
+        known = (chain.path.topic, *chain.nodes)
         # blank nodes cannot be queried
-        ends = [end for end in ends if not (isinstance(end, Entity) and end.iri.startswith("_:"))]
-        ends = [end for end in ends if end not in (chain.path.topic, *chain.nodes)]
-        if len(ends) >= MANY:
-            ends = self._random.sample(ends, min(self._settings["tog.sampled"], len(ends)))
-        return ends
+        new = [e for e in ends if e not in known and not (isinstance(e, Entity) and e.iri.startswith("_:"))]
+        return self._random.sample(new, min(self._settings["tog.sampled"], len(new))) if len(new) >= MANY else new
 
     @staticmethod
     def _extended(chain: Chain, step: Step, end: Value, score: float) -> Chain:
@@ -293,10 +291,10 @@ def answer(
                 break
         if not texts:
             # as published, the model answers from the triples; if there are none, it thinks step by step
-            texts = search.final_answer() if search.chains else ()
             if not search.chains:
                 recall = recalled(question, "cot", resources, trace)
                 return replace(recall, method=METHOD, topics=tuple(topics), notes=(*notes, *recall.notes))
+            texts = search.final_answer()
     except BudgetExhausted as error:
         return _best_so_far(search, empty, error, resources, trace)
     if not texts:

@@ -129,10 +129,9 @@ def answer(
 
 
 def _notes(ranking: Ranking, resources: Resources) -> tuple[str, ...]:
-    if ranking.by_model:
-        return (f"Compared by {ranking.chooser.name}.",)
     why = "no language model configured" if resources.models is None else "rank.chooser excludes the language model"
-    return (f"Ranked by {ranking.chooser.name}: {why}.",)
+    name = ranking.chooser.name
+    return (f"Compared by {name}." if ranking.by_model else f"Ranked by {name}: {why}.",)
 
 
 def _masked(

@@ -1,14 +1,13 @@
 """BM25 over a small pool of candidates (thesis, section 2.9), with Lucene's idf, a term weight that is never negative.
 
 No index is built, because each pool is ranked only once; only the terms of the question are counted. The published
-("okapi") idf is negative for a term in more than half of the texts, and useless for one or two texts. The okapi idf and
-the rank-bm25 library are available for comparison with published results.
+("okapi") idf is negative for a term in more than half of the texts, and useless for one or two texts. The rank-bm25
+library, which uses it, is available for comparison with published results.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import chain, repeat
@@ -16,7 +15,6 @@ from typing import Literal
 
 import numpy as np
 
-Idf = Literal["lucene", "okapi"]
 BM25Variant = Literal["own", "okapi"]
 
 K1 = 1.5
@@ -114,7 +112,7 @@ def terms(text: str) -> list[str]:
     return list(_terms(text))
 
 
-def bm25(query: str, texts: Sequence[str], *, idf: Idf = "lucene", variant: BM25Variant = "own") -> np.ndarray:
+def bm25(query: str, texts: Sequence[str], *, variant: BM25Variant = "own") -> np.ndarray:
     """Score texts for a query by BM25 (Robertson & Zaragoza 2009); return float64 of shape (len(texts),).
 
     k1 is 1.5 and b is 0.75. A term that occurs twice in the query counts once.
@@ -122,7 +120,6 @@ def bm25(query: str, texts: Sequence[str], *, idf: Idf = "lucene", variant: BM25
     Args:
         query: The text with which the pool is compared.
         texts: The pool of texts to score.
-        idf: See `bm25_of_terms`.
         variant: "own" for the implementation of this module; "okapi" for the rank-bm25 library, as in published
             results. The library gives wrong scores for pools of one or two texts (division by zero, negative scores,
             0 for a match), so this module always scores such pools.
@@ -134,18 +131,17 @@ def bm25(query: str, texts: Sequence[str], *, idf: Idf = "lucene", variant: BM25
 
         scores: np.ndarray = BM25Okapi(bags, k1=K1, b=B, epsilon=EPSILON).get_scores(wanted)
         return scores
-    return bm25_of_terms(wanted, bags, idf=idf)
+    return bm25_of_terms(wanted, bags)
 
 
-def bm25_of_terms(wanted: Sequence[str], bags: Sequence[Sequence[str]], *, idf: Idf = "lucene") -> np.ndarray:
+def bm25_of_terms(wanted: Sequence[str], bags: Sequence[Sequence[str]]) -> np.ndarray:
     """Score texts that are already split into terms, as `bm25` does.
 
     Args:
         wanted: Distinct terms of the query.
         bags: The terms of each text.
-        idf: Weight of a term that occurs in n of N texts. "lucene": ln(1 + (N - n + 0.5) / (n + 0.5)). "okapi":
-            ln((N - n + 0.5) / (n + 0.5)); a negative weight is replaced by a quarter of the mean weight of the pool's
-            terms, as in rank-bm25. This mean can also be negative.
+
+    The weight of a term that occurs in n of N texts is ln(1 + (N - n + 0.5) / (n + 0.5)).
     """
     term_number = {term: i for i, term in enumerate(wanted)}
     lengths = np.fromiter(map(len, bags), dtype=np.intp, count=len(bags))
@@ -159,23 +155,10 @@ def bm25_of_terms(wanted: Sequence[str], bags: Sequence[Sequence[str]], *, idf: 
     cells, counts = np.unique(found[hits] * len(bags) + texts_of_words[hits], return_counts=True)
     term, text = np.divmod(cells, len(bags))
     holding = np.bincount(term, minlength=len(wanted))
-    weights = _okapi_idf(holding, bags) if idf == "okapi" else _lucene_idf(holding, len(bags))
+    weights = np.log(1 + (len(bags) - holding + 0.5) / (holding + 0.5))
     norm = K1 * (1 - B + B * lengths / lengths.mean())
     parts = weights[term] * counts * (K1 + 1) / (counts + norm[text])
     return np.bincount(text, weights=parts, minlength=len(bags))
-
-
-def _lucene_idf(holding: np.ndarray, texts: int) -> np.ndarray:
-    weights: np.ndarray = np.log(1 + (texts - holding + 0.5) / (holding + 0.5))
-    return weights
-
-
-def _okapi_idf(holding: np.ndarray, bags: Sequence[Sequence[str]]) -> np.ndarray:
-    every = Counter(chain.from_iterable(map(set, bags)))
-    pool = np.fromiter(every.values(), dtype=np.float64, count=len(every))
-    floor = EPSILON * np.log((len(bags) - pool + 0.5) / (pool + 0.5)).mean()
-    weights = np.log((len(bags) - holding + 0.5) / (holding + 0.5))
-    return np.where(weights < 0, floor, weights)
 
 
 def _terms(text: str) -> tuple[str, ...]:

@@ -322,9 +322,8 @@ def _check_header(header: object) -> None:
     wanted = {"version": (int,), "size": (int,), "embeddings": (str,), "one_step_bias": (int, float)}
     if not isinstance(header, dict) or header.get("kind") != MAGIC:
         raise ValueError("the header has another format")
-    for name, kinds in wanted.items():
-        if not isinstance(header.get(name), kinds) or isinstance(header.get(name), bool):
-            raise ValueError(f"the file's header has no {name}")
+    if wrong := [name for name, kinds in wanted.items() if type(header.get(name)) not in kinds]:
+        raise ValueError(f"the file's header has no {wrong[0]}")
     if not abs(header["one_step_bias"]) <= MAX_BIAS or not 1 <= header["size"] <= MAX_SIZE:
         raise ValueError("the file contains NaN or values that are too large")
 

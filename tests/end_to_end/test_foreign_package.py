@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import tomllib
 
@@ -213,6 +214,16 @@ def test_errors_in_a_tournament_or_chooser_fail_one_question(installed, kgqa, tm
     assert found["status"] == "failed" and reason in found["reason"] and "kgqa_mine." in found["reason"]
     batch = kgqa("ask", *TOPIC, *options, "--json", input=f"{PARASITE}\n{PARASITE}\n")
     assert [json.loads(line)["status"] for line in batch.out.splitlines()] == ["failed"] * 2, batch.err
+
+
+def test_option_v_shows_the_traceback(installed, kgqa, tmp_path, caplog):
+    broken(tmp_path, "ladder", "order = list(candidates)", "raise ValueError('boom')")
+    logger = logging.getLogger("kgqa")
+    logger.setLevel(logging.WARNING)
+    for option, shown in (("-q", False), ("-v", True)):
+        kgqa("ask", option, PARASITE, *TOPIC, "--tournament", "ladder", "--embeddings", "off")
+        assert ("raise ValueError('boom')" in caplog.text) == shown
+    logger.setLevel(logging.NOTSET)
 
 
 def test_failed_tournament_in_an_evaluation(installed, kgqa, tmp_path):

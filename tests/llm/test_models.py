@@ -437,8 +437,7 @@ def test_cost_limit_needs_a_price_for_each_model(open_from_settings, tmp_path):
     assert "max_cost=" in message and "llm.prices" in message and '"new" =' in message and PRICED_MODEL not in message
     file = tmp_path / "prices.toml"
     file.write_text("new = { prompt = 1, completion = 2 }")
-    assert open_from_settings(given | {"llm.prices": str(file)}).without_price() == []
-    assert open_from_settings(given | {"budget.cost": None}).without_price() == ["new"]
+    assert open_from_settings(given | {"llm.prices": str(file)}).prices["new"] == (1, 2)
 
 
 # ---- one question ----

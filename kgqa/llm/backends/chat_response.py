@@ -35,15 +35,12 @@ def read_reply(
     """
     answer, thought = part_reasoning(text or "")
     reasoning = "\n\n".join(part for part in (reasoning.strip(), thought) if part)
-    failure: Failure = ""
-    detail = ""
+    failure: Failure = "" if answer else "empty"
+    detail = "" if answer else "the reply is only reasoning" if reasoning else "the reply is empty"
     if refusal.strip() or finish_reason == "content_filter":
         failure, detail = "refused", refusal.strip() or "the server's content filter stopped the reply"
     elif finish_reason == "length":
         failure, detail = "length", f"the reply was cut off after {completion_tokens} tokens"
-    elif not answer:
-        failure = "empty"
-        detail = "the reply is only reasoning" if reasoning else "the reply is empty"
     return Completion(
         text=answer,
         reasoning=reasoning,

@@ -27,23 +27,18 @@ _MEANT = re.compile(r"structured.?output|guided|grammar|json.?schema|response.?f
 
 
 class ConstraintSupport:
-    """The constraint mode in use for a server, starting with `first`. Thread-safe."""
+    """The constraint mode `mode` of the next request to a server, starting with `first`. Thread-safe."""
 
     def __init__(self, first: ConstraintMode = "structured_outputs") -> None:
-        self._at = CONSTRAINT_MODES.index(first)
+        self.mode = first
         self._lock = threading.Lock()
-
-    @property
-    def mode(self) -> ConstraintMode:
-        """The mode for the next request."""
-        return CONSTRAINT_MODES[self._at]
 
     def fall_back(self, mode: ConstraintMode) -> bool:
         """Switch from `mode` to the next mode; return False if another thread has switched already."""
         with self._lock:
             if self.mode != mode or mode == "free":
                 return False
-            self._at += 1
+            self.mode = CONSTRAINT_MODES[CONSTRAINT_MODES.index(mode) + 1]
             return True
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -36,7 +35,6 @@ class SupportedParameters:
 
     def __init__(self) -> None:
         self._dropped: set[str] = set()
-        self._lock = threading.Lock()
 
     def request_fields(self, sampling: Sampling, *, more_tokens: int = 0) -> dict[str, Any]:
         """Return the request fields for sampling and `extra_body`, with `more_tokens` added to the token limit."""
@@ -57,10 +55,9 @@ class SupportedParameters:
 
     def drop(self, name: str) -> bool:
         """Stop sending a parameter; return False if another thread has dropped the parameter already."""
-        with self._lock:
-            fresh = name not in self._dropped
-            self._dropped.add(name)
-            return fresh
+        before = len(self._dropped)
+        self._dropped.add(name)
+        return len(self._dropped) > before
 
 
 def refused_parameter(error: Any, sent: Collection[str]) -> str | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -73,14 +72,12 @@ class VLLMChat:
         self._engine: Any = None
         self._broken: ModelUnavailable | None = None
         self._notes: dict[str, None] = {}
-        self._lock = threading.Lock()
         self._batcher = RequestBatcher(self._answer, wait=batch_wait)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Distinct messages for the user about settings that have no effect."""
-        with self._lock:
-            return tuple(self._notes)
+        return tuple(self._notes)
 
     def complete(
         self, prompts: Sequence[Prompt], *, deadline: float | None = None, on_completion: OnCompletion | None = None
@@ -172,8 +169,7 @@ class VLLMChat:
         return kwargs
 
     def _note(self, note: str) -> None:
-        with self._lock:
-            self._notes[note] = None
+        self._notes[note] = None
 
     def _failed(self, error: Exception) -> ModelUnavailable:
         return ModelUnavailable(f"vLLM failed with {clean(self.name)}: {_message(error)}.", "Start the program again.")

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -178,11 +179,8 @@ def _repair(piece: str) -> Any | None:
 
 def _depth(piece: str) -> int:
     """Return how deeply brackets are nested, strings included; a closing bracket without an opening one is ignored."""
-    depth = deepest = 0
-    for sign in re.findall(r"[\[\]{}()]", piece):
-        depth = depth + 1 if sign in "[{(" else max(0, depth - 1)
-        deepest = max(deepest, depth)
-    return deepest
+    signs = re.findall(r"[\[\]{}()]", piece)
+    return max(accumulate(signs, lambda depth, sign: depth + 1 if sign in "[{(" else max(0, depth - 1), initial=0))
 
 
 def without_objects(text: str) -> tuple[str, list[tuple[int, JsonValue]]]:

@@ -124,20 +124,15 @@ def open_encoder(
     key = (cache.folder, model, url, query_prompt, precision)
     with _OPEN_LOCK:
         if key not in _OPEN_ENCODERS:
-            opened = _open(cache, model, url, query_prompt, precision, say)
-            if opened is None:
-                if NO_MODEL not in _MESSAGES_SHOWN:
-                    _MESSAGES_SHOWN.add(NO_MODEL)
-                    say(NO_MODEL)
-                return None
-            _OPEN_ENCODERS[key] = opened
+            _OPEN_ENCODERS[key] = _open(cache, model, url, query_prompt, precision, say)
+            if _OPEN_ENCODERS[key] is None:
+                say(NO_MODEL)
         return _OPEN_ENCODERS[key]
 
 
 # each model is opened once per process and shared by all graphs, because opening takes 0.3 seconds and 100 MB
-_OPEN_ENCODERS: dict[tuple[Path, str | None, str | None, str | None, str], CachedEncoder] = {}
+_OPEN_ENCODERS: dict[tuple[Path, str | None, str | None, str | None, str], CachedEncoder | None] = {}
 _OPEN_LOCK = threading.Lock()
-_MESSAGES_SHOWN: set[str] = set()
 
 
 def _open(

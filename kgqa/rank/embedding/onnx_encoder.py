@@ -116,10 +116,9 @@ def open_local_encoder(
                 ) from error
     if not torch:
         return None
-    if not runtime or not _installed("onnx") or (folder / "torch-only").is_file():
-        return TorchEncoder(files)
     encoder = TorchEncoder(files)
-    if not _can_be_exported(encoder.model):
+    exports = runtime and _installed("onnx") and not (folder / "torch-only").is_file()
+    if not exports or not _can_be_exported(encoder.model):
         return encoder
     say("Preparing the embedding model for fast use (once, about 15 seconds)...")
     try:
@@ -147,14 +146,10 @@ def open_int8_encoder(cache: Cache, files: ModelFiles, say: Callable[[str], None
         except Exception:  # noqa: BLE001  # onnxruntime has its own exceptions for a damaged file
             shutil.rmtree(folder, ignore_errors=True)
     exported = open_local_encoder(cache, files, say)
-    if not isinstance(exported, OnnxEncoder):
+    if not isinstance(exported, OnnxEncoder) or not _installed("onnx"):
         raise ModelUnavailable(
             f"The embedding model {files.key} cannot run in int8: this needs a small BERT-like model with mean "
             "pooling, a writable cache, and pip install 'kgqa[minilm]'. Or use rank.precision fp32."
-        )
-    if not _installed("onnx"):
-        raise ModelUnavailable(
-            "rank.precision int8 needs the onnx library: pip install 'kgqa[minilm]'. Or use rank.precision fp32."
         )
     try:
         return _quantise(cache.entry("models", files.key), folder, key)

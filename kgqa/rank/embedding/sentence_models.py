@@ -173,13 +173,11 @@ def _digest(folder: Path) -> str:
         for path in _files(folder):
             size = path.stat().st_size
             digest.update(f"{path.relative_to(folder)}\0{size}\0".encode())
+            sampled = size > _SAMPLES * _SAMPLE_BYTES
             with path.open("rb") as file:
-                if size <= _SAMPLES * _SAMPLE_BYTES:
-                    digest.update(file.read())
-                    continue
-                for i in range(_SAMPLES):
-                    file.seek(i * (size - _SAMPLE_BYTES) // (_SAMPLES - 1))
-                    digest.update(file.read(_SAMPLE_BYTES))
+                for i in range(_SAMPLES if sampled else 1):
+                    file.seek(i * (size - _SAMPLE_BYTES) // (_SAMPLES - 1) if sampled else 0)
+                    digest.update(file.read(_SAMPLE_BYTES if sampled else -1))
     except OSError as error:
         raise ModelUnavailable(f"Cannot read the embedding model in {folder}: {error.strerror or error}.") from error
     return digest.hexdigest()[:12]

@@ -6,6 +6,7 @@ records each group that is on disk, and a resumed load begins with the first gro
 
 from __future__ import annotations
 
+import itertools
 import shlex
 import shutil
 import time
@@ -264,16 +265,14 @@ class _Load:
             loader.run(self._groups(cleaner))
 
     def _groups(self, cleaner: Cleaner) -> Iterator[Group[CleanedGroup]]:
-        number = self._journal.groups_done
-        while True:
+        for number in itertools.count(self._journal.groups_done):
             started = time.monotonic()
             cleaner.start(number)
             cleaned = cleaner.wait(number, progress=self._report_cleaning)
             self._add_seconds("cleaning", time.monotonic() - started)
-            number += 1
             files = [file for file in cleaned.files if file.stat().st_size]
             self._sent = self._sent or bool(files)
-            yield Group(files, cleaned, number)
+            yield Group(files, cleaned, number + 1)
             if cleaned.place is None:
                 return
 

@@ -71,15 +71,6 @@ def _is_ending(folder: ServerFolder) -> bool:
     return True
 
 
-def _is_locked(folder: ServerFolder) -> bool:
-    """Tell whether the server refused the last login without checking the password.
-
-    The client cannot distinguish such a refusal from a wrong password.
-    """
-    refusals = list(_LOGIN.finditer(last_run(log_tail(folder.log))))
-    return bool(refusals and refusals[-1][1])
-
-
 def _bad_login(folder: ServerFolder) -> ServerError:
     port = folder.record().sql_port
     owner, answers = lock_owner(folder.lock), listener(port)
@@ -95,7 +86,9 @@ def _bad_login(folder: ServerFolder) -> ServerError:
             f"Start it: kgqa virtuoso start{folder.folder_option}",
             state=BAD_LOGIN,
         )
-    if _is_locked(folder):
+    refusals = list(_LOGIN.finditer(last_run(log_tail(folder.log))))
+    # the client cannot distinguish a refusal without a check of the password from a wrong password
+    if refusals and refusals[-1][1]:
         return SqlError(
             "After four wrong passwords the server refuses every login for a minute.",
             f"Try again in a minute, to see whether the password in {folder.password_file} is right.",
@@ -136,15 +129,12 @@ class Session:
             raise explain_sql(error, self.folder) from None
 
     def start_statement(self, statement: str) -> subprocess.Popen[bytes]:
-        """Start a statement that takes long; `finish_statement` waits for its end."""
+        """Start a statement that takes long; `check_outputs` reads the outputs of its process."""
         return start_client(self.address(), statement)
 
-    def finish_statement(self, client: subprocess.Popen[bytes]) -> ServerError | None:
-        """Wait until a started statement ends, and return its error; None if it succeeded."""
+    def check_outputs(self, output: bytes, error_output: bytes) -> None:
+        """Raise the error in the outputs of a started statement that has ended, if there is one."""
         try:
-            read_output(*client.communicate())
+            read_output(output, error_output)
         except SqlError as error:
-            return explain_sql(error, self.folder)
-        except ServerError as error:
-            return error
-        return None
+            raise explain_sql(error, self.folder) from None

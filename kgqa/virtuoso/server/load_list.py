@@ -132,9 +132,8 @@ def _run_loaders(
                 )
             if progress and all(client.poll() is None for client in clients):
                 progress(_files_done(session, paths))
-        for error in [session.finish_statement(client) for client in clients]:
-            if error:
-                raise error
+        for outputs in [client.communicate() for client in clients]:
+            session.check_outputs(*outputs)
     finally:
         for client in clients:  # killing a client ends its loader in the server
             if client.poll() is None:

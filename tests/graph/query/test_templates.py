@@ -62,11 +62,6 @@ FULL = {
     "exists": [{"entity": A}],
     "subject_relations": [{"relation": R, "sample": 50}],
     "has_predicate": [{"predicate": R}],
-    "labels": [
-        {"nodes": [A, B], "predicate": R, "languages": []},
-        {"nodes": [], "predicate": R, "languages": [Literal("")]},
-        {"nodes": [A], "predicate": R, "languages": [Literal("de-AT"), Literal(""), Literal('"')]},
-    ],
     "labels_by_predicate": [
         {"nodes": [A, B], "predicates": predicates, "predicate": predicate, "languages": languages}
         for predicate in (Variable("predicate"), None)
@@ -184,7 +179,7 @@ class TestTemplates:
             with pytest.raises(InvalidTerm, match="only typed terms"):
                 render(name, view=(), **{key: value})
         with pytest.raises((InvalidTerm, TypeError)):
-            render("labels", view=(), nodes=[A, value], predicate=R, languages=[])
+            render("labels_by_predicate", view=(), nodes=[A, value], predicates=[R], predicate=None, languages=[])
         with pytest.raises(InvalidTerm):
             render("ends", view=(value,), walk=WALK, limit=None)
 
@@ -307,7 +302,12 @@ class TestTerms:
     def test_injection_stays_a_literal(self):
         """Literals that look like SPARQL stay literals."""
         text = render(
-            "labels", view=(), nodes=[Literal('" } DROP ALL #'), Entity("http://e/a")], predicate=R, languages=[]
+            "labels_by_predicate",
+            view=(),
+            nodes=[Literal('" } DROP ALL #'), Entity("http://e/a")],
+            predicates=[R],
+            predicate=None,
+            languages=[],
         )
         assert '"\\" } DROP ALL #"' in text
         prepareQuery(text)
