@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
-from typing import NamedTuple
 
 from kgqa.doctor.checks import Check, failed, first_case, ok, seconds_words, skipped, warning
 from kgqa.doctor.sample import draw_sample, names_of, select
-from kgqa.doctor.subject import LimitedStore, Subject
+from kgqa.doctor.subject import Subject
 from kgqa.errors import PartialResult, StoreTimeout
+from kgqa.graph.detection import SchemaFit, best_schema, schema_fits
 from kgqa.graph.endpoint.store import MAX_SCANNED_TRIPLES
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.templates import render
@@ -55,36 +54,26 @@ def check_triples(subject: Subject) -> Check:
     return ok(f"{found} The first question computes the fingerprint, which takes longer.")
 
 
-class SchemaFit(NamedTuple):
-    """How many of a schema's characteristic predicates a graph has: `hits` out of `of`."""
-
-    schema: Schema
-    hits: int
-    of: int
-
-    @property
-    def share(self) -> float:
-        """`hits` divided by `of`; 0 if the schema has no characteristic predicates."""
-        return self.hits / max(1, self.of)
-
-
 def check_schema(subject: Subject) -> Check:
     """Choose the schema, check whether it fits the graph, and open the graph with it.
 
     Raises:
         SchemaError: the schema in the settings cannot be read.
     """
+    assert subject.id is not None
     settings, store = subject.settings, subject.store
     name = settings["graph.schema"] or store.settings.get("schema")
     origin = "from the settings" if settings["graph.schema"] else "stored with the graph" if name else "detected"
     given = load_schema(name) if name else None
-    fits = schema_fits(store, subject.view, given)
+    schemas = {name: bundled_schema(name) for name in BUNDLED}
+    if given:
+        schemas.setdefault(given.name, given)
+    fits = schema_fits(store, subject.id.iris, schemas.values())
     schema = given or best_schema(fits)
     check = judge_schema(schema, fits, origin=origin)
     if check.verdict == "failed":  # results under a wrong schema would be meaningless
         subject.reasons["graph"] = "The schema does not fit the graph."
         return check
-    assert subject.id is not None
     subject.id = replace(subject.id, schema=schema.name)
     countable = subject.triples is not None and subject.triples <= MAX_SCANNED_TRIPLES
     store.scans = store.server is None or (countable and hasattr(subject, "bears_load"))
@@ -101,29 +90,6 @@ def check_schema(subject: Subject) -> Check:
     )
     subject.opened.callback(subject.graph.close)
     return check
-
-
-def schema_fits(store: LimitedStore, view: Sequence[Entity], chosen: Schema | None) -> list[SchemaFit]:
-    """Count how many characteristic predicates of each bundled schema, and of the chosen schema, a graph has.
-
-    A fallback schema has no characteristic predicates, so its label predicates are counted instead.
-    """
-
-    @cache
-    def has(predicate: str) -> bool:
-        return bool(store.ask(render("has_predicate", view=view, predicate=Entity(predicate)), fresh=True))
-
-    schemas = {name: bundled_schema(name) for name in BUNDLED}
-    if chosen:
-        schemas.setdefault(chosen.name, chosen)
-    telling = [(schema, schema.label if schema.fallback else schema.detect) for schema in schemas.values()]
-    return [SchemaFit(schema, sum(map(has, predicates)), len(predicates)) for schema, predicates in telling]
-
-
-def best_schema(fits: Sequence[SchemaFit]) -> Schema:
-    """Return the first schema with the largest share of its predicates in the graph; if all are 0, the fallback."""
-    telling = [fit for fit in fits if fit.hits and not fit.schema.fallback]
-    return max(telling or [fit for fit in fits if fit.schema.fallback], key=lambda fit: fit.share).schema
 
 
 def judge_schema(chosen: Schema, fits: Sequence[SchemaFit], *, origin: str) -> Check:
@@ -231,9 +197,8 @@ def check_types(subject: Subject) -> Check:
         return skipped("The schema lists no predicates for range and domain.")
     types = graph.tables.types
     ranges, domains, relations = len(types["out"]), len(types["in"]), len(graph.relations)
-    found = f"Range known for {ranges:,} and domain for {domains:,} of {relations:,} relations."
-    if ranges == domains:
-        found = f"Range and domain known for {ranges:,} of {relations:,} relations."
+    which = "and domain known" if ranges == domains else f"known for {ranges:,} and domain"
+    found = f"Range {which} for {domains:,} of {relations:,} relations."
     if ranges:
         return ok(found)
     found += f" Without these declarations ({predicates}), the expected type of an answer is not used."

@@ -60,9 +60,9 @@ def check_model(subject: Subject) -> Check:
     good = [each.seconds for each in calls.all if not each.failure]
     bad = next((each for each in calls.all if each.failure), Completion())
     if not good:
-        detail = f": {bad.detail}" if bad.detail else ""
+        why = f"{bad.failure}: {bad.detail}" if bad.detail else bad.failure
         remedy = "Check llm.max_tokens, llm.extra_body and the server's log."
-        return failed(f"{calls.name} gave no usable reply ({bad.failure}{detail}).{also}", remedy)
+        return failed(f"{calls.name} gave no usable reply ({why}).{also}", remedy)
     times = f"p50 {seconds_words(percentile(good, 0.5))}, slowest {seconds_words(max(good))}"
     found = f"{calls.name} answered {len(good)} of {len(calls.all)} calls ({times}).{also}"
     if bad.failure:

@@ -283,13 +283,9 @@ def judge_time_limit(
         own: the server's own limit in seconds, if it announces one.
         granted: time limit of a query in the settings, in seconds.
     """
-    for end in (by_client, by_server):
-        if end and end.by == "finished" and end.count != str(everything):
-            wanted = "" if everything is None else f" instead of {everything:,}"
-            return failed(
-                f"A query that ran out of time returned a result as if it had finished: {end.count}{wanted}.",
-                "Set endpoint.profile to the kind of this server. Otherwise partial results are not detected.",
-            )
+    finished = [end.count for end in (by_client, by_server) if end and end.by == "finished"]
+    wrong = next((f"{count}" for count in finished if count != str(everything)), "")
+    wanted = "" if everything is None else f" instead of {everything:,}"
     took, server = seconds_words(by_client.seconds), by_server or QueryEnd("server", 0.0)
     timeout = f"A query of more than {SLOW_SECONDS:g} s times out after {took}"
     reason = "although the request contains the limit" if limit_sent else "because requests to it contain no limit"
@@ -300,6 +296,13 @@ def judge_time_limit(
         f"{math.ceil(granted) or DEFAULT_TIMEOUT:.0f}; {ELSEWHERE} MaxQueryExecutionTime in virtuoso.ini."
     )
     return first_case(
+        (
+            wrong,
+            failed(
+                f"A query that ran out of time returned a result as if it had finished: {wrong}{wanted}.",
+                "Set endpoint.profile to the kind of this server. Otherwise partial results are not detected.",
+            ),
+        ),
         (by_client.by == "finished", ok(f"The slow query for this check finished in {took}.")),
         (by_client.seconds > MOST_SECONDS, warning(f"{timeout}, which is late.", BUSY)),
         (not by_server, ok(f"{timeout}. Its worker process is stopped, and no partial result is returned.")),
@@ -368,9 +371,16 @@ def check_update_rights(subject: Subject) -> Check:
         return anonymous
     error = error_of(server.profile.name, replace(access, patience=0.0))
     who, found = f"the login of {access.user} (endpoint.user)", anonymous.found
-    if isinstance(error, LoginRefused) and error.status == 401:
-        remedy = f"Check endpoint.user and the password in the environment variable {PASSWORD_VARIABLE}."
-        return warning(f"The server rejects {who}. {found}", f"{remedy} {anonymous.remedy}".rstrip())
-    if error and not isinstance(error, REFUSALS):
-        return replace(anonymous, verdict="warning", found=f"{found} An update with {who} could not be tried: {error}")
-    return replace(anonymous, found=f"{found} Updates with {who} are {f'rejected: {error}' if error else 'accepted.'}")
+    remedy = f"Check endpoint.user and the password in the environment variable {PASSWORD_VARIABLE}."
+    outcome = f"{found} Updates with {who} are {f'rejected: {error}' if error else 'accepted.'}"
+    return first_case(
+        (
+            isinstance(error, LoginRefused) and error.status == 401,
+            warning(f"The server rejects {who}. {found}", f"{remedy} {anonymous.remedy}".rstrip()),
+        ),
+        (
+            error and not isinstance(error, REFUSALS),
+            warning(f"{found} An update with {who} could not be tried: {error}", anonymous.remedy),
+        ),
+        otherwise=replace(anonymous, found=outcome),
+    )

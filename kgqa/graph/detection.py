@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import NamedTuple
 
 from kgqa.errors import PartialResult, StoreTimeout, StoreUnavailable
 from kgqa.graph.query.templates import render
@@ -12,17 +14,44 @@ from kgqa.schema import BUNDLED, Schema, bundled_schema
 from kgqa.words import clean
 
 
-def detect_schema(store: Store, view: Sequence[str] = ()) -> Schema:
-    """Return the bundled schema with the largest share of its `detect` predicates in a store; `rdfs` if none fits."""
+class SchemaFit(NamedTuple):
+    """How many of a schema's characteristic predicates a graph has: `hits` out of `of`."""
+
+    schema: Schema
+    hits: int
+    of: int
+
+    @property
+    def share(self) -> float:
+        """`hits` divided by `of`; 0 if the schema has no characteristic predicates."""
+        return self.hits / max(1, self.of)
+
+
+def schema_fits(store: Store, view: Sequence[str], schemas: Iterable[Schema]) -> list[SchemaFit]:
+    """Count how many characteristic predicates of each schema a graph has.
+
+    A fallback schema has no characteristic predicates, so its label predicates are counted instead.
+    """
     graphs = tuple(Entity(iri) for iri in view)
 
-    def share(schema: Schema) -> float:
-        asked = (render("has_predicate", view=graphs, predicate=Entity(predicate)) for predicate in schema.detect)
-        return sum(map(store.ask, asked)) / len(schema.detect)
+    @cache
+    def has(predicate: str) -> bool:
+        return store.ask(render("has_predicate", view=graphs, predicate=Entity(predicate)))
 
-    shares = {name: share(schema) for name in BUNDLED if not (schema := bundled_schema(name)).fallback}
-    best = max(shares, key=lambda name: shares[name])
-    return bundled_schema(best if shares[best] else "rdfs")
+    telling = [(schema, schema.label if schema.fallback else schema.detect) for schema in schemas]
+    return [SchemaFit(schema, sum(map(has, predicates)), len(predicates)) for schema, predicates in telling]
+
+
+def best_schema(fits: Iterable[SchemaFit]) -> Schema:
+    """Return the first schema with the largest share of its predicates in the graph; `rdfs` if all are 0."""
+    telling = [fit for fit in fits if fit.hits and not fit.schema.fallback]
+    return max(telling, key=lambda fit: fit.share).schema if telling else bundled_schema("rdfs")
+
+
+def detect_schema(store: Store, view: Sequence[str] = ()) -> Schema:
+    """Return the bundled schema with the largest share of its `detect` predicates in a store; `rdfs` if none fits."""
+    schemas = map(bundled_schema, BUNDLED)
+    return best_schema(schema_fits(store, view, [schema for schema in schemas if not schema.fallback]))
 
 
 MAX_NAMED_GRAPHS = 100

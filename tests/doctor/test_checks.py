@@ -18,7 +18,7 @@ from kgqa.doctor.checks import (
     run_check,
     seconds_words,
 )
-from kgqa.doctor.graph_checks import SchemaFit, best_schema, judge_known_entities, judge_labels, judge_schema
+from kgqa.doctor.graph_checks import judge_known_entities, judge_labels, judge_schema
 from kgqa.doctor.server_checks import QueryEnd, factors_of, judge_graphs, judge_profile, judge_time_limit, rows_to_ask
 from kgqa.errors import (
     PartialResult,
@@ -28,6 +28,7 @@ from kgqa.errors import (
     StoreTimeout,
     StoreUnavailable,
 )
+from kgqa.graph.detection import SchemaFit, best_schema
 from kgqa.graph.endpoint.profiles import profile_named
 from kgqa.graph.store import Capabilities
 from kgqa.schema import BUNDLED, bundled_schema
