@@ -262,8 +262,9 @@ def _missing_paths(trace: Trace) -> list[tuple[str, str]]:
     """Return the errors of the first queries that failed during the search, each with a note for the user."""
     found: dict[str, str] = {}
     for event in trace.events():
-        if isinstance(event, GaveUp) and len(found) < SHOWN_ERRORS:
+        if isinstance(event, GaveUp):
             where = f" ({event.path})" if event.path else ""
-            note = f"A query failed during the search{where}; a path may be missing: {event.error}"
-            found.setdefault(event.error, note)
-    return list(found.items())
+            found.setdefault(
+                event.error, f"A query failed during the search{where}; a path may be missing: {event.error}"
+            )
+    return list(found.items())[:SHOWN_ERRORS]

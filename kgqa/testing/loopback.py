@@ -30,6 +30,7 @@ class Response:
             in seconds.
         headers: additional headers, in order.
         dropped: close the connection without sending anything.
+        raw: bytes that violate HTTP, sent instead of status, headers and body; the connection is closed afterwards.
         framing: how the end of the body is marked (by its length, by chunks, or by closing the connection).
         missing: with framing `length`, number of bytes that Content-Length counts but that are not sent; with
             `chunked`, a value other than 0 omits the last chunk. The connection is closed instead.
@@ -42,6 +43,7 @@ class Response:
     content_type: str = "application/json"
     headers: tuple[tuple[str, str], ...] = ()
     dropped: bool = False
+    raw: bytes = b""
     framing: Framing = "length"
     missing: int = 0
     seconds: float = 0.0
@@ -158,7 +160,8 @@ def _handler(server: LoopbackServer, answer: Answer, name: str) -> type[BaseHTTP
             headers = {name.lower(): value for name, value in self.headers.items()}
             content = self.rfile.read(int(headers.get("content-length") or 0))
             response = answer(self.command, self.path, headers, content)
-            if response.dropped or response.status == 0 or server.closing.is_set():
+            if response.dropped or response.raw or response.status == 0 or server.closing.is_set():
+                self.wfile.write(response.raw)
                 self.close_connection = True
                 return
             try:
