@@ -13,6 +13,7 @@ import pyoxigraph
 
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
+from kgqa.graph.endpoint.profiles import Profile
 from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
@@ -170,12 +171,13 @@ class RdflibGraphFactory:
 
 
 class VirtuosoGraphFactory:
-    """A factory of named graphs on a server that other tests share."""
+    """A factory of named graphs on a server that other tests share; `profile` is an argument of EndpointStore."""
 
     kind = "virtuoso"
 
-    def __init__(self, server: Server, *, url: str | None = None) -> None:
+    def __init__(self, server: Server, *, url: str | None = None, profile: str | Profile = "auto") -> None:
         self._server = server
+        self._profile = profile
         self.url = url or server.url
         self._login: Access | None = None
         self._written: EndpointStore | None = None
@@ -203,7 +205,7 @@ class VirtuosoGraphFactory:
 
     def store(self, *names: str) -> EndpointStore:
         """Open a connection to these graphs."""
-        self._stores.append(EndpointStore(self.url))
+        self._stores.append(EndpointStore(self.url, profile=self._profile))
         return self._stores[-1]
 
     def make(self, lines: Iterable[str], schema: str | Schema = "freebase", **options) -> KnowledgeGraph:
@@ -231,7 +233,7 @@ class VirtuosoGraphFactory:
         if self._written is not None:
             self._written.close()  # there may be hundreds of stores, each with its own connections
         name, triples = _insertion(facts)
-        self._written = EndpointStore(self.url, writable=name, access=self.access())
+        self._written = EndpointStore(self.url, writable=name, access=self.access(), profile=self._profile)
         self._written.edit(name, triples)
         return self._written, name
 
