@@ -127,6 +127,7 @@ def test_external_method_that_cannot_be_loaded(package, points, source):
     [
         ("1 / 0", "failed (theirs.py, line 3): ZeroDivisionError"),
         ("[][0:int('x')]", "failed (theirs.py, line 3): ValueError"),
+        ("exit('done')", "failed (theirs.py, line 3): SystemExit: done"),
         ("None", "instead of an Answer"),
         ("resources.models.name", "model=True"),
         ("Answer(question, 'done')", "status: 'done' is not one of"),
