@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SELECTORS: Mapping[str, PluginKind] = {key: each.plugin for key, each in BY_KEY.items() if each.plugin}
 """The settings that select a plugin by its name."""
-SHOW_TRACEBACK = "kgqa -v ... shows the traceback."
+SHOW_TRACEBACK = "Show the traceback: kgqa -v COMMAND"
 _KEY = re.compile(r"([a-z][a-z0-9]*)\.[a-z][a-z0-9_]*")
 _SECRET_SECTIONS = {"embeddings", "virtuoso"}
 """Sections whose environment variables, such as KGQA_EMBEDDINGS_KEY, hold secrets."""

@@ -128,6 +128,7 @@ def test_rejection_names_a_chooser_of_another_package(opened, foreign_package):
     answer = ask(PARASITE, resources=opened(rank__chooser="strict"))
     assert answer.status == "no_answer" and "was accepted by the chooser strict (best: " in answer.reason
     assert not any("accept=" in hint for hint in answer.hints), "the chooser does not read this setting"
+    assert any(hint.endswith('chooser="llm" llm="MODEL"') for hint in answer.hints), "--llm alone changes nothing"
 
 
 def test_chooser_without_a_readable_name_fails_the_question(opened, foreign_package):
