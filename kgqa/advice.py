@@ -25,7 +25,7 @@ def with_advice(answer: Answer, events: Sequence[Event], usage: Usage, settings:
         events: the trace of the question.
         usage: the usage of the question.
         settings: the settings of the question.
-        models: whether a language model is configured.
+        models: whether a language model compares the paths.
     """
     if answer.status in ("answered", "failed"):
         return answer
@@ -47,7 +47,11 @@ def _nearest(events: Sequence[Event]) -> tuple[NearPath, ...]:
 
 def _to_support(usage: Usage, settings: Settings, models: bool) -> Iterator[str]:
     if not models:
-        yield "Let a language model read the question: --llm MODEL"
+        yield f"Let a language model read the question: {_choose_model(settings)}"
+
+
+def _choose_model(settings: Settings) -> str:
+    return "--llm MODEL" if settings["rank.chooser"] in ("auto", "llm") else "--chooser llm --llm MODEL"
 
 
 def _for_more(usage: Usage, settings: Settings, models: bool) -> Iterator[str]:
@@ -74,7 +78,7 @@ def _to_answer(events: Sequence[Event], settings: Settings, models: bool) -> Ite
             yield f"Accept lower scores: --accept {math.floor(rejected.score * 1000) / 1000:g}"
         yield "Take the best path although it was not accepted: --on-exhausted best"
         if not models:
-            yield "Let a language model compare the paths: --llm MODEL"
+            yield f"Let a language model compare the paths: {_choose_model(settings)}"
         elif settings["ask.compose"] == "ends":
             yield "Let the language model use its own knowledge too: --compose composed"
     hops = [event.hop for event in events if isinstance(event, Pool | Kept)]

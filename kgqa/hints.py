@@ -16,6 +16,7 @@ _FLAGS = ("as-published", "keep-going", "losses", "replay-only", "restart", "res
 _KEYWORDS = {"topic": "topics"}
 """Keyword arguments whose name is not the option's name with underscores."""
 _CALLS = {
+    "-v COMMAND": 'logging.basicConfig(level="DEBUG")',
     "ask": "kgqa.ask({values}{options})",
     "graph search": "graph.search({values})",
     "graph load": "kgqa.graph.loading.load_into_folder([{values}]{options})",

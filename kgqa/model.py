@@ -345,7 +345,8 @@ class Answer:
     cite. `evidence_sparql`: a query that returns the statements and chunks in `evidence`. `evidence_class`: `exact` if
     the query returned the same rows when it was run again.
 
-    `nearest`: if there is no answer, the best paths of the search, best first. `hints`: what would help then.
+    `nearest`: if there is no answer, the best paths of the search, best first. `hints`: what would help if there is no
+    answer or the budget is used up.
     """
 
     question: Question
@@ -387,15 +388,15 @@ class Answer:
         parts.append(_list(shown) if shown else f"<p><i>{_html(self.status)}: {_html(self.reason)}</i></p>")
         if self.response:
             parts.append(f"<blockquote>{_html(self.response)}</blockquote>")
-        if self.citations:
-            cited = [f"{_html(c.claim)} <q>{_html(c.quote)}</q>{_unverified(c.verified)}" for c in self.citations]
-            parts.append(f"<p>citing</p>{_list(cited)}")
-        if self.evidence:
-            rests = [
-                f"{_html(each.words)}{_unverified(not isinstance(each, QuoteEvidence) or each.verified)}"
-                for each in self.evidence
-            ]
-            parts.append(f"<p>via</p>{_list(rests)}")
+        cited = [f"{_html(c.claim)} <q>{_html(c.quote)}</q>{_unverified(c.verified)}" for c in self.citations]
+        rests = [
+            f"{_html(each.words)}{_unverified(not isinstance(each, QuoteEvidence) or each.verified)}"
+            for each in self.evidence
+        ]
+        near = [_html(each.words) for each in self.nearest]
+        helps = [_html(hint) for hint in self.hints]
+        lists = {"nearest paths": near, "what would help": helps, "citing": cited, "via": rests}
+        parts += [f"<p>{title}</p>{_list(items)}" for title, items in lists.items() if items]
         for title, query in (("SPARQL", self.sparql), ("SPARQL of the evidence", self.evidence_sparql)):
             if query:
                 parts.append(f"<details><summary>{title}</summary><pre>{_html(query)}</pre></details>")

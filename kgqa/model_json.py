@@ -107,7 +107,7 @@ def _build(kind: Any, data: Any) -> Any:
         if data is None and types.NoneType in typing.get_args(kind):
             return None
         members, kinds = _members(kind)
-        if type(data) in (str, int) and type(data) in members:
+        if type(data) in (str, int, float) and type(data) in members:
             return data
         if len(members) > 1 and not isinstance(data, dict):
             raise TypeError(f"{shown(data)} is not {' or '.join(each.__name__ for each in members)}")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SELECTORS: Mapping[str, PluginKind] = {key: each.plugin for key, each in BY_KEY.items() if each.plugin}
 """The settings that select a plugin by its name."""
-SHOW_TRACEBACK = "kgqa -v ... shows the traceback."
+SHOW_TRACEBACK = "Show the traceback: kgqa -v COMMAND"
 _KEY = re.compile(r"([a-z][a-z0-9]*)\.[a-z][a-z0-9_]*")
 _SECRET_SECTIONS = {"embeddings", "virtuoso"}
 """Sections whose environment variables, such as KGQA_EMBEDDINGS_KEY, hold secrets."""
@@ -123,7 +123,7 @@ def check_call(kind: PluginKind, found: Any) -> None:
         pass  # not written in Python
 
 
-def failure(what: str, error: Exception, function: Any) -> str:
+def failure(what: str, error: BaseException, function: Any) -> str:
     """Return a message about an exception in a function of another package, with the place in this package."""
     log_exception(error)
     package = str(getattr(function, "__module__", "")).partition(".")[0]
@@ -137,13 +137,13 @@ def failure(what: str, error: Exception, function: Any) -> str:
 
 @contextmanager
 def contained(kind: PluginKind, name: str, function: Any, *, hint: str = "") -> Iterator[None]:
-    """Turn an unknown exception of a plugin of another package into a PluginError, which fails only one question.
+    """Turn an unknown exception or SystemExit of a plugin of another package into a PluginError.
 
     `hint`: what to do if the plugin uses an attribute of None.
     """
     try:
         yield
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         from kgqa.trace import BudgetExhausted  # not needed for `--version`
 
         if isinstance(error, (KgqaError, BudgetExhausted)):
@@ -161,7 +161,7 @@ def _title(kind: PluginKind, name: str) -> str:
     return f"The {kind} {name} ({_points(kind)[name].value})"
 
 
-def log_exception(error: Exception) -> None:
+def log_exception(error: BaseException) -> None:
     """Log the traceback of an exception of another package; the option -v shows it."""
     import logging  # not needed for `--version`
 

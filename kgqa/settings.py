@@ -27,6 +27,8 @@ PRESETS = ("ours", "as-published", "economy")
 GIVEN = ("command line", "Python")
 """Sources of the settings that the user gave to a command or a function."""
 LIST_ALL = "List all settings: kgqa config show"
+ARGUMENTS = ("topics",)
+"""Arguments of `ask` that stand beside settings, for the hint about a misspelled keyword."""
 
 
 @dataclass(frozen=True)
@@ -148,8 +150,11 @@ def _known(name: str, settings: Mapping[str, Setting], *, where: str = "", error
     """
     if name in settings:
         return settings[name]
-    meant = did_you_mean(name, [each for each in settings if ("." in each) == ("." in name)])
-    raise SettingsError(f"{where}{'u' if where else 'U'}nknown setting {name}.", " ".join((*errors, meant + LIST_ALL)))
+    names = [*settings, *ARGUMENTS]
+    meant = did_you_mean(name, [each for each in names if ("." in each) == ("." in name)])
+    raise SettingsError(
+        f"{where}{'u' if where else 'U'}nknown setting {name}.", ". ".join((meant + LIST_ALL, " ".join(errors)))
+    )
 
 
 def _misspelled_variables(environment: Iterable[str], settings: Iterable[Setting]) -> Iterator[str]:

@@ -494,12 +494,10 @@ def check(setting: Setting, value: Any, origin: str) -> Any:
         return None
     if setting.kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
-    if not isinstance(value, setting.kind) or isinstance(value, bool):
-        raise SettingsError(f"{setting.key} ({origin}) must be {setting.kind.__name__}, not {value!r}.")
-    if setting.choices and value not in setting.choices:
-        raise SettingsError(
-            f"{setting.key} ({origin}) must be one of {', '.join(map(str, setting.choices))}, not {value!r}."
-        )
+    wrong = not isinstance(value, setting.kind) or isinstance(value, bool)
+    if wrong or (setting.choices and value not in setting.choices):
+        allowed = f"one of {', '.join(map(str, setting.choices))}" if setting.choices else setting.kind.__name__
+        raise SettingsError(f"{setting.key} ({origin}) must be {allowed}, not {value!r}.")
     number = value if isinstance(value, (int, float)) else None
     if number is not None and not -LARGEST <= number <= LARGEST:
         raise SettingsError(f"{setting.key} ({origin}) must be at most {LARGEST:,}, not {value!r}.")

@@ -197,7 +197,7 @@ def _check(event: Event) -> None:
     if not isinstance(event, Event) or "__dataclass_fields__" not in vars(type(event)):
         raise PluginError(f"{name} is not an event.", "Write @dataclass(frozen=True) and class NAME(Event)")
     try:
-        json.dumps(event.detail)
+        json.dumps(event.detail, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise PluginError(f"The event {event.kind} cannot be recorded as JSON: {error}.") from error
 

@@ -48,6 +48,7 @@ from tests.conftest import ROOT
             "Virtuoso: kgqa virtuoso start --row-cap 9; else wait.",
         ),
         ("Resume it: kgqa eval resume a\\", 'Resume it: kgqa.evaluation.resume("a\\\\")'),
+        ("Show the traceback: kgqa -v COMMAND", 'Show the traceback: logging.basicConfig(level="DEBUG")'),
         ("The file a--timeout.nt stays, kgqa waits.", "The file a--timeout.nt stays, kgqa waits."),
     ],
 )

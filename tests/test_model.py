@@ -22,6 +22,7 @@ from kgqa.model import (
     HyperedgeEvidence,
     Literal,
     Named,
+    NearPath,
     Participant,
     PathEvidence,
     Piece,
@@ -373,6 +374,11 @@ def test_html_shows_answer_path_and_query():
     )._repr_html_()
     for part in ("capital?", "Tokyo", "Q1490", "its capital", "SELECT ?x"):
         assert part in html
+
+
+def test_html_says_what_would_help():
+    answer = Answer(Question("?"), "no_answer", nearest=(NearPath("<near>", 0.1),), hints=("Try more: depth=3",))
+    assert "<li>&lt;near&gt;</li>" in answer._repr_html_() and "<li>Try more: depth=3</li>" in answer._repr_html_()
 
 
 def test_html_shows_response_citations_and_all_evidence():

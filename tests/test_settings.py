@@ -61,6 +61,11 @@ def test_sources_are_merged_by_key(folder_and_user_file):
     assert (settings["rank.chunk"], settings["rank.pool"], settings["budget.seconds"]) == (9, 20, 2.5)
 
 
+def test_wrong_type_names_the_choices():
+    with pytest.raises(SettingsError, match=r"rank.embeddings \(Python\) must be one of auto, off, not False"):
+        check(BY_KEY["rank.embeddings"], False, "Python")
+
+
 def test_every_default_is_valid_and_documented():
     for setting in SETTINGS:
         assert check(setting, setting.default, "default") == setting.default
@@ -267,12 +272,21 @@ def test_keywords_are_unambiguous():
 
 
 @pytest.mark.parametrize(
-    ("keyword", "near"), [("dept", "depth"), ("explore_dept", "explore_depth"), ("ask.metod", "ask.method")]
+    ("keyword", "near"),
+    [("dept", "depth"), ("explore_dept", "explore_depth"), ("ask.metod", "ask.method"), ("topic", "topics")],
 )
 def test_unknown_keyword_names_near_ones(folder_and_user_file, keyword, near):
     for value in (3, None):
         with pytest.raises(SettingsError, match=rf"Unknown setting {keyword}\. Did you mean {near}"):
             settings_of(folder_and_user_file, {keyword: value})
+
+
+def test_near_names_come_before_errors_of_packages(folder_and_user_file, foreign_package):
+    foreign_package("[kgqa.methods]\nbroken = theirs_nowhere:answer\n")
+    with pytest.raises(
+        SettingsError, match=r"Unknown setting dept\. Did you mean depth.*\. The method broken cannot be"
+    ):
+        settings_of(folder_and_user_file, {"dept": 3})
 
 
 def test_unknown_key_in_a_file_names_near_ones(folder_and_user_file):

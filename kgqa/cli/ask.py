@@ -82,7 +82,7 @@ def command(
     iris: bool,
     **options: Any,
 ) -> int:
-    r"""Answer QUESTION from the graph, and show the evidence.
+    """Answer QUESTION from the graph, and show the evidence.
 
     Without QUESTION, or with "-", questions are read from standard input, one per line, and with --json each answer
     is printed on one line. A line can be a JSON object with "question" and optionally "topics" (a list of ids) and

@@ -30,7 +30,7 @@ _WORDS = {"failed": "FAILED"}
 @JSON
 @verbosity_options
 def command(graph_path: str | None, no_model: bool, as_json: bool, **options: Any) -> int:
-    r"""Check a graph, a language model and the settings, and suggest how to solve problems.
+    """Check a graph, a language model and the settings, and suggest how to solve problems.
 
     The result of a check is ok, warning (answers can be trusted, but may be slow or incomplete), failed (answers
     cannot be trusted), or skipped. The checks do not write to the graph, and call the language model at most seven

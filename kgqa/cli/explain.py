@@ -20,7 +20,7 @@ MAX_CHARS = 1_000_000
 @graph_options
 @setting_option("graph.schema")
 def command(query: str | None, graph_path: str | None, **options: Any) -> None:
-    r"""Explain in plain words what a SPARQL QUERY asks for, without a language model.
+    """Explain in plain words what a SPARQL QUERY asks for, without a language model.
 
     QUERY is the text of a SPARQL query, or a file with one. Without QUERY, the query is read from standard input, which
     may also be the output of `kgqa ask --json`. Names of entities are read from the graph.

@@ -35,7 +35,7 @@ def command(
     latex: Path | None,
     as_json: bool,
 ) -> None:
-    r"""Compare runs: every metric with its 95% interval.
+    """Compare runs: every metric with its 95% interval.
 
     RUN is a run folder. A run with several methods gets one column per method. Unfinished runs are allowed. Each run is
     compared with the first run on the questions that both have answered.

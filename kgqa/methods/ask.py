@@ -70,7 +70,9 @@ def open_resources(
             "Add --llm openai:NAME, --llm URL or --llm vllm:FOLDER.",
         )
     if chosen.corpus and corpus is None:
-        raise SettingsError(f"The method {settings['ask.method']} needs a text corpus.", "Build one: kgqa corpus build")
+        raise SettingsError(
+            f"The method {settings['ask.method']} needs a text corpus.", "Call it in Python: open_resources(corpus=...)"
+        )
     # errors in plugins are raised before the first question
     tournament(settings["rank.tournament"])
     if not is_ours("chooser", settings["rank.chooser"]):
@@ -199,7 +201,7 @@ def ask(
         if own and not isinstance(graph, KnowledgeGraph):
             resources.close()
     usage, events = trace.usage(), trace.events()
-    found = with_advice(found, events, usage, resources.settings, models=resources.models is not None)
+    found = with_advice(found, events, usage, resources.settings, models=resources.by_model)
     return replace(found, usage=usage, trace=events, graph=asked)
 
 

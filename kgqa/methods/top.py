@@ -175,7 +175,8 @@ def _first_answered(
     unaccepted = False
     for candidate, score in ranked:
         if not unaccepted and not ranking.accepts(candidate, score):
-            trace.record(Rejected(path=candidate.words, score=_rounded(score), key=_key(candidate, graph)))
+            decisive = None if ranking.accepted_by else _rounded(score)
+            trace.record(Rejected(path=candidate.words, score=decisive, key=_key(candidate, graph)))
             if late:
                 break  # a better path may have had the answer
             if settings["ask.on_exhausted"] != "best":

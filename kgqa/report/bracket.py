@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from kgqa.events import Event, Kept, MatchPlayed, PathsRanked, Pool, RankedPath, Shortlist
 from kgqa.report.lenient_json import number_of
@@ -26,16 +27,17 @@ class Contender:
     @property
     def lead(self) -> str:
         """The candidate's hops without the last one; most candidates of a stage have them in common."""
-        return self.words[: self._cut].rstrip()
+        return self.words[: _last_hop(self.words)].rstrip()
 
     @property
     def last(self) -> str:
         """The candidate's last hop."""
-        return self.words[self._cut :].lstrip()
+        return self.words[_last_hop(self.words) :].lstrip()
 
-    @property
-    def _cut(self) -> int:
-        return max((match.end() for match in _HOPS.finditer(self.words)), default=0)
+
+@lru_cache(4096)  # most candidates are in several comparisons
+def _last_hop(words: str) -> int:
+    return max((match.end() for match in _HOPS.finditer(words)), default=0)
 
 
 @dataclass(frozen=True, slots=True)

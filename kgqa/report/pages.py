@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, ClassVar
 
 from jinja2 import BaseLoader, StrictUndefined, TemplateNotFound
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -101,6 +101,18 @@ class _Loader(BaseLoader):
             raise TemplateNotFound(template) from error
 
 
+class _Sandbox(ImmutableSandboxedEnvironment):
+    """Jinja's sandbox; whether an attribute is safe depends only on its name and the object's type, and is kept."""
+
+    _safe: ClassVar[dict[tuple[type, str], bool]] = {}
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        key = type(obj), attr
+        if key not in self._safe:
+            self._safe[key] = super().is_safe_attribute(obj, attr, value)
+        return self._safe[key]
+
+
 def _finalize(value: Any) -> Any:
     """Remove control characters from a value before it is inserted into a page."""
     if isinstance(value, Markup) or value is None:
@@ -110,7 +122,7 @@ def _finalize(value: Any) -> Any:
 
 @lru_cache(maxsize=1)
 def _environment() -> ImmutableSandboxedEnvironment:
-    environment = ImmutableSandboxedEnvironment(
+    environment = _Sandbox(
         loader=_Loader(),
         undefined=StrictUndefined,
         finalize=_finalize,

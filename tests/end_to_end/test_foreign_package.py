@@ -181,7 +181,7 @@ def broken(tmp_path, module: str, old: str, new: str) -> None:
             "ladder",
             "order = list(candidates)",
             "raise ValueError('boom')",
-            "LADDER) failed (ladder.py, line 8): ValueError: boom. kgqa -v",
+            "LADDER) failed (ladder.py, line 8): ValueError: boom. Show the traceback: kgqa -v",
         ),
         ("ladder", "return order[:k]", "return None", "LADDER) returned something else than a list of candidates"),
         ("ladder", "order[:k]", "order[:1] * 2", "returned a candidate twice"),

@@ -27,6 +27,7 @@ def lazy_commands(group: click.Group, path: tuple[str, ...] = ()) -> list[tuple[
     for name in group.list_commands(click.Context(group)):
         command = group.get_command(click.Context(group), name)
         assert command is not None and command.name == name
+        assert r"\b" not in (command.help or ""), "click reads a backspace character, not a backslash and a b"
         found.append((*path, name))
         if isinstance(command, click.Group):
             found += lazy_commands(command, (*path, name))

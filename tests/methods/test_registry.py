@@ -127,12 +127,14 @@ def test_external_method_that_cannot_be_loaded(package, points, source):
     [
         ("1 / 0", "failed (theirs.py, line 3): ZeroDivisionError"),
         ("[][0:int('x')]", "failed (theirs.py, line 3): ValueError"),
+        ("exit('done')", "failed (theirs.py, line 3): SystemExit: done"),
         ("None", "instead of an Answer"),
         ("resources.models.name", "model=True"),
         ("Answer(question, 'done')", "status: 'done' is not one of"),
         ("Answer(question, 'answered', answers=['Bong'])", "answers: 'Bong' is not an object (Named)"),
         ("Answer(question, 'answered', (Named('Bong', '', ''),))", "value: 'Bong' is not Entity or Literal"),
         ("trace.record(Seen(1))", "Write @dataclass(frozen=True)"),
+        ("trace.record(Tried(float('nan')))", "The event tried cannot be recorded as JSON"),
         ("trace.record(Tried({1}))", "The event tried cannot be recorded as JSON"),
     ],
 )
@@ -276,7 +278,7 @@ def test_package_that_cannot_be_imported_breaks_nothing_else(package, tmp_path):
 
 def test_method_that_needs_a_corpus(package):
     package("rag = theirs_module:rag", theirs_module=MODULE + "rag = Method(plain, topics=False, corpus=True)\n")
-    with pytest.raises(SettingsError, match="The method rag needs a text corpus. Build one: kgqa corpus build"):
+    with pytest.raises(SettingsError, match="The method rag needs a text corpus. Call .*open_resources.corpus="):
         open_resources(settings=resolve({"ask.method": "rag", "rank.embeddings": "off"}))
 
 

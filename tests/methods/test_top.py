@@ -111,6 +111,10 @@ def test_score_below_accept_is_rejected(opened):
     assert "rejected" in {event.kind for event in answer.trace}
 
 
+LOCKED = """
+    def __init__(self, resources): ...
+    name = property(lambda self: 1 / 0)
+"""
 STRICT = """
 from kgqa.rank.tournaments.chooser import ScoringChooser
 
@@ -123,6 +127,14 @@ def test_rejection_names_a_chooser_of_another_package(opened, foreign_package):
     foreign_package("[kgqa.choosers]\nstrict = theirs:strict\n", theirs=STRICT)
     answer = ask(PARASITE, resources=opened(rank__chooser="strict"))
     assert answer.status == "no_answer" and "was accepted by the chooser strict (best: " in answer.reason
+    assert not any("accept=" in hint for hint in answer.hints), "the chooser does not read this setting"
+    assert any(hint.endswith('chooser="llm" llm="MODEL"') for hint in answer.hints), "--llm alone changes nothing"
+
+
+def test_chooser_without_a_readable_name_fails_the_question(opened, foreign_package):
+    foreign_package("[kgqa.choosers]\nlocked = theirs:Locked\n", theirs="class Locked:\n" + LOCKED)
+    answer = ask(PARASITE, resources=opened(rank__chooser="locked"))
+    assert answer.status == "failed" and "The chooser locked (theirs:Locked) failed" in answer.reason
 
 
 def test_stop_at_the_first_accepted_path(opened):

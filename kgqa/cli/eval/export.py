@@ -22,7 +22,7 @@ from kgqa.words import clean
 @JSON
 @verbosity_options
 def command(folder: Path, sparql: Path, as_json: bool) -> None:
-    r"""Write the final SPARQL query of every question of a run to files, to explain or run these queries.
+    """Write the final SPARQL query of every question of a run to files, to explain or run these queries.
 
     Each query file has the question's id and text as comments. Questions without a query are only in index.csv.
 

@@ -117,7 +117,7 @@ def _plugin_questions(name: str, arguments: Sequence[Any]) -> Iterator[GoldQuest
             yield question
     except KgqaError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise QuestionFileError(failure(f"{source} cannot be read: the reader {name}", error, read)) from error
     if not number:
         raise QuestionFileError(f"{source} contains no questions.")

@@ -83,8 +83,10 @@ def is_of_schema(text: str, schema: Mapping[str, Any]) -> bool:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return False
+    if schema.get("type") in ("object", "array") and isinstance(value, dict) != (schema["type"] == "object"):
+        return False
     if not isinstance(value, dict):
-        return schema.get("type") != "object" and isinstance(value, list) == (schema.get("type") == "array")
+        return schema.get("type") != "array" or isinstance(value, list)
     allowed = value if schema.get("additionalProperties", True) else schema.get("properties", {})
     return set(schema.get("required", ())) <= set(value) <= set(allowed)
 

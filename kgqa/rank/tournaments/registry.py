@@ -98,7 +98,7 @@ def open_chooser(name: str, resources: Any) -> Chooser:
     opened = found.open if isinstance(found, ChooserExtension) else found
     with contained("chooser", name, opened):
         chooser = opened(resources)
-    lacking = [member for member in ("name", *_IS_REPLY) if not hasattr(chooser, member)]
+        lacking = [member for member in ("name", *_IS_REPLY) if not hasattr(chooser, member)]
     if lacking:
         raise plugin_defect("chooser", name, f"lacks {', '.join(lacking)}; see kgqa.rank.tournaments.chooser.Chooser")
     return cast(Chooser, _ForeignChooser(chooser, name, opened))

@@ -138,6 +138,7 @@ def test_reader_of_another_package(foreign_package, tmp_path, monkeypatch):
         ("yield question(text=' ')", "text is empty"),
         ("return None", "The reader theirs returned NoneType. It must yield or return questions"),
         ("yield from ()", "theirs:.*questions.txt contains no questions"),
+        ("exit(3)", "the reader theirs failed .theirs.py, line 8.: SystemExit: 3"),
         ("yield question(number=1 / 0)", "the reader theirs failed .theirs.py, line 8.: ZeroDivisionError"),
     ],
 )

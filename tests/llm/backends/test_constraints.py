@@ -309,6 +309,7 @@ def test_closed_and_open_objects():
     closed = {**SCHEMA, "additionalProperties": False}
     assert not is_of_schema('{"answer": "x", "more": 1}', closed)
     assert is_of_schema('{"answer": "x", "more": 1}', SCHEMA)
+    assert is_of_schema("[]", {"type": ["array", "null"]}) and is_of_schema("[]", {"anyOf": [{"type": "array"}]})
     assert is_of_schema("[]", {"type": "array"}) and not is_of_schema("{}", {"type": "array", "required": ["a"]})
 
 
