@@ -87,7 +87,7 @@ class RequestHandler:
         path = request["path"]
         try:
             self._opened = ox.Store(path) if request["mode"] == "write" else ox.Store.read_only(path)
-        except (OSError, ValueError) as error:
+        except (OSError, RuntimeError, ValueError) as error:
             if os.strerror(errno.EMFILE) in str(error) or "file descriptors" in str(error):
                 raise StoreUnavailable(
                     "The graph needs more open files than the system allows.", "Raise the limit: ulimit -n 4096"
