@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
+from functools import cache
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -125,6 +126,14 @@ def open_client(
     )
 
 
+@cache
+def _certificates() -> Any:
+    """Return the SSL context of all clients; loading the trusted certificates takes some 30 ms."""
+    from httpx2 import create_ssl_context
+
+    return create_ssl_context()
+
+
 def _bounded_client(largest: int) -> Any:
     from openai import DefaultHttpxClient
 
@@ -147,7 +156,7 @@ def _bounded_client(largest: int) -> Any:
             headers = [(name, value) for name, value in response.headers.multi_items() if name not in _BODY_HEADERS]
             return type(response)(response.status_code, headers=headers, content=body, request=request)
 
-    return BoundedClient()
+    return BoundedClient(verify=_certificates())
 
 
 _BODY_HEADERS = ("content-encoding", "content-length", "transfer-encoding")

@@ -56,11 +56,11 @@ def open_foreign_store(location: str, *, writable: bool = False) -> Store:
     opened = plugin("store", name)
     try:
         store = opened(rest, writable=writable)
+        check_store(store, name)
     except KgqaError:
         raise
-    except Exception as error:  # another package may raise anything
+    except (Exception, SystemExit) as error:  # another package may raise anything
         raise _failure(location, "opening", error) from error
-    check_store(store, name)
     found = cast(Store, _ForeignStore(store, name))
     for member in ("location", "capabilities", "settings", "has_free_slot"):
         getattr(found, member)  # raises StoreError for a wrong type
@@ -90,7 +90,7 @@ def check_store(store: object, name: str) -> None:
                 pass  # not written in Python
 
 
-def _failure(name: str, what: str, error: Exception) -> StoreError:
+def _failure(name: str, what: str, error: BaseException) -> StoreError:
     log_exception(error)
     text = f"{type(error).__name__}: {clean(str(error))[:300]}".removesuffix(": ")
     return StoreError(f"The store {clean(name)[:100]} failed at {what}: {text}.", SHOW_TRACEBACK)
@@ -126,7 +126,7 @@ class _ForeignStore:
             return run()
         except KgqaError:
             raise
-        except Exception as error:  # another package may raise anything
+        except (Exception, SystemExit) as error:  # another package may raise anything
             raise _failure(self._name, member, error) from error
 
     def _checked(self, member: str, result: Any) -> Any:

@@ -26,8 +26,8 @@ from kgqa.testing.server import ScriptedServer
 from tests.conftest import SOAK
 
 WORDS = ("--embeddings", "off")
-KILLS = 50 if SOAK else 3
-QUESTIONS = 500 if SOAK else 40
+KILLS = 50 if SOAK else 2
+QUESTIONS = 500 if SOAK else 24
 IN_FLIGHT = 4
 DEMO = Path(str(files("kgqa.demo"))) / "questions.jsonl"
 NUMBER = re.compile(r"\(number (\d+)\)")
@@ -260,7 +260,7 @@ def _ids(folder: Path) -> set[str]:
 
 def test_ctrl_c_finishes_questions_in_flight(started, questions, tmp_path, model, kgqa):
     model.latency = 0.05
-    name = questions(40)
+    name = questions(16)
     process = started(
         "eval", "run", "--dataset", name, "--out", "x", "--method", "top-2", "--concurrency", "2", *WORDS,
         "--llm", f"{model.url}#m",
@@ -269,12 +269,12 @@ def test_ctrl_c_finishes_questions_in_flight(started, questions, tmp_path, model
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130 and "Finishing the questions in flight" in err.decode()
-    assert "of 40 questions are done. Resume: kgqa eval resume x" in err.decode()
+    assert "of 16 questions are done. Resume: kgqa eval resume x" in err.decode()
     done = _ids(tmp_path / "x")
     requested = {f"q{match[1]}" for each in model.requests for match in [NUMBER.search(str(each.messages))] if match}
     assert requested == done, "what was in flight was finished"
     model.latency = 0.0
-    assert kgqa("eval", "resume", "x").returncode == 0 and len(_ids(tmp_path / "x")) == 40
+    assert kgqa("eval", "resume", "x").returncode == 0 and len(_ids(tmp_path / "x")) == 16
 
 
 def test_ctrl_c_twice_stops_at_once(started, questions, tmp_path, model):
@@ -313,7 +313,7 @@ def test_second_process_in_one_folder_is_refused(kgqa, started, questions, tmp_p
 @pytest.mark.slow
 def test_model_faults_in_five_percent_of_calls(kgqa, questions, tmp_path, oracle):
     """The run completes, failed questions count in the scores, and other scores do not change."""
-    count = 200 if SOAK else 40
+    count = 200 if SOAK else 20
     name = questions(count)
     command = ("eval", "run", "--dataset", name, "--method", "top-2", *WORDS)
     sent: Counter[int] = Counter()

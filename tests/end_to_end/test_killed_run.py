@@ -50,7 +50,7 @@ def test_killed_at_a_write_of_eval_run(prepared):
     folder, environment = prepared
     count = changes_of(folder, [*COMMAND, "--out", "counted"], cwd=folder, env=environment)
     assert count > 30
-    for number in selected_numbers(count, 14, 22):
+    for number in selected_numbers(count, 18):
         out = f"run{number}"
         done = kill_at(number, folder, [*COMMAND, "--out", out], cwd=folder, env=environment)
         assert done.returncode == -9

@@ -29,7 +29,7 @@ from kgqa.settings_table import WALK_RULES
 from tests.conftest import SOAK
 from tests.graph.graph_factories import EmbeddedGraphFactory, RdflibGraphFactory, VirtuosoGraphFactory
 
-RANDOM_GRAPHS = 300 if SOAK else 4
+RANDOM_GRAPHS = 300 if SOAK else 2
 RANDOM_PATHS = 600 if SOAK else 25
 QUESTIONS = 243 if SOAK else 12
 PHASES = [Phase.explicit, Phase.generate, *([Phase.shrink] if SOAK else [])]

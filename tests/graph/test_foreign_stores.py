@@ -46,7 +46,7 @@ class OldSelect(RdflibStore):
         return super().select(query)
 
 def unopened(rest, writable=False):
-    raise RuntimeError("no licence")
+    raise SystemExit("no licence")
 
 class Odd(RdflibStore):
     # Breaks the protocol at the member that REST names.
