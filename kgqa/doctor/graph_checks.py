@@ -36,7 +36,7 @@ def check_triples(subject: Subject) -> Check:
     assert subject.id is not None
     store, iris, started = subject.store, subject.id.iris, time.monotonic()
     try:
-        if store.server:
+        if hasattr(subject, "server"):
             triples = single_count(store.select(render("count_triples", view=subject.view), fresh=True))
         else:
             triples = store.triples_of(iris)
@@ -46,7 +46,7 @@ def check_triples(subject: Subject) -> Check:
             "Nothing needs to be done: questions allow more time for counting, and use the result for a day.",
         )
     took = time.monotonic() - started
-    fingerprint = store.fingerprint_of(iris) if took <= FAST_COUNT or not store.server else ""
+    fingerprint = store.fingerprint_of(iris) if took <= FAST_COUNT or not store.capabilities.remote else ""
     subject.id = replace(subject.id, fingerprint=fingerprint, triples=triples)
     if fingerprint:
         return ok(f"{triples:,} triples, fingerprint {fingerprint}.")
@@ -76,7 +76,7 @@ def check_schema(subject: Subject) -> Check:
         return check
     subject.id = replace(subject.id, schema=schema.name)
     countable = subject.triples is not None and subject.triples <= MAX_SCANNED_TRIPLES
-    store.scans = store.server is None or (countable and hasattr(subject, "bears_load"))
+    store.scans = not store.capabilities.remote or (countable and hasattr(subject, "bears_load"))
     subject.graph = KnowledgeGraph(
         store,
         schema,
