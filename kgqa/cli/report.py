@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from kgqa.answer_json import json_text
 from kgqa.cli.bars import StageBar
-from kgqa.cli.options import JSON, say, verbosity_options
+from kgqa.cli.options import JSON, print_result, say, verbosity_options
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -65,4 +64,4 @@ def command(
                 runs, site, comparison=comparison, on_progress=lambda done, total: bar("pages", done, total)
             )
         say(f"kgqa: open {index.absolute().as_uri()}")
-    print(json_text(as_object(comparison), indent=2) if as_json else as_text(comparison))
+    print_result(as_json, as_object(comparison), [as_text(comparison)])

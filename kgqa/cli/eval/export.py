@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from kgqa.cli.options import JSON, print_json, verbosity_options
+from kgqa.cli.options import JSON, print_result, verbosity_options
 from kgqa.words import clean
 
 
@@ -36,9 +36,6 @@ def command(folder: Path, sparql: Path, as_json: bool) -> None:
     from kgqa.report.export import write_queries
 
     done = write_queries(open_runs(folder), sparql)
-    if as_json:
-        found = [{"folder": str(d.folder), "questions": d.questions, "queries": d.queries} for d in done]
-        print_json(found)
-        return
-    for each in done:
-        print(f"{clean(str(each.folder))}: {each.queries:,} queries for {each.questions:,} questions")
+    found = [{"folder": str(d.folder), "questions": d.questions, "queries": d.queries} for d in done]
+    lines = (f"{clean(str(d.folder))}: {d.queries:,} queries for {d.questions:,} questions" for d in done)
+    print_result(as_json, found, lines)
