@@ -64,8 +64,10 @@ def check_model(subject: Subject) -> Check:
     bad = next((each for each in calls.all if each.failure), Completion())
     if not good:
         why = f"{bad.failure}: {bad.detail}" if bad.detail else bad.failure
-        remedy = "Check llm.max_tokens, llm.extra_body and the server's log."
-        return failed(f"{name} gave no usable reply ({why}).{also}", remedy)
+        return failed(
+            f"{name} gave no usable reply ({why}).{also}",
+            "Check llm.max_tokens, llm.extra_body and the server's log.",
+        )
     times = f"p50 {seconds_words(percentile(good, 0.5))}, slowest {seconds_words(max(good))}"
     found = f"{name} answered {len(good)} of {len(calls.all)} calls ({times}).{also}"
     if bad.failure:
@@ -137,12 +139,11 @@ def check_concurrency(subject: Subject) -> Check:
     calls = subject.model
     seconds = [each.seconds for each in calls.concurrent if not each.failure]
     failures = [each.failure for each in calls.concurrent if each.failure]
-    found = f"{len(calls.concurrent)} concurrent calls took {seconds_words(calls.seconds)}"
-    found += f", the median call {seconds_words(percentile(seconds, 0.5))}" if seconds else ""
-    found += f". {cost_words(calls.all, calls.price)}"
-    if failures:
-        return warning(f"{len(failures)} calls failed ({failures[0]}). {found}", "Lower llm.concurrency.")
-    return ok(found)
+    median = f", the median call {seconds_words(percentile(seconds, 0.5))}" if seconds else ""
+    found = f"{len(calls.concurrent)} concurrent calls took {seconds_words(calls.seconds)}{median}. "
+    found += cost_words(calls.all, calls.price)
+    bad = f"{len(failures)} calls failed ({''.join(failures[:1])}). {found}"
+    return warning(bad, "Lower llm.concurrency.") if failures else ok(found)
 
 
 def cost_words(completions: Sequence[Completion], price: tuple[float, float] | None) -> str:

@@ -127,11 +127,10 @@ def check_graph(subject: Subject) -> Check:
         there: tuple[str, ...] | None = user_graphs(store)
     except (StoreTimeout, PartialResult):
         there = None
-    if not wanted and not store.capabilities.system_graphs and _has_triples(store):
-        check, view = ok(f"The default graph.{_also(there or ())}"), ()
-    else:
-        empty = [iri for iri in wanted if not _has_triples(store, iri)]
-        check, view = judge_graphs(store, wanted, there, empty), tuple(wanted or there or ())
+    default = not wanted and not store.capabilities.system_graphs and _has_triples(store)
+    empty = [iri for iri in wanted if not _has_triples(store, iri)]
+    check = ok(f"The default graph.{_also(there or ())}") if default else judge_graphs(store, wanted, there, empty)
+    view = () if default else tuple(wanted or there or ())
     if check.verdict == "failed":
         subject.reasons["view"] = REASONS["store"]
     else:
@@ -290,7 +289,6 @@ def judge_time_limit(
     """
     finished = [end.count for end in (by_client, by_server) if end and end.by == "finished"]
     wrong = next((f"{count}" for count in finished if count != str(everything)), "")
-    wanted = "" if everything is None else f" instead of {everything:,}"
     took, server = seconds_words(by_client.seconds), by_server or QueryEnd("server", 0.0)
     timeout = f"A query of more than {SLOW_SECONDS:g} s times out after {took}"
     reason = "although the request contains the limit" if limit_sent else "because requests to it contain no limit"
@@ -304,7 +302,8 @@ def judge_time_limit(
         (
             wrong,
             failed(
-                f"A query that ran out of time returned a result as if it had finished: {wrong}{wanted}.",
+                f"A query that ran out of time returned a result as if it had finished: {wrong}"
+                + ("." if everything is None else f" instead of {everything:,}."),
                 "Set endpoint.profile to the kind of this server. Otherwise partial results are not detected.",
             ),
         ),

@@ -176,10 +176,10 @@ def judge_concurrency(rounds: Sequence[LoadRound], *, configured: int | None) ->
         for each in rounds
     ]
     found = "; ".join(results) + "."
-    sent = f" kgqa sends at most {configured} concurrent requests"
+    sent = f" kgqa sends at most {configured} concurrent requests" if configured else ""
     bad = [each for each in rounds if each.errors or not each.answered]
     if not bad:
-        return ok(f"{found}{sent}." if configured else found)
+        return ok(f"{found}{sent}." if sent else found)
     found += f" One of the errors: {bad[0].error[:160]}" if bad[0].error else ""
     handled = max((each.threads for each in rounds if each.threads < bad[0].threads), default=0)
     number = f"= {handled}" if handled else f"below {bad[0].threads}"
