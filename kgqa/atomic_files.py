@@ -33,7 +33,7 @@ def replace_file(path: Path, parts: Iterable[bytes], *, mode: int = 0o666, sync:
                 os.fsync(file.fileno())
         os.replace(temporary, path)
         if sync:
-            _sync_folder(path.parent)
+            sync_to_disk(path.parent)
     except BaseException as error:
         with suppress(OSError):
             temporary.unlink()  # an incomplete file would take up space on a full disk
@@ -42,8 +42,9 @@ def replace_file(path: Path, parts: Iterable[bytes], *, mode: int = 0o666, sync:
         raise
 
 
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+def sync_to_disk(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     finally:

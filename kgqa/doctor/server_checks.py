@@ -19,8 +19,8 @@ from kgqa.graph.demo import demo_folder
 from kgqa.graph.detection import user_graphs
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.profiles import Profile, profile_of
-from kgqa.graph.endpoint.requests.access import Access
-from kgqa.graph.endpoint.store import PASSWORD_VARIABLE, EndpointStore
+from kgqa.graph.endpoint.requests.access import PASSWORD_VARIABLE, Access
+from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.foreign_stores import is_foreign
 from kgqa.graph.opening import open_store
 from kgqa.graph.query.templates import render

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import takewhile
 from typing import TypeVar
 
 from kgqa.graph.query.templates import render
@@ -14,8 +15,8 @@ from kgqa.model import Entity, Literal, Triple, Value
 Item = TypeVar("Item")
 PRESENT_LINKS, PRESENT_LITERALS, PRESENT_CHARS = 500, 50, 200_000
 """Limits of the triples whose presence is asked in one query: their number, by kind of object, and their characters."""
-MAX_EDITS = 10_000
-"""Number of edits that are kept; what was derived from an older version is computed anew."""
+MAX_EDITS, MAX_TRIPLES = 10_000, 100_000
+"""Numbers of edits, and of their triples, that are kept. What was derived from an older version is computed again."""
 
 
 class EditHistory:
@@ -28,7 +29,10 @@ class EditHistory:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._edits: deque[tuple[int, EditReport]] = deque()
+        self._triples = 0
         self._last: dict[str, int] = {}
+        self._dropped: dict[str, int] = {}
+        """For each graph the number of its last edit that is not kept any more."""
         self._number = 0
         self._known_from = 0
 
@@ -53,8 +57,11 @@ class EditHistory:
             report = EditReport(graph, adds, removes, self.version_of((graph,)), fingerprint)
             if adds or removes:
                 self._edits.append((self._number, report))
-                if len(self._edits) > MAX_EDITS:
-                    self._known_from = self._edits.popleft()[0]
+                self._triples += len(adds) + len(removes)
+                while len(self._edits) > MAX_EDITS or self._triples > MAX_TRIPLES:
+                    number, oldest = self._edits.popleft()
+                    self._triples -= len(oldest.added) + len(oldest.removed)
+                    self._dropped[oldest.graph] = number
             return report
 
     def forget(self) -> None:
@@ -63,17 +70,18 @@ class EditHistory:
             self._number += 1
             self._known_from = self._number
             self._edits.clear()
+            self._triples = 0
+            self._dropped.clear()
 
     def since(self, version: str, graphs: Collection[str] | None) -> list[EditReport] | None:
         """Return the edits of some graphs after a version, oldest first; None if they are not all known."""
         with self._lock:
-            if not version.isdecimal() or not self._known_from <= int(version) <= self._number:
+            dropped = [self._dropped.get(graph, 0) for graph in (self._dropped if graphs is None else graphs)]
+            if not version.isdecimal() or not max(self._known_from, *dropped, 0) <= int(version) <= self._number:
                 return None
-            return [
-                report
-                for number, report in self._edits
-                if number > int(version) and (graphs is None or report.graph in graphs)
-            ]
+            after = int(version)
+            later = takewhile(lambda edit: edit[0] > after, reversed(self._edits))
+            return [report for _, report in later if graphs is None or report.graph in graphs][::-1]
 
 
 def net_changes(

@@ -8,27 +8,25 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from kgqa.cache import Cache
-from kgqa.errors import StoreTimeout
 from kgqa.graph.call_pool import CallPool, Item, Result
 from kgqa.graph.charged_queries import ChargedQueries
 from kgqa.graph.edges import count_edges, find_edges
 from kgqa.graph.expansion import Expansion, ExpansionQuery, fold_steps
 from kgqa.graph.names.interface import NameMatch, Names
 from kgqa.graph.query import export
-from kgqa.graph.query.patterns import PathPattern, Restrictions, path_pattern
+from kgqa.graph.query.patterns import PathPattern, Restrictions, joined_pattern, path_pattern
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import DEFAULT_TIMEOUT, Rows, Store
 from kgqa.graph.tables import graph_tables
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.graph.tables.labels import LABEL_BATCH, find_aliases, find_labels, is_blank_node, with_labels
 from kgqa.graph.tables.mediators import MediatorTable, mediator_filters
+from kgqa.graph.tables.node_types import find_subject_relations
 from kgqa.model import Entity, Join, Named, RelationPath, Step, Value
 from kgqa.schema import Schema
 from kgqa.settings_table import WalkRule
 from kgqa.trace import Trace
 
-SUBJECTS = 50
-"""How many subjects of a relation are sampled to find the relations that describe its subjects."""
 MAX_DESCRIBING_RELATIONS = 12
 DEFAULT_FRONTIER_CAP = 1000
 
@@ -150,11 +148,13 @@ class KnowledgeGraph:
         return self
 
     def __exit__(self, exception: type[BaseException] | None, *_: object) -> None:
-        self._calls.close()
-        self.tables.close()
-        if self._owns_store:
-            leave = getattr(self.store, "__exit__", lambda *_: self.store.close())
-            leave(exception, *_)
+        try:
+            self._calls.close()
+            self.tables.close()
+        finally:
+            if self._owns_store:
+                leave = getattr(self.store, "__exit__", lambda *_: self.store.close())
+                leave(exception, *_)
 
     @property
     def _queries(self) -> ChargedQueries:
@@ -259,22 +259,9 @@ class KnowledgeGraph:
     def pattern(self, path: RelationPath, joins: Sequence[Join] = (), restricted: Restrictions = ()) -> PathPattern:
         """Return the pattern of a path with its joins and restrictions, and with filters that exclude mediators.
 
-        Raises:
-            ValueError: the path of a join has no steps, or the join is not at an inner node or the end of the path.
+        Raises the same errors as `joined_pattern`.
         """
-        walk = path_pattern(path, self.walks, inverse=self.inverse)
-        if any(not 0 < join.at <= len(path) or not join.path.steps for join in joins):
-            raise ValueError("a join needs a path with at least one step, and a node after the topic")
-        met = [
-            (
-                join.at,
-                path_pattern(
-                    join.path, self.walks, inverse=self.inverse, end=walk.nodes[join.at], prefix=f"j{number}_"
-                ),
-            )
-            for number, join in enumerate(joins, start=1)
-        ]
-        walk = replace(walk, joins=tuple(met), restricted=restricted) if met or restricted else walk
+        walk = joined_pattern(path, joins, restricted, self.walks, inverse=self.inverse)
         if path.steps and self.mediators.extent(path.steps[-1]) == "some":
             walk = replace(walk, **mediator_filters(self.schema, self.mediators))
         return walk
@@ -297,12 +284,7 @@ class KnowledgeGraph:
         """Return the relations of some subjects of `relation`, beginning with the most frequent in the graph."""
         known = self.tables.subject_relations
         if relation not in known:
-            try:
-                rows = self._queries.select("subject_relations", relation=Entity(relation), sample=SUBJECTS)
-            except StoreTimeout:
-                rows = Rows((), [])  # stored as empty, because the relations are only a hint
-            nodes = (row[0] for row in rows if isinstance(row[0], Entity))
-            known[relation] = frozenset(node.iri for node in nodes if not self.is_noise(node.iri))
+            known[relation] = find_subject_relations(relation, self._queries.select, self.is_noise)
         counts = self.relations
         found = {name: counts[name] for name in known[relation] if name in counts}
         return tuple(graph_tables.by_frequency(found))[:MAX_DESCRIBING_RELATIONS]

@@ -131,7 +131,7 @@ class EditReport:
         added: The triples that were absent and have been added.
         removed: The triples that were there and have been removed.
         version: The version of the graph after the edit; see `Store.version_of`.
-        fingerprint: The fingerprint of the graph after the edit.
+        fingerprint: The fingerprint of the graph after the edit; "" if the store would have to count or read the graph.
     """
 
     graph: str
@@ -190,7 +190,7 @@ class Store(Protocol):
     def edits_since(self, version: str, graphs: Sequence[str] = ()) -> list[EditReport] | None:
         """Return the edits of some graphs after a version, oldest first.
 
-        None if they are not known; everything derived from these graphs must then be computed anew.
+        None if they are not known; everything derived from these graphs must then be computed again.
         """
         ...
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kgqa.errors import InvalidTerm
-from kgqa.graph.editing import MAX_EDITS, EditHistory
+from kgqa.graph.editing import MAX_EDITS, MAX_TRIPLES, EditHistory
 from kgqa.model import Entity, Literal, Triple
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -109,3 +109,13 @@ class TestHistory:
         reports = [history.add("urn:a", TRIPLES[:1], []) for _ in range(MAX_EDITS + 2)]
         assert history.since(reports[0].version, None) is None
         assert history.since(reports[1].version, None) == reports[2:]
+
+    def test_only_the_last_triples_are_kept(self):
+        history = EditHistory()
+        other = history.add("urn:b", TRIPLES[:1], [])
+        reports = [history.add("urn:a", TRIPLES[:1] * (MAX_TRIPLES // 2), []) for _ in range(3)]
+        assert history.since(reports[0].version, ["urn:a"]) == reports[1:]
+        assert history.since(other.version, ["urn:a"]) is None
+        assert history.since(other.version, ["urn:b"]) == [] and history.version_of(["urn:b"]) == other.version
+        history.add("urn:a", TRIPLES[:1] * (MAX_TRIPLES + 1), [])
+        assert history.since(reports[-1].version, ["urn:a"]) is None

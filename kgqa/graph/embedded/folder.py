@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from kgqa.atomic_files import sync_to_disk
 from kgqa.errors import StoreBusy, StoreIncomplete, StoreUnavailable
 from kgqa.graph.embedded.atomic_files import link_error, write_error, write_json
 from kgqa.graph.embedded.graph_hashes import DatasetHash, GraphHash, Hashes
@@ -357,7 +358,7 @@ class GraphFolder:
     def sync(self, generation: int) -> None:
         """Wait until the files of a generation are on the disk. The engine has written its own files that way."""
         for path in (self.triples_file(generation), self.store_dir(generation), self.path / f"gen-{generation}"):
-            sync(path)
+            sync_to_disk(path)
 
     def create_copy_target(self, generation: int) -> Path:
         """Create a new generation without a store, and return the path of its store."""
@@ -385,15 +386,6 @@ class GraphFolder:
         # not written by numpy, which does not report a full disk
         with open(self.triples_file(generation), "wb") as file:
             file.write(np.ascontiguousarray(sorted_hashes, dtype="<u8").data.cast("B"))
-
-
-def sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _link(source: Path, target: Path) -> None:

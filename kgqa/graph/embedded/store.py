@@ -173,17 +173,15 @@ class EmbeddedStore:
                 "This graph is open for reading only.", python="Open it for editing: open_store(PATH, writable=True)"
             )
         with self._editing:
+            earlier = self._uncertain
             try:
                 return self._edit(self._copy, graph, adds, removes)
             except StoreError:
-                if self._uncertain is None:
+                if self._uncertain is None or self._uncertain is earlier:  # this edit was not begun
                     raise
-                before = self._history.version_of((graph,))
-                with suppress(StoreError):
-                    self._settle()
-                    made = self._history.since(before, (graph,))
-                    if made:
-                        return made[0]
+                with suppress(StoreError), self._pool.worker(None) as worker:
+                    if report := self._settled(worker):
+                        return report
                 raise
 
     def _edit(self, copy: WorkingCopy, graph: str, adds: Iterable[Triple], removes: Iterable[Triple]) -> EditReport:
@@ -344,13 +342,17 @@ class EmbeddedStore:
     def _worker(self) -> Iterator[Worker]:
         """Lend the worker of a store that is open for editing, after it is known whether the last edit was made."""
         with self._pool.worker(None) as worker:
-            if self._copy and self._uncertain:
-                if self._uncertain.was_applied(worker):
-                    self._record(self._copy, self._uncertain)
-                else:
-                    self.folder.unpublished.drop_last()
-                    self._uncertain = None
+            self._settled(worker)
             yield worker
+
+    def _settled(self, worker: Worker) -> EditReport | None:
+        """Find out whether the last edit was made, if it was interrupted; if it was made, return its report."""
+        if self._copy and self._uncertain:
+            if self._uncertain.was_applied(worker):
+                return self._record(self._copy, self._uncertain)
+            self.folder.unpublished.drop_last()
+            self._uncertain = None
+        return None
 
     def _settle(self) -> None:
         """Find out whether the last edit was made, if it was interrupted."""

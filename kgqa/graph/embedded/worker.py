@@ -87,7 +87,7 @@ class RequestHandler:
         path = request["path"]
         try:
             self._opened = ox.Store(path) if request["mode"] == "write" else ox.Store.read_only(path)
-        except Exception as error:
+        except (OSError, RuntimeError, ValueError) as error:
             if os.strerror(errno.EMFILE) in str(error) or "file descriptors" in str(error):
                 raise StoreUnavailable(
                     "The graph needs more open files than the system allows.", "Raise the limit: ulimit -n 4096"
@@ -105,10 +105,9 @@ class RequestHandler:
         writer = _CappedWriter(request["max_rows"], request["max_bytes"])
         try:
             result.serialize(cast(IO[bytes], writer), format=ox.QueryResultsFormat.TSV)
-        except Exception:
+        finally:
             if writer.error:  # the engine may wrap the writer's exception
                 raise writer.error from None
-            raise
         return b"".join(writer.parts)
 
     def do_ask(self, request: dict[str, Any]) -> bytes:

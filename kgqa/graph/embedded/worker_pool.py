@@ -31,6 +31,7 @@ class WorkerPool:
         self._name = name
         self._path = ""
         self._slots = threading.BoundedSemaphore(size)
+        self._turn = threading.Lock()
         self._guard = threading.Lock()
         self._idle: list[Worker] = []
         self._busy: list[Worker] = []
@@ -81,7 +82,7 @@ class WorkerPool:
         """
         if self._closed:
             raise StoreUnavailable(f"The graph at {self._name} has been closed.", "Open it again.")
-        if not self._slots.acquire(timeout=timeout):
+        if not self._wait_for_slot(timeout):
             raise StoreTimeout(
                 f"All {self._size} workers were busy for {timeout:g} s.", "Try again, or allow more time: --timeout"
             )
@@ -108,6 +109,16 @@ class WorkerPool:
             self._idle.pop().kill()
         for worker in list(self._busy):
             worker.end()
+
+    def _wait_for_slot(self, timeout: float | None) -> bool:
+        """Take a slot. Only one caller at a time waits for one, so that a loop of edits never overtakes a query."""
+        at = None if timeout is None else time.monotonic() + timeout
+        if not self._turn.acquire(timeout=-1 if timeout is None else timeout):
+            return False
+        try:
+            return self._slots.acquire(timeout=None if at is None else max(0.0, at - time.monotonic()))
+        finally:
+            self._turn.release()
 
     def _give_back(self, worker: Worker) -> None:
         with self._guard:

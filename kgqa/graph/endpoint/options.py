@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from kgqa.cache import Cache
 from kgqa.errors import SettingsError
-from kgqa.graph.endpoint.requests.access import Access
+from kgqa.graph.endpoint.requests.access import PASSWORD_VARIABLE, Access, check_address
 from kgqa.graph.endpoint.result_cache import ResultCache
-from kgqa.graph.endpoint.store import PASSWORD_VARIABLE, EndpointStore, check_address
+from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.store import is_address
 from kgqa.settings import FILE_NAME, Settings
 from kgqa.words import clean

@@ -8,16 +8,15 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
-from kgqa.errors import DamagedResult, PartialResult, QueryRejected, SettingsError, StoreTimeout, StoreUnavailable
+from kgqa.errors import DamagedResult, PartialResult, QueryRejected, StoreTimeout, StoreUnavailable
 from kgqa.graph.editing import EditHistory, net_changes, present_triples
 from kgqa.graph.endpoint.fingerprint import EndpointFingerprint
 from kgqa.graph.endpoint.profiles import Profile, profile_named, profile_of
 from kgqa.graph.endpoint.replies.json_results import decode_boolean, decode_rows
 from kgqa.graph.endpoint.replies.recording import RecordingStream
 from kgqa.graph.endpoint.replies.reply_errors import body_error, check_complete, reply_error
-from kgqa.graph.endpoint.requests.access import Access
+from kgqa.graph.endpoint.requests.access import Access, check_address
 from kgqa.graph.endpoint.requests.deadlines import RequestDeadline
 from kgqa.graph.endpoint.requests.limiter import QueueTimeout
 from kgqa.graph.endpoint.requests.retries import MAX_FAILURES, ConnectionLost
@@ -41,7 +40,6 @@ from kgqa.words import clean
 
 T = TypeVar("T")
 ResultReader = Callable[[Iterable[bytes], Mapping[str, str]], T]
-PASSWORD_VARIABLE = "KGQA_ENDPOINT_PASSWORD"
 MAX_RESULT_BYTES = 2 << 30
 MAX_QUERY_CHARS = 1 << 20
 MAX_SLOW_QUERIES = 10_000
@@ -101,6 +99,8 @@ class EndpointStore:
         self._is_editing = False
         self._edits = threading.Lock()
         self._closed = False
+        self._changed: str | None = None
+        """When kgqa last changed the server's data, which may have left all counts equal; None if not looked up yet."""
         self._fingerprints: dict[tuple[str, ...], EndpointFingerprint] = {}
         # eight hex digits identify the address and the user
         self._identity = "-" + hashlib.sha256(f"{self.url}\n{self._user}".encode()).hexdigest()[:8]
@@ -280,9 +280,10 @@ class EndpointStore:
         self._history.forget()
 
     def _forget_results(self) -> None:
+        self._changed = repr(time.time())
         if self._cache:
             # facts that other users saved before this time are no longer used
-            self._cache.put_fact(_key("changed", self.url), repr(time.time()))
+            self._cache.put_fact(_key("changed", self.url), self._changed)
         with self._lock:
             self._slow_queries.clear()
             self._fingerprints = {}
@@ -377,39 +378,13 @@ class EndpointStore:
         if graphs is None or (not graphs and self.capabilities.system_graphs):
             return None  # what the query reads is unknown, or has other graphs among it that are not worth counting
         text = self._fingerprint(graphs).text_within(limit)
-        return _key(self.url, self._user, text, query) if text else None
+        if self._changed is None and self._cache:
+            self._changed = self._cache.fact(_key("changed", self.url), max_age=float("inf")) or ""
+        return _key(self.url, self._user, f"{text}{self._changed}", query) if text else None
 
     def _check_open(self) -> None:
         if self._closed:
             raise StoreUnavailable(f"The connection to {self.url} has been closed.", "Open it again.")
-
-
-def check_address(url: str) -> str:
-    """Check the address of an endpoint, and return it without surrounding spaces.
-
-    Raises:
-        SettingsError: the address is not http or https, has no host, or contains a login or a query string.
-    """
-    url = url.strip()
-    if "@" in url:
-        raise SettingsError(
-            "The address of an endpoint must not contain a login.",
-            f"Set endpoint.user and the environment variable {PASSWORD_VARIABLE} instead.",
-        )
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-    except ValueError:
-        usable = False
-    if not usable or not url.isprintable() or set(url) & set(' <>"\\'):
-        raise SettingsError(
-            f"{url[:100]!r} is not the address of a SPARQL endpoint.", "Example: http://127.0.0.1:8890/sparql"
-        )
-    if parts.query or parts.fragment:
-        raise SettingsError(
-            "The address of a SPARQL endpoint must not contain ? or #.", "Remove them; name graphs with --graph-iri."
-        )
-    return url
 
 
 def _key(*parts: str) -> bytes:

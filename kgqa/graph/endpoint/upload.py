@@ -32,7 +32,8 @@ INLINE_TRIPLES = 200
 BATCH_TRIPLES = 1_000
 BATCH_CHARS = 200_000
 """Limits of one update. Virtuoso's compiler runs out of memory between 2,000 triples (270 kB) and 5,000 (680 kB)."""
-UPDATE_SECONDS = 600.0
+EDIT_SECONDS = 600.0
+"""Time limit of the update that moves the triples of a large edit into its graph."""
 
 
 class SendUpdate(Protocol):
@@ -61,7 +62,7 @@ def send_edit(send: SendUpdate, graph: str, adds: Sequence[Triple], removes: Seq
             for batch in batches(triples, BATCH_TRIPLES, BATCH_CHARS, length=triple_chars):
                 send("insert_triples", graph=each, triples=list(map(terms, batch)))
         added, removed = staged
-        send("edit_staged", graph=name, adds=added, removes=removed, timeout=UPDATE_SECONDS)
+        send("edit_staged", graph=name, adds=added, removes=removed, timeout=EDIT_SECONDS)
     finally:
         for each in staged:
             with suppress(StoreError):

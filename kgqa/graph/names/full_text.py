@@ -65,8 +65,11 @@ class FullText:
 
     def finds_all(self, phrases: Sequence[str]) -> bool:
         """Return whether each phrase is in a name. Raises QueryRejected if the server has no full-text search."""
-        rows = self._rows("counts", patterns=[pattern([phrase]) for phrase in phrases], limit=1)
-        return all(count_value(names) for _, names in rows)
+        patterns = [pattern([phrase]) for phrase in dict.fromkeys(phrases)]
+        batches = (patterns[start : start + COUNT_BATCH] for start in range(0, len(patterns), COUNT_BATCH))
+        return all(
+            count_value(names) for batch in batches for _, names in self._rows("counts", patterns=batch, limit=1)
+        )
 
     def names(self, words: Iterable[Word]) -> dict[Word, list[FoundName]]:
         """Return the names with each word; an empty list for a word in more than MAX_NAMES names."""

@@ -14,7 +14,7 @@ from kgqa.graph.names.interface import Names
 from kgqa.graph.names.name_reader import EntityNameReader, IndexedGraph, Limit, background_limit, count_names
 from kgqa.graph.names.server_names import ServerNames
 from kgqa.graph.names.sqlite_index import SqliteNames
-from kgqa.graph.store import Store
+from kgqa.graph.store import Row, Store
 from kgqa.hints import hint_text
 from kgqa.model import Entity, Literal
 from kgqa.schema import Schema
@@ -78,11 +78,13 @@ CHECK_SHARE = 0.25
 limit."""
 TOO_SLOW_MAX_AGE = 3_600.0
 """Seconds until a count that took too long is repeated."""
-SAMPLED = 10
-SAMPLE_OFFSETS = (0, 1_000, 100_000)
-SEARCHED = 5
+SAMPLED, SEARCHED = 10, 5
+"""To find out whether a server's full-text index has the names, SAMPLED names are read at each of some places, and the
+SEARCHED longest of them are searched."""
+FIRST_PLACES = (0, 1_000, 100_000)
+PLACES = 8
+"""Number of evenly spread places in a graph of at most MAX_LOCAL_NAMES names; a server reaches later ones slowly."""
 MAX_PHRASE_WORDS = 8
-"""To find out whether a server has a full-text index of the names, the SEARCHED longest of some names are searched."""
 
 
 def open_names(graph: IndexedGraph, *, limit: Limit = background_limit) -> tuple[Names, str]:
@@ -109,11 +111,14 @@ def open_names(graph: IndexedGraph, *, limit: Limit = background_limit) -> tuple
         return index, index.note
     endpoint = cast(EndpointStore, store)
     reader = EntityNameReader(store, graph.schema, graph.view)
-    if store.capabilities.full_text == "virtuoso" and _is_indexed(reader.within(_check_limit(limit))):
+    count = None
+    checking = reader.within(_check_limit(limit))
+    if store.capabilities.full_text == "virtuoso" and _is_indexed(checking, FIRST_PLACES):
         count = _count(endpoint, graph, _check_limit(limit), optional=True)
-        many = MAX_LOCAL_NAMES + 1
-        return ServerNames(reader, count=many if count is None else count, languages=graph.schema.languages), ""
-    count = _count(endpoint, graph, limit)
+        known = MAX_LOCAL_NAMES + 1 if count is None else count
+        if known > MAX_LOCAL_NAMES or _is_indexed(checking, range(0, known, max(1, known // PLACES))):
+            return ServerNames(reader, count=known, languages=graph.schema.languages), ""
+    count = _count(endpoint, graph, limit) if count is None else count
     if count is not None and count <= MAX_LOCAL_NAMES:
         try:
             index = SqliteNames.open(graph, limit=limit)
@@ -125,16 +130,20 @@ def open_names(graph: IndexedGraph, *, limit: Limit = background_limit) -> tuple
     return UnindexedNames(store, graph.schema, graph.view, count=count), ""
 
 
-def _is_indexed(reader: EntityNameReader) -> bool:
-    """Return whether the server's full-text index finds some names of each predicate of names."""
-    phrases: dict[Entity, list[str]] = {}
-    sample = {"predicates": reader.predicates, "limit": SAMPLED, "offsets": SAMPLE_OFFSETS}
+def _is_indexed(reader: EntityNameReader, places: Sequence[int]) -> bool:
+    """Return whether the server's full-text index finds some names of each predicate of names, from some places.
+
+    A server may have indexed a part of the names only: Virtuoso indexes literals of updates after a while, even without
+    a rule for an index, but no literals that are loaded in bulk.
+    """
+    phrases: dict[Row, list[str]] = {}
+    sample = {"predicates": reader.predicates, "limit": SAMPLED, "offsets": places}
     try:
-        for predicate, name in reader.select("sample", fresh=True, view=reader.view, **sample):
-            if isinstance(predicate, Entity) and isinstance(name, Literal):
+        for *place, name in reader.select("sample", fresh=True, view=reader.view, **sample):
+            if isinstance(name, Literal):
                 words = name.value.split()[:MAX_PHRASE_WORDS]
                 if words and all(word.isalpha() and len(word) <= MAX_WORD_LETTERS for word in words):
-                    phrases.setdefault(predicate, []).append(" ".join(words))
+                    phrases.setdefault(tuple(place), []).append(" ".join(words))
         searched = [phrase for found in phrases.values() for phrase in sorted(found, key=len)[-SEARCHED:]]
         return bool(searched) and FullText(reader).finds_all(searched)
     except (QueryRejected, StoreTimeout):

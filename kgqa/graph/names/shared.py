@@ -65,6 +65,9 @@ class SharedNames:
                 if (names := self._current(limit)) is not None:
                     break
                 version, seconds = self._graph.version(), limit() or LONGEST_WAIT
+                if self._known and self._known[0] != version:
+                    names = self._known[1]  # edits go on, and a new index would not be newer
+                    continue
                 names, self.note = open_names(self._graph, limit=limit)
                 self._opened = (time.monotonic(), seconds)
                 if self._graph.version() == version:

@@ -117,7 +117,7 @@ class SqliteNames:
             self._connection.close()
 
     def follow(self, added: Sequence[Name], removed: Sequence[Name]) -> bool:
-        """Add and remove names; return False if the index must be built anew instead.
+        """Add and remove names; return False if the index must be rebuilt instead.
 
         The first change is made on a copy, because other processes use the file in the cache.
         """

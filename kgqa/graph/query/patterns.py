@@ -5,12 +5,12 @@ Exploration, the ends of a path and the exported query use the same pattern, and
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from kgqa.graph.query.templates import Comment, Variable
-from kgqa.model import Entity, Literal, RelationPath, Step, Value
+from kgqa.model import Entity, Join, Literal, RelationPath, Step, Value
 from kgqa.settings_table import WalkRule
 
 Node = Entity | Variable
@@ -178,3 +178,26 @@ def path_pattern(
             if returns(path.steps[index + 1], path.steps[index], inverse)
         ]
     return PathPattern(tuple(names), tuple(edges), tuple(different))
+
+
+def joined_pattern(
+    path: RelationPath,
+    joins: Sequence[Join],
+    restricted: Restrictions,
+    rule: WalkRule,
+    *,
+    inverse: Callable[[str], str | None],
+) -> PathPattern:
+    """Build the pattern of a path whose nodes are restricted, and meet other paths.
+
+    Raises:
+        ValueError: the path of a join has no steps, or the join is not at an inner node or the end of the path.
+    """
+    walk = path_pattern(path, rule, inverse=inverse)
+    if any(not 0 < join.at <= len(path) or not join.path.steps for join in joins):
+        raise ValueError("a join needs a path with at least one step, and a node after the topic")
+    met = [
+        (join.at, path_pattern(join.path, rule, inverse=inverse, end=walk.nodes[join.at], prefix=f"j{number}_"))
+        for number, join in enumerate(joins, start=1)
+    ]
+    return replace(walk, joins=tuple(met), restricted=restricted) if met or restricted else walk

@@ -15,7 +15,7 @@ from kgqa.graph.store import EditReport, Rows, Store, count_value
 from kgqa.model import Entity, Literal, Triple, Value
 
 MAX_CHANGES = 10_000
-"""Number of edited triples above which tables are derived anew."""
+"""Number of edited triples above which tables are computed again."""
 ATTEMPTS = 5
 PATTERNS_PER_QUERY = 100
 MAX_CHARS = 200_000
@@ -56,7 +56,7 @@ class Changes:
 
 
 def changes_since(version: str, store: Store, view: Sequence[Entity]) -> Changes | None:
-    """Return the changes of a view since a version; None if what was derived from that version must be derived anew.
+    """Return the changes of a view since a version; None if what was derived from that version must be computed again.
 
     A triple that stands in several graphs of the view appears with the first and vanishes with the last of them.
 
@@ -113,6 +113,11 @@ def matches(select: Select, patterns: Sequence[Pattern]) -> list[list[Value]]:
     return found
 
 
+def unless_touched(predicates: tuple[str, ...]) -> Callable[[Any, Changes], Any]:
+    """Return a function that keeps a table as long as no triple with these predicates changes."""
+    return lambda table, changes: table if changes.relations.isdisjoint(predicates) else None
+
+
 T = TypeVar("T")
 
 
@@ -128,7 +133,7 @@ class VersionedValues:
 
     Args:
         version: returns the current version; see `Store.version_of`.
-        changes: returns the changes since a version; None if values must be computed anew.
+        changes: returns the changes since a version; None if values must be computed again.
         complete: returns whether the value just computed covers the whole graph. Others are not followed by edits.
     """
 

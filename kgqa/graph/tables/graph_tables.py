@@ -5,20 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 from kgqa.cache import Cache
+from kgqa.errors import StoreError
 from kgqa.graph.names.interface import Names
 from kgqa.graph.names.name_reader import Limit, background_limit
 from kgqa.graph.names.shared import SharedNames
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Row, Rows, Store, count_value
-from kgqa.graph.tables.changes import OTHER, VALUE, Changes, VersionedValues, changes_since, matches
+from kgqa.graph.tables.changes import OTHER, VALUE, Changes, VersionedValues, changes_since, matches, unless_touched
 from kgqa.graph.tables.labels import LABEL_BATCH, FindLabels, declared_labels, find_relation_labels
 from kgqa.graph.tables.mediators import (
     SIDES,
@@ -110,10 +113,10 @@ class GraphTables:
                     name for node in self._declared(schema.noise_marked_by) for name in schema.named_by(node)
                 ),
                 lambda data: frozenset(from_json(tuple[str, ...], data)),
-                _unless_touched(marker),
+                unless_touched(marker),
                 sorted,
             ),
-            "inverses": _Table(self._find_inverses, _texts, _unless_touched(inverse)),
+            "inverses": _Table(self._find_inverses, _texts, unless_touched(inverse)),
             "types": _Table(
                 lambda: find_types(schema, self.relations, self._pairs),
                 lambda data: {side: _texts(data[side]) for side in SIDES},
@@ -140,7 +143,7 @@ class GraphTables:
         return self.store.version_of(self._graphs)
 
     def changes_since(self, version: str) -> Changes | None:
-        """Return the changes since a version; None if everything must be derived anew. See `changes_since`."""
+        """Return the changes since a version; None if everything must be computed again. See `changes_since`."""
         return changes_since(version, self.store, self.view) if self._may_scan_now() else None
 
     def select(self, name: str, **values: Any) -> Rows:
@@ -195,6 +198,9 @@ class GraphTables:
         known = [name for name in self._tables if name in self._values]
         version, values = self.version(), {name: self._table(name) for name in known}
         if (folder := self.folder) and self._cache and self.version() == version and not self._whole.notes:
+            if self.store.capabilities.remote and version != self._opened_version:
+                # an edit that leaves all counts of a server equal leaves the fingerprint and this folder, too
+                shutil.rmtree(folder, ignore_errors=True)
             for name, value in values.items():
                 if not (file := folder / f"{name}.json").is_file():
                     self._cache.write_text(file, json.dumps(self._tables[name].write(value)))
@@ -207,7 +213,8 @@ class GraphTables:
     def close(self) -> None:
         """Save the tables if the graph was edited, and close the index of names."""
         if self.version() != self._opened_version:
-            self.save()
+            with suppress(StoreError):  # tables that are not saved are computed again
+                self.save()
         self._names.close()
 
     # --- relations
@@ -300,7 +307,7 @@ class GraphTables:
                 reverse.setdefault(right, []).append(left)
             return reverse
 
-        return self._values.get("inverse-of", turn, _unless_touched(self.schema.inverse))
+        return self._values.get("inverse-of", turn, unless_touched(self.schema.inverse))
 
     @property
     def types(self) -> Types:
@@ -385,11 +392,6 @@ class GraphTables:
 def by_frequency(counts: dict[str, int]) -> dict[str, int]:
     """Sort relations by falling frequency, then by name; relations that were not counted by the length of the name."""
     return dict(sorted(counts.items(), key=lambda item: (-item[1], 0 if item[1] else len(item[0]), item[0])))
-
-
-def _unless_touched(predicates: tuple[str, ...]) -> Callable[[Any, Changes], Any]:
-    """Return a function that keeps a table as long as no triple with these predicates changes."""
-    return lambda table, changes: table if changes.relations.isdisjoint(predicates) else None
 
 
 def _texts(data: Any) -> dict[str, str]:

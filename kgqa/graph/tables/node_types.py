@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 
+from kgqa.errors import StoreTimeout
 from kgqa.graph.store import Row
 from kgqa.graph.tables.changes import VALUE, Changes, Select, matches
 from kgqa.graph.tables.mediators import SIDES
 from kgqa.model import Direction, Entity
 from kgqa.schema import Schema
 
+SUBJECTS = 50
+"""How many subjects of a relation are sampled to find the relations that describe its subjects."""
 Types = dict[Direction, dict[str, str]]
 """For each direction, a map from relations to the type of the nodes they lead to: their range or domain."""
 Pairs = Callable[[str], Iterable[Row]]
@@ -24,7 +27,7 @@ def find_types(schema: Schema, relations: Collection[str], pairs: Pairs) -> Type
 def follow_types(
     types: Types, changes: Changes, *, schema: Schema, relations: Collection[str], select: Select
 ) -> Types | None:
-    """Return the types after some changes of the graph; None if they must be computed anew.
+    """Return the types after some changes of the graph; None if they must be computed again.
 
     Args:
         relations: all relations of the graph after the changes.
@@ -63,3 +66,12 @@ def _with_domains(types: Types, schema: Schema, relations: Iterable[str]) -> Typ
         if domain := schema.domain_in_name(name):
             types["in"].setdefault(name, domain)
     return types
+
+
+def find_subject_relations(relation: str, select: Select, is_noise: Callable[[str], bool]) -> frozenset[str]:
+    """Return the relations of some subjects of a relation; none if it takes too long, because they are only a hint."""
+    try:
+        rows = select("subject_relations", relation=Entity(relation), sample=SUBJECTS)
+    except StoreTimeout:
+        return frozenset()
+    return frozenset(node.iri for (node,) in rows if isinstance(node, Entity) and not is_noise(node.iri))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
 import shutil
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgqa.errors import InvalidTerm, QueryRejected, StoreIncomplete, StoreUnavailable
+from kgqa.errors import InvalidTerm, QueryRejected, StoreCrashed, StoreIncomplete, StoreUnavailable
 from kgqa.graph.embedded import working_copy
 from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.graph_hashes import MAX_GRAPHS, DatasetHash, GraphHash, dataset_hashes
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
+from kgqa.graph.embedded.working_copy import Change, WorkingCopy
 from kgqa.model import Entity, Literal, Triple
 from tests.conftest import SOAK
 from tests.graph.edits import triples
@@ -96,6 +99,45 @@ class TestEdits:
         assert store.folder.meta().fingerprint == GraphFolder(load([*LINES, *lines])).meta().fingerprint
         assert len(store.edit("", [], triples(lines)).removed) == len(lines)
         assert store.fingerprint_of() == before
+
+    def test_queries_take_turns_with_a_loop_of_edits(self, new_store):
+        store, done = new_store(LINES, writable=True), threading.Event()
+
+        def edit_again_and_again() -> None:
+            for number in itertools.takewhile(lambda _: not done.is_set(), itertools.count()):
+                store.edit("", numbered(number))
+
+        writer = threading.Thread(target=edit_again_and_again)
+        writer.start()
+        try:
+            for _ in range(20):
+                assert store.ask("ASK { ?s ?p ?o }", timeout=0.5)
+        finally:
+            done.set()
+            writer.join()
+
+    def test_report_is_never_that_of_an_earlier_edit(self, new_store, monkeypatch):
+        """The worker dies during an edit, and it is not known until the next edit whether the first was made."""
+        store = new_store(LINES, writable=True)
+        apply, was_applied, crashes = WorkingCopy.apply, Change.was_applied, ["no worker", "no worker", "worker died"]
+
+        def dies(copy, worker, change, start):
+            apply(copy, worker, change, start)
+            raise StoreCrashed(crashes.pop())
+
+        def fails_twice(change, worker):
+            if crashes:
+                raise StoreCrashed(crashes.pop())
+            return was_applied(change, worker)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(WorkingCopy, "apply", dies)
+            patch.setattr(Change, "was_applied", fails_twice)
+            with pytest.raises(StoreCrashed, match="worker died"):
+                store.edit("", numbered(1))
+            with pytest.raises(StoreCrashed, match="no worker"):
+                store.edit("", numbered(2))
+        assert store.edit("", numbered(1, 2)).added == tuple(numbered(2))
 
     def test_named_graphs_have_versions_and_fingerprints_of_their_own(self, new_store):
         store = new_store([*LINES, *QUADS], writable=True)

@@ -8,7 +8,8 @@ from kgqa.cache import Cache
 from kgqa.errors import PartialResult, SettingsError
 from kgqa.graph.detection import user_graphs
 from kgqa.graph.endpoint.options import EndpointOptions
-from kgqa.graph.endpoint.store import PASSWORD_VARIABLE, EndpointStore
+from kgqa.graph.endpoint.requests.access import PASSWORD_VARIABLE
+from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.model import Entity, Literal
 from kgqa.settings import resolve
 from kgqa.testing.sparql_server import SparqlServer, table, truth

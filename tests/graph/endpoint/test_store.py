@@ -9,9 +9,9 @@ import tracemalloc
 import pytest
 
 from kgqa.errors import PartialResult, QueryRejected, SettingsError, StoreError, StoreTimeout, StoreUnavailable
-from kgqa.graph.endpoint.requests.access import Access
+from kgqa.graph.endpoint.requests.access import Access, check_address
 from kgqa.graph.endpoint.requests.retries import ConnectionLost
-from kgqa.graph.endpoint.store import EndpointStore, check_address
+from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.query.templates import render
 from kgqa.model import Entity, Literal
 from kgqa.testing import sparql_faults as faults

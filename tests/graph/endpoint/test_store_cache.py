@@ -10,7 +10,7 @@ from kgqa.errors import PartialResult
 from kgqa.graph.endpoint import fingerprint
 from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
-from kgqa.model import Entity
+from kgqa.model import Entity, Literal, Triple
 from kgqa.testing.sparql_server import SparqlReply, table, truth
 from tests.graph import scripted_endpoint
 from tests.graph.scripted_endpoint import (
@@ -134,6 +134,25 @@ def test_result_from_before_an_update_is_not_cached(serve, store_of, cache):
     store = store_of(server, cache=cache(), writable="http://e/g")
     assert len(store.select(QUERY)) == len(store.select(QUERY)) == 50
     assert [query for query in queries_without_counts(server) if query] == [QUERY, QUERY]
+
+
+def test_results_from_before_an_edit_that_leaves_all_counts_equal(serve, store_of, cache):
+    sent, old, new = [], *(Triple(Entity("http://e/s"), "http://e/p", Entity(f"http://e/{n}")) for n in ("old", "new"))
+
+    def script(request):
+        if request.update:
+            sent.append(request.update)
+            return SparqlReply(204)
+        if "?number" in request.query:
+            return table(["number"], [[Literal("1", "http://www.w3.org/2001/XMLSchema#integer")]])
+        return count_reply(7) if "COUNT" in request.query else table(["x"], [[(new if sent else old).object]])
+
+    server = serve(script)
+    store = store_of(server, cache=cache(), writable="http://e/g")
+    assert store.select(QUERY).rows == [(old.object,)]
+    assert store.edit("http://e/g", [new], [old]).added == (new,)
+    for each in (store, store_of(server, cache=cache())):
+        assert each.select(QUERY).rows == [(new.object,)]
 
 
 def test_first_query_keeps_its_full_timeout(serve, store_of, cache):

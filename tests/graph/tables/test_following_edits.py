@@ -7,11 +7,14 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
 from kgqa.cache import Cache
+from kgqa.errors import StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.names import shared
 from kgqa.graph.names.sqlite_index import FILE, SqliteNames
 from kgqa.graph.opening import open_graph, open_store
 from kgqa.graph.store import Store
@@ -256,7 +259,7 @@ def test_edits_of_facts_read_nothing_else(whole_graph_queries):
     assert whole_graph_queries == [] and graph.names is names
 
 
-def test_large_edit_derives_everything_anew(whole_graph_queries):
+def test_large_edit_computes_everything_again(whole_graph_queries):
     store = MemoryStore()
     graph = KnowledgeGraph(store, bundled_schema("rdfs"))
     graph.prepare()
@@ -316,3 +319,49 @@ def test_next_process_finds_the_tables_of_an_edited_graph(tmp_path, monkeypatch,
         again.prepare()
         assert state(again, []) == expected and whole_graph_queries == []
     assert len(list((tmp_path / "cache").rglob(FILE))) == 2
+
+
+def test_edits_are_published_if_tables_cannot_be_saved(tmp_path, monkeypatch):
+    store = open_store(tmp_path / "g", writable=True, create=True)
+    graph = KnowledgeGraph(store, bundled_schema("rdfs"), cache=Cache(tmp_path / "cache"), owns_store=True)
+    graph.prepare()
+    store.edit("", [Triple(Entity(f"{E}s"), f"{E}r", Entity(f"{E}o"))])
+    monkeypatch.setattr(store, "edits_since", lambda *_: (_ for _ in ()).throw(StoreTimeout("too slow")))
+    graph.close()
+    with open_store(tmp_path / "g") as store:
+        assert store.triples_of() == 1
+
+
+def test_tables_of_an_edit_that_leaves_all_counts_equal(tmp_path):
+    """The fingerprint of a server stays the same then."""
+    kind, store = KINDS["wikidata"], MemoryStore()
+    store.capabilities = replace(store.capabilities, remote=True)
+    store.fingerprint_of = lambda graphs=(): "counts"
+    entity, relation, label = Entity(f"{WD}P0"), f"{PROP}direct/P0", f"{RDFS}label"
+    names = [Triple(entity, label, Literal(name, language="en")) for name in ("old", "new")]
+    store.edit("", [Triple(Entity(f"{WD}Q1"), relation, Entity(f"{WD}Q2")), names[0]])
+    for expected in ("old", "new"):
+        with closing(KnowledgeGraph(store, kind.schema, cache=Cache(tmp_path))) as graph:
+            assert graph.relation_labels[relation] == expected
+            store.edit("", names[1:], names[:1])
+
+
+def test_edits_during_a_search_do_not_rebuild_the_index(monkeypatch):
+    store = MemoryStore()
+    names = [Triple(Entity(f"{E}{n}"), f"{RDFS}label", Literal(f"name {n}")) for n in range(30)]
+    store.edit("", names[:1])
+    graph = KnowledgeGraph(store, bundled_schema("rdfs"))
+    assert len(graph.search("name")) == 1
+    monkeypatch.setattr(shared, "open_names", lambda *_, **__: pytest.fail("the index is built again"))
+    changes_since, waiting = graph.tables.changes_since, names[1:]
+
+    def edited_meanwhile(version):
+        found = changes_since(version)
+        store.edit("", [waiting.pop()])
+        return found
+
+    graph.tables.changes_since = edited_meanwhile
+    store.edit("", [waiting.pop()])
+    assert len(graph.search("name")) >= 2
+    graph.tables.changes_since = changes_since
+    assert len(graph.search("name", limit=30)) == 30 - len(waiting)
