@@ -32,15 +32,15 @@ from typing import Any
 
 from common import CHECKOUT, machine, print_json, print_table
 from peer_answers import answer_text, holds_gold, read_answers, write_questions
+from peer_gold import gold_along
+from peer_oracle import PeerOracle
+from peer_proxy import CountingProxy, Counts
 
 from kgqa.evaluation.datasets.questions import GoldQuestion, spread
 from kgqa.evaluation.datasets.registry import dataset_questions
 from kgqa.methods.ask import open_resources
 from kgqa.settings import resolve
-from kgqa.testing.counting_proxy import CountingProxy, Counts
-from kgqa.testing.gold_table import gold_along
 from kgqa.testing.model_oracle import Gold
-from kgqa.testing.peer_oracle import PeerOracle
 from kgqa.testing.server import ScriptedServer
 from kgqa.training.gold_paths import gold_paths
 

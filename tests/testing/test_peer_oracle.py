@@ -8,9 +8,8 @@ import re
 
 import pytest
 
+from benchmarks.peer_oracle import PeerOracle, listed, read_peer_prompt, stands_in
 from kgqa.testing.model_oracle import Gold
-from kgqa.testing.peer_oracle import PeerOracle, stands_in
-from kgqa.testing.peer_prompts import listed, read_peer_prompt
 
 QUESTION = "Who founded the club that Ann Li plays for?"
 OTHER = "Which instrument does Ann Li play?"

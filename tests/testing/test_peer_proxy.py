@@ -12,7 +12,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from kgqa.testing.counting_proxy import CountingProxy
+from benchmarks.peer_proxy import CountingProxy
 from kgqa.testing.faults import ModelReply
 from kgqa.testing.loopback import LoopbackServer, Response
 from kgqa.testing.server import ScriptedServer
