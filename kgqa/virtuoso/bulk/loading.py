@@ -144,7 +144,9 @@ def bulk_load(
 
     Raises:
         LoadError: a file is missing, malformed or truncated, or has triples of other graphs; nothing was loaded.
-        ServerError: the server crashed, the disk is full, or another load runs. The load can be resumed.
+            Or a file changed or can no longer be read; then the message says what is loaded and how to resume.
+        ServerError: the server crashed, rejects a line, the disk is full, or another load runs; the load can be
+            resumed.
         KeyboardInterrupt: Ctrl-C was pressed; the current group has been completed, and the load can be resumed.
     """
     started = time.monotonic()
