@@ -17,11 +17,12 @@ _MARKS = str.maketrans("", "", "{}<>")
 def question_of(record: Record, number: int, dataset: str) -> GoldQuestion:
     """Convert a record to a question.
 
-    `kind` is the shape of the query (`subgraph`). A missing question is replaced by its paraphrase, or if that is
-    missing, by its template text.
+    `kind` is the shape of the query (`subgraph`), which some records give as a list. A missing question is replaced by
+    its paraphrase, or if that is missing, by its template text.
     """
     sparql = fields.text_of(record, "sparql_wikidata")
     topics = wikidata_topics(sparql)
+    several = isinstance(record.get("subgraph"), list)
     answers = fields.answers_of([_answer(text) for text in fields.texts_of(record, "answer")])
     return GoldQuestion(
         text=_wording(record),
@@ -32,18 +33,8 @@ def question_of(record: Record, number: int, dataset: str) -> GoldQuestion:
         answers=answers,
         support="" if answers else fields.NO_GOLD,
         sparql=(sparql,) if sparql else (),
-        kind=_subgraph(record),
+        kind=", ".join(fields.texts_of(record, "subgraph")) if several else fields.text_of(record, "subgraph"),
         row=fields.row_with(record, sparql, topics),
-    )
-
-
-def _subgraph(record: Record) -> str:
-    """Return the shape of the query; some records have a list of shapes."""
-    value = record.get("subgraph")
-    return (
-        ", ".join(fields.texts_of(record, "subgraph"))
-        if isinstance(value, list)
-        else fields.text_of(record, "subgraph")
     )
 
 
