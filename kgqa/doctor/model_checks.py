@@ -34,11 +34,12 @@ def check_model(subject: Subject) -> Check:
         ModelUnavailable, SettingsError: see `open_models`.
     """
     settings = subject.settings
-    why = "" if subject.asks_model else LEFT_OUT
-    if settings["llm.replay_only"] == "on":
-        why = "Replies come from a file (llm.replay_only), so no model is called."
-    if (settings["llm.model"] or "none").strip() == "none":
-        why = NO_MODEL
+    reasons = {
+        NO_MODEL: (settings["llm.model"] or "none").strip() == "none",
+        "Replies come from a file (llm.replay_only), so no model is called.": settings["llm.replay_only"] == "on",
+        LEFT_OUT: not subject.asks_model,
+    }
+    why = next((text for text, applies in reasons.items() if applies), "")
     # short time limits, and replies are not recorded
     limits = {"llm.retries": min(1, settings["llm.retries"]), "llm.timeout": min(SECONDS, settings["llm.timeout"])}
     limited = replace(settings, values={**settings.values, **limits, "llm.replay": None})
@@ -56,15 +57,19 @@ def check_model(subject: Subject) -> Check:
     finally:
         models.close()
     subject.model = calls
-    also = f" Not checked: {', '.join(calls.others)}." if calls.others else ""
+    name = models.by_stage["tournament"].name
+    others = [each for each in models.name.split(", ") if each != name]
+    also = f" Not checked: {', '.join(others)}." if others else ""
     good = [each.seconds for each in calls.all if not each.failure]
     bad = next((each for each in calls.all if each.failure), Completion())
     if not good:
         why = f"{bad.failure}: {bad.detail}" if bad.detail else bad.failure
-        remedy = "Check llm.max_tokens, llm.extra_body and the server's log."
-        return failed(f"{calls.name} gave no usable reply ({why}).{also}", remedy)
+        return failed(
+            f"{name} gave no usable reply ({why}).{also}",
+            "Check llm.max_tokens, llm.extra_body and the server's log.",
+        )
     times = f"p50 {seconds_words(percentile(good, 0.5))}, slowest {seconds_words(max(good))}"
-    found = f"{calls.name} answered {len(good)} of {len(calls.all)} calls ({times}).{also}"
+    found = f"{name} answered {len(good)} of {len(calls.all)} calls ({times}).{also}"
     if bad.failure:
         return warning(f"{found} The other calls: {bad.failure}. {bad.detail}".rstrip(), "Check the server's log.")
     return ok(found)
@@ -95,13 +100,11 @@ def call_model(models: Models, prompts: str | None) -> ModelCalls:
     started = time.monotonic()
     concurrent = complete(*[replace(prompt, choices=REAL)] * AT_ONCE)
     return ModelCalls(
-        model.name,
         single + concurrent,
         concurrent,
         time.monotonic() - started,
         next(mode for mode in modes if mode not in rejected) if single[-1].constrained else "free",
         models.prices.get(model.name),
-        [name for name in models.name.split(", ") if name != model.name],
     )
 
 
@@ -136,12 +139,11 @@ def check_concurrency(subject: Subject) -> Check:
     calls = subject.model
     seconds = [each.seconds for each in calls.concurrent if not each.failure]
     failures = [each.failure for each in calls.concurrent if each.failure]
-    found = f"{len(calls.concurrent)} concurrent calls took {seconds_words(calls.seconds)}"
-    found += f", the median call {seconds_words(percentile(seconds, 0.5))}" if seconds else ""
-    found += f". {cost_words(calls.all, calls.price)}"
-    if failures:
-        return warning(f"{len(failures)} calls failed ({failures[0]}). {found}", "Lower llm.concurrency.")
-    return ok(found)
+    median = f", the median call {seconds_words(percentile(seconds, 0.5))}" if seconds else ""
+    found = f"{len(calls.concurrent)} concurrent calls took {seconds_words(calls.seconds)}{median}. "
+    found += cost_words(calls.all, calls.price)
+    bad = f"{len(failures)} calls failed ({''.join(failures[:1])}). {found}"
+    return warning(bad, "Lower llm.concurrency.") if failures else ok(found)
 
 
 def cost_words(completions: Sequence[Completion], price: tuple[float, float] | None) -> str:

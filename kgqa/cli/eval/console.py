@@ -162,11 +162,7 @@ def _interruptible(stop: StopSignal) -> Iterator[None]:
         if stop.request():
             sys.stderr.write("\nkgqa: Finishing the questions in flight. Press Ctrl-C again to stop at once.\n")
 
-    try:
-        before = signal.signal(signal.SIGINT, interrupt)
-    except ValueError:  # only the main thread receives signals
-        yield
-        return
+    before = signal.signal(signal.SIGINT, interrupt)
     try:
         yield
     finally:
