@@ -50,7 +50,7 @@ class VotingChooser:
             for swapped in votes
         ]
         replies = [int(reply) if reply in (1, -1) else 0 for reply in self._chooser.prefer(question, ordered)]
-        rest = iter(replies[: len(ordered)] + [0] * (len(ordered) - len(replies)))
+        rest = iter(replies)
         sums = [sum(next(rest) * (-1 if swapped else 1) for swapped in votes) for votes in swaps]
         return [(total > 0) - (total < 0) for total in sums]
 
