@@ -63,10 +63,8 @@ def check_schema(subject: Subject) -> Check:
     name = settings["graph.schema"] or store.settings.get("schema")
     origin = "from the settings" if settings["graph.schema"] else "stored with the graph" if name else "detected"
     given = load_schema(name) if name else None
-    schemas = {name: bundled_schema(name) for name in BUNDLED}
-    if given:
-        schemas.setdefault(given.name, given)
-    fits = schema_fits(store, subject.id.iris, schemas.values())
+    own = [given] if given and given.name not in BUNDLED else []
+    fits = schema_fits(store, subject.id.iris, [*map(bundled_schema, BUNDLED), *own])
     schema = given or best_schema(fits)
     check = judge_schema(schema, fits, origin=origin)
     if check.verdict == "failed":  # results under a wrong schema would be meaningless
@@ -176,12 +174,13 @@ def check_inverses(subject: Subject) -> Check:
         return ok(
             f"No inverse relations declared ({predicates}), so relations and their inverses are separate candidates."
         )
-    edges = there = 0
-    for relation, sampled in subject.sample.edges.items():
-        if inverse := graph.inverse(relation):
-            pairs = sampled[:BOTH_WAYS]
-            count = single_count(select(graph, "doctor_both_ways", inverse=Entity(inverse), pairs=pairs))
-            edges, there = edges + len(pairs), there + min(len(pairs), count)
+    sampled = [(graph.inverse(relation), pairs[:BOTH_WAYS]) for relation, pairs in subject.sample.edges.items()]
+    edges = sum(len(pairs) for inverse, pairs in sampled if inverse)
+    there = sum(
+        min(len(pairs), single_count(select(graph, "doctor_both_ways", inverse=Entity(inverse), pairs=pairs)))
+        for inverse, pairs in sampled
+        if inverse
+    )
     found = f"{len(set(map(frozenset, graph.inverses.items()))):,} pairs of inverse relations declared ({predicates})."
     found += f" For {there} of {edges} sampled edges, the graph also stores the inverse edge." if edges else ""
     return ok(found)

@@ -14,14 +14,11 @@ from kgqa.llm.client import LLM, Completion, Prompt
 from kgqa.llm.models import Models, open_models
 from kgqa.llm.prompts import Prompts
 from kgqa.llm.replies.choices import read_choice
-from kgqa.servers import OPENAI_URL
 
 REAL = ("A", "B")
 """The choices given in the text of the prompt."""
 STRANGE = ("FIRST", "SECOND")
 """Choices that are not in the prompt. A model replies with them only if the server constrains the model to them."""
-TRIES = 3
-"""The largest number of calls with STRANGE: one for each constraint mode."""
 AT_ONCE = 4
 SECONDS = 20.0
 NO_MODEL = "No language model is set, so paths are chosen by similarity. Set a model with --llm MODEL."
@@ -76,7 +73,7 @@ def check_model(subject: Subject) -> Check:
 
 
 def call_model(models: Models, prompts: str | None) -> ModelCalls:
-    """Call the language model of the tournament, at most TRIES + AT_ONCE times.
+    """Call the language model of the tournament, at most once per constraint mode and AT_ONCE times concurrently.
 
     Raises:
         TimeoutError: the model did not answer within SECONDS.
@@ -90,29 +87,26 @@ def call_model(models: Models, prompts: str | None) -> ModelCalls:
         return list(model.complete(prompts, deadline=time.monotonic() + SECONDS))
 
     single: list[Completion] = []
-    for _ in range(TRIES):  # until a reply is constrained to the choices, or all constraint modes have been tried
-        before = rejected_modes(model)
+    for _ in CONSTRAINT_MODES:  # until a reply is constrained to the choices, or all constraint modes have been tried
+        before = mode_of(model)
         single += complete(prompt)
-        rejected = rejected_modes(model)
-        if single[-1].constrained or single[-1].failure or rejected in (before, set(REQUEST_FIELDS)):
+        if single[-1].constrained or single[-1].failure or mode_of(model) in (before, "free"):
             break
-    modes = CONSTRAINT_MODES if getattr(model, "url", "") != OPENAI_URL else CONSTRAINT_MODES[1:]
     started = time.monotonic()
     concurrent = complete(*[replace(prompt, choices=REAL)] * AT_ONCE)
     return ModelCalls(
         single + concurrent,
         concurrent,
         time.monotonic() - started,
-        next(mode for mode in modes if mode not in rejected) if single[-1].constrained else "free",
+        mode_of(model) if single[-1].constrained else "free",
         models.prices.get(model.name),
     )
 
 
-def rejected_modes(model: LLM) -> set[ConstraintMode]:
-    """Return the constraint modes that failed, according to the model's notes."""
-    # the wording of the note in kgqa/llm/backends/openai.py
-    texts = {mode: f"to choices with {field}," for mode, field in REQUEST_FIELDS.items()}
-    return {mode for mode, text in texts.items() if any(text in note for note in model.notes)}
+def mode_of(model: LLM) -> ConstraintMode:
+    """Return how the next request constrains a model on a server to choices, or how models in this process do."""
+    mode: ConstraintMode = getattr(model, "constraint_mode", "structured_outputs")
+    return mode
 
 
 def check_mode(subject: Subject) -> Check:

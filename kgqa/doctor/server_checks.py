@@ -56,9 +56,9 @@ def check_reachable(subject: Subject) -> Check:
     place = subject.settings["graph.path"]
     is_endpoint = place and is_address(place)
     if is_endpoint:
-        options = EndpointOptions.of(subject.settings)
-        access = replace(options.access, patience=min(options.access.patience, PATIENCE))
-        options = replace(options, access=access, caches=False)
+        given = EndpointOptions.of(subject.settings)
+        access = replace(given.access, patience=min(given.access.patience, PATIENCE))
+        options = replace(given, access=access, caches=False)
         store = LimitedStore(options.open(place, cache=subject.cache, timeout=QUERY_SECONDS), access)
     else:
         store = LimitedStore(open_store(place or demo_folder(subject.cache)))
@@ -203,8 +203,9 @@ def check_row_cap(subject: Subject) -> Check:
             )
             return few if error.cap < ROWS_NEEDED else ok(found)
         if count < asked:
-            remedy = f"Set endpoint.row_cap = {count}."
-            return failed(f"The server silently truncates results at {count:,} rows.", remedy)
+            return failed(
+                f"The server silently truncates results at {count:,} rows.", f"Set endpoint.row_cap = {count}."
+            )
         given = asked
     cap = f"a cap of {announced:,.0f}" if announced and math.isfinite(announced) else "that it has no cap"
     says = "" if announced is None else f" The server announces {cap}."
@@ -376,7 +377,7 @@ def check_update_rights(subject: Subject) -> Check:
     error = error_of(server.profile.name, replace(access, patience=0.0))
     who, found = f"the login of {access.user} (endpoint.user)", anonymous.found
     remedy = f"Check endpoint.user and the password in the environment variable {PASSWORD_VARIABLE}."
-    outcome = f"{found} Updates with {who} are {f'rejected: {error}' if error else 'accepted.'}"
+    outcome = f"rejected: {error}" if error else "accepted."
     return first_case(
         (
             isinstance(error, LoginRefused) and error.status == 401,
@@ -386,5 +387,5 @@ def check_update_rights(subject: Subject) -> Check:
             error and not isinstance(error, REFUSALS),
             warning(f"{found} An update with {who} could not be tried: {error}", anonymous.remedy),
         ),
-        otherwise=replace(anonymous, found=outcome),
+        otherwise=replace(anonymous, found=f"{found} Updates with {who} are {outcome}"),
     )

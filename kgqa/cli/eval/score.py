@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
@@ -153,13 +154,11 @@ def _judged(
         raise click.UsageError("--judge and --against need a language model. Choose a language model: --llm MODEL")
     prompts = Prompts(Path(settings["llm.prompts"]) if settings["llm.prompts"] else None)
     budget = Budget(calls=settings["budget.calls"], cost=settings["budget.cost"])
-    try:
+    with closing(models):
         question_models = models.for_question(Trace(budget))
         asking: dict[str, Any] = {"models": question_models, "prompts": prompts, "reask": settings["llm.reask"]}
         judged = judge_published(here, judges, **asking)
         return judged, judge_against(here, there, **asking) if there is not None else {}
-    finally:
-        models.close()
 
 
 def _as_data(found: Any) -> dict[str, Any]:
