@@ -57,14 +57,17 @@ def _lines(settings: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _of_graph(settings: Settings) -> dict[str, Any]:
-    """Read the settings stored in a graph folder, without opening the graph."""
+    """Read the settings stored in a graph folder, without opening the graph, or those of a store of another package."""
     from kgqa.graph.demo import demo_folder
     from kgqa.graph.embedded.folder import GraphFolder
-    from kgqa.graph.foreign_stores import is_foreign
+    from kgqa.graph.foreign_stores import is_foreign, open_foreign_store
     from kgqa.graph.store import is_address
     from kgqa.methods.ask import cache_of
 
     place = settings["graph.path"]
-    if place and (is_address(place) or is_foreign(place)):
+    if place and is_address(place):
         return {}  # a server stores no settings
+    if place and is_foreign(place):
+        with open_foreign_store(place) as store:
+            return dict(store.settings)
     return GraphFolder(Path(place) if place else demo_folder(cache_of(settings))).meta().settings

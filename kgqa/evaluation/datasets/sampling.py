@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from kgqa.errors import SettingsError
 from kgqa.evaluation.datasets.questions import GoldQuestion
@@ -31,34 +34,44 @@ def sample(questions: Iterable[GoldQuestion], n: int, seed: int = 0) -> list[Gol
 
 
 class QuestionIds:
-    """Records the ids of questions, and finds repeated ids."""
+    """Records the ids of questions, in eight bytes per question, and finds repeated ids."""
 
     def __init__(self) -> None:
-        self._counts: Counter[str] = Counter()
+        self._recorded = array("Q")
+        self._sorted = np.empty(0, dtype=np.uint64)
 
     def recorded(self, questions: Iterable[GoldQuestion]) -> Iterator[GoldQuestion]:
         """Yield the questions, and record the id of each."""
         for question in questions:
-            self._counts[question.id] += 1
+            self._recorded.append(_eight_bytes(question.id))
             yield question
 
     def repeated(self) -> int:
         """Count the questions whose id was recorded before."""
-        return self._counts.total() - len(self._counts)
+        if len(self._sorted) != len(self._recorded):
+            self._sorted = np.sort(np.frombuffer(self._recorded, dtype=np.uint64))
+        return int((self._sorted[1:] == self._sorted[:-1]).sum())
 
     def made_distinct(self, questions: Iterable[GoldQuestion]) -> Iterator[GoldQuestion]:
         """Yield the recorded questions with distinct ids: `#2`, `#3`, ... is appended to repeated ids."""
+        self.repeated()
+        several = set(self._sorted[1:][self._sorted[1:] == self._sorted[:-1]].tolist())
         seen: Counter[str] = Counter()
         added: set[str] = set()
         for question in questions:
             ident = question.id
-            seen[ident] += 1
-            number = seen[ident]
-            while number > 1 and (ident in added or ident in self._counts):
-                ident, number = f"{question.id}#{number}", number + 1
-            if ident != question.id:
+            if _eight_bytes(ident) in several:
+                seen[ident] += 1
+                number = seen[ident]
+                while number > 1 and (ident in added or self._has(ident)):
+                    ident, number = f"{question.id}#{number}", number + 1
                 added.add(ident)
             yield question if ident == question.id else replace(question, id=ident)
+
+    def _has(self, ident: str) -> bool:
+        wanted = np.uint64(_eight_bytes(ident))
+        place = int(np.searchsorted(self._sorted, wanted))
+        return place < len(self._sorted) and self._sorted[place] == wanted
 
 
 def shard(questions: Sequence[GoldQuestion], i: int, n: int) -> list[GoldQuestion]:
@@ -70,6 +83,11 @@ def shard(questions: Sequence[GoldQuestion], i: int, n: int) -> list[GoldQuestio
     if not 1 <= i <= n:
         raise SettingsError(f"There is no shard {i} of {n}.", f"Choose a shard from 1 to {n}: --shard 1/{n}")
     return list(questions[i - 1 :: n])
+
+
+def _eight_bytes(ident: str) -> int:
+    digest = hashlib.blake2b(ident.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
 
 
 def _number(ident: str, seed: int) -> bytes:
