@@ -217,9 +217,15 @@ class TestFastSlice:
             assert [m.matches[0].entity for m in theirs] == [m.matches[0].entity for m in ours], question
 
     def test_search(self, fast_slice):
-        for text in texts_to_search(fast_slice.local, 100 if SOAK else 8):
-            ours, theirs = fast_slice.local.search(text), fast_slice.remote.search(text)
-            assert best_and_top(theirs) == best_and_top(ours), text
+        different, texts = [], texts_to_search(fast_slice.local, 100 if SOAK else 8)
+        for text in texts:
+            (best, top), (own_best, own_top) = (
+                best_and_top(g.search(text)) for g in (fast_slice.remote, fast_slice.local)
+            )
+            assert best == own_best, text
+            different += [text] if top != own_top else []
+        # `were` finds the name We're in the SQLite index only, because Virtuoso indexes it as two words
+        assert len(different) <= len(texts) // 100, different
 
 
 def texts_to_search(graph: KnowledgeGraph, many: int) -> list[str]:
