@@ -91,7 +91,7 @@ class Operation:
     - `count`: the number of distinct ends. `exists`: whether there is an end.
     - `most`, `least`: the ends with the largest or smallest value at the end of `steps`; with `counted`, the ends with
       the most or fewest distinct values there. `rank` 2 means the second largest value, and so on. Ends with equal
-      values are all returned; an end without a value is none of them.
+      values are all returned; an end without a value is none of them. Without steps the ends themselves are compared.
     - `sum`, `average`: of the values at the end of `steps` from the ends (of the ends themselves without steps).
     - `difference`: of the values at the end of `steps` from two topics.
 
@@ -101,6 +101,8 @@ class Operation:
         counted: whether values are counted and not compared.
         rank: 1 for the largest or smallest value.
         topics: the compared entities. If they are given, the path has no steps: the ends are these topics.
+        at: the index in a walk of the node from which the steps lead to the value, such as a mediator with a date; None
+            for the end.
     """
 
     kind: OperationKind
@@ -109,13 +111,14 @@ class Operation:
     counted: bool = False
     rank: int = 1
     topics: tuple[Entity, ...] = ()
+    at: int | None = None
 
     returns_ends: ClassVar = frozenset({"most", "least"})
 
     def __post_init__(self) -> None:
         if not 1 <= self.rank <= MAX_RANK:
             raise ValueError(f"the rank is between 1 and {MAX_RANK}")
-        if self.kind in ("most", "least", "difference") and not self.steps:
+        if not self.steps and (self.kind == "difference" or self.counted or self.topics):
             raise ValueError(f"the operation {self.kind} needs steps to a value")
         if self.kind == "difference" and len(self.topics) != 2:
             raise ValueError("a difference needs two topics")

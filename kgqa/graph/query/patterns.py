@@ -106,6 +106,7 @@ class PathPattern:
         restricted: the only entities that some inner nodes may be.
         joins: patterns of other paths, each with the index of the node where that path must end.
         tests: conditions, each with the index of its node.
+        kept: inner nodes that the query needs beside the end.
         not_prefixed: IRI prefixes of mediators; nodes with these prefixes are not ends of the path.
         not_typed: tests that keep nodes of mediator types out of the ends.
         not_marked: tests that keep nodes whose type is marked as a mediator type out of the ends.
@@ -117,6 +118,7 @@ class PathPattern:
     restricted: Restrictions = ()
     joins: tuple[tuple[int, PathPattern], ...] = ()
     tests: tuple[tuple[int, NodeTest], ...] = ()
+    kept: tuple[Node, ...] = ()
     not_prefixed: tuple[Literal, ...] = ()
     not_typed: tuple[TypeTest, ...] = ()
     not_marked: tuple[MarkTest, ...] = ()
@@ -136,7 +138,7 @@ class PathPattern:
         values = dict(self.restricted)
         for index, edge in enumerate(self.edges, start=1):
             later = self.nodes[index + 1 :]
-            needed = {right for left, right in self.different if left in later}
+            needed = {right for left, right in self.different if left in later} | {*self.kept}
             keep = [node for node in self.nodes[1:index] if node in needed]
             different = tuple(pair for pair in self.different if pair[0] == self.nodes[index])
             joins = tuple(pattern for at, pattern in self.joins if at == index)
