@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.model import Entity, Literal
+from kgqa.model import Entity
 from kgqa.training.gold_candidates import gold_candidate
 
 from ..memory_graph import memory_graph
