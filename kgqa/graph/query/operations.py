@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import TypeVar
+from typing import Any
 
 from kgqa.conditions import XSD, Operation
 from kgqa.graph.query.patterns import Edge, Node, PathPattern, edges_along
 from kgqa.graph.query.templates import Comment, Variable, render
 from kgqa.model import Entity
-
-Named = TypeVar("Named")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +73,15 @@ _TEMPLATES = {
 }  # fmt: skip
 
 
-def _renamed(value: Named, suffix: str) -> Named:
+def _renamed(value: Any, suffix: str) -> Any:
     """Append a suffix to the name of every variable, so that a pattern can be used a second time in a query."""
     if isinstance(value, Variable):
         return replace(value, name=value.name + suffix)
     if isinstance(value, tuple):
         return type(value)(_renamed(each, suffix) for each in value)
     if isinstance(value, Comment):
-        return None  # type: ignore[return-value]  # the first use has the comments
-    if is_dataclass(value) and not isinstance(value, Entity):
+        return None  # the first use has the comments
+    if is_dataclass(value) and not isinstance(value, (type, Entity)):
         changed = {field.name: _renamed(getattr(value, field.name), suffix) for field in fields(value)}
         return replace(value, **changed)
     return value
