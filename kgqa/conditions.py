@@ -25,8 +25,9 @@ MAX_RANK = 10
 Operator = OneOf["=", "!=", "<", "<=", ">", ">="]
 Scale = OneOf["number", "year", "month", "day", "text"]
 OperationKind = OneOf["count", "exists", "most", "least", "sum", "average", "difference"]
-NUMBER_TEXT = r"[-+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][-+]?[0-9]+)?"
-DATE_TEXT = {YEAR: r"-?[0-9]{1,6}", MONTH: r"[0-9]{4}-[0-9]{2}", DAY: r"[0-9]{4}-[0-9]{2}-[0-9]{2}"}
+NUMBER_TEXT = r"[-+]?([0-9]{1,30}([.][0-9]*)?|[.][0-9]+)([eE][-+]?[0-9]{1,2})?"
+_YEAR = r"-?[0-9]{1,6}"
+DATE_TEXT = {YEAR: _YEAR, MONTH: _YEAR + "-[0-9]{2}", DAY: _YEAR + "-[0-9]{2}-[0-9]{2}"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +121,8 @@ class Operation:
             raise ValueError(f"the rank is between 1 and {MAX_RANK}")
         if not self.steps and (self.kind == "difference" or self.counted or self.topics):
             raise ValueError(f"the operation {self.kind} needs steps to a value")
+        if self.scale != "number" and self.kind not in self.returns_ends:
+            raise ValueError(f"the operation {self.kind} is on numbers")
         if self.kind == "difference" and len(self.topics) != 2:
             raise ValueError("a difference needs two topics")
 

@@ -99,7 +99,7 @@ class _Explainer:
         if _is_variable(relation):
             words = f"anything (?{relation})"
         elif hasattr(relation, "toPython") and not hasattr(relation, "args"):
-            words = f"“{short_words(str(relation), self._graph.schema, self._graph.relation_labels)}”"
+            words = f"“{clean(short_words(str(relation), self._graph.schema, self._graph.relation_labels))}”"
         else:
             words = "a property path"
         return f"{self._term(subject)} has {words}: {self._term(object_)}"

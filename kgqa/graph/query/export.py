@@ -69,11 +69,14 @@ def answer_query(
         operation: an operation on the ends.
 
     Raises:
-        ValueError: the path has no steps and the operation names no topics, or a restriction is not on an inner node.
+        ValueError: the path has no steps and the operation names no topics, or the path has steps or conditions and the
+            operation names topics, or a restriction is not on an inner node.
     """
     compared = operation.topics if operation else ()
     if not path.steps and not compared:
         raise ValueError("a path without steps has no query")
+    if compared and (path.steps or conditions):
+        raise ValueError("an operation on topics takes a path without steps and no conditions")
     restricted = restricted or {}
     if any(not 0 < index < len(path.steps) for index in restricted):
         raise ValueError("only inner nodes can be restricted")

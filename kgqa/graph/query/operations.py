@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from kgqa.conditions import XSD, Operation
-from kgqa.graph.query.patterns import Edge, Node, PathPattern, edges_along
+from kgqa.graph.query.patterns import DOUBLE, INTEGER, Edge, Node, PathPattern, edges_along
 from kgqa.graph.query.templates import Comment, Variable, render
 from kgqa.model import Entity
 
@@ -69,13 +69,13 @@ def operation_query(
         blocks = [_renamed(replace(block, edges=edges_along(second, operation.steps, values)), "_2")]
     else:
         blocks = [_renamed(block, f"_{number}") for number in range(1, operation.rank + 1)]
+    extreme = "number" if operation.scale == "number" else "date"
+    scale = extreme if operation.kind in operation.returns_ends else "decimal"  # sums of decimals are exact
     return render(f"answer_{_TEMPLATES[operation.kind]}", view=view, comments=comments, block=block, blocks=blocks,
-                  kind=operation.kind, scale=operation.scale, counted=operation.counted,
-                  number=_CASTS.get(operation.kind, DOUBLE if operation.scale == "number" else INTEGER))  # fmt: skip
+                  kind=operation.kind, scale=scale, counted=operation.counted, number=_CASTS[scale])  # fmt: skip
 
 
-DOUBLE, INTEGER, DECIMAL = Entity(XSD + "double"), Entity(XSD + "integer"), Entity(XSD + "decimal")
-_CASTS = {"sum": DECIMAL, "average": DECIMAL, "difference": DECIMAL}
+_CASTS = {"number": DOUBLE, "decimal": Entity(XSD + "decimal"), "date": INTEGER}
 _TEMPLATES = {
     "count": "count", "exists": "exists", "most": "extreme", "least": "extreme",
     "sum": "total", "average": "total", "difference": "difference",

@@ -15,8 +15,8 @@ from kgqa.model import Entity, Join, Literal, RelationPath, Step, Value
 from kgqa.settings_table import WalkRule
 
 Node = Entity | Variable
-CASTS = {"number": Entity(XSD + "double"), "year": Entity(XSD + "integer")}
-LENGTHS = {"month": 7, "day": 10}
+DOUBLE, INTEGER = Entity(XSD + "double"), Entity(XSD + "integer")
+CASTS = {"number": DOUBLE, "year": INTEGER, "month": INTEGER, "day": INTEGER}
 Restrictions = tuple[tuple[int, tuple[Entity, ...]], ...]
 """Pairs of a node's index in a path (1: the node after the topic) and the only entities that this node may be."""
 
@@ -59,9 +59,8 @@ class NodeTest:
         edges: triple patterns from the node to the tested value; the last ends in the entity that is asked for.
         tested: the tested value.
         negated: whether there must be no such value.
-        operator, scale, value: the comparison; empty if there is none.
+        operator, scale, value: the comparison; empty if there is none. A month or day is a number, such as 196705.
         cast: the datatype to which texts are converted.
-        length: the number of characters of a month or day that are compared.
     """
 
     edges: tuple[Edge, ...]
@@ -71,7 +70,6 @@ class NodeTest:
     scale: str = ""
     value: Value | None = None
     cast: Entity | None = None
-    length: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,15 +248,20 @@ def node_tests(conditions: Sequence[Condition], nodes: Sequence[Node]) -> tuple[
         tested = values[-1] if values else start
         edges = edges_along(start, condition.steps, values)
         if isinstance(test, Comparison):
-            shown, scale = Literal(test.value.value), test.scale
-            compared = (test.operator, scale, shown, CASTS.get(scale), LENGTHS.get(scale, 0))
-            each = NodeTest(edges, tested, condition.negated, *compared)
+            shown = Literal(test.value.value if test.scale in ("number", "year", "text") else f"{_digits(test.value)}")
+            each = NodeTest(edges, tested, condition.negated, test.operator, test.scale, shown, CASTS.get(test.scale))
         elif isinstance(test, Entity) and not values:
             each = NodeTest((), tested, operator="!=" if condition.negated else "=", scale="entity", value=test)
         else:
             each = NodeTest(edges, tested, condition.negated)
         found.append((condition.at, each))
     return tuple(found)
+
+
+def _digits(date: Literal) -> int:
+    """Return a month or day as a number in the order of time: the year, and two digits each for month and day."""
+    year, *rest = date.value[1:].split("-")  # the first character may be a minus
+    return int(date.value[0] + year) * (100 if len(rest) == 1 else 10000) + int("".join(rest))
 
 
 def edges_along(start: Node, steps: Sequence[Step], nodes: Sequence[Node]) -> tuple[Edge, ...]:
