@@ -2,8 +2,9 @@
 
 All values are compared by their text, because graphs write the same number or date with different datatypes, or with
 none. A number is compared as a double. A date is compared in the precision of the date it is compared with: the year
-1967 equals `"1967"^^xsd:gYear`, `"1967-05-02"^^xsd:date` and the string `1967-05-02`. A value that is no number or no
-date, or less precise than the other date, fulfils no comparison.
+1967 equals `"1967"^^xsd:gYear`, `"1967-05-02"^^xsd:date` and the string `1967-05-02`. A less precise value is neither
+equal nor unequal to the date it is compared with, and comes before all days of its year or month: 1967 is before
+1967-05-02. A value that is no number or no date fulfils no comparison.
 """
 
 from __future__ import annotations

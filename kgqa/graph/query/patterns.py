@@ -16,7 +16,7 @@ from kgqa.settings_table import WalkRule
 
 Node = Entity | Variable
 DOUBLE, INTEGER = Entity(XSD + "double"), Entity(XSD + "integer")
-CASTS = {"number": DOUBLE, "year": INTEGER, "month": INTEGER, "day": INTEGER}
+CASTS = {"number": DOUBLE, "year": INTEGER, "month": INTEGER, "day": INTEGER, "date": INTEGER}
 Restrictions = tuple[tuple[int, tuple[Entity, ...]], ...]
 """Pairs of a node's index in a path (1: the node after the topic) and the only entities that this node may be."""
 
@@ -248,14 +248,26 @@ def node_tests(conditions: Sequence[Condition], nodes: Sequence[Node]) -> tuple[
         tested = values[-1] if values else start
         edges = edges_along(start, condition.steps, values)
         if isinstance(test, Comparison):
-            shown = Literal(test.value.value if test.scale in ("number", "year", "text") else f"{_digits(test.value)}")
-            each = NodeTest(edges, tested, condition.negated, test.operator, test.scale, shown, CASTS.get(test.scale))
+            scale, shown = _compared(test)
+            each = NodeTest(edges, tested, condition.negated, test.operator, scale, Literal(shown), CASTS.get(scale))
         elif isinstance(test, Entity) and not values:
             each = NodeTest((), tested, operator="!=" if condition.negated else "=", scale="entity", value=test)
         else:
             each = NodeTest(edges, tested, condition.negated)
         found.append((condition.at, each))
     return tuple(found)
+
+
+def _compared(test: Comparison) -> tuple[str, str]:
+    """Return the scale on which a query compares, and the text of the number or text that values are compared with."""
+    if test.scale not in ("month", "day"):
+        return test.scale, test.value.value
+    number = _digits(test.value)
+    if test.operator in ("=", "!="):
+        return test.scale, str(number)
+    if test.scale == "month":
+        number = 100 * number + (99 if test.operator in ("<=", ">") else 0)  # the end or the beginning of the month
+    return "date", str(number)
 
 
 def _digits(date: Literal) -> int:
