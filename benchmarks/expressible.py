@@ -16,13 +16,13 @@ from pathlib import Path
 
 import click
 from accuracy import loaded
-from accuracy_sets import SETS, QuestionSet
+from accuracy_sets import FREEBASE, SETS, QuestionSet
 from common import machine, print_json, print_table
 
 from kgqa.cache import Cache
 from kgqa.conditions import NUMBER_TEXT
 from kgqa.errors import KgqaError
-from kgqa.evaluation.datasets.questions import GoldQuestion, read_questions
+from kgqa.evaluation.datasets.questions import ANSWERABLE, GoldQuestion, read_questions
 from kgqa.evaluation.metrics.keys import Key, answer_keys, gold_keys
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
@@ -33,6 +33,7 @@ from kgqa.training.gold_candidates import gold_candidate
 WIKIDATA = ("wikidata/kg.nt.gz", "wikidata/names.nt.gz")
 EXPRESSIBLE = {
     **{name: SETS[name] for name in ("freebase_fast", "webqsp", "cwq")},
+    "grailqa": QuestionSet((*FREEBASE, "freebase/kg_gold_dev.nt.gz"), "freebase/questions_grailqa_1000.dev.jsonl.gz"),
     **{
         name: QuestionSet(WIKIDATA, f"wikidata/questions_{name}.dev.jsonl.gz")
         for name in ("qald10_test", "wwq_test", "wwq_val")
@@ -72,14 +73,13 @@ def outcome_of(name: str, question: GoldQuestion, graph: KnowledgeGraph, is_date
     found = gold_candidate(sparql, [graph.schema.iri(topic) for topic in question.topics], is_date=is_date)
     candidate, reason, written = found.candidate, found.reason, ""
     if candidate is not None:
-        # questions whose topic is an answer are singled out: the rule of Freebase graphs excludes the topic
         options = {"joins": candidate.joins, "conditions": candidate.conditions, "operation": candidate.operation}
         try:
             written = graph.answer_query(candidate.path, **options)
             gold, keys = gold_keys(question.answers), keys_of(question, graph, written)
             more, fewer = keys - gold, gold - keys
             if fewer and not more and fewer <= {("id", topic) for topic in question.topics}:
-                reason = "a topic is an answer"
+                reason = "a topic is an answer"  # the walk rule of the graph excludes it
             elif keys != gold:
                 reason = f"returns {'other' if more and fewer else 'more' if more else 'fewer'} answers"
         except KgqaError as error:
@@ -101,7 +101,8 @@ def is_in(graph: KnowledgeGraph, question: GoldQuestion) -> bool:
 def outcomes(name: str, work: Path) -> list[Outcome]:
     """Return the outcome of each question of a set whose gold query returns the gold answers in the graph."""
     chosen: QuestionSet = EXPRESSIBLE[name]
-    questions = [each for each in read_questions(chosen.question_file()) if each.answerable() and each.sparql]
+    support = (*ANSWERABLE, "gold_built") if name == "grailqa" else ANSWERABLE
+    questions = [each for each in read_questions(chosen.question_file()) if each.answerable(support) and each.sparql]
     with open_graph(loaded(chosen.kg_files(), work)) as graph:
         is_date = date_relations(graph)
         return [outcome_of(name, each, graph, is_date) for each in questions if is_in(graph, each)]

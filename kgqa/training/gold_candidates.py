@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from typing import Literal as OneOf
 
-from kgqa.conditions import XSD, Comparison, Condition, Operation, OperationKind
+from kgqa.conditions import MAX_RANK, XSD, Comparison, Condition, Operation, OperationKind
 from kgqa.model import Entity, Join, Literal, RelationPath, Step
 from kgqa.training.gold_filters import DATES, OPPOSITE, comparison, is_about_language, sides, uncast
 from kgqa.training.gold_groups import Group, Untranslatable, disjuncts, is_variable, parsed, plain, read_group
@@ -148,6 +148,8 @@ class _Translator:
             raise Untranslatable("LIMIT without order")
         if "limit" not in limits or int(limits["limit"]) != 1:
             raise Untranslatable("several of an order")
+        if skipped >= MAX_RANK:
+            raise Untranslatable("too far down an order")
         if len(keys) > 1:
             raise Untranslatable("order by several values")
         key = plain(keys[0]["expr"])

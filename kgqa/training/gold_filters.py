@@ -54,6 +54,8 @@ def sides(expression: Any) -> tuple[Any, list[str], str, Any, list[str]]:
     right, right_casts = uncast(expression.other)
     if is_variable(right) and not is_variable(left):
         return right, right_casts, MIRRORED[expression.op], left, left_casts
+    if not is_variable(left):
+        raise Untranslatable("comparison of computed values")
     return left, left_casts, expression.op, right, right_casts
 
 
@@ -61,7 +63,7 @@ def comparison(
     variable: Any, casts: list[str], operator: Any, value: Any, value_casts: list[str], *, opposite: bool = False
 ) -> Comparison:
     """Return a comparison; the first or last day of a year is compared as its year where that is the same."""
-    if not is_variable(variable) or type(value).__name__ != "Literal":
+    if type(value).__name__ != "Literal":
         raise Untranslatable("comparison of computed values")
     operator = OPPOSITE[operator] if opposite else operator
     text, datatype = str(value), str(value.datatype or "")
@@ -70,6 +72,7 @@ def comparison(
     try:
         if "YEAR" in casts and re.fullmatch("[0-9]+", text):
             return Comparison(operator, Literal(f"{int(text):04d}", YEAR))
+        dated |= operator not in ("=", "!=") and "-" in text[1:]
         if dated and (found := _DATE.fullmatch(text)):
             year, month, day = found.groups()
             first = (month or "01", day or "01") == ("01", "01") and operator in ("<", ">=")
