@@ -1,0 +1,120 @@
+"""Answers of paths with conditions and operations: their query, evidence and JSON, and `kgqa explain` for the query."""
+
+from __future__ import annotations
+
+import pytest
+
+from kgqa.answer_json import answer_object
+from kgqa.conditions import XSD, Comparison, Condition, Operation, year
+from kgqa.graph.query.export import AnswerInQuery
+from kgqa.methods.grounding import answer_of_path
+from kgqa.model import Answer, Candidate, Entity, Literal, RelationPath, Step
+from kgqa.model_json import from_json, to_json
+from kgqa.trace import Trace
+from tests.memory_graph import memory_graph
+
+E = "http://e/"
+LINES = [
+    f"<{E}{s}> <{E}{p}> {o} ." if o[0] == '"' else f"<{E}{s}> <{E}{p}> <{E}{o}> ."
+    for s, p, o in (
+        ("land", "has", "ays"), ("land", "has", "bex"), ("land", "has", "cor"),
+        ("ays", "pop", '"6"'), ("bex", "pop", '"30"'), ("cor", "pop", '"100"'),
+        ("ays", "since", '"1967-05-02"'), ("bex", "since", '"1998"'), ("cor", "since", '"2001"'),
+        ("ays", "kind", "city"), ("bex", "kind", "city"), ("cor", "port", "bay"),
+    )
+]  # fmt: skip
+LAND, CITY, AYS, BEX = (Entity(E + name) for name in ("land", "city", "ays", "bex"))
+HAS = RelationPath(LAND, (Step(E + "has"),))
+POP, SINCE, KIND = (Step(E + "pop"),), (Step(E + "since"),), (Step(E + "kind"),)
+
+
+def number(text: str) -> Literal:
+    return Literal(text, XSD + "decimal")
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return memory_graph(LINES, schema="rdfs")
+
+
+def answer(graph, path=HAS, *, topics=(LAND,), **parts) -> Answer | None:
+    return answer_of_path(graph, Candidate(path, "has", **parts), 0.5, graph.named(topics), Trace())
+
+
+def names(answer: Answer) -> list[str]:
+    return [named.name.removeprefix(E) for named in answer.answers]
+
+
+CASES = [
+    ([Condition(1, KIND, CITY)], None, ["ays", "bex"]),
+    ([Condition(1, POP, Comparison(">", number("6")))], None, ["bex", "cor"]),
+    ((), Operation("count"), ["3"]),
+    ([Condition(1, KIND, BEX)], Operation("count"), ["0"]),
+    ((), Operation("sum", POP), ["136"]),
+    ((), Operation("most", POP), ["cor"]),
+    ([Condition(1, KIND, CITY)], Operation("most", POP), ["bex"]),
+    ([Condition(1, (), BEX)], Operation("exists"), ["true"]),
+    ([Condition(1, (), CITY)], Operation("exists"), ["false"]),
+]
+
+
+@pytest.mark.parametrize("conditions, operation, expected", CASES)
+def test_answer(graph, conditions, operation, expected):
+    found = answer(graph, conditions=tuple(conditions), operation=operation)
+    assert names(found) == expected and found.grounding == "graph"
+    assert found.query_class == "exact" and not found.defects
+    assert set(graph.run_exported(found.sparql)) == {each.value for each in found.answers}
+    path = found.paths[0]
+    assert (path.conditions, path.operation) == (tuple(conditions), operation)
+    assert all(walk[1].name.removeprefix(E) in ("ays", "bex", "cor") for walk in path.walks)
+    assert path.walks or expected in (["0"], ["false"])
+    assert from_json(Answer, to_json(found)) == found
+
+
+def test_numbers_of_a_condition_may_be_answers(graph):
+    since = HAS.then(*SINCE)
+    found = answer(graph, since, conditions=(Condition(2, (), Comparison("<=", year(1998))),))
+    assert names(found) == ["1967-05-02", "1998"]
+
+
+def test_condition_must_not_name_the_answer(graph):
+    with pytest.raises(AnswerInQuery):
+        answer(graph, conditions=(Condition(1, (), BEX),))
+    with pytest.raises(AnswerInQuery):
+        answer(graph, HAS.then(*POP), conditions=(Condition(2, (), Comparison("=", Literal("30"))),))
+
+
+def test_evidence_shows_values(graph):
+    total = answer(graph, operation=Operation("sum", POP))
+    assert {walk[2].name for walk in total.paths[0].walks} == {"6", "30", "100"}
+    most = answer(graph, operation=Operation("most", POP))
+    assert [[node.name for node in walk] for walk in most.paths[1].walks] == [["cor", "100"]]
+
+
+def test_compared_topics(graph):
+    pair = Operation("most", POP, topics=(AYS, BEX))
+    found = answer(graph, RelationPath(AYS), topics=(AYS, BEX), operation=pair)
+    assert names(found) == ["bex"] and found.query_class == "exact"
+    assert [path.walks[0][1].name for path in found.paths] == ["6", "30"]
+    apart = Operation("difference", POP, topics=(AYS, BEX))
+    assert names(answer(graph, RelationPath(AYS), topics=(AYS, BEX), operation=apart)) == ["24"]
+
+
+def test_no_answer_without_values(graph):
+    assert answer(graph, operation=Operation("sum", KIND)) is None
+    assert answer(graph, operation=Operation("most", KIND)) is None
+
+
+def test_json(graph):
+    conditions = (Condition(1, SINCE, Comparison("<=", year(1998))), Condition(1, KIND, CITY, True))
+    found = answer(graph, conditions=conditions, operation=Operation("count"))
+    (path,) = answer_object(found)["paths"]
+    since, kind = path["conditions"]
+    assert since == {
+        "at": 1, "steps": [{"relation": E + "since", "direction": "out"}], "negated": False,
+        "operator": "<=", "value": "1998", "datatype": XSD + "gYear",
+    }  # fmt: skip
+    assert kind["entity"] == CITY.iri and kind["negated"]
+    assert path["operation"]["kind"] == "count" and path["operation"]["topics"] == []
+    (plain,) = answer_object(answer(graph))["paths"]
+    assert plain["conditions"] == [] and plain["operation"] is None
