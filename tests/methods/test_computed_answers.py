@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kgqa.answer_json import answer_object
-from kgqa.conditions import XSD, Comparison, Condition, Operation, year
+from kgqa.conditions import DAY, MONTH, XSD, Comparison, Condition, Operation, year
+from kgqa.graph.query.explain import explain
 from kgqa.graph.query.export import AnswerInQuery
 from kgqa.methods.grounding import answer_of_path
 from kgqa.model import Answer, Candidate, Entity, Literal, RelationPath, Step
@@ -118,3 +119,46 @@ def test_json(graph):
     assert path["operation"]["kind"] == "count" and path["operation"]["topics"] == []
     (plain,) = answer_object(answer(graph))["paths"]
     assert plain["conditions"] == [] and plain["operation"] is None
+
+
+MONTHS = [Comparison("<", Literal("1998-05", MONTH)), Comparison(">=", Literal("-0044-03", MONTH))]
+EXPLAINED = [
+    ([Condition(1, SINCE, Comparison("<=", year(1998)))], None, ["“since” of ?answer is in or before 1998"]),
+    ([Condition(1, SINCE, MONTHS[0])], None, ["“since” of ?answer is before 1998-05"]),
+    ([Condition(1, SINCE, MONTHS[1])], None, ["“since” of ?answer is in or after -0044-03"]),
+    ([Condition(1, SINCE, Comparison("!=", Literal("1998-05-09", DAY)))], None, ["is not on 1998-05-09"]),
+    ([Condition(1, POP, Comparison(">=", number("6")))], None, ["“pop” of ?answer is at least 6"]),
+    ([Condition(1, POP, Comparison("=", Literal("abc")))], None, ["“pop” of ?answer is “abc”"]),
+    ([Condition(1, POP, None, True)], None, ["there is no “pop” of ?answer"]),
+    ([Condition(1, POP, Comparison(">", number("6")), True)], None, ["it is not true that “pop” of ?answer is greater"]),
+    ([Condition(1, KIND, CITY, True)], None, ["it is not true that ?answer has “kind”: http://e/city"]),
+    ((), Operation("most", POP), ["Find every ?answer", "?value1 is a number", "the one with the most “pop” (?value1)"]),
+    ((), Operation("least", SINCE, "day", rank=3), ["take the one with the third earliest “since” (?value1)"]),
+    ((), Operation("most", POP, counted=True, rank=2), ["take the one with the second most “pop”"]),
+    ((), Operation("least", POP, counted=True), ["take the one with the fewest “pop”"]),
+    ((), Operation("count"), ["Count every different ?answer such that"]),
+    ((), Operation("sum", POP), ["Add up “pop” (every ?value1) such that"]),
+    ((), Operation("average", POP), ["Find the average of “pop” (every ?value1) such that"]),
+    ((), Operation("exists"), ["Is there anything such that"]),
+    ((), Operation("most", POP, topics=(AYS, BEX)), ["?answer is one of: http://e/ays", "the one with the most “pop”"]),
+    ((), Operation("difference", POP, topics=(AYS, BEX)), ["Find the difference between ?value1 and ?value1_2"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("conditions, operation, expected", EXPLAINED)
+def test_explained(graph, conditions, operation, expected):
+    path = RelationPath(AYS) if operation and operation.topics else HAS
+    text = explain(graph, graph.answer_query(path, conditions=conditions, operation=operation))
+    for part in expected:
+        assert part in text, text
+    assert "computed" not in text and "another filter" not in text
+    assert text.count("“has”") <= 1, text
+
+
+@pytest.mark.parametrize(
+    "old, new", [("MAX(", "MIN("), ("?key_1 <", "?key_1 >"), ("?answer_2 <http://e/pop>", "?answer_2 <http://e/size>")]
+)
+def test_other_queries_are_not_taken_for_operations(graph, old, new):
+    query = graph.answer_query(HAS, operation=Operation("most", POP, rank=2))
+    assert old in query
+    assert "take the one" not in explain(graph, query.replace(old, new, 1))
