@@ -2,8 +2,9 @@
 
 All values are compared by their text, because graphs write the same number or date with different datatypes, or with
 none. A number is compared as a double. A date is compared in the precision of the date it is compared with: the year
-1967 equals `"1967"^^xsd:gYear`, `"1967-05-02"^^xsd:date` and the string `1967-05-02`. A value that is no number or no
-date, or less precise than the other date, fulfils no comparison.
+1967 equals `"1967"^^xsd:gYear`, `"1967-05-02"^^xsd:date` and the string `1967-05-02`. A less precise value is neither
+equal nor unequal to the date it is compared with, and comes before all days of its year or month: 1967 is before
+1967-05-02. A value that is no number or no date fulfils no comparison.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ class Operation:
     - `count`: the number of distinct ends. `exists`: whether there is an end.
     - `most`, `least`: the ends with the largest or smallest value at the end of `steps`; with `counted`, the ends with
       the most or fewest distinct values there. `rank` 2 means the second largest value, and so on. Ends with equal
-      values are all returned; an end without a value is none of them.
+      values are all returned; an end without a value is none of them. Without steps the ends themselves are compared.
     - `sum`, `average`: of the values at the end of `steps` from the ends (of the ends themselves without steps).
     - `difference`: of the values at the end of `steps` from two topics.
 
@@ -103,6 +104,8 @@ class Operation:
         counted: whether values are counted and not compared.
         rank: 1 for the largest or smallest value.
         topics: the compared entities. If they are given, the path has no steps: the ends are these topics.
+        at: the index in a walk of the node from which the steps lead to the value, such as a mediator with a date; None
+            for the end.
     """
 
     kind: OperationKind
@@ -111,13 +114,14 @@ class Operation:
     counted: bool = False
     rank: int = 1
     topics: tuple[Entity, ...] = ()
+    at: int | None = None
 
     returns_ends: ClassVar = frozenset({"most", "least"})
 
     def __post_init__(self) -> None:
         if not 1 <= self.rank <= MAX_RANK:
             raise ValueError(f"the rank is between 1 and {MAX_RANK}")
-        if self.kind in ("most", "least", "difference") and not self.steps:
+        if not self.steps and (self.kind == "difference" or self.counted or self.topics):
             raise ValueError(f"the operation {self.kind} needs steps to a value")
         if self.scale != "number" and self.kind not in self.returns_ends:
             raise ValueError(f"the operation {self.kind} is on numbers")

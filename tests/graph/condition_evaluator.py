@@ -43,7 +43,9 @@ def fulfils(value: Value, test: Entity | Comparison | None) -> bool:
         number = number_of(value)
         return number is not None and compare(number, test.operator, float(test.value.value))
     date, wanted = date_of(value), date_of(test.value)
-    return date is not None and len(date) >= len(wanted) and compare(date[: len(wanted)], test.operator, wanted)
+    if date is None or (len(date) < len(wanted) and test.operator in ("=", "!=")):
+        return False
+    return compare((*date, 0, 0)[: len(wanted)], test.operator, wanted)
 
 
 @dataclass(frozen=True)
@@ -68,26 +70,32 @@ class NaiveGraph:
             fulfils(value, condition.test) for value in self.reached([node], condition.steps)
         )
 
-    def ends(self, path: RelationPath, conditions: Sequence[Condition]) -> set[Value]:
-        found: set[Value] = {path.topic}
+    def walks(self, path: RelationPath, conditions: Sequence[Condition]) -> set[tuple[Value, ...]]:
+        found: set[tuple[Value, ...]] = {(path.topic,)}
         for at, step in enumerate(path.steps, start=1):
             found = {
-                node
-                for node in self.reached(found, [step])
+                (*walk, node)
+                for walk in found
+                for node in self.next(walk[-1], step)
                 if all(self.holds(each, node) for each in conditions if each.at == at)
             }
         return found
 
     def answer(self, path: RelationPath, conditions: Sequence[Condition], operation: Operation | None) -> set:
         """Return the ends or numbers that a query for the path returns."""
-        ends = set(operation.topics) if operation and operation.topics else self.ends(path, conditions)
+        walks = self.walks(path, conditions)
+        if operation and operation.topics:
+            walks = {(topic,) for topic in operation.topics}
+        ends = {walk[-1] for walk in walks}
         if operation is None:
             return ends
         if operation.kind == "count":
             return {float(len(ends))}
         if operation.kind == "exists":
             return {"true" if ends else "false"}
-        values = {end: self.reached([end], operation.steps) for end in ends}
+        at = -1 if operation.at is None else operation.at
+        starts = {end: {walk[at] for walk in walks if walk[-1] == end} for end in ends}
+        values = {end: self.reached(starts[end], operation.steps) for end in ends}
         if operation.counted:
             keys = {(end, len(found)) for end, found in values.items() if found}
         elif operation.scale == "number":

@@ -42,15 +42,24 @@ def operation_query(
 
     Args:
         walk: the pattern of the path; None if the operation compares topics.
+
+    Raises:
+        ValueError: the operation is on a node that the path does not have.
     """
     end = Variable("answer") if walk is None else walk.end
+    start = end
+    if operation.at is not None:
+        if walk is None or not 0 < operation.at < len(walk.nodes):
+            raise ValueError("an operation is on a node that the path does not have")
+        start = walk.nodes[operation.at]
+        walk = replace(walk, kept=(start,))
     values = [Variable(f"value{index}") for index in range(1, len(operation.steps) + 1)]
     block = ValueBlock(
         walk,
         operation.topics,
         end,
-        edges_along(end, operation.steps, values),
-        values[-1] if values else end,
+        edges_along(start, operation.steps, values),
+        values[-1] if values else start,
         Variable("key"),
         Variable("best"),
     )

@@ -16,7 +16,7 @@ from kgqa.settings_table import WalkRule
 
 Node = Entity | Variable
 DOUBLE, INTEGER = Entity(XSD + "double"), Entity(XSD + "integer")
-CASTS = {"number": DOUBLE, "year": INTEGER, "month": INTEGER, "day": INTEGER}
+CASTS = {"number": DOUBLE, "year": INTEGER, "month": INTEGER, "day": INTEGER, "date": INTEGER}
 Restrictions = tuple[tuple[int, tuple[Entity, ...]], ...]
 """Pairs of a node's index in a path (1: the node after the topic) and the only entities that this node may be."""
 
@@ -104,6 +104,7 @@ class PathPattern:
         restricted: the only entities that some inner nodes may be.
         joins: patterns of other paths, each with the index of the node where that path must end.
         tests: conditions, each with the index of its node.
+        kept: inner nodes that the query needs beside the end.
         not_prefixed: IRI prefixes of mediators; nodes with these prefixes are not ends of the path.
         not_typed: tests that keep nodes of mediator types out of the ends.
         not_marked: tests that keep nodes whose type is marked as a mediator type out of the ends.
@@ -115,6 +116,7 @@ class PathPattern:
     restricted: Restrictions = ()
     joins: tuple[tuple[int, PathPattern], ...] = ()
     tests: tuple[tuple[int, NodeTest], ...] = ()
+    kept: tuple[Node, ...] = ()
     not_prefixed: tuple[Literal, ...] = ()
     not_typed: tuple[TypeTest, ...] = ()
     not_marked: tuple[MarkTest, ...] = ()
@@ -134,7 +136,7 @@ class PathPattern:
         values = dict(self.restricted)
         for index, edge in enumerate(self.edges, start=1):
             later = self.nodes[index + 1 :]
-            needed = {right for left, right in self.different if left in later}
+            needed = {right for left, right in self.different if left in later} | {*self.kept}
             keep = [node for node in self.nodes[1:index] if node in needed]
             different = tuple(pair for pair in self.different if pair[0] == self.nodes[index])
             joins = tuple(pattern for at, pattern in self.joins if at == index)
@@ -246,14 +248,26 @@ def node_tests(conditions: Sequence[Condition], nodes: Sequence[Node]) -> tuple[
         tested = values[-1] if values else start
         edges = edges_along(start, condition.steps, values)
         if isinstance(test, Comparison):
-            shown = Literal(test.value.value if test.scale in ("number", "year", "text") else f"{_digits(test.value)}")
-            each = NodeTest(edges, tested, condition.negated, test.operator, test.scale, shown, CASTS.get(test.scale))
+            scale, shown = _compared(test)
+            each = NodeTest(edges, tested, condition.negated, test.operator, scale, Literal(shown), CASTS.get(scale))
         elif isinstance(test, Entity) and not values:
             each = NodeTest((), tested, operator="!=" if condition.negated else "=", scale="entity", value=test)
         else:
             each = NodeTest(edges, tested, condition.negated)
         found.append((condition.at, each))
     return tuple(found)
+
+
+def _compared(test: Comparison) -> tuple[str, str]:
+    """Return the scale on which a query compares, and the text of the number or text that values are compared with."""
+    if test.scale not in ("month", "day"):
+        return test.scale, test.value.value
+    number = _digits(test.value)
+    if test.operator in ("=", "!="):
+        return test.scale, str(number)
+    if test.scale == "month":
+        number = 100 * number + (99 if test.operator in ("<=", ">") else 0)  # the end or the beginning of the month
+    return "date", str(number)
 
 
 def _digits(date: Literal) -> int:
