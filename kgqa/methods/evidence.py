@@ -37,23 +37,21 @@ def gather_evidence(
 
     Returns:
         The evidence of the path, then of each joined path. If an operation compares topics, the evidence of their
-        values instead; if it selects end nodes by a value, also that of the value of each shown end node.
+        values instead; if it selects end nodes by a value, also that of their values.
     """
     path, operation = candidate.path, candidate.operation
     marks: dict[str, Any] = {"conditions": candidate.conditions, "operation": operation}
     steps = operation.steps if operation else ()
-    if operation and operation.topics:
-        valued: Sequence[Value] = operation.topics
-        found: list[PathEvidence] = []
-    else:
-        valued = ends or ()
-        walked = path.then(*steps) if ends is None else path  # a sum is shown by its values
-        limits: dict[str, Any] = {
-            "joins": candidate.joins,
-            "restricted": candidate.restricted,
-            "conditions": candidate.conditions,
-        }
-        walks = _walks(graph, walked, ends and list(ends), trace, MAX_WALKS_PER_END, **limits)
+    topics = operation.topics if operation else ()
+    valued: Sequence[Value] = topics or ends or ()
+    at = None if operation is None else operation.at
+    found: list[PathEvidence] = []
+    if not topics:
+        walked = path.then(*steps) if ends is None and at is None else path  # a sum is shown by its values
+        limits: dict[str, Any] = {"joins": candidate.joins, "restricted": candidate.restricted}
+        walks = _walks(
+            graph, walked, ends and list(ends), trace, MAX_WALKS_PER_END, conditions=candidate.conditions, **limits
+        )
         rounded = None if score is None else round(score, 4)
         found = [replace(_evidence(graph, walked, walks, rounded, candidate.approximate), **marks)]
         for join in candidate.joins:
@@ -61,10 +59,15 @@ def gather_evidence(
             met = met or (list(ends or ()) if join.at == len(path) else [])
             walks_to = _walks(graph, join.path, met, trace, 1)
             found.append(_evidence(graph, join.path, walks_to, None, candidate.approximate))
-    for end in [each for each in valued if isinstance(each, Entity)][:MAX_VALUES] if steps else ():
-        to_value = RelationPath(end, steps)
-        shown = _evidence(graph, to_value, _walks(graph, to_value, None, trace, MAX_WALKS_PER_END), None, False)
-        found.append(shown if found else replace(shown, **marks))
+        if at is not None and steps:
+            before = tuple(each for each in candidate.conditions if each.at <= at)
+            to_value, nodes = RelationPath(path.topic, path.steps[:at] + steps), {walk[at] for walk in walks}
+            shown = [walk for walk in _walks(graph, to_value, None, trace, 1, conditions=before) if walk[at] in nodes]
+            return (*found, _evidence(graph, to_value, shown, None, candidate.approximate))
+    for node in [each for each in valued if isinstance(each, Entity)][:MAX_VALUES] if steps else ():
+        to_value = RelationPath(node, steps)
+        value = _evidence(graph, to_value, _walks(graph, to_value, None, trace, MAX_WALKS_PER_END), None, False)
+        found.append(value if found else replace(value, **marks))
     return tuple(found)
 
 

@@ -100,11 +100,11 @@ def converted(comparison: Any) -> tuple[Any, str] | None:
     preposition = "in"
     if left.name == "AdditiveExpression":
         number = int(value)
-        factor = int(next(part for part in _parts(left) if type(part).__name__ == "Literal"))
-        number, rest = divmod(number, factor)
-        parts = [f"{rest:02d}"] if factor == 100 else [f"{rest // 100:02d}", f"{rest % 100:02d}"]
-        value = "-".join([year(number).value, *parts])
-        preposition = "in" if factor == 100 else "on"
+        if int(next(part for part in _parts(left) if type(part).__name__ == "Literal")) == 100:
+            number *= 100
+        days, day = divmod(number, 100)  # a month is compared by its beginning 00 or its end 99
+        preposition = "in" if day in (0, 99) else "on"
+        value = f"{year(days // 100).value}-{days % 100:02d}" + (f"-{day:02d}" if preposition == "on" else "")
     words = _IN_TIME[op].format(preposition)
     return _tested(left), f"{words}{'' if words not in ('', 'not ') else preposition + ' '}{value}"
 
