@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 from typing import Literal as OneOf
 
-from kgqa.model import Entity, Literal, Step, Value
+from kgqa.terms import Entity, Literal, Step, Value
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 YEAR, MONTH, DAY, BOOLEAN = XSD + "gYear", XSD + "gYearMonth", XSD + "date", XSD + "boolean"
@@ -39,6 +39,7 @@ class Comparison:
         ValueError: the literal is none of these, or a text is compared by size.
     """
 
+    kind: ClassVar = "comparison"
     operator: Operator
     value: Literal
 

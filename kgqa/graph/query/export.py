@@ -116,7 +116,8 @@ def check_no_answers(sparql: str, answers: Iterable[Value], topics: Collection[E
     """Check that a query finds its answers and does not contain them.
 
     The query must not contain the IRI or text of an answer in any notation, unless the answer is a topic. The selected
-    variable may occur only in triple patterns, in `?answer != ...` and in the filter on mediator IRIs.
+    variable may occur only in triple patterns, in `?answer != ...`, in the filter on mediator IRIs, and converted in
+    conditions that compare its text.
 
     Raises:
         AnswerInQuery: the query contains an answer, or uses the selected variable in any other place.
@@ -158,7 +159,8 @@ def _check_variable(solid: list[Token]) -> None:
         before = words[max(0, index - 5) : index]
         unequal = before[-2:] == ["FILTER", "("] and words[index + 1 : index + 2] == ["!="]
         prefixed = before == ["!", "STRSTARTS", "(", "STR", "("]
-        if depth and not unequal and not prefixed:
+        converted = before[-2:] == ["STR", "("] and words[index + 1 : index + 3] in ([")", ","], [")", "!="])
+        if depth and not unequal and not prefixed and not converted:
             raise AnswerInQuery(f"the exported query has a filter on ?{selected} other than inequality")
         if not depth and before[-1:] in (["VALUES"], ["AS"]):
             raise AnswerInQuery(f"the exported query binds ?{selected} by {before[-1]}")
