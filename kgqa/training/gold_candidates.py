@@ -14,7 +14,7 @@ from typing import Any
 from typing import Literal as OneOf
 
 from kgqa.conditions import MAX_RANK, XSD, Comparison, Condition, Operation, OperationKind
-from kgqa.model import Entity, Join, Literal, RelationPath, Step
+from kgqa.model import Candidate, Entity, Join, Literal, RelationPath, Step
 from kgqa.training.gold_filters import DATES, OPPOSITE, comparison, is_about_language, sides, uncast
 from kgqa.training.gold_groups import Group, Untranslatable, disjuncts, is_variable, parsed, plain, read_group
 from kgqa.training.gold_trees import Tree, chains
@@ -25,20 +25,10 @@ _KINDS: Mapping[str, OperationKind] = {
 
 
 @dataclass(frozen=True, slots=True)
-class GoldCandidate:
-    """A path with joins, conditions and an operation."""
-
-    path: RelationPath
-    joins: tuple[Join, ...] = ()
-    conditions: tuple[Condition, ...] = ()
-    operation: Operation | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Translation:
-    """The candidate of a gold query, or the reason why there is none."""
+    """The candidate of a gold query, without wording, or the reason why there is none."""
 
-    candidate: GoldCandidate | None
+    candidate: Candidate | None
     reason: str = ""
 
 
@@ -274,7 +264,7 @@ class _Translator:
 
     # ---- the candidate ----
 
-    def candidate(self) -> GoldCandidate:
+    def candidate(self) -> Candidate:
         """Return the candidate with the first topic that gives one.
 
         A variable that must be a certain entity is replaced by this entity; if there is no candidate then, it becomes
@@ -290,7 +280,7 @@ class _Translator:
                 raise
             return self._in(Tree(self._group.edges, {}))
 
-    def _compared_topics(self) -> GoldCandidate:
+    def _compared_topics(self) -> Candidate:
         """Return the candidate of `BIND(IF(?value_of_a > ?value_of_b, a, b) AS ?answer)`."""
         (variable, expression), *more = self._group.bound
         if more or variable != self._answer or getattr(expression, "name", "") != "Builtin_IF":
@@ -312,9 +302,9 @@ class _Translator:
             raise Untranslatable("comparison of two values")
         order = _Order("least" if mirrored else "most", None)
         operation = replace(self._extreme(order, steps, None), topics=(Entity(str(first)), Entity(str(second))))
-        return GoldCandidate(RelationPath(Entity(str(first))), operation=operation)
+        return Candidate(RelationPath(Entity(str(first))), "", operation=operation)
 
-    def _in(self, tree: Tree) -> GoldCandidate:
+    def _in(self, tree: Tree) -> Candidate:
         tree.check(self._answer)
         excluded = self._unequal.get(self._answer, [])
         given = [topic for topic in self._topics if topic in excluded] + list(self._topics)
@@ -327,7 +317,7 @@ class _Translator:
                     reason = reason or error
         raise reason or Untranslatable("no topic")
 
-    def _from(self, tree: Tree, topic: str, start: tuple[Step, Any]) -> GoldCandidate:
+    def _from(self, tree: Tree, topic: str, start: tuple[Step, Any]) -> Candidate:
         steps, nodes = tree.path(start, self._answer)
         order, operation = self._order, None
         back = (start[0].reversed(), tree.entity(topic))
@@ -369,7 +359,8 @@ class _Translator:
         elif order and operation is None:
             raise Untranslatable("order by a node of the path")
         path = RelationPath(Entity(topic), steps)
-        return GoldCandidate(path, tuple(joins), tuple(dict.fromkeys(conditions)), operation)
+        tests = tuple(dict.fromkeys(conditions))
+        return Candidate(path, "", joins=tuple(joins), conditions=tests, operation=operation)
 
     def _extreme(self, order: _Order, way: tuple[Step, ...], at: int | None, relation: str = "") -> Operation:
         dates = order.is_date or (not order.is_number and self._is_date(relation or way[-1].relation))
