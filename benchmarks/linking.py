@@ -3,7 +3,7 @@
 Linking sees only the question:
 
 - `known`: share of gold topics that have a name with at least one word that occurs in the question.
-- `recall@1`, `recall@5`: share of gold topics that are the first entity of `link`, or among the first five. With two
+- `recall@1`, `recall@5`: share of gold topics that are the first entity of `LinkRanking`, or among the first five. With two
   topics, recall@1 is at most 50.
 - `recall@gold`: as `recall@5`, but among as many entities as the question has topics.
 - `precision`, `same`: results for the topics that `kgqa ask` uses without --topic. `precision` is the share of these
@@ -44,8 +44,8 @@ from typing import Any
 from common import data_file, machine, percentile, print_json, print_table
 
 from kgqa.cache import Cache
-from kgqa.explore.linking import RelationFit, find_mentions, link
-from kgqa.explore.masking import leaks, mask
+from kgqa.explore.linking import LinkRanking, RelationFit, find_mentions
+from kgqa.explore.masking import leaks, placeholders, replace_spans, topic_spans
 from kgqa.explore.word_matching import word_keys
 from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_graph
@@ -135,7 +135,7 @@ def linking(graph: KnowledgeGraph, rows: list[dict[str, Any]], fit: RelationFit 
     for row in rows:
         gold = set(gold_of(graph, row))
         started = time.perf_counter()
-        found = [item.entity for item in link(graph, row["question"], fit=fit, limit=max(5, len(gold)))]
+        found = LinkRanking(graph, row["question"], fit).entities[: max(5, len(gold))]
         seconds += time.perf_counter() - started
         chosen = {mention.matches[0].entity for mention in find_mentions(graph, row["question"], fit=fit)}
         asked = set(word_keys(row["question"]))
@@ -166,14 +166,15 @@ def masking(graph: KnowledgeGraph, rows: list[dict[str, Any]]) -> dict[str, floa
     topics = unmasked = leaking = covered = exact = marked = 0
     for row in rows:
         names = dict(graph.names.names_of(gold_of(graph, row)))
-        found = mask(row["question"], names, style="placeholder")
+        found = topic_spans(row["question"], names)
+        masked = replace_spans(row["question"], found, placeholders(names))
         topics += len(names)
-        unmasked += len(found.unmasked)
-        leaking += bool(leaks([found.text], [name for given in names.values() for name in given]))
+        unmasked += len(names.keys() - {span.topic for span in found})
+        leaking += bool(leaks([masked], [name for given in names.values() for name in given]))
         if "question_marked" in row:
             marked += 1
             start, end = row["question_marked"].index("["), row["question_marked"].index("]") - 1
-            spans = [(span.start, span.end) for span in found.spans]
+            spans = [(span.start, span.end) for span in found]
             covered += any(left <= start and end <= right for left, right in spans)
             exact += spans == [(start, end)]
     return {

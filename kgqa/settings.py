@@ -18,7 +18,7 @@ from typing import Any
 from kgqa.errors import SettingsError
 from kgqa.hints import place
 from kgqa.plugins import SELECTORS, did_you_mean, known_settings, method_extension
-from kgqa.settings_table import BY_KEY, BY_KEYWORD, Setting, check, variable_of
+from kgqa.settings_table import BY_KEY, BY_KEYWORD, KINDS, Setting, check, variable_of
 from kgqa.toml_text import read_toml
 
 FILE_NAME = "kgqa.toml"
@@ -210,5 +210,4 @@ def value_of_text(setting: Setting, text: str, origin: str) -> Any:
     try:
         return json.loads(text) if setting.kind is dict else setting.kind(text)
     except (ValueError, RecursionError):
-        what = "a JSON object" if setting.kind is dict else setting.kind.__name__
-        raise SettingsError(f"{origin} must be {what}, not {text!r}.") from None
+        raise SettingsError(f"{origin} must be {KINDS[setting.kind]}, not {text!r}.") from None

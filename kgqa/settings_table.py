@@ -480,6 +480,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("cache.folder", str, None, "cache folder; if not set, your user's cache folder", trusted=True),
     Setting("cache.limit_gb", float, 10.0, "maximum size of the cache, in GB", minimum=0, trusted=True),
 )
+KINDS = {int: "a whole number", float: "a number", str: "text", dict: "a table (in JSON, an object)"}
 BY_KEY = {setting.key: setting for setting in SETTINGS}
 BY_KEYWORD = {keyword: setting for setting in SETTINGS for keyword in setting.keywords}
 
@@ -496,7 +497,7 @@ def check(setting: Setting, value: Any, origin: str) -> Any:
         value = float(value)
     wrong = not isinstance(value, setting.kind) or isinstance(value, bool)
     if wrong or (setting.choices and value not in setting.choices):
-        allowed = f"one of {', '.join(map(str, setting.choices))}" if setting.choices else setting.kind.__name__
+        allowed = f"one of {', '.join(map(str, setting.choices))}" if setting.choices else KINDS[setting.kind]
         raise SettingsError(f"{setting.key} ({origin}) must be {allowed}, not {value!r}.")
     number = value if isinstance(value, (int, float)) else None
     if number is not None and not -LARGEST <= number <= LARGEST:

@@ -17,6 +17,7 @@ from kgqa.answer_json import answer_object, json_text
 from kgqa.cli.options import (
     JSON,
     asking_options,
+    check_usage,
     graph_options,
     note_printer,
     say,
@@ -103,8 +104,12 @@ def command(
     from kgqa.evaluation.runs.name_index import open_name_index
     from kgqa.methods.ask import open_resources
 
-    if (dataset is None) != (ident is None) or (dataset and question):
-        raise click.UsageError("Use --dataset and --id together, and without QUESTION.")
+    check_usage(
+        (
+            (dataset is None) != (ident is None) or (dataset and question),
+            "Use --dataset and --id together, and without QUESTION.",
+        )
+    )
     gold = gold_question(dataset, ident) if dataset and ident is not None else None
     batch = gold is None and (not question or question == ("-",))
     if batch and sys.stdin.isatty():
@@ -179,11 +184,10 @@ def _show(
 
 
 def _print_event(event: Event) -> None:
-    texts = {
-        name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    detail = "  ".join(
+        f"{name}={value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
         for name, value in event.detail.items()
-    }
-    detail = "  ".join(f"{name}={text}" for name, text in texts.items())
+    )
     print(clean(f"[{event.at:7.3f} s] {event.kind}: {detail}"), file=sys.stderr, flush=True)
 
 
@@ -204,10 +208,9 @@ def _from_line(line: str, topics: tuple[str, ...]) -> Asked:
         data = json.loads(line)
     except (ValueError, RecursionError) as error:
         return Asked(line, error=f"This line starts like a JSON object but is not valid JSON: {error}.")
-    ident = data.get("id")
-    ident = "" if ident is None else str(ident)
-    given = data.get("topics")
-    given = [given] if isinstance(given, str) else given or []
+    ident = str("" if data.get("id") is None else data["id"])
+    given = data.get("topics") or []
+    given = [given] if isinstance(given, str) else given
     if not isinstance(data.get("question"), str):
         return Asked("", id=ident, error='The JSON object needs a "question" that is a string.')
     if not isinstance(given, list) or not all(isinstance(topic, str) for topic in given):
@@ -241,10 +244,7 @@ def gold_text(answer: Answer, question: GoldQuestion) -> str:
     found = gold_object(answer, question)
     lines = []
     for reading in found["gold"]:
-        names = [
-            clean(f"{each['name']} ({each['id']})" if each["id"] and each["name"] else each["name"] or each["id"])
-            for each in reading
-        ]
+        names = [clean(f"{e['name']} ({e['id']})" if e["id"] and e["name"] else e["name"] or e["id"]) for e in reading]
         more = f" and {len(names) - MAX_GOLD:,} more" if len(names) > MAX_GOLD else ""
         lines.append(f"  gold   {', '.join(names[:MAX_GOLD]) or 'no answer'}{more}")
     scores = ", ".join(f"{name} {100 * found['scores'][name]:.0f}" for name in METRICS if name in found["scores"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, Self
 
 from tqdm import tqdm
 
@@ -23,7 +23,7 @@ class StageBar:
         self._bar: Any = None
         self._stage = ""
 
-    def __enter__(self) -> StageBar:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kgqa.cache import CLEARED, age_words
-from kgqa.cli.options import JSON, print_json
+from kgqa.cli.options import JSON, print_result
 from kgqa.settings import resolve
 from kgqa.words import clean
 
@@ -33,14 +33,16 @@ def info(as_json: bool) -> None:
     cache = _open()
     entries = cache.entries()
     total = sum(entry.bytes for entry in entries)
-    if as_json:
-        rows = [{"kind": e.kind, "name": e.name, "bytes": e.bytes, "used": e.used} for e in entries]
-        data = {"folder": str(cache.folder), "bytes": total, "limit_bytes": cache.limit_bytes, "entries": rows}
-        print_json(data)
-        return
-    print(f"{cache.folder}: {_size(total)} of at most {_size(cache.limit_bytes)}")
-    for entry in reversed(entries):
-        print(f"  {entry.kind:<11}{_size(entry.bytes):>9}  {age_words(entry.used):<15} {clean(entry.name)}")
+    rows = [{"kind": e.kind, "name": e.name, "bytes": e.bytes, "used": e.used} for e in entries]
+    data = {"folder": str(cache.folder), "bytes": total, "limit_bytes": cache.limit_bytes, "entries": rows}
+    lines = [
+        f"{cache.folder}: {_size(total)} of at most {_size(cache.limit_bytes)}",
+        *(
+            f"  {each.kind:<11}{_size(each.bytes):>9}  {age_words(each.used):<15} {clean(each.name)}"
+            for each in reversed(entries)
+        ),
+    ]
+    print_result(as_json, data, lines)
 
 
 @command.command("clear")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import click
 
-from kgqa.cli.options import JSON, graph_options, print_json, say, settings_from
+from kgqa.cli.options import JSON, graph_options, print_result, say, settings_from
 from kgqa.errors import StoreError
 from kgqa.plugins import plugin_errors
 from kgqa.settings import FILE_NAME, Settings, user_settings_file
@@ -36,34 +38,36 @@ def show(graph_path: str | None, as_json: bool, **options: Any) -> None:
         settings = settings.with_graph(_of_graph(settings))
     except StoreError as error:
         say(f"kgqa: settings stored in the graph are not shown: {error}")
-    if as_json:
-        data = {
-            s.key: {"value": settings[s.key], "from": settings.origins[s.key], "variable": s.variable, "help": s.help}
-            for s in settings.table.values()
-        }
-        print_json(data)
-        return
-    section = ""
-    for setting in settings.table.values():
-        head, _, name = setting.key.partition(".")
-        if head != section:
-            print(("\n" if section else "") + f"[{head}]")
-            section = head
-        value = settings[setting.key]
-        shown = "none" if value is None else clean(str(value))
-        print(f"  {name:<15} {shown:<12} {clean(settings.origins[setting.key]):<12} {setting.help}")
-    print(f"\nYour own settings file: {user_settings_file()}; in the working folder: {FILE_NAME}")
+    data = {
+        s.key: {"value": settings[s.key], "from": settings.origins[s.key], "variable": s.variable, "help": s.help}
+        for s in settings.table.values()
+    }
+    print_result(as_json, data, _lines(data))
+
+
+def _lines(settings: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    for section, keys in groupby(settings, key=lambda key: key.partition(".")[0]):
+        yield f"[{section}]"
+        for key in keys:
+            value, origin = settings[key]["value"], clean(settings[key]["from"])
+            shown = "none" if value is None else clean(str(value))
+            yield f"  {key.partition('.')[2]:<15} {shown:<12} {origin:<12} {settings[key]['help']}"
+        yield ""
+    yield f"Your own settings file: {user_settings_file()}; in the working folder: {FILE_NAME}"
 
 
 def _of_graph(settings: Settings) -> dict[str, Any]:
-    """Read the settings stored in a graph folder, without opening the graph."""
+    """Read the settings stored in a graph folder, without opening the graph, or those of a store of another package."""
     from kgqa.graph.demo import demo_folder
     from kgqa.graph.embedded.folder import GraphFolder
-    from kgqa.graph.foreign_stores import is_foreign
+    from kgqa.graph.foreign_stores import is_foreign, open_foreign_store
     from kgqa.graph.store import is_address
     from kgqa.methods.ask import cache_of
 
     place = settings["graph.path"]
-    if place and (is_address(place) or is_foreign(place)):
+    if place and is_address(place):
         return {}  # a server stores no settings
+    if place and is_foreign(place):
+        with open_foreign_store(place) as store:
+            return dict(store.settings)
     return GraphFolder(Path(place) if place else demo_folder(cache_of(settings))).meta().settings

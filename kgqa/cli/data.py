@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from kgqa.cli.options import JSON, print_json
+from kgqa.cli.options import JSON, print_result
 from kgqa.errors import SettingsError
 from kgqa.plugins import plugin_names
 from kgqa.words import clean
 
 if TYPE_CHECKING:
-    from kgqa.evaluation.datasets.catalogue import PublishedDataset
     from kgqa.evaluation.datasets.checking import FileCheck
 
 
@@ -42,43 +43,33 @@ def list_(names: tuple[str, ...], as_json: bool) -> None:
         raise SettingsError(f"There is no question set {unknown[0]!r}.", f"Choose from: {', '.join(known)}")
     chosen = [known[name] for name in names or known]
     here = {(entry.dataset, entry.known.name): str(entry.file) for entry in inventory() if entry.file}
-    if as_json:
-        data = [
-            {
-                **asdict(each),
-                "files": [{**asdict(file), "file": here.get((each.name, file.name))} for file in each.files],
-            }
-            for each in chosen
-        ]
-        print_json({"datasets": data})
-        return
-    for each in chosen:
-        _describe(each, here, whole=bool(names))
-    if not names:
-        print(
-            "\nDetails: kgqa data list NAME. To use a question set: --dataset NAME:FILE. `demo`, `demo-cwq`, "
-            "`demo-webqsp` and\n`demo-grailqa` are questions about the bundled demo graph and need no file."
-        )
-        if others := plugin_names("dataset"):
-            print(f"Question sets of other packages: {', '.join(others)}.")
+    data = [
+        {**asdict(each), "files": [{**asdict(file), "file": here.get((each.name, file.name))} for file in each.files]}
+        for each in chosen
+    ]
+    others = ", ".join(plugin_names("dataset"))
+    help_lines = (
+        "\nDetails: kgqa data list NAME. To use a question set: --dataset NAME:FILE. `demo`, `demo-cwq`, "
+        "`demo-webqsp` and\n`demo-grailqa` are questions about the bundled demo graph and need no file.",
+        *([f"Question sets of other packages: {others}."] if others else ()),
+    )
+    lines = [line for each in data for line in _details(each)] if names else [*map(_line, data), *help_lines]
+    print_result(as_json, {"datasets": data}, lines)
 
 
-def _describe(each: PublishedDataset, here: dict[tuple[str, str], str], *, whole: bool) -> None:
-    """Print one line about a question set; with `whole`, print all details."""
-    if not whole:
-        parts = ", ".join(
-            f"{file.split} {file.questions:,}{' (here)' if (each.name, file.name) in here else ''}"
-            for file in each.files
-        )
-        print(f"{each.name:<17}{each.graph:<20}{parts}")
-        return
-    print(f"{each.name}: {each.title}\n  graph    {each.graph}\n  from     {each.url}\n  licence  {each.licence}")
-    for file in each.files:
-        print(f"  {file.split:<13}{file.questions:>8,}  {file.name}{'' if file.answers else ', without answers'}")
-        if found := here.get((each.name, file.name)):
-            print(f"               {'':>8}local: {clean(found)}")
-    if each.note:
-        print(f"  {each.note}")
+def _line(each: dict[str, Any]) -> str:
+    parts = (f"{file['split']} {file['questions']:,}{' (here)' if file['file'] else ''}" for file in each["files"])
+    return f"{each['name']:<17}{each['graph']:<20}{', '.join(parts)}"
+
+
+def _details(each: dict[str, Any]) -> Iterator[str]:
+    yield f"{each['name']}: {each['title']}\n  graph    {each['graph']}"
+    yield f"  from     {each['url']}\n  licence  {each['licence']}"
+    for file in each["files"]:
+        without = "" if file["answers"] else ", without answers"
+        yield f"  {file['split']:<13}{file['questions']:>8,}  {file['name']}{without}"
+        yield from [f"               {'':>8}local: {clean(file['file'])}"] if file["file"] else ()
+    yield from [f"  {each['note']}"] if each["note"] else ()
 
 
 @command.command("check")
@@ -108,27 +99,21 @@ def check(sources: tuple[str, ...], as_json: bool) -> int:
     for source in sources:
         checks.append(check(source))
         if not as_json:
-            _print_check(checks[-1])
-    if as_json:
-        absent = [{"dataset": name, "file": file} for name, file in missing]
-        print_json({"checks": [asdict(each) for each in checks], "missing": absent})
-    elif missing:
-        print("Missing:")
-        for name in dict.fromkeys(name for name, _ in missing):
-            print(f"  {name:<18} {', '.join(file for other, file in missing if other == name)}")
+            print(_check_text(checks[-1]))
+    absent = [{"dataset": name, "file": file} for name, file in missing]
+    lines = (
+        f"  {name:<18} {', '.join(file for _, file in files)}" for name, files in groupby(missing, key=lambda e: e[0])
+    )
+    data = {"checks": [asdict(each) for each in checks], "missing": absent}
+    print_result(as_json, data, ["Missing:", *lines] if missing else ())
     return 1 if any(each.problems for each in checks) else 0
 
 
-def _print_check(found: FileCheck) -> None:
-
-    print(f"{'wrong' if found.problems else 'ok':<7}{clean(found.source)}")
-    if found.questions:
-        count = f"{found.questions:,} questions"
-        if found.expected is not None:
-            count += f" of {found.expected:,} ({found.split})"
-        print(
-            f"       {count}; {found.answers:,} with gold answers, {found.topics:,} with topics, "
-            f"{found.queries:,} with a gold query; SHA-256 {found.hash}"
-        )
-    for text in (*found.problems, *found.notes):
-        print(f"       {clean(text)}")
+def _check_text(found: FileCheck) -> str:
+    of = "" if found.expected is None else f" of {found.expected:,} ({found.split})"
+    counts = (
+        f"{found.questions:,} questions{of}; {found.answers:,} with gold answers, {found.topics:,} with topics, "
+        f"{found.queries:,} with a gold query; SHA-256 {found.hash}"
+    )
+    notes = [*([counts] if found.questions else ()), *found.problems, *found.notes]
+    return f"\n{'':7}".join([f"{'wrong' if found.problems else 'ok':<7}{clean(found.source)}", *map(clean, notes)])

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import shutil
 import textwrap
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import click
 
 from kgqa.cli.bars import open_bar
-from kgqa.cli.options import JSON, graph_options, print_json, say, setting_option, settings_from, verbosity_options
+from kgqa.cli.options import (
+    JSON,
+    check_usage,
+    graph_options,
+    print_result,
+    say,
+    setting_option,
+    settings_from,
+    verbosity_options,
+)
 from kgqa.doctor.checks import Health
 from kgqa.model_json import to_json
 from kgqa.words import clean
 
 NARROWEST, WIDEST = 60, 120
 _NAME, _VERDICT = 19, 9
-_WORDS = {"failed": "FAILED"}
 
 
 @click.command("doctor")
@@ -48,8 +58,12 @@ def command(graph_path: str | None, no_model: bool, as_json: bool, **options: An
     """
     from kgqa.doctor.examination import Examination
 
-    if graph_path is not None and not graph_path.strip():
-        raise click.UsageError("--graph is empty. Give a folder or a URL, or omit it for the demo graph.")
+    check_usage(
+        (
+            graph_path is not None and not graph_path.strip(),
+            "--graph is empty. Give a folder or a URL, or omit it for the demo graph.",
+        )
+    )
     settings = settings_from(options, graph_path)
     with open_bar(bar_format="Checking: {desc}", leave=False) as line:
 
@@ -57,57 +71,39 @@ def command(graph_path: str | None, no_model: bool, as_json: bool, **options: An
             line.clear()
             say(text)
 
-        examination = Examination(settings, model=not no_model, watch=line.set_description_str, say=say_above)
-        try:
-            health = examination.run()
-        except KeyboardInterrupt:
-            line.close()
-            _print(examination.health(), as_json)
-            say("kgqa: Stopped. Only the results of finished checks are printed.")
-            raise KeyboardInterrupt("reported") from None
-    _print(health, as_json)
+        health = Examination(settings, model=not no_model, watch=line.set_description_str, say=say_above).run()
+    data = {
+        "trusted": health.trusted,
+        "complete": health.complete,
+        "seconds": round(health.seconds, 3),
+        "graph": to_json(health.graph),
+        "checks": to_json(health.checks),
+    }
+    print_result(as_json, data, _lines(health))
+    if not health.complete:
+        say("kgqa: Stopped. Only the results of finished checks are printed.")
+        raise KeyboardInterrupt("reported")
     return 0 if health.trusted else 1
 
 
-def _print(health: Health, as_json: bool) -> None:
-    if as_json:
-        data = {
-            "trusted": health.trusted,
-            "complete": health.complete,
-            "seconds": round(health.seconds, 3),
-            "graph": to_json(health.graph),
-            "checks": to_json(health.checks),
-        }
-        print_json(data)
-        return
+def _lines(health: Health) -> Iterator[str]:
     skipped: dict[str, list[str]] = {}
     for check in health.checks:
         if check.verdict == "skipped":
             skipped.setdefault(check.found, []).append(check.name)
         else:
-            _print_row(check.name, _WORDS.get(check.verdict, check.verdict), check.found, check.remedy)
-    for why, names in skipped.items():
-        _print_row("", "skipped", f"{why} ({', '.join(names)})")
-    print(f"\n{_summary(health)}")
+            yield _row(check.name, check.verdict.replace("failed", "FAILED"), check.found, check.remedy)
+    yield from (_row("", "skipped", f"{why} ({', '.join(names)})") for why, names in skipped.items())
+    yield f"\n{_summary(health)}"
 
 
-def _print_row(name: str, verdict: str, found: str, remedy: str = "") -> None:
+def _row(name: str, verdict: str, found: str, remedy: str = "") -> str:
     width = max(NARROWEST, min(WIDEST, shutil.get_terminal_size().columns))
     indent = " " * (_NAME + _VERDICT)
-    lines = [(f"{name:<{_NAME}}{verdict:<{_VERDICT}}", clean(found))]
-    if remedy:
-        lines.append((indent, f"→ {clean(remedy)}"))
-    for start, text in lines:
-        wrapped = textwrap.fill(
-            text,
-            width,
-            initial_indent=start,
-            subsequent_indent=indent,
-            # do not break URLs and IRIs, so that users can copy them
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        print(wrapped)
+    lines = {f"{name:<{_NAME}}{verdict:<{_VERDICT}}": found, **({indent: f"→ {remedy}"} if remedy else {})}
+    # do not break URLs and IRIs, so that users can copy them
+    wrap = partial(textwrap.fill, width=width, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(wrap(clean(text), initial_indent=start, subsequent_indent=indent) for start, text in lines.items())
 
 
 def _summary(health: Health) -> str:
@@ -119,12 +115,10 @@ def _summary(health: Health) -> str:
         (health.count("skipped"), "skipped"),
     )
     counts = ", ".join(f"{count} {word}" for count, word in counted if count)
+    unchecked = ", but the language model was not checked" if "model" in health.left_out else ""
+    unseen = f", because these checks could not be run: {', '.join(health.unseen)}" if health.unseen else ""
+    verdict = "An evaluation on this graph "
+    verdict += f"can be trusted{unchecked}" if health.trusted else f"cannot be trusted{unseen}"
     if not health.complete:
         verdict = "Stopped before the end of the checks, so there is no overall result"
-    elif health.trusted:
-        verdict = "An evaluation on this graph can be trusted"
-        verdict += ", but the language model was not checked" if "model" in health.left_out else ""
-    else:
-        verdict = "An evaluation on this graph cannot be trusted"
-        verdict += f", because these checks could not be run: {', '.join(health.unseen)}" if health.unseen else ""
     return f"{verdict}: {counts} ({health.seconds:.1f} s)."

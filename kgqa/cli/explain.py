@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Any
 
 import click
@@ -40,16 +39,14 @@ def command(query: str | None, graph_path: str | None, **options: Any) -> None:
 
 
 def _sparql(query: str | None) -> str:
-    if query is None or query == "-":
-        text = sys.stdin.read(MAX_CHARS + 1)
-    elif "{" in query:
-        text = query
-    else:
+    text = query or ""
+    if "{" not in text:
         try:
-            with open(query, encoding="utf-8") as file:
+            with click.open_file("-" if query is None else query, encoding="utf-8") as file:
                 text = file.read(MAX_CHARS + 1)
-        except (OSError, UnicodeDecodeError, ValueError) as error:
-            raise QuestionError(f"{query[:100]} is neither a SPARQL query nor a readable file: {error}") from error
+        except (OSError, ValueError) as error:
+            source = text[:100] or "The input"
+            raise QuestionError(f"{source} is neither a SPARQL query nor a readable file: {error}") from error
     if len(text) > MAX_CHARS:
         raise QuestionError(f"The query has more than {MAX_CHARS:,} characters.", "Give a shorter query.")
     try:

@@ -22,7 +22,7 @@ COMMANDS = {
     "eval": ("kgqa.cli.groups:eval_", "Answer the questions of a data set and measure the results."),
     "data": ("kgqa.cli.data:command", "List and check question data sets."),
     "report": ("kgqa.cli.report:command", "Compare runs: every metric with its 95% interval."),
-    "export": ("kgqa.cli.eval.export:command", "Write the SPARQL queries behind the answers of a run."),
+    "export": ("kgqa.cli.report:export", "Write the SPARQL queries behind the answers of a run."),
     "score": ("kgqa.cli.eval.score:command", "Score the published predictions of other systems."),
     "graph": ("kgqa.cli.groups:graph", "Load, inspect and search a graph."),
     "virtuoso": ("kgqa.cli.groups:virtuoso", "Install, start, inspect and stop a Virtuoso server."),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import click
@@ -12,7 +13,7 @@ from click.shell_completion import CompletionItem
 from kgqa.plugins import known_settings, plugin_names
 from kgqa.settings import Settings, resolve, value_of_text
 from kgqa.settings_table import SETTINGS, PluginKind
-from kgqa.words import safe_text
+from kgqa.words import clean, safe_text
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _GRAPH = click.option(
@@ -161,8 +162,26 @@ def say(text: str, *, also_quiet: bool = False) -> None:
         print(safe_text(text), file=sys.stderr, flush=True)
 
 
-def print_json(data: object) -> None:
-    """Print a JSON value."""
+def print_result(as_json: bool, data: object, lines: Iterable[str]) -> None:
+    """Print a JSON value, or, unless `as_json`, lines of text."""
     from kgqa.answer_json import json_text  # imports modules that help texts do not need
 
-    print(json_text(data, indent=2))
+    for line in [json_text(data, indent=2)] if as_json else lines:
+        print(line)
+
+
+def check_usage(*mistakes: tuple[object, str]) -> None:
+    """Raise UsageError with the message of the first mistake that was made."""
+    for made, message in mistakes:
+        if made:
+            raise click.UsageError(message)
+
+
+@contextmanager
+def stop_message(text: str = "") -> Iterator[None]:
+    """On Ctrl-C, print what is kept and how to resume: `text`, or else the text of the exception."""
+    try:
+        yield
+    except KeyboardInterrupt as stopped:
+        say(f"\nkgqa: Stopped. {clean(text or str(stopped))}".rstrip())
+        raise KeyboardInterrupt("reported") from None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kgqa.cli.options import JSON, print_json
+from kgqa.cli.options import JSON, print_result
 from kgqa.settings import resolve
 from kgqa.words import clean, safe_text
 
@@ -35,12 +35,9 @@ def list_(folder: Path | None, as_json: bool) -> None:
     """List all prompts with their purpose."""
     prompts = _prompts(folder)
     found = [prompts.get(name) for name in prompts.names()]
-    if as_json:
-        print_json([{"name": each.name, "about": each.about} for each in found])
-        return
     width = max(len(each.name) for each in found)
-    for each in found:
-        print(f"{each.name:<{width}}  {clean(each.about)}")
+    data = [{"name": each.name, "about": each.about} for each in found]
+    print_result(as_json, data, (f"{each.name:<{width}}  {clean(each.about)}" for each in found))
 
 
 @command.command("show")
@@ -64,21 +61,16 @@ def show(name: str, folder: Path | None, as_json: bool, source: bool) -> None:
         print(safe_text(template.source), end="")
         return
     messages = prompts.render(name, **template.example)
-    if as_json:
-        data = {
-            "name": name,
-            "about": template.about,
-            "values": dict(template.values),
-            "reply": template.reply,
-            "messages": [{"role": each.role, "content": each.text} for each in messages],
-        }
-        if source:
-            data["source"] = template.source
-        print_json(data)
-        return
-    print(f"# {clean(template.about)}\n# reply: {clean(str(template.reply.get('form', '-')))}")
-    for each in messages:
-        print(f"\n[{each.role}]\n{safe_text(each.text)}")
+    data = {
+        "name": name,
+        "about": template.about,
+        "values": dict(template.values),
+        "reply": template.reply,
+        "messages": [{"role": each.role, "content": each.text} for each in messages],
+        **({"source": template.source} if source else {}),
+    }
+    head = f"# {clean(template.about)}\n# reply: {clean(str(template.reply.get('form', '-')))}"
+    print_result(as_json, data, [head, *(f"\n[{each.role}]\n{safe_text(each.text)}" for each in messages)])
 
 
 def _prompts(folder: Path | None) -> Prompts:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from kgqa.cli.bars import StageBar
 from kgqa.cli.options import (
     JSON,
-    print_json,
+    check_usage,
+    print_result,
     say,
     setting_option,
     settings_from,
@@ -20,9 +21,6 @@ from kgqa.cli.options import (
 )
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.schema import load_schema
-
-if TYPE_CHECKING:
-    from kgqa.training.ranker import TrainingReport
 
 
 @click.group("rank")
@@ -95,8 +93,12 @@ def train(
     from kgqa.training.ontology import read_ontology
     from kgqa.training.ranker import train_ranker
 
-    if not graph_paths and ontology is None:
-        raise click.UsageError("Give --graph or --ontology, or both: training needs paths other than the gold paths.")
+    check_usage(
+        (
+            not graph_paths and ontology is None,
+            "Give --graph or --ontology, or both: training needs paths other than the gold paths.",
+        )
+    )
     if out.is_dir() or not out.parent.is_dir():
         raise SettingsError(f"Cannot write --out {out}.", "Give a file in an existing folder.")
     rows = [question.row for file in questions for question in read_questions(file)]
@@ -130,26 +132,21 @@ def train(
             progress=bar,
         )
     ranker.save(out)
-    _print(report, out, bool(evaluated), as_json)
-
-
-def _print(report: TrainingReport, out: Path, guarded: bool, as_json: bool) -> None:
-    if as_json:
-        print_json({"ranker": str(out), "bytes": out.stat().st_size, **asdict(report)})
-        return
-    print(f"{report.questions:,} questions; {report.dropped:,} excluded by --evaluate")
-    if report.unread or report.without_pool:
-        print(
-            f"Not used: {report.unread:,} questions without a readable gold path, "
-            f"{report.without_pool:,} gold paths without a pool of other paths"
-        )
-    print(
-        f"{report.examples:,} examples for training, {report.held_out:,} for the test "
-        f"({report.from_graph:,} with a pool from a graph, {report.from_ontology:,} from the ontology)"
+    size = out.stat().st_size
+    unused = (
+        f"Not used: {report.unread:,} questions without a readable gold path, "
+        f"{report.without_pool:,} gold paths without a pool of other paths"
     )
-    print(f"hit@1 in the test: {100 * report.before:.1f} before training, {100 * report.after:.1f} after training")
-    print(f"{report.seconds:.0f} s in total, {report.training_seconds:.0f} s for the fit")
-    print(f"Ranker written to {out} ({out.stat().st_size / 1e6:.1f} MB).")
-    print(f"To use the ranker: kgqa ask ... --chooser trained --ranker {out}")
-    if not guarded:
+    lines = (
+        f"{report.questions:,} questions; {report.dropped:,} excluded by --evaluate",
+        *([unused] if report.unread or report.without_pool else ()),
+        f"{report.examples:,} examples for training, {report.held_out:,} for the test "
+        f"({report.from_graph:,} with a pool from a graph, {report.from_ontology:,} from the ontology)",
+        f"hit@1 in the test: {100 * report.before:.1f} before training, {100 * report.after:.1f} after training",
+        f"{report.seconds:.0f} s in total, {report.training_seconds:.0f} s for the fit",
+        f"Ranker written to {out} ({size / 1e6:.1f} MB).",
+        f"To use the ranker: kgqa ask ... --chooser trained --ranker {out}",
+    )
+    print_result(as_json, {"ranker": str(out), "bytes": size, **asdict(report)}, lines)
+    if not evaluated and not as_json:
         say("kgqa: Without --evaluate, questions that you evaluate later may be among the training questions.")

@@ -1,4 +1,4 @@
-"""`kgqa report`: compare runs in a table, a file for a paper, or a site with one page per question."""
+"""`kgqa report`: compare runs in a table, a paper's file or a site. `kgqa export`: write the queries of a run."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from kgqa.answer_json import json_text
 from kgqa.cli.bars import StageBar
-from kgqa.cli.options import JSON, say, verbosity_options
+from kgqa.cli.options import JSON, print_result, say, verbosity_options
+from kgqa.words import clean
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -65,4 +65,34 @@ def command(
                 runs, site, comparison=comparison, on_progress=lambda done, total: bar("pages", done, total)
             )
         say(f"kgqa: open {index.absolute().as_uri()}")
-    print(json_text(as_object(comparison), indent=2) if as_json else as_text(comparison))
+    print_result(as_json, as_object(comparison), [as_text(comparison)])
+
+
+@click.command("export")
+@click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
+@click.option(
+    "--sparql",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Write index.csv and one .rq file per question to this folder.",
+)
+@JSON
+@verbosity_options
+def export(folder: Path, sparql: Path, as_json: bool) -> None:
+    """Write the final SPARQL query of every question of a run to files, to explain or run these queries.
+
+    Each query file has the question's id and text as comments. Questions without a query are only in index.csv.
+
+    \b
+    Examples:
+      kgqa export runs/x --sparql queries/
+      kgqa explain queries/00001-....rq
+    """
+    from kgqa.evaluation.runs.run_files import open_runs
+    from kgqa.report.export import write_queries
+
+    done = write_queries(open_runs(folder), sparql)
+    found = [{"folder": str(d.folder), "questions": d.questions, "queries": d.queries} for d in done]
+    lines = (f"{clean(str(d.folder))}: {d.queries:,} queries for {d.questions:,} questions" for d in done)
+    print_result(as_json, found, lines)

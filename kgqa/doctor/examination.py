@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
 from kgqa.doctor import graph_checks, model_checks, server_checks, settings_checks, speed_checks
-from kgqa.doctor.checks import Check, Health, ok, run_check, skipped
+from kgqa.doctor.checks import Check, Health, Verdict, run_check
 from kgqa.doctor.subject import Subject
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.requests.access import check_address
@@ -108,7 +109,7 @@ class Examination:
         self._started = time.monotonic()
 
     def run(self) -> Health:
-        """Make all checks.
+        """Make all checks; after Ctrl-C, return the results so far.
 
         Raises:
             SettingsError: the graph's URL is invalid, or contains a password, which is no finding about a graph.
@@ -117,8 +118,9 @@ class Examination:
         if settings["graph.path"] and is_address(settings["graph.path"]):
             check_address(settings["graph.path"])
             EndpointOptions.of(settings)
-        self.run_checks(GRAPH_CHECKS)
-        self.run_checks(OTHER_CHECKS)
+        with suppress(KeyboardInterrupt):
+            self.run_checks(GRAPH_CHECKS)
+            self.run_checks(OTHER_CHECKS)
         return self.health()
 
     def health(self) -> Health:
@@ -134,10 +136,9 @@ class Examination:
                 self._watch(row.name)
                 if row.name in MEASURED and hasattr(self.subject, "store"):
                     self.subject.store.retries_timeouts = False
-                if why := self.subject.lacks(row.needs):
-                    run = partial(skipped, why)
-                elif row.no_server and not hasattr(self.subject, "server"):
-                    run = partial(ok, row.no_server)
+                without_server = "" if hasattr(self.subject, "server") else row.no_server
+                if why := self.subject.lacks(row.needs) or without_server:
+                    verdict: Verdict = "ok" if why == without_server else "skipped"
+                    self._checks[row.name] = Check(row.name, verdict, why)
                 else:
-                    run = partial(row.run, self.subject)
-                self._checks[row.name] = run_check(row.name, run, remedy=row.remedy)
+                    self._checks[row.name] = run_check(row.name, partial(row.run, self.subject), remedy=row.remedy)

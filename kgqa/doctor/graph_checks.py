@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from kgqa.doctor.checks import Check, failed, first_case, ok, seconds_words, skipped, warning
@@ -35,23 +36,20 @@ def check_triples(subject: Subject) -> Check:
     """Count the triples, and compute the fingerprint if that does not take long."""
     assert subject.id is not None
     store, iris, started = subject.store, subject.id.iris, time.monotonic()
-    try:
-        if store.server:
-            triples = single_count(store.select(render("count_triples", view=subject.view), fresh=True))
-        else:
-            triples = store.triples_of(iris)
-    except (StoreTimeout, PartialResult):
+    query, triples = render("count_triples", view=subject.view), None
+    with suppress(StoreTimeout, PartialResult):
+        is_server = hasattr(subject, "server")
+        triples = single_count(store.select(query, fresh=True)) if is_server else store.triples_of(iris)
+    took = time.monotonic() - started
+    if triples is None:
         return warning(
-            f"Counting took more than {seconds_words(time.monotonic() - started)}, so there is no fingerprint.",
+            f"Counting took more than {seconds_words(took)}, so there is no fingerprint.",
             "Nothing needs to be done: questions allow more time for counting, and use the result for a day.",
         )
-    took = time.monotonic() - started
-    fingerprint = store.fingerprint_of(iris) if took <= FAST_COUNT or not store.server else ""
+    fingerprint = store.fingerprint_of(iris) if took <= FAST_COUNT or not store.capabilities.remote else ""
     subject.id = replace(subject.id, fingerprint=fingerprint, triples=triples)
-    if fingerprint:
-        return ok(f"{triples:,} triples, fingerprint {fingerprint}.")
-    found = f"{triples:,} triples, counted in {seconds_words(took)}."
-    return ok(f"{found} The first question computes the fingerprint, which takes longer.")
+    later = f"counted in {seconds_words(took)}. The first question computes the fingerprint, which takes longer."
+    return ok(f"{triples:,} triples, " + (f"fingerprint {fingerprint}." if fingerprint else later))
 
 
 def check_schema(subject: Subject) -> Check:
@@ -65,10 +63,8 @@ def check_schema(subject: Subject) -> Check:
     name = settings["graph.schema"] or store.settings.get("schema")
     origin = "from the settings" if settings["graph.schema"] else "stored with the graph" if name else "detected"
     given = load_schema(name) if name else None
-    schemas = {name: bundled_schema(name) for name in BUNDLED}
-    if given:
-        schemas.setdefault(given.name, given)
-    fits = schema_fits(store, subject.id.iris, schemas.values())
+    own = [given] if given and given.name not in BUNDLED else []
+    fits = schema_fits(store, subject.id.iris, [*map(bundled_schema, BUNDLED), *own])
     schema = given or best_schema(fits)
     check = judge_schema(schema, fits, origin=origin)
     if check.verdict == "failed":  # results under a wrong schema would be meaningless
@@ -76,7 +72,7 @@ def check_schema(subject: Subject) -> Check:
         return check
     subject.id = replace(subject.id, schema=schema.name)
     countable = subject.triples is not None and subject.triples <= MAX_SCANNED_TRIPLES
-    store.scans = store.server is None or (countable and hasattr(subject, "bears_load"))
+    store.scans = not store.capabilities.remote or (countable and hasattr(subject, "bears_load"))
     subject.graph = KnowledgeGraph(
         store,
         schema,
@@ -156,8 +152,8 @@ def judge_labels(wanted: int, named: int, of: int, *, languages: str, fallback: 
         named: number of entities with a label in any language.
         of: number of sampled entities.
     """
-    found = f"{wanted} of {of} sampled entities have a label in {languages}"
-    found += f"; {named - wanted} more in other languages." if named > wanted else "."
+    more = f"; {named - wanted} more in other languages." if named > wanted else "."
+    found = f"{wanted} of {of} sampled entities have a label in {languages}{more}"
     load = "Load the triples with labels, or add their predicate to names.label in the schema file."
     other = "Choose other languages: setting graph.languages, or names.languages in the schema file."
     return first_case(
@@ -178,12 +174,13 @@ def check_inverses(subject: Subject) -> Check:
         return ok(
             f"No inverse relations declared ({predicates}), so relations and their inverses are separate candidates."
         )
-    edges = there = 0
-    for relation, sampled in subject.sample.edges.items():
-        if inverse := graph.inverse(relation):
-            pairs = sampled[:BOTH_WAYS]
-            count = single_count(select(graph, "doctor_both_ways", inverse=Entity(inverse), pairs=pairs))
-            edges, there = edges + len(pairs), there + min(len(pairs), count)
+    sampled = [(graph.inverse(relation), pairs[:BOTH_WAYS]) for relation, pairs in subject.sample.edges.items()]
+    edges = sum(len(pairs) for inverse, pairs in sampled if inverse)
+    there = sum(
+        min(len(pairs), single_count(select(graph, "doctor_both_ways", inverse=Entity(inverse), pairs=pairs)))
+        for inverse, pairs in sampled
+        if inverse
+    )
     found = f"{len(set(map(frozenset, graph.inverses.items()))):,} pairs of inverse relations declared ({predicates})."
     found += f" For {there} of {edges} sampled edges, the graph also stores the inverse edge." if edges else ""
     return ok(found)
@@ -199,11 +196,9 @@ def check_types(subject: Subject) -> Check:
     ranges, domains, relations = len(types["out"]), len(types["in"]), len(graph.relations)
     which = "and domain known" if ranges == domains else f"known for {ranges:,} and domain"
     found = f"Range {which} for {domains:,} of {relations:,} relations."
-    if ranges:
-        return ok(found)
-    found += f" Without these declarations ({predicates}), the expected type of an answer is not used."
+    unused = f"{found} Without these declarations ({predicates}), the expected type of an answer is not used."
     verdict = ok if graph.schema.fallback else warning
-    return verdict(found, "If there are triples with such declarations, load them too.")
+    return ok(found) if ranges else verdict(unused, "If there are triples with such declarations, load them too.")
 
 
 def check_mediators(subject: Subject) -> Check:
@@ -214,11 +209,11 @@ def check_mediators(subject: Subject) -> Check:
         return skipped("The schema has no mediators.")
     count = sum(extent != "none" for side in graph.mediators.leads.values() for extent in side.values())
     found = f"{count:,} relations lead to mediators."
-    if schema.mediator_marked_by and not graph.mediators.marks:
-        marker = schema.short_id(schema.mediator_marked_by[0])
-        found += f" No type is marked as a mediator by {marker}, so mediators with names are not recognised."
-        return warning(found, "Load the triples about types too.")
-    return ok(found)
+    if graph.mediators.marks or not schema.mediator_marked_by:
+        return ok(found)
+    marker = schema.short_id(schema.mediator_marked_by[0])
+    found += f" No type is marked as a mediator by {marker}, so mediators with names are not recognised."
+    return warning(found, "Load the triples about types too.")
 
 
 def check_tables(subject: Subject) -> Check:
@@ -226,10 +221,10 @@ def check_tables(subject: Subject) -> Check:
     graph, started = subject.graph, time.monotonic()
     graph.prepare()
     graph.inverses  # noqa: B018
-    if graph.notes:
-        remedy = "This is expected for a graph of this size. See docs/schemas.md, section Very large graphs."
-        return warning(" ".join(graph.notes), remedy)
-    return ok(f"The tables of the whole graph were derived in {seconds_words(time.monotonic() - started)}.")
+    remedy = "This is expected for a graph of this size. See docs/schemas.md, section Very large graphs."
+    took = seconds_words(time.monotonic() - started)
+    derived = ok(f"The tables of the whole graph were derived in {took}.")
+    return warning(" ".join(graph.notes), remedy) if graph.notes else derived
 
 
 def check_known_entities(subject: Subject) -> Check:

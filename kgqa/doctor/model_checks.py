@@ -14,14 +14,11 @@ from kgqa.llm.client import LLM, Completion, Prompt
 from kgqa.llm.models import Models, open_models
 from kgqa.llm.prompts import Prompts
 from kgqa.llm.replies.choices import read_choice
-from kgqa.servers import OPENAI_URL
 
 REAL = ("A", "B")
 """The choices given in the text of the prompt."""
 STRANGE = ("FIRST", "SECOND")
 """Choices that are not in the prompt. A model replies with them only if the server constrains the model to them."""
-TRIES = 3
-"""The largest number of calls with STRANGE: one for each constraint mode."""
 AT_ONCE = 4
 SECONDS = 20.0
 NO_MODEL = "No language model is set, so paths are chosen by similarity. Set a model with --llm MODEL."
@@ -34,11 +31,12 @@ def check_model(subject: Subject) -> Check:
         ModelUnavailable, SettingsError: see `open_models`.
     """
     settings = subject.settings
-    why = "" if subject.asks_model else LEFT_OUT
-    if settings["llm.replay_only"] == "on":
-        why = "Replies come from a file (llm.replay_only), so no model is called."
-    if (settings["llm.model"] or "none").strip() == "none":
-        why = NO_MODEL
+    reasons = {
+        NO_MODEL: (settings["llm.model"] or "none").strip() == "none",
+        "Replies come from a file (llm.replay_only), so no model is called.": settings["llm.replay_only"] == "on",
+        LEFT_OUT: not subject.asks_model,
+    }
+    why = next((text for text, applies in reasons.items() if applies), "")
     # short time limits, and replies are not recorded
     limits = {"llm.retries": min(1, settings["llm.retries"]), "llm.timeout": min(SECONDS, settings["llm.timeout"])}
     limited = replace(settings, values={**settings.values, **limits, "llm.replay": None})
@@ -56,22 +54,26 @@ def check_model(subject: Subject) -> Check:
     finally:
         models.close()
     subject.model = calls
-    also = f" Not checked: {', '.join(calls.others)}." if calls.others else ""
+    name = models.by_stage["tournament"].name
+    others = [each for each in models.name.split(", ") if each != name]
+    also = f" Not checked: {', '.join(others)}." if others else ""
     good = [each.seconds for each in calls.all if not each.failure]
     bad = next((each for each in calls.all if each.failure), Completion())
     if not good:
         why = f"{bad.failure}: {bad.detail}" if bad.detail else bad.failure
-        remedy = "Check llm.max_tokens, llm.extra_body and the server's log."
-        return failed(f"{calls.name} gave no usable reply ({why}).{also}", remedy)
+        return failed(
+            f"{name} gave no usable reply ({why}).{also}",
+            "Check llm.max_tokens, llm.extra_body and the server's log.",
+        )
     times = f"p50 {seconds_words(percentile(good, 0.5))}, slowest {seconds_words(max(good))}"
-    found = f"{calls.name} answered {len(good)} of {len(calls.all)} calls ({times}).{also}"
+    found = f"{name} answered {len(good)} of {len(calls.all)} calls ({times}).{also}"
     if bad.failure:
         return warning(f"{found} The other calls: {bad.failure}. {bad.detail}".rstrip(), "Check the server's log.")
     return ok(found)
 
 
 def call_model(models: Models, prompts: str | None) -> ModelCalls:
-    """Call the language model of the tournament, at most TRIES + AT_ONCE times.
+    """Call the language model of the tournament, at most once per constraint mode and AT_ONCE times concurrently.
 
     Raises:
         TimeoutError: the model did not answer within SECONDS.
@@ -85,31 +87,26 @@ def call_model(models: Models, prompts: str | None) -> ModelCalls:
         return list(model.complete(prompts, deadline=time.monotonic() + SECONDS))
 
     single: list[Completion] = []
-    for _ in range(TRIES):  # until a reply is constrained to the choices, or all constraint modes have been tried
-        before = rejected_modes(model)
+    for _ in CONSTRAINT_MODES:  # until a reply is constrained to the choices, or all constraint modes have been tried
+        before = mode_of(model)
         single += complete(prompt)
-        rejected = rejected_modes(model)
-        if single[-1].constrained or single[-1].failure or rejected in (before, set(REQUEST_FIELDS)):
+        if single[-1].constrained or single[-1].failure or mode_of(model) in (before, "free"):
             break
-    modes = CONSTRAINT_MODES if getattr(model, "url", "") != OPENAI_URL else CONSTRAINT_MODES[1:]
     started = time.monotonic()
     concurrent = complete(*[replace(prompt, choices=REAL)] * AT_ONCE)
     return ModelCalls(
-        model.name,
         single + concurrent,
         concurrent,
         time.monotonic() - started,
-        next(mode for mode in modes if mode not in rejected) if single[-1].constrained else "free",
+        mode_of(model) if single[-1].constrained else "free",
         models.prices.get(model.name),
-        [name for name in models.name.split(", ") if name != model.name],
     )
 
 
-def rejected_modes(model: LLM) -> set[ConstraintMode]:
-    """Return the constraint modes that failed, according to the model's notes."""
-    # the wording of the note in kgqa/llm/backends/openai.py
-    texts = {mode: f"to choices with {field}," for mode, field in REQUEST_FIELDS.items()}
-    return {mode for mode, text in texts.items() if any(text in note for note in model.notes)}
+def mode_of(model: LLM) -> ConstraintMode:
+    """Return how the next request constrains a model on a server to choices, or how models in this process do."""
+    mode: ConstraintMode = getattr(model, "constraint_mode", "structured_outputs")
+    return mode
 
 
 def check_mode(subject: Subject) -> Check:
@@ -136,12 +133,11 @@ def check_concurrency(subject: Subject) -> Check:
     calls = subject.model
     seconds = [each.seconds for each in calls.concurrent if not each.failure]
     failures = [each.failure for each in calls.concurrent if each.failure]
-    found = f"{len(calls.concurrent)} concurrent calls took {seconds_words(calls.seconds)}"
-    found += f", the median call {seconds_words(percentile(seconds, 0.5))}" if seconds else ""
-    found += f". {cost_words(calls.all, calls.price)}"
-    if failures:
-        return warning(f"{len(failures)} calls failed ({failures[0]}). {found}", "Lower llm.concurrency.")
-    return ok(found)
+    median = f", the median call {seconds_words(percentile(seconds, 0.5))}" if seconds else ""
+    found = f"{len(calls.concurrent)} concurrent calls took {seconds_words(calls.seconds)}{median}. "
+    found += cost_words(calls.all, calls.price)
+    bad = f"{len(failures)} calls failed ({''.join(failures[:1])}). {found}"
+    return warning(bad, "Lower llm.concurrency.") if failures else ok(found)
 
 
 def cost_words(completions: Sequence[Completion], price: tuple[float, float] | None) -> str:

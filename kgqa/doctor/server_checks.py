@@ -54,10 +54,11 @@ def check_reachable(subject: Subject) -> Check:
         StoreUnavailable, StoreIncomplete, StoreBusy: see `open_store`.
     """
     place = subject.settings["graph.path"]
-    if place and is_address(place):
-        options = EndpointOptions.of(subject.settings)
-        access = replace(options.access, patience=min(options.access.patience, PATIENCE))
-        options = replace(options, access=access, caches=False)
+    is_endpoint = place and is_address(place)
+    if is_endpoint:
+        given = EndpointOptions.of(subject.settings)
+        access = replace(given.access, patience=min(given.access.patience, PATIENCE))
+        options = replace(given, access=access, caches=False)
         store = LimitedStore(options.open(place, cache=subject.cache, timeout=QUERY_SECONDS), access)
     else:
         store = LimitedStore(open_store(place or demo_folder(subject.cache)))
@@ -69,10 +70,9 @@ def check_reachable(subject: Subject) -> Check:
         return failed(error.message, "Find out what keeps the server busy, or restart it.")
     took = time.perf_counter() - started
     subject.store = store
-    if store.server:
-        subject.server = store.server
-        host = (urlsplit(store.server.url).hostname or "").lower()
-    if not store.server or (store.profile.allows_scans and host not in store.profile.hosts):
+    if is_endpoint:
+        subject.server = store
+    if not is_endpoint or (store.profile.allows_scans and urlsplit(store.url).hostname not in store.profile.hosts):
         subject.bears_load = True
     subject.settings = subject.settings.with_graph({k: v for k, v in store.settings.items() if k != "schema"})
     return ok(f"{store.location} answers; the first reply took {seconds_words(took)}.")
@@ -80,16 +80,14 @@ def check_reachable(subject: Subject) -> Check:
 
 def check_server(subject: Subject) -> Check:
     """Report the software that answers, and its version."""
-    if not subject.store.server:
-        foreign = is_foreign(subject.settings["graph.path"] or "")
-        return ok(
-            "A store of another package." if foreign else f"A graph folder, read by pyoxigraph {version('pyoxigraph')}."
-        )
-    return ok(_server_header(subject) or "The server does not name its software.")
+    if hasattr(subject, "server"):
+        return ok(_server_header(subject) or "The server does not name its software.")
+    folder = f"A graph folder, read by pyoxigraph {version('pyoxigraph')}."
+    return ok("A store of another package." if is_foreign(subject.settings["graph.path"] or "") else folder)
 
 
 def _server_header(subject: Subject) -> str:
-    return subject.server.reply_headers(render("any_triple", view=())).get("server", "").strip()
+    return str(subject.server.reply_headers(render("any_triple", view=())).get("server", "")).strip()
 
 
 def check_profile(subject: Subject) -> Check:
@@ -101,13 +99,21 @@ def check_profile(subject: Subject) -> Check:
 def judge_profile(used: Profile, seems: Profile, *, chosen: str) -> Check:
     """Judge the profile in use. `seems`: the profile suggested by URL and Server header. `chosen`: endpoint.profile."""
     how = "detected" if chosen == "auto" else "from endpoint.profile"
-    if used.name == "generic":
-        how = "unknown server; set endpoint.profile if it is a known one"
-    elif used.name != seems.name and seems.name != "generic":
-        found = f"The profile is {used.title}, but the server looks like {seems.title}."
-        return warning(found, "Remove endpoint.profile from the settings, or set it to auto.")
-    limits = f"{used.concurrency} concurrent requests" + (f", {used.rate:g} per second" if used.rate else "")
-    return ok(f"{used.title} ({how}): {limits}.")
+    limits = f"{used.concurrency} concurrent requests" + (f", {used.rate:g} per second." if used.rate else ".")
+    return first_case(
+        (
+            used.name == "generic",
+            ok(f"{used.title} (unknown server; set endpoint.profile if it is a known one): {limits}"),
+        ),
+        (
+            seems.name not in ("generic", used.name),
+            warning(
+                f"The profile is {used.title}, but the server looks like {seems.title}.",
+                "Remove endpoint.profile from the settings, or set it to auto.",
+            ),
+        ),
+        otherwise=ok(f"{used.title} ({how}): {limits}"),
+    )
 
 
 def check_graph(subject: Subject) -> Check:
@@ -121,11 +127,10 @@ def check_graph(subject: Subject) -> Check:
         there: tuple[str, ...] | None = user_graphs(store)
     except (StoreTimeout, PartialResult):
         there = None
-    if not wanted and not store.capabilities.system_graphs and _has_triples(store):
-        check, view = ok(f"The default graph.{_also(there or ())}"), ()
-    else:
-        empty = [iri for iri in wanted if not _has_triples(store, iri)]
-        check, view = judge_graphs(store, wanted, there, empty), tuple(wanted or there or ())
+    default = not wanted and not store.capabilities.system_graphs and _has_triples(store)
+    empty = [iri for iri in wanted if not _has_triples(store, iri)]
+    check = ok(f"The default graph.{_also(there or ())}") if default else judge_graphs(store, wanted, there, empty)
+    view = () if default else tuple(wanted or there or ())
     if check.verdict == "failed":
         subject.reasons["view"] = REASONS["store"]
     else:
@@ -202,13 +207,13 @@ def check_row_cap(subject: Subject) -> Check:
                 f"The server silently truncates results at {count:,} rows.", f"Set endpoint.row_cap = {count}."
             )
         given = asked
-    if not given:
-        return warning(late.strip(), BUSY) if late else skipped("The graph is too small to reach a row cap.")
-    found = f"No cap reached: {given:,} rows arrived completely.{late}"
-    if announced is not None:
-        cap = f"a cap of {announced:,.0f}" if math.isfinite(announced) else "that it has no cap"
-        found += f" The server announces {cap}."
-    return ok(found)
+    cap = f"a cap of {announced:,.0f}" if announced and math.isfinite(announced) else "that it has no cap"
+    says = "" if announced is None else f" The server announces {cap}."
+    return first_case(
+        (given, ok(f"No cap reached: {given:,} rows arrived completely.{late}{says}")),
+        (late, warning(late.strip(), BUSY)),
+        otherwise=skipped("The graph is too small to reach a row cap."),
+    )
 
 
 def rows_to_ask(triples: int | None, announced: float | None) -> list[int]:
@@ -239,13 +244,13 @@ class _ShortLimitProfile(Profile):
 
 def check_time_limit(subject: Subject) -> Check:
     """Check what happens to a count that cannot finish within SLOW_SECONDS."""
-    factors, server, triples = factors_of(subject.triples), subject.store.server, subject.triples
+    factors, server, triples = factors_of(subject.triples), getattr(subject, "server", None), subject.triples
     if factors > MOST_FACTORS:
         return skipped("The graph is too small for a slow query.")
     query, by_server = render("doctor_slow", view=subject.view, places=range(factors)), None
     if server:
         profile = _ShortLimitProfile(**vars(server.profile))
-        with EndpointStore(server.url, access=subject.store.access, profile=profile) as other:
+        with EndpointStore(server.url, access=server.access, profile=profile) as other:
             by_server = _end_of(other, query, LISTEN_SECONDS)
     return judge_time_limit(
         _end_of(subject.store, query, SLOW_SECONDS),
@@ -285,7 +290,6 @@ def judge_time_limit(
     """
     finished = [end.count for end in (by_client, by_server) if end and end.by == "finished"]
     wrong = next((f"{count}" for count in finished if count != str(everything)), "")
-    wanted = "" if everything is None else f" instead of {everything:,}"
     took, server = seconds_words(by_client.seconds), by_server or QueryEnd("server", 0.0)
     timeout = f"A query of more than {SLOW_SECONDS:g} s times out after {took}"
     reason = "although the request contains the limit" if limit_sent else "because requests to it contain no limit"
@@ -299,7 +303,8 @@ def judge_time_limit(
         (
             wrong,
             failed(
-                f"A query that ran out of time returned a result as if it had finished: {wrong}{wanted}.",
+                f"A query that ran out of time returned a result as if it had finished: {wrong}"
+                + ("." if everything is None else f" instead of {everything:,}."),
                 "Set endpoint.profile to the kind of this server. Otherwise partial results are not detected.",
             ),
         ),
@@ -343,7 +348,7 @@ def check_update_rights(subject: Subject) -> Check:
 
     The update changes nothing, even if the server accepts it.
     """
-    server, access = subject.server, subject.store.access
+    server, access = subject.server, subject.server.access
     unused: Any = {name: Entity(f"urn:uuid:{uuid.uuid4()}") for name in ("subject", "relation", "object")}
     graph = subject.view[0].iri if subject.view else f"urn:uuid:{uuid.uuid4()}"
 
@@ -372,7 +377,7 @@ def check_update_rights(subject: Subject) -> Check:
     error = error_of(server.profile.name, replace(access, patience=0.0))
     who, found = f"the login of {access.user} (endpoint.user)", anonymous.found
     remedy = f"Check endpoint.user and the password in the environment variable {PASSWORD_VARIABLE}."
-    outcome = f"{found} Updates with {who} are {f'rejected: {error}' if error else 'accepted.'}"
+    outcome = f"rejected: {error}" if error else "accepted."
     return first_case(
         (
             isinstance(error, LoginRefused) and error.status == 401,
@@ -382,5 +387,5 @@ def check_update_rights(subject: Subject) -> Check:
             error and not isinstance(error, REFUSALS),
             warning(f"{found} An update with {who} could not be tried: {error}", anonymous.remedy),
         ),
-        otherwise=replace(anonymous, found=outcome),
+        otherwise=replace(anonymous, found=f"{found} Updates with {who} are {outcome}"),
     )

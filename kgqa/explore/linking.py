@@ -60,23 +60,6 @@ class Mention:
         return len(self.matches) == 1 and self.matches[0].exact
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
-    """An entity that a question may be about.
-
-    Attributes:
-        entity: The entity.
-        mention: The part of the question that names the entity.
-        match: The name that matches.
-        score: Higher is more likely; comparable within one question.
-    """
-
-    entity: Entity
-    mention: str
-    match: NameMatch
-    score: float
-
-
 def find_mentions(graph: KnowledgeGraph, question: str, *, fit: RelationFit | None = None) -> list[Mention]:
     """Return the mentions of topics in a question, in the order of the question; mentions do not overlap.
 
@@ -85,10 +68,12 @@ def find_mentions(graph: KnowledgeGraph, question: str, *, fit: RelationFit | No
     names of relations (a film may be called "Capital"). They must not be in lower case if the question has capitals
     elsewhere.
     """
-    ranked = _LinkRanking(graph, question, fit)
+    ranked = LinkRanking(graph, question, fit)
     chosen: list[_ScoredHit] = []
     for best in ranked.best_of_spans():
-        if not (best.whole or best.good_part(first=not chosen)) or (chosen and best.weak):
+        large = best.found.quality >= MIN_PART
+        good_part = large and best.capitals if chosen else large or best.capitals
+        if not (best.whole or good_part) or (chosen and (best.like_a_relation or best.lower_case)):
             continue
         if all(best.found.end <= other.found.start or best.found.start >= other.found.end for other in chosen):
             chosen.append(best)
@@ -98,17 +83,6 @@ def find_mentions(graph: KnowledgeGraph, question: str, *, fit: RelationFit | No
         mentions.append((alive, Mention(ranked.lookup.text(item.found.start, item.found.end), matches)))
     # a mention of an entity without relations counts only if no mention has an entity with relations
     return [mention for alive, mention in mentions if alive] or [mention for _, mention in mentions]
-
-
-def link(graph: KnowledgeGraph, question: str, *, fit: RelationFit | None = None, limit: int = 5) -> list[Link]:
-    """Return the most likely topics of a question, best first, each with its best mention in the question."""
-    ranked = _LinkRanking(graph, question, fit)
-    found: dict[Entity, Link] = {}
-    for item in ranked.items:
-        match = item.found.match
-        text = ranked.lookup.text(item.found.start, item.found.end)
-        found.setdefault(match.entity, Link(match.entity, text, match, item.score))
-    return list(found.values())[:limit]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,17 +97,8 @@ class _ScoredHit:
     def whole(self) -> bool:
         return self.found.how not in ("part", "initials")
 
-    def good_part(self, *, first: bool) -> bool:
-        """Return whether a part of a name is enough for a mention; `first`: whether it is the first mention."""
-        good = self.found.quality >= MIN_PART
-        return good or self.capitals if first else good and self.capitals
 
-    @property
-    def weak(self) -> bool:
-        return self.like_a_relation or self.lower_case
-
-
-class _LinkRanking:
+class LinkRanking:
     """The candidates of one question, best first. Looking up their degrees takes two queries per 50 candidates."""
 
     def __init__(self, graph: KnowledgeGraph, question: str, fit: RelationFit | None) -> None:
@@ -159,6 +124,11 @@ class _LinkRanking:
         )
         if fit:
             self._fit(fit)
+
+    @property
+    def entities(self) -> list[Entity]:
+        """The most likely topics of the question, best first."""
+        return list(dict.fromkeys(item.found.match.entity for item in self.items))
 
     def _scored(self, found: NameHit) -> _ScoredHit:
         words = self.lookup.words[found.start : found.end]

@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Literal
 
 from kgqa.explore.word_matching import (
     ENDINGS,
@@ -29,7 +28,6 @@ from kgqa.explore.word_matching import (
 from kgqa.model import Entity
 from kgqa.rank.lexical import STOPWORDS
 
-MaskStyle = Literal["drop", "placeholder", "id"]
 # words for kinds of things: the word "college" in a question is not masked as a part of the name "Boston College"
 GENERIC = frozenset(
     [
@@ -104,6 +102,7 @@ GENERIC = frozenset(
         "year",
     ]
 )
+_POSSESSIVE = re.compile(r"['’]s?(?!\w)|")
 _CJK = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 
 
@@ -116,74 +115,45 @@ class Span:
     topic: Entity
 
 
-@dataclass(frozen=True, slots=True)
-class MaskedQuestion:
-    """A masked question.
-
-    Attributes:
-        text: The masked text.
-        spans: The masked spans of the original question.
-        unmasked: Topics whose names were not found in the question.
-    """
-
-    text: str
-    spans: tuple[Span, ...]
-    unmasked: tuple[Entity, ...]
-
-
 def placeholders(topics: Iterable[Entity]) -> dict[Entity, str]:
     """Return a placeholder for each topic: `[E1]`, `[E2]`, ..."""
     return {topic: f"[E{number}]" for number, topic in enumerate(dict.fromkeys(topics), start=1)}
 
 
-def mask(
-    question: str,
-    names: Mapping[Entity, Sequence[str]],
-    *,
-    style: MaskStyle = "drop",
-    ids: Mapping[Entity, str] | None = None,
-    spans: Sequence[Span] | None = None,
-) -> MaskedQuestion:
-    """Remove the names of topics from a question, or replace them.
+def replace_spans(question: str, spans: Sequence[Span], marks: Mapping[Entity, str]) -> str:
+    """Replace each span of a question by the mark of its topic, such as a placeholder or an id, or by a space."""
+    parts, at = [], 0
+    for span in spans:
+        parts += [question[at : span.start], marks.get(span.topic, " ")]
+        at = span.end
+    return "".join([*parts, question[at:]])
 
-    A topic's names are first searched as written, regardless of case, accents, punctuation and plurals. If no name is
-    found, misspelled, shortened and partial names are also searched. Longer names have priority, and spans do not
-    overlap. If masking would leave no word, the question is returned unchanged.
 
-    Args:
-        question: The question.
-        names: Map from a topic to its label, aliases and other names.
-        style: What replaces a name: nothing ("drop"), a placeholder ("placeholder"), or the topic's id ("id").
-        ids: Map from a topic to its id, for the style "id"; a topic without an id gets a placeholder.
-        spans: The result of `topic_spans` for the same question and names, if it is known.
+def drop_spans(question: str, spans: Sequence[Span]) -> str:
+    """Return a question without the spans and their possessive endings; unchanged if no word or no span would be left.
+
+    A question without spans keeps its spacing.
     """
-    spans = topic_spans(question, names) if spans is None else spans
-    rest = _replaced(question, spans, {})
-    if style == "drop" and not re.search(r"\w", rest):
-        return MaskedQuestion(question, (), tuple(names))
-    found = {span.topic for span in spans}
-    unmasked = tuple(topic for topic in names if topic not in found)
-    if style == "drop":
-        # a question without spans is returned unchanged, with its spacing
-        return MaskedQuestion(" ".join(rest.split()) if spans else question, tuple(spans), unmasked)
-    stands_for = placeholders(names)
-    if style == "id":
-        stands_for |= dict(ids or {})
-    return MaskedQuestion(_replaced(question, spans, stands_for), tuple(spans), unmasked)
+    with_endings = [
+        replace(span, end=span.end + len(_POSSESSIVE.match(question, span.end).group()))  # type: ignore[union-attr]
+        for span in spans
+    ]
+    rest = replace_spans(question, with_endings, {})
+    return " ".join(rest.split()) if spans and re.search(r"\w", rest) else question
 
 
 def drop_mentions(question: str, names: Iterable[str]) -> str:
-    """Return the question without the given names; see `mask`."""
+    """Return the question without the given names; see `topic_spans`."""
     topic = Entity("urn:kgqa:topic")
-    text = mask(question, {topic: [name for name in names if name.strip()]}).text
-    return " ".join(text.split())
+    spans = topic_spans(question, {topic: [name for name in names if name.strip()]})
+    return " ".join(drop_spans(question, spans).split())
 
 
 def leaks(texts: Sequence[str], names: Iterable[str]) -> list[tuple[str, str]]:
     """Return the strings that still contain a name, each with the first name found in it.
 
-    This check is independent of `mask`: only letters and digits are compared, without spaces and punctuation. A name
-    must begin at the start of a word, and end at the end of a word or before a common ending. Names of up to three
+    This check is independent of `topic_spans`: only letters and digits are compared, without spaces and punctuation. A
+    name must begin at the start of a word, and end at the end of a word or before a common ending. Names of up to three
     letters must occur exactly as written; names of only function words are ignored.
     """
     wanted = [(name, _letters(name)[0]) for name in dict.fromkeys(names) if not _is_functional(name)]
@@ -277,7 +247,15 @@ def _keys(words: Sequence[Word]) -> list[str]:
 
 
 def topic_spans(question: str, names: Mapping[Entity, Sequence[str]]) -> list[Span]:
-    """Return the spans of a question that name its topics, in order; see `mask`."""
+    """Return the spans of a question that name its topics, in order; spans do not overlap.
+
+    A topic's names are first searched as written, regardless of case, accents, punctuation and plurals. If no name is
+    found, misspelled, shortened and partial names are also searched. Longer names have priority.
+
+    Args:
+        question: The question.
+        names: Map from a topic to its label, aliases and other names.
+    """
     words = words_of(question)
     parts = {topic: [(name, word_keys(name)) for name in dict.fromkeys(given)] for topic, given in names.items()}
     taken: list[Span] = []
@@ -327,15 +305,3 @@ def _literal(question: str, name: str, keys: Sequence[str]) -> list[tuple[int, i
         return []
     pattern = re.escape(name) if keys else rf"(?<!\w){re.escape(name)}(?!\w)"
     return [match.span() for match in re.finditer(pattern, question)]
-
-
-def _replaced(question: str, spans: Sequence[Span], stands_for: Mapping[Entity, str]) -> str:
-    """Replace each span of the question; if spans are dropped, a possessive ending after a span is dropped too."""
-    parts = []
-    at = 0
-    for span in spans:
-        parts += [question[at : span.start], stands_for.get(span.topic, " ")]
-        at = span.end
-        if not stands_for:
-            at += len(re.match(r"['’]s?(?!\w)|", question[at:]).group())  # type: ignore[union-attr]
-    return "".join([*parts, question[at:]])

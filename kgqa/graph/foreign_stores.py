@@ -78,6 +78,8 @@ def check_store(store: object, name: str) -> None:
         raise SettingsError(f"The store {name} lacks {', '.join(missing)}; see kgqa.graph.store.Store.")
     for member, expected in vars(Store).items():
         if member in MEMBERS and inspect.isfunction(expected):
+            if not callable(getattr(store, member)):
+                raise SettingsError(f"{member} of the store {name} is not a method; see kgqa.graph.store.Store.")
             arguments = dict.fromkeys(list(inspect.signature(expected).parameters)[1:])
             try:
                 inspect.signature(getattr(store, member)).bind(**arguments)

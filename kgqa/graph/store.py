@@ -161,7 +161,11 @@ class Store(Protocol):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Settings that are stored with the graph; `schema` is the name of a bundled schema or the path of a file."""
+        """Settings that are stored with the graph.
+
+        `schema` is the name of a bundled schema or the path of a file, `walks` a walk rule, `mediator_hop` a value of
+        explore.mediator_hop. Other keys are ignored.
+        """
         ...
 
     def triples_of(self, graphs: Sequence[str] = ()) -> int | None:

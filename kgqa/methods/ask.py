@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 
 from kgqa.advice import with_advice
 from kgqa.cache import Cache
-from kgqa.errors import KgqaError, ModelUnavailable, SettingsError, StoreError
+from kgqa.errors import KgqaError, ModelUnavailable, QuestionError, SettingsError, StoreError
 from kgqa.events import Failed, GaveUp, StageModels, Unsupported
 from kgqa.explore.linking import find_mentions
 from kgqa.explore.topics import check_text, check_topics, link_topics, names_of_topics, unsupported_by_paths
@@ -171,27 +171,32 @@ def ask(
         An answer, even if the question failed; `status` and `reason` then give the cause.
 
     Raises:
+        QuestionError: The question is not text, or the topics are not ids or entities.
         StoreError: The graph cannot be opened.
         SchemaError: The graph's schema cannot be read.
         SettingsError: A setting is invalid.
         ModelUnavailable: An embedding model or language model cannot be used.
     """
     own = resources is None
-    topics = [topics] if isinstance(topics, (str, Entity)) else topics
+    if isinstance(question, str):
+        question = Question(question)
+    if not isinstance(question, Question) or not isinstance(question.text, str):
+        raise QuestionError(f"The question {question!r:.80} is not text.", "Pass a str or a kgqa.Question.")
+    topics = [topics] if isinstance(topics, (str, Entity)) else topics or question.topics
+    if not isinstance(topics, Collection) or not all(isinstance(each, (str, Entity)) for each in topics):
+        raise QuestionError(f"The topics {topics!r:.80} are not entities.", "Pass ids, such as topics=['Q42'].")
     if resources is not None and settings:
         raise SettingsError(
             f"{', '.join(settings)} cannot be given together with resources=.", "Give them to open_resources."
         )
     resources = resources or open_resources(graph, **settings)
-    if isinstance(question, str):
-        question = Question(question)
     trace = trace or Trace(budget_of(resources.settings))
     name = resources.settings["ask.method"]
     asked: GraphId | None = None
     try:
         if method(name).graph:
             asked = graph_id(resources.graph)
-        found = _answer(question, topics or question.topics, resources, trace)
+        found = _answer(question, list(topics), resources, trace)
     except BudgetExhausted as error:
         found = Answer(question, "budget_exhausted", reason=error.reason, method=name)
     except KgqaError as error:

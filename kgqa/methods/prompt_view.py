@@ -11,7 +11,7 @@ from functools import cache
 
 from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.events import GaveUp
-from kgqa.explore.masking import Span, leaks, mask, placeholders
+from kgqa.explore.masking import Span, leaks, placeholders, replace_spans, topic_spans
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, Named, RelationPath, Value
 from kgqa.settings import Settings
@@ -64,7 +64,8 @@ class PromptView:
             # an id that contains the topic's name must not be shown
             ids = {e: id_ for e, id_ in entities.items() if not leaks([id_], self._names)} if style == "id" else {}
             self._marks = {**placeholders(entities), **ids}
-            self.question = mask(text, self._named, style=style, ids=ids, spans=spans).text
+            spans = topic_spans(text, self._named) if spans is None else spans
+            self.question = replace_spans(text, spans, self._marks)
         self.elements = cache(self._elements)
         self.ends = cache(self._ends)
         self.texts: set[str] = {self.question}
@@ -82,7 +83,9 @@ class PromptView:
         if not self.masks:
             return name
         # another entity's name may contain a topic's name; for example, the title of a sequel
-        return mask(name, self._named, style="placeholder").text if leaks([name], self._names) else name
+        if not leaks([name], self._names):
+            return name
+        return replace_spans(name, topic_spans(name, self._named), placeholders(self._named))
 
     def _elements(self, candidate: Candidate) -> tuple[str, ...]:
         hops = self._hops(candidate.path)

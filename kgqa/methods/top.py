@@ -14,7 +14,7 @@ from kgqa.events import CuesRead, GaveUp, Leaks, Masked, PathsRanked, RankedPath
 from kgqa.explore.beam import BeamSettings, explore, path_cost
 from kgqa.explore.cues import read_cues
 from kgqa.explore.entity_selection import select_entities
-from kgqa.explore.masking import MaskedQuestion, Span, leaks, mask, placeholders, topic_spans
+from kgqa.explore.masking import Span, drop_spans, leaks, placeholders, replace_spans, topic_spans
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.hints import hint_text
 from kgqa.methods.clauses import clauses_of
@@ -56,18 +56,18 @@ def answer(
     settings = resources.settings
     graph = resources.graph.for_question(trace)
     by_entity = {value: texts for value, texts in names.items() if isinstance(value, Entity)}
-    spans = topic_spans(question.text, by_entity)
+    spans: Sequence[Span] = topic_spans(question.text, by_entity)
     view = PromptView(graph, question.text, topics, names, settings, trace, spans) if resources.by_model else None
-    masked = _masked(question.text, by_entity, spans, topics, settings, trace)
+    masked, spans = _masked(question.text, by_entity, spans, topics, settings, trace)
     if view is not None:
         trace.record(Shown(question=view.question))
-    mentions = [question.text[span.start : span.end] for span in masked.spans]
+    mentions = [question.text[span.start : span.end] for span in spans]
     cues = read_cues(question.text, [*mentions, *(topic.name for topic in topics)])
     trace.record(CuesRead(words=cues.words, hops=cues.hops, asked_for=cues.asked_for))
     clauses: Mapping[Entity, str] = {}
     if view is not None and settings["explore.clauses"] == "on":
         clauses = clauses_of(view, topics, resources, trace)
-    ranking = Ranking(masked.text, cues, resources, trace, view, clauses)
+    ranking = Ranking(masked, cues, resources, trace, view, clauses)
     beam = BeamSettings(
         settings["explore.depth"],
         settings["explore.mediator_hop"],
@@ -141,17 +141,18 @@ def _masked(
     topics: Sequence[Named],
     settings: Settings,
     trace: Trace,
-) -> MaskedQuestion:
-    """Return the question as paths are compared with it, without a language model; `spans` name the topics."""
+) -> tuple[str, Sequence[Span]]:
+    """Return the question as paths are compared with it, without a language model, and the spans that are masked."""
     style = settings["explore.mask"]
-    ids = {topic.value: topic.id for topic in topics if isinstance(topic.value, Entity)}
-    found = mask(text, names, style="drop" if style == "none" else style, ids=ids, spans=spans)
-    if style == "none":
-        found = replace(found, text=text)
-    every = [name for several in names.values() for name in several]
-    left = 0 if style == "none" else len(leaks([found.text], every))
-    trace.record(Masked(question=found.text, unmasked=len(found.unmasked), leaks=left))
-    return found
+    ids = {topic.value: topic.id for topic in topics if isinstance(topic.value, Entity)} if style == "id" else {}
+    masked = drop_spans(text, spans)
+    if style in ("placeholder", "id"):
+        masked = replace_spans(text, spans, {**placeholders(names), **ids})
+    found = [] if masked == text else spans
+    shown, every = (text, []) if style == "none" else (masked, [name for each in names.values() for name in each])
+    unmasked = len(names.keys() - {span.topic for span in found})
+    trace.record(Masked(question=shown, unmasked=unmasked, leaks=len(leaks([shown], every))))
+    return shown, found
 
 
 def _key(candidate: Candidate, graph: KnowledgeGraph) -> str:

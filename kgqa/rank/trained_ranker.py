@@ -49,34 +49,26 @@ _DAMAGE = (
 )
 
 
-@dataclass(frozen=True)
-class PathTable:
-    """Paths as rows of step numbers.
+def path_table(paths: Sequence[RelationPath]) -> tuple[tuple[Step, ...], np.ndarray]:
+    """Return paths as rows of step numbers.
 
-    Attributes:
-        steps: The distinct steps of all paths; a step's number is its index.
-        rows: One row of step numbers per path, int32 of shape (paths, length of the longest path), padded with -1.
+    Returns:
+        The distinct steps of all paths, where a step's number is its index; and one row of step numbers per path, int32
+        of shape (paths, length of the longest path), padded with -1.
     """
-
-    steps: tuple[Step, ...]
-    rows: np.ndarray
-
-    @classmethod
-    def of(cls, paths: Sequence[RelationPath]) -> PathTable:
-        """Build the table of the given paths."""
-        numbers: dict[Step, int] = {}
-        seen: dict[int, int] = {}  # id(step) to number, because hashing a step is slow
-        flat: list[int] = []
-        for path in paths:
-            for step in path.steps:
-                number = seen.get(id(step))
-                if number is None:
-                    number = seen[id(step)] = numbers.setdefault(step, len(numbers))
-                flat.append(number)
-        lengths = np.array([len(path.steps) for path in paths], dtype=np.intp)
-        rows = np.full((len(paths), lengths.max(initial=0)), -1, dtype=np.int32)
-        rows[np.arange(rows.shape[1]) < lengths[:, None]] = flat
-        return cls(tuple(numbers), rows)
+    numbers: dict[Step, int] = {}
+    seen: dict[int, int] = {}  # id(step) to number, because hashing a step is slow
+    flat: list[int] = []
+    for path in paths:
+        for step in path.steps:
+            number = seen.get(id(step))
+            if number is None:
+                number = seen[id(step)] = numbers.setdefault(step, len(numbers))
+            flat.append(number)
+    lengths = np.array([len(path.steps) for path in paths], dtype=np.intp)
+    rows = np.full((len(paths), lengths.max(initial=0)), -1, dtype=np.int32)
+    rows[np.arange(rows.shape[1]) < lengths[:, None]] = flat
+    return tuple(numbers), rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,27 +119,27 @@ class TrainedRanker:
             paths: The paths.
             relation_vector: Maps n relation IRIs to vectors of shape (n, d).
         """
-        table = PathTable.of(paths)
-        relations = list(dict.fromkeys(step.relation for step in table.steps))
+        steps, rows = path_table(paths)
+        relations = list(dict.fromkeys(step.relation for step in steps))
         vectors = relation_vector(relations) if relations else np.empty((0, self.size))
         row_of = {relation: number for number, relation in enumerate(relations)}
         return self.score_rows(
             question_vector,
-            np.asarray(vectors, dtype=np.float32)[[row_of[step.relation] for step in table.steps]],
-            np.array([step.direction == "in" for step in table.steps], dtype=np.intp),
-            table.rows,
+            np.asarray(vectors, dtype=np.float32)[[row_of[step.relation] for step in steps]],
+            np.array([step.direction == "in" for step in steps], dtype=np.intp),
+            rows,
         )
 
     def score_rows(
         self, question_vector: np.ndarray, vectors: np.ndarray, directions: np.ndarray, rows: np.ndarray
     ) -> np.ndarray:
-        """Score the paths of a `PathTable` from the vectors of its steps; see `score`.
+        """Score the rows of a `path_table` from the vectors of its steps; see `score`.
 
         Args:
             question_vector: Vector of the question without the topic's mention, shape (d,).
             vectors: Vectors of the steps' relations, shape (steps, d).
             directions: Directions of the steps, 0 for out and 1 for in, shape (steps,).
-            rows: The rows of a `PathTable`.
+            rows: The rows of a `path_table`.
         """
         scores = np.zeros(len(rows))
         if not rows.size:

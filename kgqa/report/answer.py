@@ -124,13 +124,8 @@ def _walk_lines(evidence: PathEvidence, most: int = 3) -> list[str]:
 
 
 def _query_lines(sparql: str, iris: bool) -> list[str]:
-    text = sparql if iris else shorten_query(sparql)
+    text = sparql if iris else shorten_iris(sparql)
     return [f"  {line}" for line in safe_text(text).split("\n")]
-
-
-def shorten_query(sparql: str) -> str:
-    """Shorten the IRIs of a query by prefixes. Some engines reject the result, because local names contain dots."""
-    return shorten_iris(sparql)
 
 
 def graph_line(graph: GraphId) -> str:

@@ -58,7 +58,14 @@ def query_paths(sparql: str, topics: Sequence[str] = ()) -> list[RelationPath]:
         return []
     items, answer, edges, _ = read
     named = list(dict.fromkeys(term for s, _, o in edges for term in (s, o) if term.startswith("<")))
-    wanted = [f"<{topic}>" for topic in topics] or [term for term in _excluded(items) if term in named]
+    wanted = (
+        [f"<{topic}>" for topic in topics]
+        or [
+            value.text  # an entity that a variable must not equal
+            for variable, operator, value in zip(items, items[1:], items[2:])
+            if variable.kind == "variable" and operator.text == "!=" and value.kind == "iri" and value.text in named
+        ]
+    )
     found = [(term, steps) for term in wanted or named if (steps := _chain(edges, term, answer))]
     if not topics:
         found = found[:1]
@@ -110,12 +117,6 @@ def _read(sparql: str) -> tuple[list[Token], str, tuple[TermTriple, ...], dict[s
     stands_for = _values(items)
     edges = tuple((stands_for.get(s, s), r, stands_for.get(o, o)) for s, r, o in dict.fromkeys(_edges(items)))
     return (items, answer, edges, stands_for) if answer is not None and edges else None
-
-
-def _excluded(items: Sequence[Token]) -> list[str]:
-    """Return the entities that a variable must not equal, in order."""
-    triples = zip(items, items[1:], items[2:])
-    return [c.text for a, b, c in triples if a.kind == "variable" and b.text == "!=" and c.kind == "iri"]
 
 
 def _values(items: Sequence[Token]) -> dict[str, str]:

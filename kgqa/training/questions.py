@@ -93,11 +93,9 @@ class LeakGuard:
         if number := _WEB_QUESTIONS.match(str(row.get("id", ""))):
             yield "id", number.group()
         for path in self._paths_of(row):
-            yield path.topic, tuple(self._either(step.relation) for step in path.steps)
-
-    def _either(self, relation: str) -> str:
-        """Return the same name for a relation and for its inverse."""
-        return min(relation, self._inverses.get(relation, relation))
+            # a relation and its inverse count as the same
+            relations = (step.relation for step in path.steps)
+            yield path.topic, tuple(min(each, self._inverses.get(each, each)) for each in relations)
 
 
 def labels_in(graphs: Sequence[KnowledgeGraph]) -> NamesOf:

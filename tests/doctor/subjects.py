@@ -24,6 +24,6 @@ def limited(url: str, access: Access = ACCESS, **options):
 def subject_of(store: LimitedStore, *, view=(), triples: int | None = None, **given) -> Subject:
     """A server of which the store and the number of triples are known."""
     subject = Subject(resolve(given), Cache.default())
-    subject.store, subject.server, subject.view = store, store.server, view
+    subject.store, subject.server, subject.view = store, store, view
     subject.id = GraphId(store.location, tuple(entity.iri for entity in view), "", triples)
     return subject

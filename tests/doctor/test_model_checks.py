@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from kgqa.doctor.examination import OTHER_CHECKS, Examination
-from kgqa.doctor.model_checks import AT_ONCE, TRIES, cost_words
+from kgqa.doctor.model_checks import AT_ONCE, cost_words
 from kgqa.llm.client import Completion
 from kgqa.settings import resolve
 from kgqa.testing.faults import ModelReply, failing
@@ -30,7 +30,7 @@ def checks(url: str | None, **given):
         ({"constrains": "json_schema"}, "json_schema", 2 + AT_ONCE),
         ({"constrains": "json_schema", "ignores_silently": False}, "json_schema", 2 + AT_ONCE),
         ({"constrains": "none"}, "Free text", 2 + AT_ONCE),
-        ({"constrains": "none", "ignores_silently": False}, "Free text", TRIES + AT_ONCE),
+        ({"constrains": "none", "ignores_silently": False}, "Free text", 3 + AT_ONCE),
     ],
 )
 def test_ways_to_constrain_replies(options, mode, calls):

@@ -86,7 +86,7 @@ def test_settings_of_a_package_are_checked_and_shown(installed, kgqa, tmp_path):
     assert "planner" in kgqa("ask", "--help").out and "ladder" in kgqa("ask", "--help").out
     for arguments, message in (
         (("--set", "planner.relations=0"), "planner.relations (command line) must be at least 1"),
-        (("--set", "planner.relations=many"), "--set planner.relations must be int, not 'many'"),
+        (("--set", "planner.relations=many"), "--set planner.relations must be a whole number, not 'many'"),
         (("--set", "planner.relation=3"), "Unknown setting planner.relation. Did you mean planner.relations"),
         (("--preset", "narrow", "--method", "planner"), "must be one of ours, as-published, economy, broad"),
         (("--tournament", "leader"), "Unknown tournament leader. Did you mean ladder? Choose one of:"),

@@ -15,7 +15,7 @@ from rdflib.plugins.sparql import prepareQuery
 from kgqa.answer_json import answer_object, json_text
 from kgqa.conditions import Comparison, Condition, Operation
 from kgqa.errors import InvalidTerm, KgqaError, QueryRejected, StoreTimeout, StoreUnavailable
-from kgqa.explore.linking import find_mentions, link
+from kgqa.explore.linking import find_mentions
 from kgqa.graph.detection import detect_schema
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
@@ -80,7 +80,6 @@ def calls(text: str) -> dict[str, Call]:
         "named": lambda g: g.named([*values, raw, BOB]),
         "search": lambda g: g.search(text),
         "find_mentions": lambda g: find_mentions(g, text),
-        "link": lambda g: link(g, f"who is {text} and ann"),
         "names_of": lambda g: g.exists(entity) or g.names.names_of([entity]),
         "value_of": lambda g: g.exists(Entity(g.schema.iri(text))),
         "view": lambda g: KnowledgeGraph(g.store, g.schema, view=[*(v.iri for v in g.view), text]).exists(ANN),

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from kgqa.cache import Cache
-from kgqa.errors import ModelUnavailable, SettingsError
+from kgqa.errors import ModelUnavailable, QuestionError, SettingsError
 from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
 from kgqa.methods.ask import ask, graph_id, open_resources
-from kgqa.model import GraphId
+from kgqa.model import GraphId, Question
 from kgqa.schema import bundled_schema
 from kgqa.settings import resolve
 from kgqa.testing.server import ScriptedServer
@@ -131,3 +131,18 @@ def test_repr_of_a_server_graph_sends_nothing(server, graph):
     sent = len(server.queries)
     assert repr(graph) == f"<KnowledgeGraph ({graph.schema.name}) on <EndpointStore {server.url}>>"
     assert len(server.queries) == sent
+
+
+@pytest.mark.parametrize(
+    "question, topics, message",
+    [
+        (None, (), "The question None is not text."),
+        (Question(3), (), "is not text"),
+        ("who?", 3, "The topics 3 are not entities."),
+        ("who?", ["m.0abc", 3], "are not entities"),
+        (Question("who?", (3,)), (), "are not entities"),
+    ],
+)
+def test_arguments_of_wrong_types_are_named(question, topics, message):
+    with pytest.raises(QuestionError, match=message):
+        ask(question, topics=topics)

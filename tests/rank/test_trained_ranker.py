@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.rank.embedding.encoder import CachedEncoder
-from kgqa.rank.trained_ranker import PathTable, TrainedRanker, in_half_precision, ranker_scorer
+from kgqa.rank.trained_ranker import TrainedRanker, in_half_precision, path_table, ranker_scorer
 from tests.hostile_files import as_json, hostile
 
 TOPIC = Entity("http://ex.org/topic")
@@ -125,15 +125,15 @@ def test_no_paths_and_no_steps():
 
 def test_shared_steps_are_numbered_once():
     one, two = path("a ^b").steps
-    table = PathTable.of([RelationPath(TOPIC, (one, two)), RelationPath(TOPIC, (one,)), path("a")])
-    assert table.steps == (one, two)
-    assert table.rows.tolist() == [[0, 1], [0, -1], [0, -1]]
+    steps, rows = path_table([RelationPath(TOPIC, (one, two)), RelationPath(TOPIC, (one,)), path("a")])
+    assert steps == (one, two)
+    assert rows.tolist() == [[0, 1], [0, -1], [0, -1]]
 
 
 def test_paths_are_encoded_by_their_steps():
-    table = PathTable.of([path("a"), path("a ^b"), path("b b a")])
-    assert table.steps == (Step("a"), Step("b", "in"), Step("b"))
-    assert table.rows.tolist() == [[0, -1, -1], [0, 1, -1], [2, 2, 0]]
+    steps, rows = path_table([path("a"), path("a ^b"), path("b b a")])
+    assert steps == (Step("a"), Step("b", "in"), Step("b"))
+    assert rows.tolist() == [[0, -1, -1], [0, 1, -1], [2, 2, 0]]
 
 
 # ---- the file ----

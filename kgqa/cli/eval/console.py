@@ -61,10 +61,10 @@ class ConsoleObserver(RunObserver):
         estimate: whether to print an estimate of the time even if the language model's price is unknown.
     """
 
+    _bar: ProgressBar
+
     def __init__(self, *, estimate: bool = False) -> None:
         self._estimate = estimate
-        self._estimated = False
-        self._bar: ProgressBar | None = None
         self._print_note = note_printer()
 
     def note(self, message: str) -> None:
@@ -77,8 +77,6 @@ class ConsoleObserver(RunObserver):
             yield
 
     def progressed(self, progress: RunProgress) -> None:
-        if self._bar is None:
-            return
         self._bar.show(progress)
         if progress.asked >= FIRST_QUESTIONS and not self._estimated and progress.done < progress.total:
             self._estimated = True
@@ -162,11 +160,7 @@ def _interruptible(stop: StopSignal) -> Iterator[None]:
         if stop.request():
             sys.stderr.write("\nkgqa: Finishing the questions in flight. Press Ctrl-C again to stop at once.\n")
 
-    try:
-        before = signal.signal(signal.SIGINT, interrupt)
-    except ValueError:  # only the main thread receives signals
-        yield
-        return
+    before = signal.signal(signal.SIGINT, interrupt)
     try:
         yield
     finally:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import asdict
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import click
 
-from kgqa.cli.options import JSON, print_json, setting_option, settings_from, verbosity_options
+from kgqa.cli.options import JSON, check_usage, print_result, setting_option, settings_from, verbosity_options
 from kgqa.words import clean
 
 FORMATS = ("pog", "tog", "rog", "gnn-rag", "aog", "kgqa")
@@ -93,11 +95,12 @@ def command(
       kgqa score runs/x/predictions.jsonl --format kgqa --json
       kgqa score a.jsonl --format rog --against b.jsonl --judge generation --llm openai:gpt-4.1-mini
     """
+    from kgqa.evaluation.datasets.registry import dataset_questions
     from kgqa.evaluation.published.predictions import PublishedError, read_published
     from kgqa.evaluation.published.rescoring import match, rescore
     from kgqa.evaluation.runs.run_files import PREDICTIONS
 
-    questions = _questions(dataset) if dataset else None
+    questions = list(dataset_questions(dataset)) if dataset else None
     if format_ == "kgqa" and file.is_dir():
         file = file / PREDICTIONS
     predictions = list(read_published(file, format_))
@@ -116,29 +119,25 @@ def command(
     if judges or against:
         here, _ = match(predictions, questions)
         there = match(read_published(against, format_), questions)[0] if against else None
-        if "evidence" in judges and not any(each.evidence for each, _ in here):
-            raise click.UsageError(
-                "--judge evidence needs a data set with supporting passages, for example --dataset hotpotqa:FILE"
+        check_usage(
+            (
+                "evidence" in judges and not any(each.evidence for each, _ in here),
+                "--judge evidence needs a data set with supporting passages, for example --dataset hotpotqa:FILE",
             )
+        )
         options |= {"budget__calls": max_calls, "budget__cost": max_cost}
         judged, compared = _judged(here, there, judges, options)
-    if as_json:
-        data = {"file": str(file), "format": format_, "dataset": dataset, "aliases": aliases}
-        more = {"judges": judged} if judged else {}
-        more |= {"against": {"file": str(against), **compared}} if compared else {}
-        print_json(data | _as_data(found) | more)
-        return
+    data = {"file": str(file), "format": format_, "dataset": dataset, "aliases": aliases, **_as_data(found)}
+    data |= {"judges": judged} if judged else {}
+    data |= {"against": {"file": str(against), **compared}} if compared else {}
     source = clean(dataset) if dataset else "in the file"
-    print(f"{clean(str(file))}, format {format_}: {found.n:,} questions; gold answers: {source}")
-    lines = _as_lines(found, aliases=aliases) + _judged_lines(judged)
-    for line in lines + (_against_lines(compared) if compared else []):
-        print(line)
-
-
-def _questions(source: str) -> list[Any]:
-    from kgqa.evaluation.datasets.registry import dataset_questions
-
-    return list(dataset_questions(source))
+    lines = [
+        f"{clean(str(file))}, format {format_}: {found.n:,} questions; gold answers: {source}",
+        *_as_lines(found, aliases=aliases),
+        *_judged_lines(judged),
+        *(_against_lines(compared) if compared else ()),
+    ]
+    print_result(as_json, data, lines)
 
 
 def _judged(
@@ -155,56 +154,49 @@ def _judged(
         raise click.UsageError("--judge and --against need a language model. Choose a language model: --llm MODEL")
     prompts = Prompts(Path(settings["llm.prompts"]) if settings["llm.prompts"] else None)
     budget = Budget(calls=settings["budget.calls"], cost=settings["budget.cost"])
-    try:
-        asking: dict[str, Any] = {
-            "models": models.for_question(Trace(budget)),
-            "prompts": prompts,
-            "reask": settings["llm.reask"],
-        }
+    with closing(models):
+        question_models = models.for_question(Trace(budget))
+        asking: dict[str, Any] = {"models": question_models, "prompts": prompts, "reask": settings["llm.reask"]}
         judged = judge_published(here, judges, **asking)
         return judged, judge_against(here, there, **asking) if there is not None else {}
-    finally:
-        models.close()
 
 
 def _as_data(found: Any) -> dict[str, Any]:
     """Convert the scores of a file to plain JSON data."""
-    data: dict[str, Any] = {"n": found.n}
-    for side in ("ours", "theirs"):
-        means = getattr(found, side).items()
-        data[side] = {n: {"value": _plain(m.value), "low": _plain(m.low), "high": _plain(m.high)} for n, m in means}
-    data["reasons"] = [asdict(each) for each in found.reasons]
-    for name in ("unmatched", "unanswered", "repeated", "without_gold", "lists"):
-        data[name] = getattr(found, name)
-    data["constants"] = dict(found.constants)
-    return data
+    sides = {
+        side: {name: {part: _plain(getattr(mean, part)) for part in ("value", "low", "high")} for name, mean in means}
+        for side, means in (("ours", found.ours.items()), ("theirs", found.theirs.items()))
+    }
+    names = ("unmatched", "unanswered", "repeated", "without_gold", "lists")
+    return {
+        "n": found.n,
+        **sides,
+        "reasons": [asdict(each) for each in found.reasons],
+        **{name: getattr(found, name) for name in names},
+        "constants": dict(found.constants),
+    }
 
 
 def _as_lines(found: Any, *, aliases: bool) -> list[str]:
     """Format the scores of a file and the reasons for differences between the metrics."""
-    lines = []
-    for count, text in (
+    counts = (
         (found.unmatched, "predictions left out: question not in the data set"),
         (found.without_gold, "predictions left out: no gold answers"),
         (found.unanswered, "questions of the data set have no prediction"),
         (found.repeated, "predictions replaced by a later prediction with the same id"),
         (found.lists, "predictions in prose that were read as a list, because the list scores better"),
-    ):
-        if count:
-            lines.append(f"  {count:,} {text}")
+    )
+    lines = [f"  {count:,} {text}" for count, text in counts if count]
     lines += ["", f"our metrics: whole answers, normalised{', aliases accepted' if aliases else ''}"]
     lines += [f"  {name:<16}{_points(value)}" for name, value in found.ours.items()]
     if found.theirs:
         lines += ["", "the project's own metrics"]
         lines += [f"  {name:<16}{_points(value)}" for name, value in found.theirs.items()]
     means = {name: value.value for side in (found.ours, found.theirs) for name, value in side.items()}
-    last = None
-    for each in found.reasons:
-        if (each.theirs, each.ours) != last:
-            last = (each.theirs, each.ours)
-            left, right = (f"{name} {100 * means[name]:.1f}" for name in last)
-            lines += ["", f"{left} -> {right}, because"]
-        lines.append(f"  {each.points:+6.1f}  {each.questions:>5,}  {each.reason}")
+    for pair, reasons in groupby(found.reasons, key=lambda each: (each.theirs, each.ours)):
+        left, right = (f"{name} {100 * means[name]:.1f}" for name in pair)
+        lines += ["", f"{left} -> {right}, because"]
+        lines += [f"  {each.points:+6.1f}  {each.questions:>5,}  {each.reason}" for each in reasons]
     constants = ", ".join(f'"{text}" {100 * value:.1f}' for text, value in found.constants.items())
     return [*lines, "", f"tog_em of constant answers with these gold answers: {constants}"]
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import click
 
 from kgqa.cli.eval.console import SHOWN_METRICS, progress_text
-from kgqa.cli.options import JSON, print_json, verbosity_options
+from kgqa.cli.options import JSON, print_result, verbosity_options
 from kgqa.evaluation.runs.progress import RunProgress
 from kgqa.evaluation.runs.remaining import resume_command
 from kgqa.evaluation.runs.run_files import LOCK, open_runs
@@ -22,7 +23,7 @@ from kgqa.words import clean_line
 @verbosity_options
 def command(folder: Path, as_json: bool) -> None:
     """Show the progress of a run, the failed questions, and the scores so far."""
-    found = []
+    found, texts = [], []
     runs = open_runs(folder)
     several = runs[0].folder != folder
     for run in runs:
@@ -44,28 +45,23 @@ def command(folder: Path, as_json: bool) -> None:
                 "cost": progress.cost,
             }
         )
-        if not as_json:
-            _print_status(found[-1], progress)
-    if as_json:
-        print_json(found)
+        texts.append(_status_text(found[-1], progress))
+    print_result(as_json, found, texts)
 
 
-def _print_status(status: dict[str, Any], progress: RunProgress) -> None:
-    state = "stopped"
-    if status["running"]:
-        state = "running"
-    elif progress.complete:
-        state = "done"
-    elif status["waiting"]:
-        state = "waiting"
+def _status_text(status: dict[str, Any], progress: RunProgress) -> str:
+    states = {"running": status["running"], "done": progress.complete, "waiting": status["waiting"], "stopped": True}
+    state = next(name for name, applies in states.items() if applies)
     resume = resume_command(Path(status["run"]))
     lines = [f"{status['run']}  {status['method']}: {status['done']:,} of {status['questions']:,} questions, {state}"]
     if progress.done:
-        lines.append(f"  so far  {progress_text(progress)}")
-        lines.append("  status  " + ", ".join(f"{name} {count:,}" for name, count in progress.statuses.most_common()))
+        lines += [f"  so far  {progress_text(progress)}", f"  status  {_counts(progress.statuses)}"]
     if progress.failures:
-        lines.append("  failed  " + ", ".join(f"{name} {count:,}" for name, count in progress.failures.most_common()))
-        lines.append(f"  retry   {resume} --retry failed")
+        lines += [f"  failed  {_counts(progress.failures)}", f"  retry   {resume} --retry failed"]
     if state == "stopped":
         lines.append(f"  resume  {resume}")
-    print("\n".join(map(clean_line, lines)))  # the folder may come from an untrusted source
+    return "\n".join(map(clean_line, lines))  # the folder may come from an untrusted source
+
+
+def _counts(counts: Counter[str]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in counts.most_common())

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from kgqa.cli.eval.console import EXIT_INTERRUPTED, ConsoleObserver
-from kgqa.cli.options import JSON, graph_options, print_json, setting_option, verbosity_options
+from kgqa.cli.options import JSON, check_usage, graph_options, print_result, setting_option, verbosity_options
 from kgqa.evaluation.published.table_runs import FilledTable, TableOptions, fill_table
 from kgqa.evaluation.published.thesis_tables import ThesisTable, as_text, read_models, tables
 from kgqa.evaluation.runs.plan import DEFAULT_CONCURRENCY
@@ -76,19 +76,15 @@ def command(
     table = tables()[number]
     models = read_models(models_file) if models_file else {}
     named = dict(each.split("=", 1) for each in datasets if "=" in each)
-    if wrong := [each for each in datasets if "=" not in each] or sorted(set(named) - set(table.columns)):
-        raise click.UsageError(
-            f"{wrong[0]!r} is not NAME=SOURCE with a NAME of this table. Choose from: {', '.join(table.columns)}"
-        )
+    wrong = [*(each for each in datasets if "=" not in each), *sorted(set(named) - set(table.columns)), ""][0]
+    choices = ", ".join(table.columns)
+    check_usage((wrong, f"{wrong!r} is not NAME=SOURCE with a NAME of this table. Choose from: {choices}"))
     settings = {name.replace("__", "."): value for name, value in options.items()}
     settings |= {"graph.path": graph_path} | ({} if ours else {"ask.preset": "as-published"})
     how = TableOptions(named, settings, sample=sample, seed=seed, concurrency=concurrency)
     filled = fill_table(table, models, out, how, ConsoleObserver())
     titles = {name: place.title for name, place in models.items()}
-    if as_json:
-        print_json(_object(table, titles, filled))
-    else:
-        print(as_text(table, titles, filled.cells))
+    print_result(as_json, _object(table, titles, filled), [as_text(table, titles, filled.cells)])
     if filled.interrupted:
         return EXIT_INTERRUPTED
     return 1 if filled.failed else 0

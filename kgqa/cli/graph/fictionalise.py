@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
 from kgqa.cli.bars import StageBar
-from kgqa.cli.options import JSON, print_json, say, setting_option, verbosity_options
+from kgqa.cli.options import JSON, check_usage, print_result, setting_option, stop_message, verbosity_options
 from kgqa.model_json import to_json
 from kgqa.words import clean
 
@@ -57,50 +58,44 @@ def fictionalise(
     """
     from kgqa.evaluation.fictional.fictionalise import make_fiction
 
-    if invented and (inputs or source):
-        raise click.UsageError(
-            "--invented has its own graph and questions. Leave out GRAPH, RDF files and --questions."
-        )
     files = [each for each in inputs if Path(each).is_file()]
-    if len(inputs) > 1 and not files:
-        raise click.UsageError("Only one graph can be rewired. Give one GRAPH, or RDF files.")
-    if files and len(files) < len(inputs):
-        raise click.UsageError("A graph and RDF files cannot be combined. Give one GRAPH, or RDF files.")
-    try:
-        with StageBar(leave=False) as bar:
-            found = make_fiction(
-                out,
-                inputs[0] if inputs and not files else None,
-                rdf_files=files,
-                invented=invented,
-                questions=source,
-                seed=seed,
-                schema=graph__schema,
-                walks=graph__walks,
-                progress=bar,
-            )
-    except KeyboardInterrupt:
-        say(f"\nkgqa: Stopped. {out} was not created.")
-        raise KeyboardInterrupt("reported") from None
-    _print(found, out, as_json)
+    check_usage(
+        (
+            invented and (inputs or source),
+            "--invented has its own graph and questions. Leave out GRAPH, RDF files and --questions.",
+        ),
+        (len(inputs) > 1 and not files, "Only one graph can be rewired. Give one GRAPH, or RDF files."),
+        (
+            files and len(files) < len(inputs),
+            "A graph and RDF files cannot be combined. Give one GRAPH, or RDF files.",
+        ),
+    )
+    with stop_message(f"{out} was not created."), StageBar(leave=False) as bar:
+        found = make_fiction(
+            out,
+            inputs[0] if inputs and not files else None,
+            rdf_files=files,
+            invented=invented,
+            questions=source,
+            seed=seed,
+            schema=graph__schema,
+            walks=graph__walks,
+            progress=bar,
+        )
+    print_result(as_json, {"folder": str(out), **to_json(found)}, _lines(found, clean(str(out))))
 
 
-def _print(found: Any, out: Path, as_json: bool) -> None:
-
-    if as_json:
-        print_json({"folder": str(out), **to_json(found)})
-        return
+def _lines(found: Any, folder: str) -> Iterator[str]:
     share = 100 * found.rewired / max(1, found.facts)
-    print(
-        f"{clean(str(out))}: {found.triples:,} triples. {found.rewired:,} of {found.facts:,} facts that may "
+    yield (
+        f"{folder}: {found.triples:,} triples. {found.rewired:,} of {found.facts:,} facts that may "
         f"change were changed ({share:.0f}%); schema, types, names and some edges of mediators are kept."
     )
-    for shape, counts in found.shapes.items():
-        if counts["asked"]:
-            kept = 100 * counts["kept"] / counts["asked"]
-            print(f"  {shape + 's':<14} {counts['kept']:>6,} of {counts['asked']:,} have new answers ({kept:.0f}%)")
-    for reason, count in found.left_out.items():
-        print(f"  left out       {count:>6,} {clean(reason)}")
+    yield from (
+        f"  {shape + 's':<14} {kept:>6,} of {asked:,} have new answers ({100 * kept / asked:.0f}%)"
+        for shape, kept, asked in ((shape, counts["kept"], counts["asked"]) for shape, counts in found.shapes.items())
+        if asked
+    )
+    yield from (f"  left out       {count:>6,} {clean(reason)}" for reason, count in found.left_out.items())
     if found.questions:
-        source = clean(str(out / "questions.jsonl"))
-        print(f"Ask the new questions: kgqa eval run --graph {clean(str(out))} --dataset {source}")
+        yield f"Ask the new questions: kgqa eval run --graph {folder} --dataset {folder}/questions.jsonl"

@@ -7,7 +7,15 @@ from typing import Any
 
 import click
 
-from kgqa.cli.options import JSON, graph_options, print_json, say, setting_option, settings_from, verbosity_options
+from kgqa.cli.options import (
+    JSON,
+    graph_options,
+    print_result,
+    say,
+    setting_option,
+    settings_from,
+    verbosity_options,
+)
 from kgqa.errors import StoreTimeout
 from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.graph import KnowledgeGraph
@@ -67,28 +75,26 @@ def info(folder: str | None, graph_path: str | None, max_relations: int, as_json
         notice, notes = graph.store.notice(), graph.notes
     if notice:
         say(f"kgqa: {notice}")
-    if as_json:
-        print_json(facts)
-        return
-    print(f"{clean(facts['place'])}: {graph.schema.title}, walks {facts['walks']}")
-    print(f"  triples            {_count_text(facts['triples'])}")
-    print(f"  relations          {facts['relations']:,} ({facts['explored_relations']:,} of them explored)")
-    print(f"  labelled entities  {_count_text(facts['labelled_entities'])}")
-    print(f"  names and aliases  {facts['names']:,}")
-    print(f"  mediator relations {facts['mediator_relations']:,}")
-    print(f"  fingerprint        {facts['fingerprint']}")
-    for item in facts["top_relations"]:
-        print(f"    {item['edges']:>10,}  {clean(item['id'])}")
-    for note in notes:
+    lines = [
+        f"{clean(facts['place'])}: {graph.schema.title}, walks {facts['walks']}",
+        f"  triples            {_count_text(facts['triples'])}",
+        f"  relations          {facts['relations']:,} ({facts['explored_relations']:,} of them explored)",
+        f"  labelled entities  {_count_text(facts['labelled_entities'])}",
+        f"  names and aliases  {facts['names']:,}",
+        f"  mediator relations {facts['mediator_relations']:,}",
+        f"  fingerprint        {facts['fingerprint']}",
+        *(f"    {item['edges']:>10,}  {clean(item['id'])}" for item in facts["top_relations"]),
+    ]
+    print_result(as_json, facts, lines)
+    for note in () if as_json else notes:
         say(f"kgqa: {clean(note)}")
 
 
 def _labelled(graph: KnowledgeGraph) -> int | None:
     try:
-        count: int | None = graph.names.labelled
+        return graph.names.labelled
     except StoreTimeout:  # a server has to read all labels to count them
-        count = None
-    return count
+        return None
 
 
 def _count_text(count: int | None) -> str:

@@ -9,7 +9,16 @@ from typing import Any
 import click
 
 from kgqa.cli.bars import StageBar
-from kgqa.cli.options import JSON, print_json, say, setting_option, settings_from, verbosity_options
+from kgqa.cli.options import (
+    JSON,
+    check_usage,
+    print_result,
+    say,
+    setting_option,
+    settings_from,
+    stop_message,
+    verbosity_options,
+)
 from kgqa.errors import QueryRejected
 from kgqa.graph.embedded.loading import discard_interrupted
 from kgqa.graph.foreign_stores import is_foreign
@@ -88,106 +97,92 @@ def load(
       kgqa graph load --resume --into mygraph/
       kgqa graph load slice.nt.gz --into http://127.0.0.1:8890/sparql --graph-iri http://freebase.com
     """
-    if discard and (files or resume or restart):
-        raise click.UsageError("--discard cannot be combined with FILES, --resume or --restart.")
-    if resume and (files or restart):
-        raise click.UsageError("--resume continues with the files of the interrupted load. Omit FILES and --restart.")
-    if not files and not resume and not discard:
-        raise click.UsageError("Give at least one RDF file, or --resume.")
     options: dict[str, Any] = {"on_error": on_error, "format": format_, "resume": resume, "restart": restart}
-    kept = {"walks": graph__walks, "mediator_hop": explore__mediator_hop}
-    if is_address(target):
-        if schema or any(kept.values()):
-            raise click.UsageError(
-                "--schema, --walks and --mediator-hop cannot be stored on a server. Give these options to kgqa ask, or "
-                "set graph.schema, graph.walks and explore.mediator_hop in kgqa.toml."
-            )
-        try:
-            if discard:
-                done = discard_load(target)
-                found = "The interrupted load was discarded. Triples already loaded stay in the graph."
-                say(found if done else f"There is no interrupted load at {target}.")
-            else:
-                _load_into_url(files, target, graph_iri, as_json, **options)
-        except NotResumable as error:
-            raise click.UsageError(str(error)) from None
-        return
-    if is_foreign(target):
-        if graph_iri or format_ or schema or any(kept.values()) or resume or restart or discard:
-            raise click.UsageError(
-                f"{target} is a store of another package, which takes FILES and --on-error. Omit all other options."
-            )
-        _load_into_store(files, target, on_error, as_json)
-        return
-    if graph_iri:
-        raise click.UsageError(
-            "--graph-iri is only for servers: a folder keeps the named graphs of the loaded files. Omit --graph-iri."
-        )
-    if discard:
-        done = discard_interrupted(Path(target))
-        say("The interrupted load was discarded." if done else f"There is no interrupted load at {target}.")
-    else:
-        settings = {name: value for name, value in kept.items() if value}
-        _load_into_folder(files, Path(target), as_json, schema=schema, settings=settings, **options)
+    given = {"walks": graph__walks, "mediator_hop": explore__mediator_hop}
+    kept = {name: value for name, value in given.items() if value}
+    remote, foreign = is_address(target), is_foreign(target)
+    check_usage(
+        (
+            discard and (files or resume or restart),
+            "--discard cannot be combined with FILES, --resume or --restart.",
+        ),
+        (
+            resume and (files or restart),
+            "--resume continues with the files of the interrupted load. Omit FILES and --restart.",
+        ),
+        (not files and not resume and not discard, "Give at least one RDF file, or --resume."),
+        (
+            remote and (schema or kept),
+            "--schema, --walks and --mediator-hop cannot be stored on a server. Give these options to kgqa ask, or "
+            "set graph.schema, graph.walks and explore.mediator_hop in kgqa.toml.",
+        ),
+        (
+            foreign and (graph_iri or format_ or schema or kept or resume or restart or discard),
+            f"{target} is a store of another package, which takes FILES and --on-error. Omit all other options.",
+        ),
+        (
+            graph_iri and not remote,
+            "--graph-iri is only for servers: a folder keeps the named graphs of the loaded files. Omit --graph-iri.",
+        ),
+    )
+    try:
+        if discard:
+            done = discard_load(target) if remote else discard_interrupted(Path(target))
+            found = "The interrupted load was discarded."
+            found += " Triples already loaded stay in the graph." if remote else ""
+            say(found if done else f"There is no interrupted load at {target}.")
+        elif remote:
+            _load_into_url(files, target, graph_iri, as_json, **options)
+        elif foreign:
+            _load_into_store(files, target, on_error, as_json)
+        else:
+            _load_into_folder(files, Path(target), as_json, schema=schema, settings=kept, **options)
+    except NotResumable as error:
+        raise click.UsageError(str(error)) from None
 
 
 def _load_into_store(files: tuple[Path, ...], target: str, on_error: OnError, as_json: bool) -> None:
-    settings, bars = resolve(), LoadBars(files)
     with open_store(target, create=True) as store:
         if not store.capabilities.updates:
             raise QueryRejected(f"The store {target} accepts no data.", "Load into a graph folder: --into FOLDER")
-        try:
-            report = store.load(files, on_error=on_error, progress=bars)
-        finally:
-            bars.close()
+        with LoadBars(files) as bars:
+            report = store.load(files, on_error=on_error, progress=bars.show_load)
         store.publish()
-    with open_graph(target, cache=cache_of(settings)) as graph:
+    with open_graph(target, cache=cache_of(resolve())) as graph:
         print_report(report, target, graph.schema.title, {"schema": graph.schema.name, "store": target}, as_json)
 
 
 def _load_into_folder(files: tuple[Path, ...], folder: Path, as_json: bool, **options: Any) -> None:
-    settings, bars = resolve(), LoadBars(files)
+    settings = resolve()
     memory = settings["graph.load_memory"]
-    try:
-        report = load_into_folder(files, folder, memory=memory and memory << 20, progress=bars, **options)
-    except KeyboardInterrupt:
-        bars.close()
-        say(f"\nkgqa: Stopped. {folder} is unchanged. Resume: kgqa graph load --resume --into {folder}")
-        raise KeyboardInterrupt("reported") from None
-    finally:
-        bars.close()
+    unchanged = f"{folder} is unchanged. Resume: kgqa graph load --resume --into {folder}"
+    with stop_message(unchanged), LoadBars(files) as bars:
+        report = load_into_folder(files, folder, memory=memory and memory << 20, progress=bars.show_load, **options)
     with open_graph(folder, cache=cache_of(settings)) as graph:
         facts = {"schema": graph.schema.name, "names": graph.names.count, "folder": str(folder)}
         print_report(report, str(folder), graph.schema.title, facts, as_json)
 
 
 def _load_into_url(files: tuple[Path, ...], url: str, graph_iri: str | None, as_json: bool, **options: Any) -> None:
-    settings, bars = settings_from({}, url), LoadBars(files)
+    settings = settings_from({}, url)
+    with stop_message(), LoadBars(files) as bars:
 
-    def notify(text: str) -> None:
-        bars.close()
-        say(f"kgqa: {text}")
+        def notify(text: str) -> None:
+            bars.close()
+            say(f"kgqa: {text}")
 
-    try:
         done = load_into_url(
             files,
             url,
             graph_iri=graph_iri,
             settings=settings,
             cache=cache_of(settings),
-            progress=bars,
+            progress=bars.show_load,
             notify=notify,
             **options,
         )
-    except KeyboardInterrupt as error:
-        bars.close()
-        say(f"\nkgqa: Stopped. {clean(str(error))}".rstrip())
-        raise KeyboardInterrupt("reported") from None
-    finally:
-        bars.close()
     facts = {"schema": done.schema.name, "url": url, "graph_iri": done.graph_iri, "bulk": done.bulk}
-    if done.names is not None:
-        facts["names"] = done.names
+    facts |= {} if done.names is None else {"names": done.names}
     print_report(done.report, f"<{done.graph_iri}>", done.schema.title, facts, as_json)
     if not as_json:
         print(f'Ask it: kgqa ask "..." --graph {url} --graph-iri {done.graph_iri}')
@@ -203,33 +198,24 @@ def print_report(report: LoadReport, target: str, schema: str, facts: dict[str, 
         facts: additional entries for the JSON object.
         as_json: whether to print JSON.
     """
-    if as_json:
-        print_json({**to_json(report), **facts})
-        return
+    added = "An unknown number of" if report.added is None else f"{report.added:,}"
+    counts = f"{added} triples added from {report.lines:,} lines in {report.seconds:.1f} s; {target} now has "
     if report.triples is None:
-        print(
-            f"{report.lines:,} lines loaded in {report.seconds:.1f} s. "
-            f"The number of triples in {target} is unknown, because counting took too long."
-        )
-    else:
-        added = "An unknown number of" if report.added is None else f"{report.added:,}"
-        print(
-            f"{added} triples added from {report.lines:,} lines in {report.seconds:.1f} s; "
-            f"{target} now has {report.triples:,}."
-        )
-    if report.notice:
-        print(clean(report.notice))
+        counts = f"{report.lines:,} lines loaded in {report.seconds:.1f} s. The number of triples in {target} is "
+    counts += "unknown, because counting took too long." if report.triples is None else f"{report.triples:,}."
     names = f" Names indexed: {facts['names']:,}." if "names" in facts else ""
-    print(f"Schema: {schema}.{names} Fingerprint: {report.fingerprint or 'none'}")
-    if report.malformed:
-        print(f"{report.malformed:,} malformed lines were left out:")
-        for example in report.examples[:5]:
-            print(f"  {clean(example.file)}, line {example.line}: {clean(example.message)}")
-        if report.malformed > 5:
-            print("  ... (--json lists more)")
+    lines = [
+        counts,
+        *([clean(report.notice)] if report.notice else ()),
+        f"Schema: {schema}.{names} Fingerprint: {report.fingerprint or 'none'}",
+        *([f"{report.malformed:,} malformed lines were left out:"] if report.malformed else ()),
+        *(f"  {clean(each.file)}, line {each.line}: {clean(each.message)}" for each in report.examples[:5]),
+        *(["  ... (--json lists more)"] if report.malformed > 5 else ()),
+    ]
+    print_result(as_json, {**to_json(report), **facts}, lines)
 
 
-class LoadBars:
+class LoadBars(StageBar):
     """Progress bars over the bytes of the files.
 
     A load into a server first checks all files (stage "reading"). Checking and loading each have their own bar.
@@ -239,15 +225,14 @@ class LoadBars:
     """
 
     def __init__(self, files: Iterable[Path]) -> None:
+        super().__init__(unit="B", unit_scale=True)
         self._total = sum(file.stat().st_size for file in files if file.is_file())
         self._bytes: dict[tuple[str, str], int] = {}
-        self._bar = StageBar(unit="B", unit_scale=True)
-        self.close = self._bar.close
 
-    def __call__(self, progress: Progress) -> None:
+    def show_load(self, progress: Progress) -> None:
         """Show the progress of a load."""
         stage = "reading" if progress.stage == "reading" else "loading"
         self._bytes[stage, progress.file] = progress.bytes_done
         done = sum(count for (other, _), count in self._bytes.items() if other == stage)
         lines = f"{progress.file[:30]}: {progress.lines:,} lines"
-        self._bar(stage, done, self._total, "finishing" if progress.stage == "finishing" else lines)
+        self(stage, done, self._total, "finishing" if progress.stage == "finishing" else lines)

@@ -6,9 +6,19 @@ from typing import Any
 
 import click
 
-from kgqa.cli.options import JSON, graph_options, print_json, say, setting_option, settings_from, verbosity_options
+from kgqa.cli.options import (
+    JSON,
+    graph_options,
+    print_result,
+    say,
+    setting_option,
+    settings_from,
+    verbosity_options,
+)
+from kgqa.graph.names.interface import NameMatch
 from kgqa.graph.opening import open_graph_of
 from kgqa.methods.ask import cache_of
+from kgqa.model import Named
 from kgqa.words import clean, display_name
 
 
@@ -31,18 +41,18 @@ def search(text: str, graph_path: str | None, limit: int, as_json: bool, **optio
         matches = graph.search(text, limit=limit)
         named = graph.named(match.entity for match in matches)
         empty = not matches and not graph.names.count
-    if as_json:
-        data = [
-            {"id": n.id, "name": n.name, "iri": m.entity.iri, "matched": m.name, "kind": m.kind, "exact": m.exact}
-            for n, m in zip(named, matches)
-        ]
-        print_json(data)
-    else:
-        for item, match in zip(named, matches):
-            also = f"  (as “{match.name}”)" if match.name != item.name and match.kind == "alias" else ""
-            # show the IRI of an entity without a short id, because --topic accepts the IRI
-            ident = f"  <{clean(match.entity.iri)}>" if item.id == match.entity.iri else ""
-            print(display_name(item) + ident + also)
-        if not matches:
-            say(f"kgqa: {'the graph has no names' if empty else 'no entity has a name like that'}.")
+    data = [
+        {"id": n.id, "name": n.name, "iri": m.entity.iri, "matched": m.name, "kind": m.kind, "exact": m.exact}
+        for n, m in zip(named, matches)
+    ]
+    print_result(as_json, data, map(_line, named, matches))
+    if not matches and not as_json:
+        say(f"kgqa: {'the graph has no names' if empty else 'no entity has a name like that'}.")
     return 0 if matches else 3
+
+
+def _line(item: Named, match: NameMatch) -> str:
+    also = f"  (as “{match.name}”)" if match.name != item.name and match.kind == "alias" else ""
+    # show the IRI of an entity without a short id, because --topic accepts the IRI
+    ident = f"  <{clean(match.entity.iri)}>" if item.id == match.entity.iri else ""
+    return display_name(item) + ident + also

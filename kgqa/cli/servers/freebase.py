@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kgqa.cli.bars import StageBar
-from kgqa.cli.options import JSON, combined, print_json, say, verbosity_options
+from kgqa.cli.options import JSON, check_usage, combined, print_result, stop_message, verbosity_options
 from kgqa.cli.servers.options import FOLDER
 from kgqa.schema import language_list
 from kgqa.virtuoso.freebase.cleaning import clean_dump
@@ -49,17 +50,16 @@ def parse_languages(text: str) -> tuple[str, ...]:
     return ALL_LANGUAGES if languages == ALL_LANGUAGES else languages
 
 
-class DumpBar:
+class DumpBar(StageBar):
     """A progress bar over the bytes of the dump, with rate and remaining time."""
 
     def __init__(self, dump: Path) -> None:
+        super().__init__(unit="B", unit_scale=True)
         self._total = dump.stat().st_size if dump.is_file() else 0
-        self._bar = StageBar(unit="B", unit_scale=True)
-        self.close = self._bar.close
 
     def show_cleaning(self, group: int, bytes_read: int) -> None:
         """Show the progress of `clean_dump`."""
-        self._bar("dump", bytes_read, self._total, f"cleaning group {group + 1}")
+        self("dump", bytes_read, self._total, f"cleaning group {group + 1}")
 
     def show_loading(self, progress: FreebaseProgress) -> None:
         """Show the progress of `load_dump`."""
@@ -69,21 +69,20 @@ class DumpBar:
             "loading": f"loading group {progress.groups_done + 1}",
             "indexing": "indexing names",
         }[progress.stage]
-        self._bar("dump", progress.bytes_read, self._total, f"{activity}; {progress.groups_done} on disk")
+        self("dump", progress.bytes_read, self._total, f"{activity}; {progress.groups_done} on disk")
 
 
-def print_tally(tally: Tally) -> None:
-    """Print the counts of kept, repaired and dropped lines, with one example per reason."""
+def tally_lines(tally: Tally) -> Iterator[str]:
+    """Yield the counts of kept, repaired and dropped lines, with one example per reason."""
     share = 100 * tally.kept / tally.lines if tally.lines else 0
-    print(f"{tally.lines:,} lines: {tally.kept:,} kept ({share:.1f}%), {tally.lines - tally.kept:,} dropped.")
+    yield f"{tally.lines:,} lines: {tally.kept:,} kept ({share:.1f}%), {tally.lines - tally.kept:,} dropped."
     data = tally.as_json()
-    for repair, count in data["repaired"].items():
-        print(f"  {count:>14,}  repaired: {repair}")
+    yield from (f"  {count:>14,}  repaired: {repair}" for repair, count in data["repaired"].items())
     for reason, count in data["dropped"].items():
-        print(f"  {count:>14,}  dropped: {reason}")
+        yield f"  {count:>14,}  dropped: {reason}"
         for example in data["examples"].get(reason, [])[:1]:
             number = f"line {example['line']:,}: " if example["line"] else ""
-            print(f"                    {number}{clean(example['text'])[:100]}")
+            yield f"                    {number}{clean(example['text'])[:100]}"
 
 
 @click.command("clean")
@@ -112,8 +111,9 @@ def clean_command(
       kgqa freebase clean freebase-rdf-latest.gz --out cleaned/
       kgqa freebase clean freebase-rdf-latest.gz --dry-run
     """
-    if (out is None) != dry_run:
-        raise click.UsageError("Give --out FOLDER to write files, or --dry-run to count lines, but not both.")
+    check_usage(
+        ((out is None) != dry_run, "Give --out FOLDER to write files, or --dry-run to count lines, but not both.")
+    )
     print_cleaned(dump, out, languages, keep_noise, lines_per_chunk, workers, as_json)
 
 
@@ -128,8 +128,7 @@ def print_cleaned(
 ) -> None:
     """Clean a dump with a progress bar and print the counts; write no files if `out` is None."""
     options = LoadOptions(languages=parse_languages(languages or "en"), keep_noise=keep_noise)
-    bar = DumpBar(dump)
-    try:
+    with DumpBar(dump) as bar:
         tally = clean_dump(
             dump,
             options.cleaning(),
@@ -138,12 +137,7 @@ def print_cleaned(
             workers=workers,
             progress=bar.show_cleaning,
         )
-    finally:
-        bar.close()
-    if as_json:
-        print_json(tally.as_json())
-    else:
-        print_tally(tally)
+    print_result(as_json, tally.as_json(), tally_lines(tally))
 
 
 @click.command("load")
@@ -193,11 +187,14 @@ def load(
     from kgqa.virtuoso.freebase.loading import load_dump
     from kgqa.virtuoso.server.server import Server
 
-    if resume and restart:
-        raise click.UsageError("--resume and --restart cannot be combined. Give only one of them.")
+    check_usage(
+        (resume and restart, "--resume and --restart cannot be combined. Give only one of them."),
+        (
+            dry_run and (resume or restart),
+            "--dry-run only counts the lines of the dump. Omit --resume and --restart.",
+        ),
+    )
     if dry_run:
-        if resume or restart:
-            raise click.UsageError("--dry-run only counts the lines of the dump. Omit --resume and --restart.")
         print_cleaned(dump, None, languages, keep_noise, lines_per_chunk, workers, as_json)
         return
     given: dict[str, Any] = {
@@ -207,11 +204,10 @@ def load(
         "lines_per_chunk": lines_per_chunk,
     }
     chosen = {name: value for name, value in given.items() if value is not None}
-    if resume and chosen:
-        names = ", ".join("--" + name.replace("_", "-") for name in chosen)
-        raise click.UsageError(f"--resume uses the options of the interrupted load. Omit {names}.")
-    bar, server = DumpBar(dump), Server.at(folder)
-    try:
+    names = ", ".join("--" + name.replace("_", "-") for name in chosen)
+    check_usage((resume and chosen, f"--resume uses the options of the interrupted load. Omit {names}."))
+    server = Server.at(folder)
+    with stop_message(), DumpBar(dump) as bar:
         report = load_dump(
             server,
             dump,
@@ -222,20 +218,12 @@ def load(
             loaders=loaders,
             progress=bar.show_loading,
         )
-    except KeyboardInterrupt as stopped:
-        bar.close()
-        say(f"\nkgqa: Stopped. {stopped}".rstrip())
-        raise KeyboardInterrupt("reported") from None
-    finally:
-        bar.close()
-    if as_json:
-        print_json(report.as_json())
-        return
     seconds = report.seconds
-    print(
+    lines = (
         f"<{clean(report.graph_iri)}> has {report.triples:,} triples, {report.names:,} of them names and aliases, "
         f"after {seconds['total']:,.0f} s (cleaning {seconds.get('cleaning', 0):,.0f} s, in parallel loading "
-        f"{seconds.get('loading', 0):,.0f} s; names {seconds['indexing']:,.0f} s)."
+        f"{seconds.get('loading', 0):,.0f} s; names {seconds['indexing']:,.0f} s).",
+        *tally_lines(report.tally),
+        f'Ask it: kgqa ask "..." --graph {server.url} --graph-iri {clean(report.graph_iri)}',
     )
-    print_tally(report.tally)
-    print(f'Ask it: kgqa ask "..." --graph {server.url} --graph-iri {clean(report.graph_iri)}')
+    print_result(as_json, report.as_json(), lines)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
-from kgqa.cli.options import JSON, print_json, verbosity_options
+from kgqa.cli.options import JSON, print_result, verbosity_options
 from kgqa.cli.servers.options import FOLDER, say_clean
 from kgqa.errors import StoreError
 from kgqa.graph.detection import detect_schema
@@ -38,17 +39,13 @@ def adopt(database: Path, folder: Path | None, as_json: bool) -> None:
     """
     server = Server.at(folder)
     adoption = server.adopt(database, password=_ask_password, notify=say_clean)
-    if as_json:
-        print_json(
-            {
-                "database": str(adoption.database),
-                "password_file": str(adoption.password_file),
-                "password_changed": adoption.password_changed,
-            }
-        )
-    else:
-        option = clean(server.folder.folder_option)
-        print(f"{clean(str(adoption.database))} is adopted. Start it: kgqa virtuoso start{option}")
+    start = f"kgqa virtuoso start{clean(server.folder.folder_option)}"
+    data = {
+        "database": str(adoption.database),
+        "password_file": str(adoption.password_file),
+        "password_changed": adoption.password_changed,
+    }
+    print_result(as_json, data, [f"{clean(str(adoption.database))} is adopted. Start it: {start}"])
 
 
 def _ask_password() -> str:
@@ -117,27 +114,23 @@ def drop_names(graphs: tuple[str, ...], folder: Path | None, everything: bool, a
     for graph in chosen:
         drop_names_graph(server, graph.iri)
     removes = bool(graphs) or everything
-    shown = chosen if removes else existing
-    if as_json:
-        print_json(
-            [
-                {
-                    "graph": graph.iri,
-                    "of": None if graph.graphs is None else list(graph.graphs),
-                    "names": graph.names,
-                    "removed": removes,
-                }
-                for graph in shown
-            ]
-        )
-        return
-    for graph in shown:
-        what = "incomplete, or of a very old version of kgqa"
-        if graph.graphs is not None:
-            what = f"{graph.names:,} names of {' '.join(f'<{clean(iri)}>' for iri in graph.graphs)}"
-        print(f"{'Removed ' if removes else ''}{clean(graph.iri)}: {what}")
-    if not existing:
-        print("The server has no graph of names.")
+    data = [
+        {
+            "graph": graph.iri,
+            "of": None if graph.graphs is None else list(graph.graphs),
+            "names": graph.names,
+            "removed": removes,
+        }
+        for graph in (chosen if removes else existing)
+    ]
+    print_result(as_json, data, map(_line, data) if existing else ["The server has no graph of names."])
+
+
+def _line(row: dict[str, Any]) -> str:
+    of = "incomplete, or of a very old version of kgqa"
+    if row["of"] is not None:
+        of = f"{row['names']:,} names of {' '.join(f'<{clean(iri)}>' for iri in row['of'])}"
+    return f"{'Removed ' if row['removed'] else ''}{clean(row['graph'])}: {of}"
 
 
 def _iris(graph: NamesGraph) -> tuple[str, ...]:

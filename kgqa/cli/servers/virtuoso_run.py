@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from kgqa.cli.options import JSON, print_json, say, verbosity_options
+from kgqa.cli.options import JSON, print_result, say, verbosity_options
 from kgqa.cli.servers.options import FOLDER, say_clean
 from kgqa.virtuoso.server.server import Server
 from kgqa.words import clean, safe_text
@@ -54,12 +54,8 @@ def start(folder: Path | None, show: bool, as_json: bool, **options: Any) -> Non
         return
     started = server.start(**options, notify=say_clean)
     status = server.status()
-    if as_json:
-        print_json({**asdict(status), "started": started})
-    elif started:
-        print(f"Virtuoso {clean(status.version)} is online: {status.url}")
-    else:
-        print(f"Already running (process {status.pid}): {status.url}")
+    online = f"Virtuoso {clean(status.version)} is online" if started else f"Already running (process {status.pid})"
+    print_result(as_json, {**asdict(status), "started": started}, [f"{online}: {status.url}"])
     if not started and any(value is not None for value in options.values()):
         stop = f"kgqa virtuoso stop{clean(server.folder.folder_option)}"
         say(f"kgqa: The options were ignored, because the server is running. To change them, stop it first: {stop}")
@@ -77,19 +73,16 @@ def status(folder: Path | None, count: bool, as_json: bool) -> int:
     Exit codes: 0 the server is running, 3 it is not running.
     """
     found = Server.at(folder).status(count=count)
-    if as_json:
-        print_json(asdict(found))
-    else:
-        print(f"{found.state}" + (f" (process {found.pid})" if found.pid else ""))
-        print(f"  endpoint  {found.url}")
-        print(f"  folder    {clean(found.folder)}")
-        if found.version:
-            print(f"  version   {clean(found.version)}")
-        print(f"  on disk   {found.disk_bytes / 1e6:,.0f} MB")
-        if found.triples is not None:
-            print(f"  triples   {found.triples:,}")
-        if found.message:
-            print(clean(found.message))
+    lines = [
+        f"{found.state}" + (f" (process {found.pid})" if found.pid else ""),
+        f"  endpoint  {found.url}",
+        f"  folder    {clean(found.folder)}",
+        f"  version   {clean(found.version)}" if found.version else "",
+        f"  on disk   {found.disk_bytes / 1e6:,.0f} MB",
+        "" if found.triples is None else f"  triples   {found.triples:,}",
+        clean(found.message),
+    ]
+    print_result(as_json, asdict(found), filter(None, lines))
     return 0 if found.state in ("running", "loading") else NOT_RUNNING
 
 

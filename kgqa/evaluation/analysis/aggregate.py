@@ -124,7 +124,10 @@ class _Table:
                 "count": unparsed,
                 "calls": self.calls,
                 "rate": _share(unparsed, self.calls),
-                "by_stage": {name: _unparsed(counts) for name, counts in sorted(self.stages.items())},
+                "by_stage": {
+                    name: {**counts, "rate": _share(counts["unparsed"], counts["calls"])}
+                    for name, counts in sorted(self.stages.items())
+                },
             },
             "usage": {name: _spread(values) for name, values in self.costs.items()} | {"unpriced": self.unpriced},
             "groups": {
@@ -162,11 +165,6 @@ def _spread(values: array[float]) -> dict[str, float | int | None]:
         "p95": float(high),
         "total": float(data.sum()),
     }
-
-
-def _unparsed(counts: Counter[str]) -> dict[str, Any]:
-    names = ("calls", "unparsed", "repaired", "reasked", "failed")
-    return {name: counts[name] for name in names} | {"rate": _share(counts["unparsed"], counts["calls"])}
 
 
 def _shares(counts: Counter[str], names: Sequence[str], of: int) -> dict[str, Any]:

@@ -18,18 +18,7 @@ from typing import Any
 from kgqa.errors import KgqaError, SettingsError
 from kgqa.evaluation.datasets.catalogue import PublishedFile, published_datasets
 from kgqa.evaluation.datasets.fields import Record
-from kgqa.evaluation.datasets.formats import (
-    cwq,
-    grailqa,
-    grbench,
-    lcquad,
-    qald,
-    simplequestions,
-    text,
-    tog,
-    webqsp,
-    webquestions,
-)
+from kgqa.evaluation.datasets.formats import freebase, text, tog, wikidata
 from kgqa.evaluation.datasets.questions import GoldQuestion, QuestionFileError, iter_questions
 from kgqa.evaluation.datasets.record_stream import questions_in
 from kgqa.model_json import checked
@@ -49,17 +38,17 @@ def _of_json(question_of: Callable[[Record, int, str], GoldQuestion], *within: s
 
 
 READERS: Mapping[str, Reader] = {
-    "cwq": _of_json(cwq.question_of),
-    "webqsp": _of_json(webqsp.question_of, "Questions"),
-    "grailqa": _of_json(grailqa.question_of),
-    "webquestions": webquestions.read,
-    "simplequestions": simplequestions.read,
-    "qald10": _of_json(qald.question_of, "questions"),
-    "lcquad2": _of_json(lcquad.question_of),
+    "cwq": _of_json(freebase.cwq),
+    "webqsp": _of_json(freebase.webqsp, "Questions"),
+    "grailqa": _of_json(freebase.grailqa),
+    "webquestions": freebase.read_webquestions,
+    "simplequestions": freebase.read_simplequestions,
+    "qald10": _of_json(wikidata.qald, "questions"),
+    "lcquad2": _of_json(wikidata.lcquad),
     "hotpotqa": _of_json(text.hotpotqa),
     "2wikimultihopqa": text.read_2wiki,
     "musique": _of_json(text.musique),
-    "grbench": _of_json(grbench.question_of),
+    "grbench": _of_json(text.grbench),
     **dict.fromkeys(
         ("tog-cwq", "tog-grailqa", "tog-webquestions", "tog-simpleqa", "tog-qald"), _of_json(tog.question_of)
     ),

@@ -49,7 +49,7 @@ def score_record(
     Returns:
         Scores by metric; empty if there are no gold answers.
     """
-    known = [kept for reading in readings if (kept := _with_content(reading))]
+    known = [kept for reading in readings if (kept := [gold for gold in reading if gold.id or gold.name.strip()])]
     if not known:
         return {}
     if answer.get("status") == "failed":
@@ -119,10 +119,6 @@ def _set_scores(answers: Sequence[Named], reading: Reading, aliases: bool, order
         "em": found.em,
         "mrr": mrr,
     }
-
-
-def _with_content(reading: Reading) -> list[GoldAnswer]:
-    return [gold for gold in reading if gold.id or gold.name.strip()]
 
 
 def _named(data: Mapping[str, Any]) -> Named:

@@ -63,10 +63,9 @@ def ask_question(question: GoldQuestion, resources: Resources, *, topics: Topics
             loss = "unknown"
     if answer.status == "failed" and not failure:
         failure = "failed"
-    hops = question.hops
-    if hops is None:
-        with suppress(Exception):  # the gold query may have a syntax error
-            hops = hops_of(question, resources.graph)
+    hops = None
+    with suppress(Exception):  # the gold query may have a syntax error
+        hops = hops_of(question, resources.graph)
     return record_of(
         replace(question, hops=hops),
         shown,

@@ -168,7 +168,7 @@ def _located(run: Run, value: Any, *, kinds: Sequence[str] = ()) -> Any:
 def differences(run: Run, plan: RunPlan, settings: Settings) -> list[str]:
     """List the settings and parts of the plan in which an existing run differs from a run that is to be started.
 
-    Settings that have their default value in both runs are ignored. `check_unchanged` compares questions and graph.
+    Settings that have their default value in both runs are ignored. `notes_on_changes` compares questions and graph.
     """
     data = run.manifest
     found = [] if (data.get("dataset") or {}).get("source") == plan.dataset else ["dataset"]
@@ -193,7 +193,7 @@ def _alike(one: Any, other: Any) -> bool:
     return json.dumps(one, sort_keys=True, default=str) == json.dumps(other, sort_keys=True, default=str)
 
 
-def check_unchanged(run: Run, questions: Sequence[GoldQuestion], resources: Resources) -> list[str]:
+def notes_on_changes(run: Run, questions: Sequence[GoldQuestion], resources: Resources) -> list[str]:
     """Check that questions and graph have not changed since the run was created; return notes about other changes.
 
     Raises:

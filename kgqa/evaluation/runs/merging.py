@@ -93,21 +93,12 @@ def _check_whole(runs: Sequence[Run]) -> None:
 
 
 def _difference(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
-    found = [key for key in {*one, *other} - {*SHARD_KEYS} if one.get(key) != other.get(key)]
-    if (one.get("dataset") or {}).get("whole") != (other.get("dataset") or {}).get("whole"):
-        found.append("dataset")
-    if _graph(one) != _graph(other):
-        found.append("graph")
-    left = {*MACHINE_SETTINGS, "graph.path", "rank.seed"}
+    found = {key for key in {*one, *other} - {*SHARD_KEYS} if one.get(key) != other.get(key)}
+    for part, key in (("dataset", "whole"), ("graph", "fingerprint"), ("graph", "schema")):
+        if (one.get(part) or {}).get(key) != (other.get(part) or {}).get(key):
+            found.add(part)
     settings = [each.get("settings") or {} for each in (one, other)]
-    found += [
-        key
-        for key in {*settings[0], *settings[1]} - left
-        if without_address(key, settings[0].get(key)) != without_address(key, settings[1].get(key))
-    ]
+    for key in {*settings[0], *settings[1]} - {*MACHINE_SETTINGS, "graph.path", "rank.seed"}:
+        if without_address(key, settings[0].get(key)) != without_address(key, settings[1].get(key)):
+            found.add(key)
     return sorted(found)
-
-
-def _graph(manifest: dict[str, Any]) -> Any:
-    graph = manifest.get("graph") or {}
-    return graph.get("fingerprint"), graph.get("schema")

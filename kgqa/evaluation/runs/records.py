@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
@@ -82,13 +82,8 @@ def record_of(question: GoldQuestion, answer: Mapping[str, Any], **more: Any) ->
     )
 
 
-def record_object(record: Record) -> dict[str, Any]:
-    """Convert a record to plain JSON data."""
-    return asdict(record)
-
-
 def read_record(data: Any) -> Record:
-    """Convert the JSON data of `record_object` to a record; unknown keys are ignored.
+    """Convert the JSON data of a record (`asdict`) to a record; unknown keys are ignored.
 
     Raises:
         ValueError: the data are not a record.

@@ -85,6 +85,7 @@ def ask_remaining(
         stop.reason = stop.reason or "only an estimate was requested"
     run = open_run(folder.path)
     write_metrics(folder, run)
+    first = next(run.records(), None) if progress.done == progress.statuses["failed"] > 0 else None
     result = RunResult(
         run=run,
         total=len(questions),
@@ -92,7 +93,7 @@ def ask_remaining(
         complete=progress.complete,
         resume_folder=folder.path.parent if label else folder.path,
         lost=progress.lost,
-        failure=_failure(run) if progress.done == progress.statuses["failed"] > 0 else "",
+        failure=str(first.answer.get("reason") or first.failure) if first else "",
         reason=stop.reason,
         interrupted=stop.requested,
         at_once=stop.now.is_set(),
@@ -100,10 +101,6 @@ def ask_remaining(
     )
     observer.finished(result)
     return result
-
-
-def _failure(run: Run) -> str:
-    return next((str(record.answer.get("reason") or record.failure) for record in run.records()), "")
 
 
 def in_turn(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.evaluation.runs.manifest import (
-    check_unchanged,
+    notes_on_changes,
     plan_of,
     record_ownership,
     resumed_manifest,
@@ -132,7 +132,7 @@ def resume_run_in(
         with open_resources(settings=settings, say=observer.note) as resources:
             if plan.budget is not None and resources.models is not None:
                 resources.models.require_prices("--budget")
-            for note in check_unchanged(run, questions, resources):
+            for note in notes_on_changes(run, questions, resources):
                 observer.note(note)
             # run.json is changed only after the graph was checked
             spent = sum(record.cost or 0.0 for record in run.records() if record.id in again)

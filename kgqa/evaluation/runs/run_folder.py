@@ -10,11 +10,12 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from kgqa.atomic_files import replace_file
-from kgqa.evaluation.runs.records import Record, record_object
+from kgqa.evaluation.runs.records import Record
 from kgqa.evaluation.runs.run_files import (
     BATCH,
     FORMAT,
@@ -49,7 +50,7 @@ class RunFolder:
             RunError: the disk is full, or the folder cannot be written.
         """
         records = list(records)
-        lines = [json.dumps(record_object(record), ensure_ascii=True, separators=(",", ":")) for record in records]
+        lines = [json.dumps(asdict(record), ensure_ascii=True, separators=(",", ":")) for record in records]
         data = "".join(f"{line}\n" for line in lines).encode("ascii")
         try:
             if self._file < 0:

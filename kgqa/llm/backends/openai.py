@@ -113,6 +113,11 @@ class OpenAIChat:
         """Messages for the user about features that the server does not support."""
         return tuple(self._notes)
 
+    @property
+    def constraint_mode(self) -> ConstraintMode:
+        """How the next request constrains the model to choices."""
+        return self._choices.mode
+
     def complete(
         self, prompts: Sequence[Prompt], *, deadline: float | None = None, on_completion: OnCompletion | None = None
     ) -> list[Completion]:

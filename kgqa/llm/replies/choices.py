@@ -165,8 +165,6 @@ def _in_json(
 
 
 def _option_of(value: Any, known: _Options) -> str | None:
-    if isinstance(value, list) and len(value) == 1:
-        value = value[0]
     if isinstance(value, bool) or (isinstance(value, str) and value.strip().casefold() in ("true", "false")):
         return known.get("yes" if str(value).strip().casefold() == "true" else "no")
     return known.get(value.strip(" \t\n[](){}<>*_`\"'.!")) if isinstance(value, str) else None
@@ -178,13 +176,9 @@ def _labelled(text: str, known: _Options, labels: str, *, free: bool) -> Iterato
         rest = text[label.end() : label.end() + LINE].lstrip(" \n").split("\n")[0]
         if label[1] == "is" and _CONDITION.search(before):
             continue
-        marked = known.marker.search(_SENTENCE.split(rest)[0])
-        option, bare = _beginning(rest, known), False
-        if option is None and marked and not rest[marked.end() :].strip(" .,!*_`"):  # "the candidate is [B]"
-            option = "" if _CONDITION.search(rest[: marked.start()]) else _decided(rest, known.get(marked[1]), known)
+        option = _beginning(rest, known)
         if option:
-            bare = not known.marker.match(rest.lstrip(" *_`\"'"))
-            yield label.start(), option, bare and not marked
+            yield label.start(), option, not known.marker.search(_SENTENCE.split(rest)[0])
         elif option == "" or _UNDECIDED.fullmatch(rest) or (rest and not free and label[1] != "is" and rest[-1] != "?"):
             yield label.start(), None, True
 

@@ -71,8 +71,6 @@ def _from_json(value: Any) -> list[int | None] | None:
             if len(lists) != 1:
                 return None
             inner = lists[0]
-        if isinstance(inner, dict):
-            return None
         value = [] if inner is None else inner if isinstance(inner, list) else [inner]
         if len(value) == 1 and isinstance(value[0], str):
             return _numbers(value[0])

@@ -29,7 +29,7 @@ _WIDE |= dict.fromkeys((0x201C, 0x201D, 0x201E), '"') | dict.fromkeys((0x2018, 0
 _TAG = re.compile(r"<(/?)(?:final_?)?(?:answer|choice|verdict|output|result|selected)>", re.IGNORECASE)
 _OPENER = re.compile(r"[\[{]")
 _REPAIRABLE = re.compile(r"""\{\s{0,50}["'`]?\w[^{}\[\]\n]{0,80}?:|\[\s{0,50}(?:["'{\[]|\d)""")
-_BRACKET = re.compile(r'[\[\]{}]|\\.|"', re.DOTALL)
+_BRACKET = re.compile(r'"(?:[^"\\\n]|\\.)*"|[\[\]{}]')
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -136,31 +136,23 @@ def _with_unclosed(text: str, found: list[JsonValue], unclosed: list[int]) -> li
     start = next((start for start in unclosed if not any(other > start for other in alone)), None)
     if start is None:
         return found
-    end = text.find("```", start)
-    end = len(text) if end < 0 else end
-    value = _repair(text[start:end])
-    if value is None:
+    piece = text[start:].partition("```")[0]
+    if (value := _repair(piece)) is None:
         return found
-    return [each for each in found if each.end <= start] + [
-        JsonValue(start, end, text[start:end], value, repaired=True)
-    ]
+    last = JsonValue(start, start + len(piece), piece, value, repaired=True)
+    return [*(each for each in found if each.end <= start), last]
 
 
 def _closing(text: str, start: int) -> int | None:
     """Return the position after the bracket that closes the bracket at `start`; None if it is never closed.
 
-    Brackets inside strings are ignored, unless a quotation mark is missing.
+    Brackets inside strings are ignored, unless a quotation mark is missing in the line.
     """
-    for quotes in (True, False):
-        depth, inside = 0, False
-        for mark in _BRACKET.finditer(text, start):
-            sign = mark.group()
-            if sign == '"':
-                inside = quotes and not inside
-            elif len(sign) == 1 and not inside:
-                depth += 1 if sign in "[{" else -1
-                if not depth:
-                    return mark.end()
+    depth = 0
+    for mark in _BRACKET.finditer(text, start):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(mark[0], 0)
+        if not depth:
+            return mark.end()
     return None
 
 

@@ -55,8 +55,6 @@ def read_scores(text: str, *, size: int) -> Reading[tuple[float | None, ...]]:
     given, repaired = (
         ({}, True) if size == 1 and _ONLY_ONE.search(text[-MAX_READ_CHARS:]) else _scores_in_json(text, size)
     )
-    if given is None:
-        return Reading(None, problem=f"The reply needs exactly {size} scores, one for each candidate in their order.")
     if not given:
         given, repaired = _scores_in_lines(text, size), True
     if 0 in given:  # the reply numbers the items from 0, so scores cannot be assigned to items safely
@@ -100,8 +98,8 @@ def _matched(groups: Sequence[str | None]) -> tuple[float, bool]:
     return (value / int(maximum), True) if maximum and int(maximum) else (value, False)
 
 
-def _scores_in_json(text: str, size: int) -> tuple[NumberedScores | None, bool]:
-    """Return the scores in JSON values and whether a value was repaired; None for a list of the wrong length."""
+def _scores_in_json(text: str, size: int) -> tuple[NumberedScores, bool]:
+    """Return the scores in JSON values and whether a value was repaired; a list of the wrong length has none."""
     given: NumberedScores = {}
     repaired = False
     for found in json_values(last_part(text)):
@@ -110,11 +108,8 @@ def _scores_in_json(text: str, size: int) -> tuple[NumberedScores | None, bool]:
             there, inner = find_key(value, _SCORE_KEYS)
             value = inner if there else value
         if isinstance(value, list) and value and not has_object(value):
-            keyed = value is not found.value
             if len(value) == size:
                 given, repaired = dict(enumerate(map(_score, value), 1)), found.repaired
-            elif keyed:
-                return None, False
         elif isinstance(value, list | dict):
             numbered = dict(_numbered(value))
             given.update(numbered)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from itertools import zip_longest
 from typing import Any, TypeVar
 
 import numpy as np
@@ -36,7 +35,7 @@ class CachingChooser:
         def ask(missing: Sequence[tuple[Candidate, Candidate]]) -> list[dict[Candidate, int]]:
             replies = self._chooser.prefer(question, missing)
             usable = [reply if reply in (1, -1) else 0 for reply in replies]
-            return [{first: reply, second: -reply} for (first, second), reply in _matched(missing, usable, 0)]
+            return [{first: reply, second: -reply} for (first, second), reply in zip(missing, usable, strict=True)]
 
         keys = [
             None if first == second else ("prefer", question, frozenset((first, second))) for first, second in pairs
@@ -49,7 +48,7 @@ class CachingChooser:
             picked = self._chooser.pick(question, missing, k)
             return [
                 [chunk[i] for i in usable_indices(indices, len(chunk), k)]
-                for chunk, indices in _matched(missing, picked, ())
+                for chunk, indices in zip(missing, picked, strict=True)
             ]
 
         keys = [None if len(chunk) < 2 else ("pick", question, k, _content(chunk)) for chunk in chunks]
@@ -64,7 +63,7 @@ class CachingChooser:
             picked = self._chooser.pick_grouped(question, missing, k)
             return [
                 usable_indices(indices, sum(len(group.entities) for group in chunk), k)
-                for chunk, indices in _matched(missing, picked, ())
+                for chunk, indices in zip(missing, picked, strict=True)
             ]
 
         sizes = [sum(len(group.entities) for group in chunk) for chunk in chunks]
@@ -82,11 +81,8 @@ class CachingChooser:
         return np.array(self._decisions[key], dtype=np.float64)
 
     def accept(self, question: str, batches: Sequence[Sequence[Candidate]]) -> list[Acceptance]:
-        def ask(missing: Sequence[Sequence[Candidate]]) -> list[Acceptance]:
-            replies = self._chooser.accept(question, missing)
-            return [reply for _, reply in _matched(missing, replies, "unparsed")]
-
-        return self._decide([("accept", question, _content(batch)) for batch in batches], batches, ask)
+        keys = [("accept", question, _content(batch)) for batch in batches]
+        return self._decide(keys, batches, lambda missing: self._chooser.accept(question, missing))
 
     def _decide(
         self, keys: Sequence[Hashable | None], items: Sequence[T], ask: Callable[[Sequence[T]], Sequence[Any]]
@@ -103,9 +99,3 @@ def _content(chunk: Sequence[Candidate]) -> Hashable:
     """Return a cache key for a chunk; the order of its candidates has no effect."""
     content = frozenset(chunk)
     return content if len(content) == len(chunk) else tuple(chunk)
-
-
-def _matched(items: Sequence[T], replies: Sequence[Any], nothing: Any) -> list[tuple[T, Any]]:
-    """Pair each item with its reply, or with `nothing` if the reply is missing; surplus replies are dropped."""
-    replies = list(replies)[: len(items)]
-    return list(zip_longest(items, replies, fillvalue=nothing))

@@ -39,9 +39,9 @@ class EntityGroup:
 
 
 class Chooser(Protocol):
-    """Decides between candidates for a question; each call is a batch of independent decisions.
+    """Decides between candidates for a question; each call is a batch of independent decisions, one for each item.
 
-    Decisions may be wrong, missing or contradictory. `name` is the chooser's name in messages.
+    Decisions may be unusable or contradictory. `name` is the chooser's name in messages.
     """
 
     name: str

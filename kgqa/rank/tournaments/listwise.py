@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import zip_longest
 from typing import Any
 
 from kgqa.events import MatchPlayed
@@ -71,9 +70,8 @@ def _dealt(pool: Sequence[Any], size: int) -> list[list[Any]]:
 def _round(
     question: str, chunks: list[list[Candidate]], chooser: Chooser, k: int, record: Recorder
 ) -> list[list[Candidate]]:
-    picked = chooser.pick(question, chunks, k)
     result = []
-    for chunk, indices in zip_longest(chunks, picked[: len(chunks)], fillvalue=()):
+    for chunk, indices in zip(chunks, chooser.pick(question, chunks, k), strict=True):
         # after an unusable reply the prefilter order decides; a reply with fewer than k candidates is taken as it is
         chosen = usable_indices(indices, len(chunk), k) or list(range(min(k, len(chunk))))
         result.append([chunk[i] for i in chosen])

@@ -73,10 +73,8 @@ def _play(
 
 
 def _round(question: str, pairs: list[tuple[Candidate, Candidate]], chooser: Chooser, record: Recorder) -> list[bool]:
-    replies = list(chooser.prefer(question, pairs))[: len(pairs)]
-    replies += [0] * (len(pairs) - len(replies))
     won = []
-    for (first, second), reply in zip(pairs, replies):
+    for (first, second), reply in zip(pairs, chooser.prefer(question, pairs), strict=True):
         won.append(reply != -1)  # the first candidate wins a tie, because it comes first in prefilter order
         picked = (first if won[-1] else second).words
         tie = None if reply in (1, -1) else True

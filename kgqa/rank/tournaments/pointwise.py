@@ -31,9 +31,7 @@ def pointwise(
     pool = list(candidates)
     if not pool:
         return []
-    given = np.asarray(chooser.score(question, pool, batch_size=batch_size), dtype=np.float64).ravel()[: len(pool)]
-    scores = np.full(len(pool), np.nan)
-    scores[: len(given)] = given
+    scores = np.asarray(chooser.score(question, pool, batch_size=batch_size), dtype=np.float64)
     usable = np.flatnonzero(np.isfinite(scores))
     order = np.arange(len(pool))
     order[usable] = usable[np.argsort(-scores[usable], kind="stable")]

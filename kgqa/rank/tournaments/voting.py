@@ -49,9 +49,9 @@ class VotingChooser:
             for (first, second), votes in zip(pairs, swaps)
             for swapped in votes
         ]
-        replies = list(self._chooser.prefer(question, ordered))
-        rest = iter(replies[: len(ordered)] + [0] * (len(ordered) - len(replies)))
-        sums = [sum(_usable(next(rest)) * (-1 if swapped else 1) for swapped in votes) for votes in swaps]
+        replies = [int(reply) if reply in (1, -1) else 0 for reply in self._chooser.prefer(question, ordered)]
+        rest = iter(replies)
+        sums = [sum(next(rest) * (-1 if swapped else 1) for swapped in votes) for votes in swaps]
         return [(total > 0) - (total < 0) for total in sums]
 
     def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int]]:
@@ -83,10 +83,6 @@ class VotingChooser:
 def _starts_swapped(question: str, first: Candidate, second: Candidate) -> bool:
     text = f"{question}\0{first!r}\0{second!r}"
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=1).digest()[0] % 2 == 1
-
-
-def _usable(reply: int) -> int:
-    return int(reply) if reply in (1, -1) else 0
 
 
 def _orders(size: int, votes: int) -> list[list[int]]:

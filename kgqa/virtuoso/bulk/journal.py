@@ -6,7 +6,8 @@ kgqa or the server. Chunks end at the same lines every time, so that a group can
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import secrets
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -23,11 +24,17 @@ T = TypeVar("T")
 
 
 @dataclass
-class BulkJournal:
-    """The state of a bulk load.
+class Journal:
+    """The state of a load; `token` identifies the load in the database."""
+
+    token: str = field(default_factory=secrets.token_hex, kw_only=True)
+
+
+@dataclass
+class BulkJournal(Journal):
+    """The state of loading RDF files.
 
     Attributes:
-        token: identifies the load in the database.
         chunk_lines: number of lines in a chunk.
         chunks: number of chunks that are loaded.
         before: number of triples in the graph before the load.
@@ -43,7 +50,6 @@ class BulkJournal:
     on_error: OnError
     chunk_lines: int
     files: list[FileJob]
-    token: str = ""
     before: int = 0
     checked: bool = False
     doubtful: list[int] = field(default_factory=list)
@@ -51,6 +57,37 @@ class BulkJournal:
     malformed: int = 0
     examples: list[dict[str, Any]] = field(default_factory=list)
     chunks: int = 0
+
+
+def open_journal(
+    folder: ServerFolder,
+    name: str,
+    kind: type[T],
+    *,
+    resume: bool,
+    restart: bool,
+    described: Callable[[T], str],
+    start: str,
+) -> T | None:
+    """Return the journal of the load to resume; None for a new load.
+
+    Args:
+        resume: there must be an interrupted load. Without `resume` and `restart`, there must be none.
+        described: what was interrupted, for the message.
+        start: the hint on how to start a load.
+
+    Raises:
+        LoadError: there is no load to resume, an interrupted load is in the way, or its journal is damaged.
+    """
+    journal = None if restart else read_journal(folder, name, kind)
+    if resume and journal is None:
+        raise LoadError("There is no interrupted load to resume.", start)
+    if journal is not None and not resume:
+        raise LoadError(
+            f"An earlier load {described(journal)}.",
+            "Continue it with --resume, or discard it and load everything again with --restart.",
+        )
+    return journal
 
 
 def read_journal(folder: ServerFolder, name: str, kind: type[T]) -> T | None:

@@ -11,7 +11,7 @@ import errno
 import hashlib
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
@@ -22,21 +22,11 @@ from kgqa.graph.endpoint.upload import target_graph
 from kgqa.graph.rdf.files import MalformedLines, check_unchanged, file_job
 from kgqa.graph.rdf.upload import UploadFiles
 from kgqa.graph.store import LoadReport, MalformedLine, OnError, Progress
-from kgqa.virtuoso.bulk.groups import (
-    LOADERS,
-    Group,
-    GroupLoader,
-    check_token,
-    count_triples,
-    forget_token,
-    new_token,
-    wait_for_orphans,
-)
-from kgqa.virtuoso.bulk.journal import NAME, BulkJournal, forget_journal, load_lock, read_journal
+from kgqa.virtuoso.bulk.journal import NAME, BulkJournal, forget_journal, load_lock, open_journal, read_journal
+from kgqa.virtuoso.bulk.loader import BulkLoad, Group, check_token, count_triples
 from kgqa.virtuoso.bulk.rejected_lines import unloadable_reason
 from kgqa.virtuoso.instance.server_log import free_space
 from kgqa.virtuoso.server.server import Server
-from kgqa.words import sentence
 
 CHUNK_LINES = 250_000
 GROUP_CHUNKS = 4
@@ -154,7 +144,9 @@ def bulk_load(
 
     Raises:
         LoadError: a file is missing, malformed or truncated, or has triples of other graphs; nothing was loaded.
-        ServerError: the server crashed, the disk is full, or another load runs. The load can be resumed.
+            Or a file changed or can no longer be read; then the message says what is loaded and how to resume.
+        ServerError: the server crashed, rejects a line, the disk is full, or another load runs; the load can be
+            resumed.
         KeyboardInterrupt: Ctrl-C was pressed; the current group has been completed, and the load can be resumed.
     """
     started = time.monotonic()
@@ -163,24 +155,22 @@ def bulk_load(
     if not resume and not jobs:
         raise LoadError("No file was given.", "Give at least one RDF file.")
     with load_lock(server.folder):
-        journal = read_journal(server.folder, NAME, BulkJournal)
-        if resume:
-            journal = _resumed_journal(journal, store, graph)
-            check_token(server, journal.token, journal.chunks)
-            wait_for_orphans(server, server.import_folder / NAME, lambda: None)
-        elif journal is not None and not restart:
-            raise LoadError(
-                f"An earlier load into {store.url} was interrupted.", "Resume it: --resume. Discard it: --restart"
-            )
+        journal = open_journal(
+            server.folder,
+            NAME,
+            BulkJournal,
+            resume=resume,
+            restart=restart,
+            described=lambda journal: f"into {store.url} was interrupted",
+            start="Give the files to load, without --resume.",
+        )
+        if journal is None:
+            journal = BulkJournal(graph, store.url, on_error, chunk_lines, jobs)
         else:
-            journal = BulkJournal(graph, store.url, on_error, chunk_lines, jobs, new_token())
-            journal.before = count_triples(server, graph)
-            server.folder.write_json(f"{NAME}.json", journal)
-        _BulkLoad(server, journal, progress).run()
+            _check_resumable(journal, store, graph)
+            check_token(server, journal.token, journal.chunks)
+        triples = _FileLoad(server, journal, progress).run()
         store.invalidate()
-        triples = count_triples(server, graph)
-        forget_journal(server.folder, NAME)
-        forget_token(server, journal.token)
     return LoadReport(
         files=len(journal.files),
         lines=journal.lines,
@@ -208,9 +198,8 @@ def interrupted_graph(server: Server) -> str | None:
     return journal.graph if journal else None
 
 
-def _resumed_journal(journal: BulkJournal | None, store: EndpointStore, graph: str) -> BulkJournal:
-    if journal is None:
-        raise LoadError(f"There is no interrupted load at {store.url}.", "Give the files to load, without --resume.")
+def _check_resumable(journal: BulkJournal, store: EndpointStore, graph: str) -> None:
+    """Raise LoadError if the interrupted load is into another graph, or one of its files has changed."""
     if journal.graph != graph:
         raise LoadError(
             f"The interrupted load is into another graph, <{journal.graph}>.",
@@ -218,44 +207,34 @@ def _resumed_journal(journal: BulkJournal | None, store: EndpointStore, graph: s
         )
     for job in journal.files:
         check_unchanged(job, f"kgqa graph load FILE --restart --into {store.url}")
-    return journal
 
 
-class _BulkLoad:
-    """Loads the chunks that a journal does not record as loaded."""
+class _FileLoad(BulkLoad[list[Chunk], int]):
+    """Loads the chunks that a journal does not record as loaded; the result is the number of triples in the graph."""
 
     def __init__(self, server: Server, journal: BulkJournal, progress: Callable[[Progress], None] | None) -> None:
-        self._server = server
+        super().__init__(server, NAME, journal.graph, journal)
         self._journal = journal
         self._progress = progress or (lambda progress: None)
         self._malformed = MalformedLines(journal.on_error)
         self._reported_lines = 0
-        self._work = server.import_folder / NAME
         self._source = UploadFiles(
             journal.files,
             journal.graph,
-            staging=self._work,
+            staging=self.folder,
             malformed=self._malformed,
             unfit=unloadable_reason,
             progress=self._progress,
         )
 
-    def run(self) -> None:
-        try:
-            self._work.mkdir(exist_ok=True)
-            self._check()
-            self._load()
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(self._progress_text()) from None
-        except (ServerError, LoadError) as error:
-            if not self._journal.checked:
-                # nothing was loaded, so there is nothing to resume
-                forget_journal(self._server.folder, NAME)
-                raise
-            raise ServerError(f"{sentence(error)} {self._progress_text()}") from error
-        finally:
-            shutil.rmtree(self._work, ignore_errors=True)
-        self._progress(Progress("", 0, 0, self._journal.lines, "finishing"))
+    def groups(self) -> Generator[Group[list[Chunk]]]:
+        self._check()
+        journal = self._journal
+        chunks = write_chunks(
+            self._source, number=journal.chunks, lines=journal.chunk_lines, folder=self.folder, name=_name(journal)
+        )
+        while batch := list(islice(chunks, GROUP_CHUNKS)):
+            yield Group([chunk.path for chunk in batch], batch, batch[-1].number + 1)
 
     def _check(self) -> None:
         journal, source = self._journal, self._source
@@ -265,38 +244,43 @@ class _BulkLoad:
             self._malformed.examples = [MalformedLine(**example) for example in journal.examples]
             return
         source.check()
+        journal.before = count_triples(self.server, journal.graph)
         journal.lines, journal.doubtful, journal.checked = source.lines, sorted(source.doubtful), True
-        self._save()
+        self._save_malformed()
 
-    def _save(self) -> None:
+    def _save_malformed(self) -> None:
         self._journal.malformed = self._malformed.count
         self._journal.examples = [asdict(example) for example in self._malformed.examples]
-        self._server.folder.write_json(f"{NAME}.json", self._journal)
+        self.save()
 
-    def _progress_text(self) -> str:
+    def is_resumable(self) -> bool:
+        return self._journal.checked  # before, nothing is loaded
+
+    def progress_text(self) -> str:
         journal = self._journal
         lines_done = sum(job.lines_done for job in journal.files)
         done = f"{lines_done:,} of {journal.lines:,} lines are" if journal.checked else "Nothing is"
         return f"{done} loaded into <{journal.graph}>. Resume: kgqa graph load --resume --into {journal.url}"
 
-    def _load(self) -> None:
-        journal = self._journal
-        chunks = write_chunks(
-            self._source, number=journal.chunks, lines=journal.chunk_lines, folder=self._work, name=_name(journal)
-        )
-        loader = GroupLoader(
-            self._server,
-            journal.graph,
-            journal.token,
-            loaders=LOADERS,
-            on_wait=lambda group: self._report(group.content[: group.files_done]),
-            on_loaded=self._skip_rejected_lines,
-            on_recorded=self._record,
-        )
-        batches = iter(lambda: list(islice(chunks, GROUP_CHUNKS)), [])
-        loader.run(Group([chunk.path for chunk in batch], batch, batch[-1].number + 1) for batch in batches)
+    def waiting(self, group: Group[list[Chunk]] | None) -> None:
+        if group:
+            self._report(group.content[: group.files_done])
 
-    def _record(self, group: Group[list[Chunk]]) -> None:
+    def loaded(self, group: Group[list[Chunk]]) -> None:
+        for chunk in group.content:
+            rejected = group.rejected.get(chunk.path)
+            places = self._source.find(rejected, list(chunk.positions)) if rejected else {}
+            for line, message in (rejected or {}).items():
+                file, number = places[line]
+                if self._journal.on_error == "fail":
+                    raise ServerError(
+                        f"{file}, line {number}: the server rejects this line: {message}.",
+                        "Correct the line and load all files again with --restart, or skip such lines with --restart "
+                        "--on-error skip.",
+                    )
+                self._malformed.add(file, number, f"rejected by the server: {message}")
+
+    def recorded(self, group: Group[list[Chunk]]) -> None:
         for chunk in group.content:
             for position in chunk.positions.values():
                 job = self._journal.files[position.file]
@@ -304,21 +288,12 @@ class _BulkLoad:
             for job in self._journal.files[: max(chunk.positions)]:
                 job.done = True
         self._journal.chunks = max(self._journal.chunks, group.done)
-        self._save()
+        self._save_malformed()
         self._report(group.content)
 
-    def _skip_rejected_lines(self, group: Group[list[Chunk]]) -> None:
-        for chunk, rejected in zip(group.content, group.rejected):
-            places = self._source.find(rejected, list(chunk.positions)) if rejected else {}
-            for line, message in rejected.items():
-                file, number = places[line]
-                if self._journal.on_error == "fail":
-                    raise LoadError(
-                        f"{file}, line {number}: the server rejects this line: {message}.",
-                        "Correct the line and load all files again with --restart, or skip such lines with --restart "
-                        "--on-error skip.",
-                    )
-                self._malformed.add(file, number, f"rejected by the server: {message}")
+    def finish(self) -> int:
+        self._progress(Progress("", 0, 0, self._journal.lines, "finishing"))
+        return count_triples(self.server, self._journal.graph)
 
     def _report(self, chunks: Sequence[Chunk]) -> None:
         """Report as progress how far each file has been loaded with these chunks; report each position only once."""

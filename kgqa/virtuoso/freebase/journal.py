@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.errors import LoadError
-from kgqa.virtuoso.bulk.groups import new_token
+from kgqa.virtuoso.bulk.journal import Journal
 from kgqa.virtuoso.freebase.dump.layout import LINES_PER_CHUNK
 from kgqa.virtuoso.freebase.dump.reader import START, DumpPosition, identity
 from kgqa.virtuoso.freebase.dump.rules import Cleaning
@@ -43,34 +43,27 @@ class LoadOptions:
 
 
 @dataclass
-class FreebaseJournal:
+class FreebaseJournal(Journal):
     """The state of loading a dump.
 
     Attributes:
         dump: path of the dump.
         identity: length and hash of the dump.
         rules: digest of the noise rules and languages.
-        token: identifies the load in the database.
         groups_done: number of groups that are loaded and on disk.
         place: position in the dump where the next group begins; None at the end of the dump.
         tally: counts of the lines in the first `groups_done` groups.
-        seconds: duration of each stage so far, in seconds.
+        seconds: duration of each stage up to the last recorded group, in seconds.
     """
 
     dump: str
     identity: dict[str, Any]
     options: LoadOptions
     rules: str
-    token: str = ""
     groups_done: int = 0
     place: DumpPosition | None = START
     tally: Tally = field(default_factory=Tally)
     seconds: dict[str, float] = field(default_factory=dict)
-
-    @classmethod
-    def new(cls, dump: Path, options: LoadOptions) -> FreebaseJournal:
-        """Return the journal of a new load. Raises LoadError if the dump cannot be read."""
-        return cls(str(dump.absolute()), identity(dump), options, options.cleaning().digest, new_token())
 
     def check(self, dump: Path, options: LoadOptions | None) -> None:
         """Check that a load can be resumed with this dump and these options.

@@ -8,37 +8,29 @@ from __future__ import annotations
 
 import itertools
 import shlex
-import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from kgqa.cache import Cache
-from kgqa.errors import KgqaError, LoadError, ServerError
+from kgqa.errors import LoadError, ServerError
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.endpoint.upload import target_graph
 from kgqa.schema import bundled_schema
-from kgqa.virtuoso.bulk.groups import (
-    LOADERS,
-    Group,
-    GroupLoader,
-    check_token,
-    count_triples,
-    forget_token,
-    wait_for_orphans,
-)
-from kgqa.virtuoso.bulk.journal import forget_journal, load_lock, read_journal
+from kgqa.virtuoso.bulk.journal import load_lock, open_journal
+from kgqa.virtuoso.bulk.loader import LOADERS, BulkLoad, Group, check_token, count_triples
 from kgqa.virtuoso.bulk.name_graph import index_graph
 from kgqa.virtuoso.freebase.cleaning import CleanedGroup, Cleaner
 from kgqa.virtuoso.freebase.dump.judge import OTHER_LANGUAGE
+from kgqa.virtuoso.freebase.dump.reader import identity
 from kgqa.virtuoso.freebase.dump.rules import NOISE
 from kgqa.virtuoso.freebase.dump.tally import Tally
 from kgqa.virtuoso.freebase.journal import NAME, FreebaseJournal, LoadOptions
 from kgqa.virtuoso.server.server import Server
-from kgqa.words import clean, sentence
+from kgqa.words import clean
 
 REFUSED_BY_SERVER = "refused by the server"
 # reasons for dropping a line that depend on the options of the load
@@ -125,51 +117,30 @@ def load_dump(
             f"Start it: kgqa virtuoso start{server.folder.folder_option}",
         )
     with load_lock(server.folder):
-        journal = _open_journal(server, dump, options, resume, restart)
+        journal = open_journal(
+            server.folder,
+            NAME,
+            FreebaseJournal,
+            resume=resume,
+            restart=restart,
+            described=lambda journal: f"of {journal.dump} was interrupted after {_lines_done(journal)}",
+            start=f"Start one: kgqa freebase load {dump}",
+        )
+        if journal is None:
+            options = options or LoadOptions()
+            journal = FreebaseJournal(str(dump.absolute()), identity(dump), options, options.cleaning().digest)
+        else:
+            journal.check(dump, options)
+            check_token(server, journal.token, journal.groups_done)
         # raises an error before a load of many hours if the graph IRI is invalid or used by the server itself
         with EndpointStore(server.url, writable=journal.options.graph_iri, profile="virtuoso") as store:
             target_graph(store)
-        load = _Load(server, dump, journal, workers, loaders, progress or (lambda step: None))
-        try:
-            return load.run()
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(_progress_text(journal, server)) from None
-        except KgqaError as error:
-            if load.nothing_loaded and not (resume and journal.groups_done == 0):
-                # nothing was loaded, so the next attempt should need neither --resume nor --restart
-                forget_journal(server.folder, NAME)
-                raise
-            raise type(error)(f"{sentence(error)} {_progress_text(journal, server)}") from error
-
-
-def _open_journal(
-    server: Server, dump: Path, options: LoadOptions | None, resume: bool, restart: bool
-) -> FreebaseJournal:
-    journal = None if restart else read_journal(server.folder, NAME, FreebaseJournal)
-    if resume:
-        if journal is None:
-            raise LoadError("There is no interrupted load to resume.", f"Start one: kgqa freebase load {dump}")
-        journal.check(dump, options)
-        check_token(server, journal.token, journal.groups_done)
-        return journal
-    if journal is not None:
-        raise LoadError(
-            f"A load of {journal.dump} was interrupted after {_lines_done(journal)}.",
-            "Continue it with --resume, or discard it and load everything again with --restart.",
-        )
-    return FreebaseJournal.new(dump, options or LoadOptions())
+        return _DumpLoad(server, dump, journal, resume, workers, loaders, progress or (lambda step: None)).run()
 
 
 def _lines_done(journal: FreebaseJournal) -> str:
     groups = "1 group" if journal.groups_done == 1 else f"{journal.groups_done:,} groups"
     return f"{journal.tally.lines:,} lines ({groups})"
-
-
-def _progress_text(journal: FreebaseJournal, server: Server) -> str:
-    command = f"kgqa freebase load {shlex.quote(journal.dump)} --resume{server.folder.folder_option}"
-    if not journal.groups_done:
-        return f"Nothing is loaded yet. Resume: {command}"
-    return f"{_lines_done(journal)} are loaded into <{journal.options.graph_iri}>. Resume: {command}"
 
 
 def _no_lines_message(dump: Path, tally: Tally) -> str:
@@ -189,121 +160,105 @@ def _no_lines_message(dump: Path, tally: Tally) -> str:
     )
 
 
-class _Load:
-    """Loads the groups that a journal does not record as loaded."""
+class _DumpLoad(BulkLoad[CleanedGroup, FreebaseReport]):
+    """Loads the groups that a journal does not record as loaded, and indexes the names."""
 
     def __init__(
         self,
         server: Server,
         dump: Path,
         journal: FreebaseJournal,
+        resumed: bool,
         workers: int | None,
         loaders: int,
         progress: Callable[[FreebaseProgress], None],
     ) -> None:
-        self._server = server
+        super().__init__(server, NAME, journal.options.graph_iri, journal, loaders)
         self._dump = dump
         self._journal = journal
+        self._resumed = resumed
         self._workers = workers
-        self._loaders = loaders
         self._progress = progress
-        self._folder = server.import_folder / NAME
         self._bytes_read = journal.place.byte if journal.place else 0
         self._sent = False
+        self._since = time.monotonic()
 
     @property
-    def nothing_loaded(self) -> bool:
+    def _nothing_loaded(self) -> bool:
         """Whether no line has been sent to the server, in this run or in earlier recorded runs of this load."""
         return not self._sent and self._journal.tally.kept == 0
 
-    def run(self) -> FreebaseReport:
-        started = time.monotonic()
-        wait_for_orphans(self._server, self._folder, lambda: self._report("waiting"))
-        self._server.folder.write_json(f"{NAME}.json", self._journal)
-        try:
-            if self._journal.place is not None:
-                self._load_groups()
-        finally:
-            self._add_seconds("total", time.monotonic() - started)
-            self._server.folder.write_json(f"{NAME}.json", self._journal)
-            shutil.rmtree(self._folder, ignore_errors=True)
-        if self.nothing_loaded:
-            raise LoadError(_no_lines_message(self._dump, self._journal.tally))
-        report = self._index()
-        forget_journal(self._server.folder, NAME)
-        forget_token(self._server, self._journal.token)
-        return report
+    def is_resumable(self) -> bool:
+        # if nothing was loaded, the next attempt should need neither --resume nor --restart
+        return not self._nothing_loaded or (self._resumed and self._journal.groups_done == 0)
 
-    def _load_groups(self) -> None:
+    def progress_text(self) -> str:
         journal = self._journal
-        assert journal.place is not None
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise LoadError(
-                f"{self._folder} cannot be created ({error.strerror}).", "Check free space and permissions."
-            ) from error
-        cleaner = Cleaner(
+        command = f"kgqa freebase load {shlex.quote(journal.dump)} --resume{self.server.folder.folder_option}"
+        if not journal.groups_done:
+            return f"Nothing is loaded yet. Resume: {command}"
+        return f"{_lines_done(journal)} are loaded into <{journal.options.graph_iri}>. Resume: {command}"
+
+    def groups(self) -> Generator[Group[CleanedGroup]]:
+        journal = self._journal
+        if journal.place is None:
+            return
+        with Cleaner(
             self._dump,
             journal.options.cleaning(),
-            self._folder,
+            self.folder,
             journal.options.lines_per_chunk,
             workers=self._workers,
             first_group=journal.groups_done,
             place=journal.place,
-        )
-        loader = GroupLoader(
-            self._server,
-            journal.options.graph_iri,
-            journal.token,
-            loaders=self._loaders,
-            on_wait=lambda group: self._report("loading"),
-            on_loaded=self._count_rejected,
-            on_recorded=self._record,
-        )
-        with cleaner:
-            loader.run(self._groups(cleaner))
+        ) as cleaner:
+            for number in itertools.count(journal.groups_done):
+                started = time.monotonic()
+                cleaner.start(number)
+                cleaned = cleaner.wait(number, progress=self._report_cleaning)
+                self._add_seconds("cleaning", time.monotonic() - started)
+                self._sent = self._sent or any(file.stat().st_size for file in cleaned.files)
+                yield Group(list(cleaned.files), cleaned, number + 1)
+                if cleaned.place is None:
+                    return
 
-    def _groups(self, cleaner: Cleaner) -> Iterator[Group[CleanedGroup]]:
-        for number in itertools.count(self._journal.groups_done):
-            started = time.monotonic()
-            cleaner.start(number)
-            cleaned = cleaner.wait(number, progress=self._report_cleaning)
-            self._add_seconds("cleaning", time.monotonic() - started)
-            files = [file for file in cleaned.files if file.stat().st_size]
-            self._sent = self._sent or bool(files)
-            yield Group(files, cleaned, number + 1)
-            if cleaned.place is None:
-                return
+    def waiting(self, group: Group[CleanedGroup] | None) -> None:
+        self._report("loading" if group else "waiting")
 
-    def _count_rejected(self, group: Group[CleanedGroup]) -> None:
+    def loaded(self, group: Group[CleanedGroup]) -> None:
         tally = group.content.tally
-        for line, message in (item for lines in group.rejected for item in lines.items()):
+        for line, message in (item for lines in group.rejected.values() for item in lines.items()):
             tally.add(Tally(kept=-1, dropped={REFUSED_BY_SERVER: 1}))
             tally.show(REFUSED_BY_SERVER, 0, f"{message}: ".encode() + line.rstrip(b"\n"))
 
-    def _record(self, group: Group[CleanedGroup]) -> None:
+    def recorded(self, group: Group[CleanedGroup]) -> None:
         journal = self._journal
         journal.tally.add(group.content.tally)
         journal.groups_done, journal.place = group.done, group.content.place
         self._add_seconds("loading", group.seconds)
-        self._server.folder.write_json(f"{NAME}.json", journal)
-        for file in group.content.files:  # files without lines are not in the group
-            file.unlink(missing_ok=True)
+        self._add_total()
+        self.save()
 
-    def _index(self) -> FreebaseReport:
+    def finish(self) -> FreebaseReport:
+        if self._nothing_loaded:
+            raise LoadError(_no_lines_message(self._dump, self._journal.tally))
         self._report("indexing")
         started, schema, graph = time.monotonic(), bundled_schema("freebase"), self._journal.options.graph_iri
-        with EndpointOptions().open(self._server.url, cache=Cache.default(), timeout=INDEX_QUERY_SECONDS) as store:
+        with EndpointOptions().open(self.server.url, cache=Cache.default(), timeout=INDEX_QUERY_SECONDS) as store:
             store.invalidate()  # cached results are outdated after the load
-            names = index_graph(self._server, store, schema, graph)
-        triples = count_triples(self._server, graph)
+            names = index_graph(self.server, store, schema, graph)
+        triples = count_triples(self.server, graph)
         self._add_seconds("indexing", time.monotonic() - started)
-        self._add_seconds("total", time.monotonic() - started)
+        self._add_total()
         return FreebaseReport(graph, self._journal.tally, triples, names, dict(self._journal.seconds))
 
     def _add_seconds(self, stage: str, seconds: float) -> None:
         self._journal.seconds[stage] = self._journal.seconds.get(stage, 0.0) + seconds
+
+    def _add_total(self) -> None:
+        now = time.monotonic()
+        self._add_seconds("total", now - self._since)
+        self._since = now
 
     def _report_cleaning(self, group: int, bytes_read: int) -> None:
         self._bytes_read = max(self._bytes_read, bytes_read)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from kgqa.evaluation.datasets.fields import NO_GOLD, NOT_SCORED, XSD, freebase_id, typed_value
-from kgqa.evaluation.datasets.formats.webquestions import descriptions
+from kgqa.evaluation.datasets.formats.freebase import descriptions
 from kgqa.evaluation.datasets.questions import GoldAnswer
 from kgqa.evaluation.datasets.registry import READERS, dataset_questions
 from kgqa.evaluation.runs.asking import hops_of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import asdict
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion, QuestionFileError, read_questions
 from kgqa.evaluation.published.predictions import FORMATS, Prediction, PublishedError, read_published
 from kgqa.evaluation.published.rescoring import COUNTERPARTS, OWN_SCORERS, match, rescore, rog_clean
-from kgqa.evaluation.runs.records import record_object, record_of
+from kgqa.evaluation.runs.records import record_of
 
 ANN = GoldAnswer("m.1", "Ann Li", aliases=("A. Li",))
 BOB = GoldAnswer("m.2", "Bob")
@@ -84,7 +85,7 @@ def test_rog_and_gnn_rag_formats(tmp_path):
 def test_kgqa_format(tmp_path):
     answer_line = {"id": "q1", "question": "Q?", "status": "answered", "grounding": "graph"}
     answer_line["answers"] = [{"id": "m.1", "name": "x", "iri": "http://e/m.1"}]
-    record = record_object(record_of(question(1, ANN), answer_line))
+    record = asdict(record_of(question(1, ANN), answer_line))
     whole, alone = read(tmp_path, "kgqa", record, answer_line)
     assert whole.readings == ((ANN,),) and alone.readings == ()
     assert rescore([whole], "kgqa").ours["em"].value == 1
@@ -132,7 +133,7 @@ def test_invalid_prediction_is_an_error(tmp_path, format, text):
 @pytest.mark.parametrize("answers", [[3], {"id": "m.1"}])
 def test_invalid_kgqa_answers(tmp_path, answers):
     answer_line = {"id": "q1", "question": "Q?", "status": "answered", "answers": answers}
-    record = record_object(record_of(question(1, ANN), answer_line))
+    record = asdict(record_of(question(1, ANN), answer_line))
     for line in (answer_line, record):
         with pytest.raises(PublishedError, match="line 1 is not a prediction of format kgqa"):
             read(tmp_path, "kgqa", line)

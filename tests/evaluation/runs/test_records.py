@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
 import pytest
 
 from kgqa.evaluation.datasets.questions import GoldAnswer
-from kgqa.evaluation.runs.records import Record, read_record, record_object
+from kgqa.evaluation.runs.records import Record, read_record
 
 ANN = GoldAnswer("m.1", "Ann", "", ("A.",))
 WHOLE = Record(
@@ -18,7 +19,7 @@ WHOLE = Record(
 
 def test_round_trip():
     for record in (WHOLE, Record("q", "d", "Who?", {}, ())):
-        assert read_record(json.loads(json.dumps(record_object(record)))) == record
+        assert read_record(json.loads(json.dumps(asdict(record)))) == record
 
 
 @pytest.mark.parametrize(
@@ -47,7 +48,7 @@ def test_round_trip():
 )
 def test_field_of_a_wrong_type_is_named(fields, message):
     with pytest.raises(ValueError, match="this is not a record of a run") as raised:
-        read_record({**json.loads(json.dumps(record_object(WHOLE))), **fields})
+        read_record({**json.loads(json.dumps(asdict(WHOLE))), **fields})
     assert message in str(raised.value)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 from kgqa.evaluation.runs import run_files
-from kgqa.evaluation.runs.records import Record, read_record, record_object, record_of
+from kgqa.evaluation.runs.records import Record, read_record, record_of
 from kgqa.evaluation.runs.run_files import BATCH, MANIFEST, PREDICTIONS, RunError, open_run, open_runs, pending_runs
 from kgqa.evaluation.runs.run_folder import create_run, create_runs, resume_run
 
@@ -49,7 +50,7 @@ def test_written_records_are_read(run_path):
 
 def test_record_round_trip():
     original = record("a")
-    data = json.loads(json.dumps(record_object(original)))
+    data = json.loads(json.dumps(asdict(original)))
     assert read_record(data) == original
     assert read_record({**data, "of a later version": 1}) == original
     for wrong in (

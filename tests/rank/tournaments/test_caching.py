@@ -104,14 +104,6 @@ def test_verdicts_are_cached_for_any_order_of_evidence():
     assert memo.calls == 3
 
 
-def test_missing_verdicts_are_not_yes():
-    class ShortChooser(NoisyOracle):
-        def accept(self, question, batches):
-            return super().accept(question, batches)[:-1]
-
-    assert CachingChooser(ShortChooser(POOL)).accept("q", [[A], [A, B]]) == ["yes", "unparsed"]
-
-
 def test_equal_candidates_in_a_chunk():
     memo = CachingChooser(NoisyOracle(POOL))
     picked = memo.pick("q", [[B, A, A], [A, B]], 3)

@@ -122,25 +122,6 @@ def test_sorting_of_equal_candidates_is_stable(play, size, k, random):
 
 
 @both_systems
-@given(st.integers(2, 30), st.lists(st.sampled_from([1, -1]), max_size=60), st.integers(0, 20))
-def test_missing_replies_are_ties(play, size, script, reply_count):
-    """Missing replies of a batch count as ties."""
-    pool = pool_of(size)
-    short = play("q", pool, ScriptedChooser(script, lambda given, size: given[:reply_count]), k=3)
-    padded = play(
-        "q", pool, ScriptedChooser(script, lambda given, size: given[:reply_count] + [0] * (size - reply_count)), k=3
-    )
-    assert short == padded
-
-
-@both_systems
-def test_surplus_replies_are_ignored(play):
-    pool = pool_of(12)
-    chooser = ScriptedChooser([-1] * 100, lambda given, size: [*given, 1, 1, 1])
-    assert play("q", pool, chooser, k=3) == play("q", pool, ScriptedChooser([-1] * 100), k=3) == pool[::-1][:3]
-
-
-@both_systems
 def test_chooser_error_is_raised(play):
     class FailingChooser:
         name = "failing"

@@ -278,6 +278,12 @@ class TestInterrupted:
         assert discard_interrupted(virtuoso_server) and not discard_interrupted(virtuoso_server)
         assert bulk_load(virtuoso_server, store, [path]).added == 51
 
+    def test_damaged_journal_is_discarded_by_restart(self, virtuoso_server, target, file):
+        (virtuoso_server.folder.path / "graph-load.json").write_text("{")
+        with pytest.raises(LoadError, match="is damaged.*restart=True"):
+            bulk_load(virtuoso_server, target(), resume=True)
+        assert bulk_load(virtuoso_server, target(), [file(LINES[:5])], restart=True).added == 5
+
     @pytest.mark.slow
     def test_kill_9_of_the_loading_process(self, virtuoso_server, target, many_files, wait_until):
         store = target()

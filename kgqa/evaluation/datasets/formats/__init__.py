@@ -1,1 +1,1 @@
-"""Readers of published question files, one module per format."""
+"""Readers of published question files, one module per kind of data set."""

@@ -1,11 +1,15 @@
-"""Questions over text: HotpotQA (Yang et al. 2018), 2WikiMultiHopQA (Ho et al. 2020) and MuSiQue (Trivedi et al. 2022).
+"""Questions whose answers are strings: HotpotQA, 2WikiMultiHopQA, MuSiQue and GRBench.
 
-Answers are strings, and there are no topic entities. `GoldQuestion.row` has the keys `passages` (title and text of
+HotpotQA (Yang et al. 2018), 2WikiMultiHopQA (Ho et al. 2020) and MuSiQue (Trivedi et al. 2022) are over texts: answers
+are strings, and there are no topic entities. `GoldQuestion.row` has the keys `passages` (title and text of
 every paragraph) and `supporting` (indices of the passages that support the answer).
+
+GRBench (Jin et al. 2024, Graph Chain-of-Thought): lines with `qid`, `question`, `answer` and maybe `level`.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -123,3 +127,33 @@ def _aliases(file: Path) -> dict[str, tuple[str, ...]]:
         except ValueError as error:
             raise record_stream.broken(file, number + 1, str(error)) from None
     return found
+
+
+def grbench(record: Record, number: int, dataset: str) -> GoldQuestion:
+    """Convert a record to a question.
+
+    A string is one answer, even if it contains commas, because names may contain commas. In a list, each item is an
+    answer.
+    """
+    value = record.get("answer")
+    items = value if isinstance(value, list) else [] if value is None else [value]
+    answers = fields.answers_of([GoldAnswer("", _answer_text(item)) for item in items])
+    return GoldQuestion(
+        text=fields.needed(record, "question"),
+        id=fields.text_of(record, "qid") or str(number),
+        dataset=dataset,
+        number=number,
+        answers=answers,
+        support="" if answers else fields.NO_GOLD,
+        level=fields.text_of(record, "level"),
+        row=record,
+    )
+
+
+def _answer_text(item: object) -> str:
+    """Convert an answer (string, number or boolean) to text."""
+    if isinstance(item, str):
+        return item.strip()
+    if isinstance(item, (bool, int, float)):
+        return json.dumps(item)
+    raise ValueError('"answer" must be a text, a number or a list of these')

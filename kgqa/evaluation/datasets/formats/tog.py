@@ -13,8 +13,7 @@ from dataclasses import replace
 
 from kgqa.evaluation.datasets import fields
 from kgqa.evaluation.datasets.fields import Record
-from kgqa.evaluation.datasets.formats import grailqa, webqsp
-from kgqa.evaluation.datasets.formats.webquestions import page_name
+from kgqa.evaluation.datasets.formats.freebase import grailqa, page_name, webqsp
 from kgqa.evaluation.datasets.query_topics import WIKIDATA
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 
@@ -26,7 +25,7 @@ def question_of(record: Record, number: int, dataset: str) -> GoldQuestion:
     return _with_topics(_ORIGINAL.get(dataset, _plain)(record, number, dataset), record)
 
 
-_ORIGINAL = {"tog-webqsp": webqsp.question_of, "tog-grailqa": grailqa.question_of}
+_ORIGINAL = {"tog-webqsp": webqsp, "tog-grailqa": grailqa}
 
 
 def _with_topics(question: GoldQuestion, record: Record) -> GoldQuestion:
