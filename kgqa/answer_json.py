@@ -9,6 +9,7 @@ import json
 import re
 from typing import Any
 
+from kgqa.conditions import Comparison, Condition, Operation
 from kgqa.model import (
     Answer,
     Entity,
@@ -70,7 +71,9 @@ def _evidence_object(evidence: Evidence) -> dict[str, Any]:
         return {
             **found,
             "topic": evidence.path.topic.iri,
-            "steps": [{"relation": step.relation, "direction": step.direction} for step in evidence.path.steps],
+            "steps": to_json(evidence.path.steps),
+            "conditions": [_condition_object(each) for each in evidence.conditions],
+            "operation": _operation_object(evidence.operation) if evidence.operation else None,
             "score": evidence.score,
             "approximate": evidence.approximate,
             "mediators": list(evidence.mediators),
@@ -85,6 +88,18 @@ def _evidence_object(evidence: Evidence) -> dict[str, Any]:
     else:
         return {**found, "span": to_json(evidence.span), "verified": evidence.verified}
     return {**found, "iri": evidence.iri, **more, "spans": to_json(evidence.spans)}
+
+
+def _condition_object(condition: Condition) -> dict[str, Any]:
+    found = {"at": condition.at, "steps": to_json(condition.steps), "negated": condition.negated}
+    test = condition.test
+    if isinstance(test, Comparison):
+        return {**found, "operator": test.operator, "value": test.value.value, "datatype": test.value.datatype}
+    return {**found, "entity": test.iri} if test else found
+
+
+def _operation_object(operation: Operation) -> dict[str, Any]:
+    return {**to_json(operation), "topics": [topic.iri for topic in operation.topics]}
 
 
 def _triple_object(triple: Triple) -> list[str]:

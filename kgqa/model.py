@@ -16,57 +16,20 @@ from html import escape
 from typing import ClassVar
 from typing import Literal as OneOf
 
+from kgqa.conditions import Condition, Operation
 from kgqa.events import Event
+from kgqa.terms import RDF_LANG_STRING as RDF_LANG_STRING
+from kgqa.terms import XSD_STRING as XSD_STRING
+from kgqa.terms import Direction as Direction
+from kgqa.terms import Entity as Entity
+from kgqa.terms import Literal as Literal
+from kgqa.terms import Step as Step
+from kgqa.terms import Value as Value
 
-XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
-RDF_LANG_STRING = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
-
-Direction = OneOf["out", "in"]
 Status = OneOf["answered", "no_answer", "budget_exhausted", "unsupported", "failed"]
 Grounding = OneOf["graph", "text", "model", "none"]
 PieceKind = OneOf["chunk", "statement", "entity", "community", "hyperedge", "path"]
 QueryClass = OneOf["exact", "restricted", "superset", "none"]
-
-
-@dataclass(frozen=True, slots=True)
-class Entity:
-    """A node named by an IRI."""
-
-    kind: ClassVar = "entity"
-    iri: str
-
-    def __hash__(self) -> int:
-        return hash(self.iri)  # called thousands of times per question; a dataclass's default hash takes twice as long
-
-
-@dataclass(frozen=True, slots=True)
-class Literal:
-    """A literal: a string with a datatype IRI or a language tag; if there is a tag, the datatype is rdf:langString."""
-
-    kind: ClassVar = "literal"
-    value: str
-    datatype: str = XSD_STRING
-    language: str = ""
-
-    def __post_init__(self) -> None:
-        if self.language and self.datatype == XSD_STRING:
-            object.__setattr__(self, "datatype", RDF_LANG_STRING)
-        if self.language and self.datatype != RDF_LANG_STRING:
-            raise ValueError("a literal has a language or a datatype, not both")
-
-
-Value = Entity | Literal
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A relation and its direction in a path: `out` from subject to object, `in` from object to subject."""
-
-    relation: str
-    direction: Direction = "out"
-
-    def reversed(self) -> Step:
-        return Step(self.relation, "in" if self.direction == "out" else "out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +73,8 @@ class Candidate:
     `hops`: the words of each logical hop; the two edges through a mediator are one logical hop. `leads_to`: the type of
     the path's end nodes in words, if known. `approximate`: whether the path was found from a limited number of nodes.
     `joins`: paths from other topics that the walks of this path must meet. `restricted`: one pair (position, entities)
-    for each inner position at which a chooser selected entities.
+    for each inner position at which a chooser selected entities. `conditions`: what nodes of the walks must fulfil.
+    `operation`: what is computed from the end nodes, or which of them are the answers.
     """
 
     path: RelationPath
@@ -120,6 +84,8 @@ class Candidate:
     leads_to: str = ""
     joins: tuple[Join, ...] = ()
     restricted: tuple[tuple[int, tuple[Entity, ...]], ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    operation: Operation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +154,8 @@ class PathEvidence:
 
     `walks`: some walks from the topic to an answer, each a tuple of named nodes. `mediators`: positions of mediators in
     each walk; 0 is the topic. `score`: the chooser's score; scores of different questions are not comparable.
+    `conditions`, `operation`: those of the query. A computed answer is not on the walks, which lead to some of the
+    nodes that it was computed from.
     """
 
     kind: ClassVar = "path"
@@ -199,6 +167,8 @@ class PathEvidence:
     triples: tuple[Triple, ...] = ()
     score: float | None = None
     approximate: bool = False
+    conditions: tuple[Condition, ...] = ()
+    operation: Operation | None = None
 
 
 @dataclass(frozen=True, slots=True)

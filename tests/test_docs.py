@@ -56,6 +56,13 @@ def test_editing_example_runs(tmp_path):
     assert run_code(code, tmp_path) == f"added 2 True\nfound Charles\nlabels {labels}\n"
 
 
+def test_example_of_conditions_runs(tmp_path):
+    text = (ROOT / "docs" / "conditions.md").read_text(encoding="utf-8")
+    (code,) = blocks(text, "python")
+    _, after = text.split("It prints:\n\n")
+    assert run_code(code, tmp_path) == "".join(f"{line[4:]}\n" for line in after.split("\n\n")[0].split("\n"))
+
+
 def test_example_of_an_answer_from_texts(tmp_path):
     _, code = blocks((ROOT / "docs" / "new-method.md").read_text(encoding="utf-8"), "python")
     assert run_code(f"{code}\nprint(grounding)", tmp_path) == "London\ntext\n"

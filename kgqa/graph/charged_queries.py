@@ -50,7 +50,10 @@ class ChargedQueries:
 
     def ask(self, name: str, **values: Any) -> bool:
         """Run the ASK query queries/NAME.rq with these values."""
-        query = render(name, view=self._view, **values)
+        return self.ask_exported(render(name, view=self._view, **values))
+
+    def ask_exported(self, query: str) -> bool:
+        """Run an ASK query."""
         with self._charge() as seconds:
             return self._store.ask(query, timeout=seconds)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from kgqa.cache import Cache
+from kgqa.conditions import BOOLEAN, Condition
 from kgqa.graph.call_pool import CallPool, Item, Result
 from kgqa.graph.charged_queries import ChargedQueries
 from kgqa.graph.edges import count_edges, find_edges
@@ -22,7 +23,7 @@ from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.graph.tables.labels import LABEL_BATCH, find_aliases, find_labels, is_blank_node, with_labels
 from kgqa.graph.tables.mediators import MediatorTable, mediator_filters
 from kgqa.graph.tables.node_types import find_subject_relations
-from kgqa.model import Entity, Join, Named, RelationPath, Step, Value
+from kgqa.model import Entity, Join, Literal, Named, RelationPath, Step, Value
 from kgqa.schema import Schema
 from kgqa.settings_table import WalkRule
 from kgqa.trace import Trace
@@ -212,6 +213,7 @@ class KnowledgeGraph:
         *,
         joins: Sequence[Join] = (),
         restricted: Restrictions = (),
+        conditions: Sequence[Condition] = (),
         limit: int | None = None,
     ) -> Ends:
         """Return the distinct entities and literals at the end of a path, without mediators.
@@ -219,14 +221,14 @@ class KnowledgeGraph:
         Args:
             joins: paths from other topics; only walks that meet all these paths count.
             restricted: the entities to which inner nodes of the path are restricted, by index.
+            conditions: conditions on nodes of the path.
             limit: maximum number of ends to return; None for all.
 
         Raises:
             PartialResult: `limit` is None, and there are more ends than the store's row cap.
         """
-        rows = self._queries.select(
-            "ends", walk=self.pattern(path, joins, restricted), limit=None if limit is None else limit + 1
-        )
+        walk = self.pattern(path, joins, restricted, conditions)
+        rows = self._queries.select("ends", walk=walk, limit=None if limit is None else limit + 1)
         values = tuple(row[0] for row in rows if row[0] is not None)
         return Ends(values[:limit], approximate=limit is not None and len(values) > limit)
 
@@ -236,6 +238,7 @@ class KnowledgeGraph:
         *,
         joins: Sequence[Join] = (),
         restricted: Restrictions = (),
+        conditions: Sequence[Condition] = (),
         ends: Sequence[Value] | None = None,
         limit: int = 100,
         timeout: float | None = None,
@@ -250,18 +253,24 @@ class KnowledgeGraph:
         wanted = None if ends is None else [end for end in ends if not is_blank_node(end)][:LABEL_BATCH]
         if wanted == []:
             return []
-        walk = self.pattern(path, joins, restricted)
+        walk = self.pattern(path, joins, restricted, conditions)
         query = render("walks", view=self.view, walk=walk, variables=walk.nodes[1:], ends=wanted, limit=limit)
         # the pattern binds every node, so no value of a row is None
         rows = cast(Iterable[tuple[Value, ...]], self._queries.rows(query, timeout=timeout))
         return [(path.topic, *row) for row in rows]
 
-    def pattern(self, path: RelationPath, joins: Sequence[Join] = (), restricted: Restrictions = ()) -> PathPattern:
-        """Return the pattern of a path with its joins and restrictions, and with filters that exclude mediators.
+    def pattern(
+        self,
+        path: RelationPath,
+        joins: Sequence[Join] = (),
+        restricted: Restrictions = (),
+        conditions: Sequence[Condition] = (),
+    ) -> PathPattern:
+        """Return the pattern of a path with joins, restrictions and conditions, and filters that exclude mediators.
 
         Raises the same errors as `joined_pattern`.
         """
-        walk = joined_pattern(path, joins, restricted, self.walks, inverse=self.inverse)
+        walk = joined_pattern(path, joins, restricted, self.walks, inverse=self.inverse, conditions=conditions)
         if path.steps and self.mediators.extent(path.steps[-1]) == "some":
             walk = replace(walk, **mediator_filters(self.schema, self.mediators))
         return walk
@@ -392,7 +401,9 @@ class KnowledgeGraph:
         return self._queries.rows(sparql)
 
     def run_exported(self, sparql: str) -> tuple[Value, ...]:
-        """Run an exported query and return the values of its only column, in the engine's order."""
+        """Run an exported query and return the values of its only column, in the engine's order; of ASK, a boolean."""
+        if export.is_ask(sparql):
+            return (Literal("true" if self._queries.ask_exported(sparql) else "false", BOOLEAN),)
         return tuple(row[0] for row in self.rows(sparql) if row[0] is not None)
 
     def answer_query(self, path: RelationPath, **options: Any) -> str:

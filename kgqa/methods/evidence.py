@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from kgqa.errors import QueryRejected, StoreTimeout
@@ -14,41 +15,73 @@ from kgqa.words import arrow_words
 
 MAX_ENDS = 20
 MAX_WALKS_PER_END = 3
+MAX_VALUES = 5
+"""Most end nodes whose compared values are shown."""
 SECONDS = 5.0
 """Time limit of the query for walks; an answer is valid without walks."""
 
 
 def gather_evidence(
-    graph: KnowledgeGraph, candidate: Candidate, score: float | None, ends: Sequence[Value], trace: Trace
+    graph: KnowledgeGraph,
+    candidate: Candidate,
+    score: float | None,
+    ends: Sequence[Value] | None,
+    trace: Trace,
 ) -> tuple[PathEvidence, ...]:
     """Find walks along a path to its first end nodes, and along each joined path to the node where both paths meet.
 
     If the query for walks takes too long or the server rejects it, there are no walks, and the trace records this.
 
+    Args:
+        ends: the end nodes; None for any, if the answer is computed from them.
+
     Returns:
-        The evidence of the path, then of each joined path.
+        The evidence of the path, then of each joined path. If an operation compares topics, the evidence of their
+        values instead; if it selects end nodes by a value, also that of their values.
     """
-    path = candidate.path
-    walks = _walks(
-        graph, path, list(ends), trace, MAX_WALKS_PER_END, joins=candidate.joins, restricted=candidate.restricted
-    )
-    found = [_evidence(graph, path, walks, None if score is None else round(score, 4), candidate.approximate)]
-    for join in candidate.joins:
-        met = list(dict.fromkeys(walk[join.at] for walk in walks)) or (list(ends) if join.at == len(path) else [])
-        found.append(_evidence(graph, join.path, _walks(graph, join.path, met, trace, 1), None, candidate.approximate))
+    path, operation = candidate.path, candidate.operation
+    marks: dict[str, Any] = {"conditions": candidate.conditions, "operation": operation}
+    steps = operation.steps if operation else ()
+    topics = operation.topics if operation else ()
+    valued: Sequence[Value] = topics or ends or ()
+    at = None if operation is None else operation.at
+    found: list[PathEvidence] = []
+    if not topics:
+        walked = path.then(*steps) if ends is None and at is None else path  # a sum is shown by its values
+        limits: dict[str, Any] = {"joins": candidate.joins, "restricted": candidate.restricted}
+        walks = _walks(
+            graph, walked, ends and list(ends), trace, MAX_WALKS_PER_END, conditions=candidate.conditions, **limits
+        )
+        rounded = None if score is None else round(score, 4)
+        found = [replace(_evidence(graph, walked, walks, rounded, candidate.approximate), **marks)]
+        for join in candidate.joins:
+            met: list[Value] = list(dict.fromkeys(walk[join.at] for walk in walks))
+            met = met or (list(ends or ()) if join.at == len(path) else [])
+            walks_to = _walks(graph, join.path, met, trace, 1)
+            found.append(_evidence(graph, join.path, walks_to, None, candidate.approximate))
+        if at is not None and steps:
+            before = tuple(each for each in candidate.conditions if each.at <= at)
+            to_value, nodes = RelationPath(path.topic, path.steps[:at] + steps), {walk[at] for walk in walks}
+            shown = [walk for walk in _walks(graph, to_value, None, trace, 1, conditions=before) if walk[at] in nodes]
+            return (*found, _evidence(graph, to_value, shown, None, candidate.approximate))
+    for node in [each for each in valued if isinstance(each, Entity)][:MAX_VALUES] if steps else ():
+        to_value = RelationPath(node, steps)
+        value = _evidence(graph, to_value, _walks(graph, to_value, None, trace, MAX_WALKS_PER_END), None, False)
+        found.append(value if found else replace(value, **marks))
     return tuple(found)
 
 
 def _walks(
     graph: KnowledgeGraph,
     path: RelationPath,
-    ends: Sequence[Value],
+    ends: Sequence[Value] | None,
     trace: Trace,
     per_end: int,
-    **conditions: Any,
+    **limits: Any,
 ) -> list[tuple[Value, ...]]:
     try:
-        every = graph.walks_along(path, ends=ends[:MAX_ENDS], limit=20 * MAX_ENDS, timeout=SECONDS, **conditions)
+        wanted = None if ends is None else ends[:MAX_ENDS]
+        every = graph.walks_along(path, ends=wanted, limit=20 * MAX_ENDS, timeout=SECONDS, **limits)
     except (StoreTimeout, QueryRejected, BudgetExhausted) as error:
         # a server may reject a query with a value that the server itself returned, such as xsd:time on Virtuoso
         trace.record(NoWalks(error=str(error)))
@@ -57,7 +90,7 @@ def _walks(
     seen: dict[Value, int] = {}
     for walk in every:
         seen[walk[-1]] = seen.get(walk[-1], 0) + 1
-        if seen[walk[-1]] <= per_end:
+        if seen[walk[-1]] <= per_end and len(seen) <= MAX_ENDS:
             walks.append(walk)
     return walks
 

@@ -45,7 +45,7 @@ def answer_of_path(
     *,
     chosen: Collection[Value] = (),
 ) -> Answer | None:
-    """Build the answer that consists of the end nodes of a path.
+    """Build the answer that consists of the end nodes of a path, or of what its operation returns.
 
     Args:
         graph: The graph.
@@ -63,25 +63,38 @@ def answer_of_path(
         AnswerInQuery: The query contains an answer, which is a bug in kgqa.
         StoreError: The graph failed.
     """
-    sparql = graph.answer_query(candidate.path, joins=candidate.joins, restricted=dict(candidate.restricted))
+    operation = candidate.operation
+    sparql = graph.answer_query(
+        candidate.path,
+        joins=candidate.joins,
+        restricted=dict(candidate.restricted),
+        conditions=candidate.conditions,
+        operation=operation,
+    )
     first, again = graph.map(graph.run_exported, [sparql, sparql])
     values = tuple(dict.fromkeys(first))
     trace.record(Read(path=candidate.words, answers=len(values)))
-    others = {topic.value for topic in topics} - {candidate.path.topic}
+    compared = operation.topics if operation else ()
+    others = {topic.value for topic in topics} - {candidate.path.topic, *compared}
     if not set(values) - others:
         return None
     selected = [entity for _, entities in candidate.restricted for entity in entities]
     topic_entities = [topic.value for topic in topics if isinstance(topic.value, Entity)]
-    check_no_answers(sparql, values, [*topic_entities, *selected])
+    tested = [each.test for each in candidate.conditions if isinstance(each.test, Entity)]
+    named_in_query = [*topic_entities, *selected, *compared, *tested]
+    # a number or date of a condition, or of its conversion, may equal an answer
+    checked = [each for each in values if isinstance(each, Entity) or not (candidate.conditions or operation)]
+    check = check_names_no_answers if operation else check_no_answers
+    check(sparql, checked, named_in_query)
     class_ = query_class(values, again, restricted=bool(candidate.restricted))
     trace.record(Checked(query_class=class_ or "none"))
     named = sorted(graph.named(values), key=_by_name)
-    shown = [item.value for item in named]
+    ends = None if operation and operation.is_computed else [item.value for item in named]
     return Answer(
         Question(""),
         "answered",
         answers=tuple(named),
-        evidence=gather_evidence(graph, candidate, score, [v for v in shown if v in chosen] or shown, trace),
+        evidence=gather_evidence(graph, candidate, score, ends and ([v for v in ends if v in chosen] or ends), trace),
         sparql=sparql,
         query_class=class_ or "none",
         grounding="graph",

@@ -13,6 +13,7 @@ from hypothesis import Phase, given, settings
 from rdflib.plugins.sparql import prepareQuery
 
 from kgqa.answer_json import answer_object, json_text
+from kgqa.conditions import Comparison, Condition, Operation
 from kgqa.errors import InvalidTerm, KgqaError, QueryRejected, StoreTimeout, StoreUnavailable
 from kgqa.explore.linking import find_mentions
 from kgqa.graph.detection import detect_schema
@@ -97,7 +98,30 @@ def calls(text: str) -> dict[str, Call]:
     for number, value in enumerate(values):
         found[f"walks_along to {number}"] = lambda g, value=value: g.walks_along(known, ends=[value])
         found[f"render {number}"] = lambda g, value=value: walks_to(g, value)
+        found[f"condition {number}"] = lambda g, value=value: answers_of(g, known, [condition_on(value)])
+    found["condition on a node"] = lambda g: answers_of(g, known, [Condition(1, (), entity, True)])
+    found["condition on a relation"] = lambda g: answers_of(g, known, [Condition(2, (step, knows), negated=True)])
+    for kind in ("most", "sum", "difference"):
+        operation = Operation(kind, (step,), topics=(ANN, entity))
+        found[kind] = lambda g, operation=operation: answers_of(g, RelationPath(ANN), (), operation)
     return found
+
+
+def condition_on(value: Entity | Literal) -> Condition:
+    """Return the condition that Bob has this value; a literal that cannot be compared is compared as a text."""
+    if isinstance(value, Entity):
+        return Condition(1, (Step("http://e/knows"),), value)
+    with contextlib.suppress(ValueError):
+        return Condition(1, (Step("http://e/age"),), Comparison("=", value))
+    return Condition(1, (Step("http://e/age"),), Comparison("!=", Literal(value.value)))
+
+
+def answers_of(graph: KnowledgeGraph, path: RelationPath, conditions, operation: Operation | None = None) -> object:
+    """Run the exported query of a path with conditions and an operation; a query with conditions is explained, too."""
+    query = graph.answer_query(path, conditions=conditions, operation=operation)
+    if conditions:
+        is_safe_text(explain(graph, query))
+    return graph.run_exported(query)
 
 
 def ask_question(graph: KnowledgeGraph, question: str, **options):

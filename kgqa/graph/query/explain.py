@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from typing import Any
 
 from kgqa.errors import QueryRejected
 from kgqa.graph.query.export import ExportableGraph
+from kgqa.graph.query.operation_words import converted, own_operation, value_kind
 from kgqa.graph.query.tokens import forbid_fetching
 from kgqa.model import Entity
 from kgqa.words import clean, short_words
@@ -19,6 +22,7 @@ _COMPARED = {
     ">=": "is at least",
 }
 
+_CONDITION_VALUE = re.compile(r"c[0-9]+_[0-9]+")
 _JOINED = {"Join": "", "LeftJoin": "optionally: ", "Minus": "but not: "}
 _EXTRAS = {"OrderBy": "Sort them.", "AggregateJoin": "Aggregate them by group."}
 
@@ -48,13 +52,20 @@ class _Explainer:
     def __init__(self, graph: ExportableGraph) -> None:
         self._graph = graph
         self._names: dict[Entity, str] = {}
+        self._values_of_conditions: list[tuple[str, str, str]] = []
+        """For each triple that ends in the value of a condition: its text, the value, and the relation in words."""
 
     def query(self, algebra: Any) -> str:
         self._names = self._graph.labels(Entity(str(iri)) for iri in sorted(_iris(algebra)))
         extras: list[str] = []
-        conditions = self._walk(algebra.p, extras)
+        own = own_operation(algebra, self._relation_to) if algebra.name == "SelectQuery" else None
+        patterns = own.patterns if own else (algebra.p,)
+        conditions = [text for pattern in patterns for text in self._merged(self._walk(pattern, extras))]
         if algebra.name == "AskQuery":
             head = "Is there anything such that"
+        elif own:
+            head = own.head
+            extras += [own.tail] if own.tail else []
         else:
             variables = ", ".join(f"?{name}" for name in algebra.PV)
             head = f"Find every {variables} such that"
@@ -95,18 +106,43 @@ class _Explainer:
             found.append(f"?{variable} is one of: {shown}{' ...' if len(rows) > 10 else ''}")
         return found
 
+    def _relation_to(self, pattern: Any, variable: Any) -> str:
+        """Return the words of the last relation in a pattern that has the variable as its subject or object."""
+        found = [relation for s, relation, o in _triples(pattern) if variable in (s, o)]
+        return self._relation(found[-1])
+
+    def _merged(self, conditions: list[str]) -> list[str]:
+        """Join the text of a triple that ends in the value of a condition with the texts about this value."""
+        for triple, value, words in self._values_of_conditions:
+            tests = [text for text in conditions if text.startswith(f"{value} is ")]
+            if triple in conditions and tests:
+                kept = [text for text in tests if text not in (f"{value} is a number", f"{value} is a date")] or tests
+                place = conditions.index(triple)
+                conditions = [text for text in conditions if text != triple and text not in tests]
+                conditions[place:place] = [words + text.removeprefix(value) for text in kept]
+        return conditions
+
     def _triple(self, subject: Any, relation: Any, object_: Any) -> str:
+        words = self._relation(relation)
+        text = f"{self._term(subject)} has {words}: {self._term(object_)}"
+        if _is_variable(object_) and _CONDITION_VALUE.fullmatch(object_):
+            self._values_of_conditions.append((text, f"?{object_}", f"{words} of {self._term(subject)}"))
+        return text
+
+    def _relation(self, relation: Any) -> str:
         if _is_variable(relation):
-            words = f"anything (?{relation})"
-        elif hasattr(relation, "toPython") and not hasattr(relation, "args"):
-            words = f"“{short_words(str(relation), self._graph.schema, self._graph.relation_labels)}”"
-        else:
-            words = "a property path"
-        return f"{self._term(subject)} has {words}: {self._term(object_)}"
+            return f"anything (?{relation})"
+        if hasattr(relation, "toPython") and not hasattr(relation, "args"):
+            return f"“{clean(short_words(str(relation), self._graph.schema, self._graph.relation_labels))}”"
+        return "a property path"
 
     def _filter(self, expression: Any) -> list[str]:
         name = getattr(expression, "name", "")
         if name == "RelationalExpression" and expression.op in _COMPARED:
+            if found := converted(expression):
+                return [f"{self._term(found[0])} is {found[1]}"]
+            if getattr(expression.expr, "name", "") == "Builtin_STR":  # STR(term) is explained like its term
+                return [f"{self._term(expression.expr.arg)} {_COMPARED[expression.op]} {self._term(expression.other)}"]
             return [f"{self._term(expression.expr)} {_COMPARED[expression.op]} {self._term(expression.other)}"]
         if name == "RelationalExpression" and expression.op == "IN":
             # STR(term) is explained like its term
@@ -117,8 +153,12 @@ class _Explainer:
             return [f"{self._term(expression.arg)} is an entity"]
         if name == "ConditionalAndExpression":
             return [text for part in [expression.expr, *expression.other] for text in self._filter(part)]
+        if name == "Builtin_REGEX" and value_kind(expression) and getattr(expression.text, "name", "") == "Builtin_STR":
+            return [f"{self._term(expression.text.arg)} is {value_kind(expression)}"]
         if name == "Builtin_NOTEXISTS":
-            return [f"it is not true that {' and '.join(self._walk(expression.graph, []))}"]
+            inner = self._merged(self._walk(expression.graph, []))
+            absent = [words for triple, _, words in self._values_of_conditions if [triple] == inner]
+            return [f"there is no {absent[0]}" if absent else f"it is not true that {' and '.join(inner)}"]
         return ["another filter holds"]
 
     def _term(self, term: Any) -> str:
@@ -167,3 +207,11 @@ def _iris(node: Any) -> set[Any]:
         return {node}
     parts = node.values() if isinstance(node, dict) else node if isinstance(node, (list, tuple, set)) else ()
     return set().union(*map(_iris, parts))
+
+
+def _triples(node: Any) -> Iterator[Any]:
+    """Yield all triple patterns in an algebra."""
+    if getattr(node, "name", "") == "BGP":
+        yield from node.triples
+    for part in node.values() if isinstance(node, dict) else ():
+        yield from _triples(part)

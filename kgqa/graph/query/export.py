@@ -11,7 +11,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
+from kgqa.conditions import Condition, Operation
 from kgqa.errors import KgqaError
+from kgqa.graph.query.operations import operation_query
 from kgqa.graph.query.patterns import PathPattern, Restrictions
 from kgqa.graph.query.templates import Comment, render
 from kgqa.graph.query.tokens import Token, decode_codepoints, expand_prefixes, tokens
@@ -34,7 +36,13 @@ class ExportableGraph(Protocol):
 
     def labels(self, entities: Iterable[Entity]) -> dict[Entity, str]: ...
 
-    def pattern(self, path: RelationPath, joins: Sequence[Join] = (), restricted: Restrictions = ()) -> PathPattern: ...
+    def pattern(
+        self,
+        path: RelationPath,
+        joins: Sequence[Join] = (),
+        restricted: Restrictions = (),
+        conditions: Sequence[Condition] = (),
+    ) -> PathPattern: ...
 
 
 class AnswerInQuery(KgqaError):
@@ -47,36 +55,45 @@ def answer_query(
     *,
     joins: Sequence[Join] = (),
     restricted: Mapping[int, Sequence[Entity]] | None = None,
+    conditions: Sequence[Condition] = (),
+    operation: Operation | None = None,
 ) -> str:
     """Return the SPARQL 1.1 query whose result is all ends of a path, with the names of entities as comments.
+
+    With an operation, the result is the answer of the operation: some of the ends, or a computed value.
 
     Args:
         joins: paths from other topics; only walks that meet all these paths count.
         restricted: the entities that a language model selected for inner nodes, by index (1: the node after the topic).
+        conditions: conditions on nodes of the path.
+        operation: an operation on the ends.
 
     Raises:
-        ValueError: the path has no steps, or a restriction is not on an inner node.
+        ValueError: the path has no steps and the operation names no topics, or the path has steps or conditions and the
+            operation names topics, or a restriction is not on an inner node.
     """
-    if not path.steps:
+    compared = operation.topics if operation else ()
+    if not path.steps and not compared:
         raise ValueError("a path without steps has no query")
+    if compared and (path.steps or conditions):
+        raise ValueError("an operation on topics takes a path without steps and no conditions")
     restricted = restricted or {}
     if any(not 0 < index < len(path.steps) for index in restricted):
         raise ValueError("only inner nodes can be restricted")
     chosen_at = tuple((index, tuple(chosen)) for index, chosen in sorted(restricted.items()))
-    walk = _commented(graph, graph.pattern(path, joins, chosen_at))
-    topics = list(dict.fromkeys([path.topic, *(join.path.topic for join in joins)]))
-    names = graph.labels([*topics, *(e for chosen in restricted.values() for e in chosen)])
-    comments = [Comment(f"{_name(names, topic)} = {graph.schema.short_id(topic.iri)}") for topic in topics]
+    topics = list(dict.fromkeys(compared or [path.topic, *(join.path.topic for join in joins)]))
+    tested = [each.test for each in conditions if isinstance(each.test, Entity)]
+    names = graph.labels([*topics, *tested, *(e for chosen in restricted.values() for e in chosen)])
+    comments = [Comment(f"{_name(names, e)} = {graph.schema.short_id(e.iri)}") for e in dict.fromkeys(topics + tested)]
     for chosen in restricted.values():
         comments += [
             Comment(f"{_name(names, e)} = {graph.schema.short_id(e.iri)}, selected by a model") for e in chosen
         ]
-    text = render(
-        "answer",
-        view=graph.view,
-        walk=walk,
-        comments=comments,
-    )
+    walk = _commented(graph, graph.pattern(path, joins, chosen_at, conditions)) if path.steps else None
+    if operation is None:
+        text = render("answer", view=graph.view, walk=walk, comments=comments)
+    else:
+        text = operation_query(operation, walk, view=graph.view, comments=comments)
     return "\n".join(line.rstrip() for line in text.split("\n") if line.strip())
 
 
@@ -90,11 +107,17 @@ def _name(names: Mapping[Entity, str], entity: Entity) -> str:
     return clean(names.get(entity, "")) or "(no name)"
 
 
+def is_ask(sparql: str) -> bool:
+    """Return whether an exported query asks whether there is an answer."""
+    return any(line.strip() == "ASK" for line in sparql.split("\n"))
+
+
 def check_no_answers(sparql: str, answers: Iterable[Value], topics: Collection[Entity]) -> None:
     """Check that a query finds its answers and does not contain them.
 
     The query must not contain the IRI or text of an answer in any notation, unless the answer is a topic. The selected
-    variable may occur only in triple patterns, in `?answer != ...` and in the filter on mediator IRIs.
+    variable may occur only in triple patterns, in `?answer != ...`, in the filter on mediator IRIs, and converted in
+    conditions that compare its text.
 
     Raises:
         AnswerInQuery: the query contains an answer, or uses the selected variable in any other place.
@@ -136,7 +159,8 @@ def _check_variable(solid: list[Token]) -> None:
         before = words[max(0, index - 5) : index]
         unequal = before[-2:] == ["FILTER", "("] and words[index + 1 : index + 2] == ["!="]
         prefixed = before == ["!", "STRSTARTS", "(", "STR", "("]
-        if depth and not unequal and not prefixed:
+        converted = before[-2:] == ["STR", "("] and words[index + 1 : index + 3] in ([")", ","], [")", "!="])
+        if depth and not unequal and not prefixed and not converted:
             raise AnswerInQuery(f"the exported query has a filter on ?{selected} other than inequality")
         if not depth and before[-1:] in (["VALUES"], ["AS"]):
             raise AnswerInQuery(f"the exported query binds ?{selected} by {before[-1]}")

@@ -9,11 +9,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from kgqa.conditions import XSD, Comparison, Condition
 from kgqa.graph.query.templates import Comment, Variable
 from kgqa.model import Entity, Join, Literal, RelationPath, Step, Value
 from kgqa.settings_table import WalkRule
 
 Node = Entity | Variable
+DOUBLE, INTEGER = Entity(XSD + "double"), Entity(XSD + "integer")
+CASTS = {"number": DOUBLE, "year": INTEGER, "month": INTEGER, "day": INTEGER, "date": INTEGER}
 Restrictions = tuple[tuple[int, tuple[Entity, ...]], ...]
 """Pairs of a node's index in a path (1: the node after the topic) and the only entities that this node may be."""
 
@@ -49,6 +52,27 @@ class MarkTest:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeTest:
+    """A condition on a node: the edges to the tested value, and a filter on it.
+
+    Attributes:
+        edges: triple patterns from the node to the tested value; the last ends in the entity that is asked for.
+        tested: the tested value.
+        negated: whether there must be no such value.
+        operator, scale, value: the comparison; empty if there is none. A month or day is a number, such as 196705.
+        cast: the datatype to which texts are converted.
+    """
+
+    edges: tuple[Edge, ...]
+    tested: Node
+    negated: bool = False
+    operator: str = ""
+    scale: str = ""
+    value: Value | None = None
+    cast: Entity | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Hop:
     """One hop of a pattern.
 
@@ -57,6 +81,7 @@ class Hop:
         different: pairs of nodes that must differ.
         values: the only entities that the node at the end of the hop may be; empty for any node.
         joins: patterns of other paths that must lead to the node at the end of the hop.
+        tests: conditions on the node at the end of the hop.
         keep: the nodes that later hops need.
     """
 
@@ -64,6 +89,7 @@ class Hop:
     different: tuple[tuple[Node, Node], ...]
     values: tuple[Entity, ...]
     joins: tuple[PathPattern, ...]
+    tests: tuple[NodeTest, ...]
     keep: tuple[Node, ...]
 
 
@@ -77,6 +103,8 @@ class PathPattern:
         different: pairs of nodes that must differ.
         restricted: the only entities that some inner nodes may be.
         joins: patterns of other paths, each with the index of the node where that path must end.
+        tests: conditions, each with the index of its node.
+        kept: inner nodes that the query needs beside the end.
         not_prefixed: IRI prefixes of mediators; nodes with these prefixes are not ends of the path.
         not_typed: tests that keep nodes of mediator types out of the ends.
         not_marked: tests that keep nodes whose type is marked as a mediator type out of the ends.
@@ -87,6 +115,8 @@ class PathPattern:
     different: tuple[tuple[Node, Node], ...] = ()
     restricted: Restrictions = ()
     joins: tuple[tuple[int, PathPattern], ...] = ()
+    tests: tuple[tuple[int, NodeTest], ...] = ()
+    kept: tuple[Node, ...] = ()
     not_prefixed: tuple[Literal, ...] = ()
     not_typed: tuple[TypeTest, ...] = ()
     not_marked: tuple[MarkTest, ...] = ()
@@ -106,11 +136,12 @@ class PathPattern:
         values = dict(self.restricted)
         for index, edge in enumerate(self.edges, start=1):
             later = self.nodes[index + 1 :]
-            needed = {right for left, right in self.different if left in later}
+            needed = {right for left, right in self.different if left in later} | {*self.kept}
             keep = [node for node in self.nodes[1:index] if node in needed]
-            tests = tuple(pair for pair in self.different if pair[0] == self.nodes[index])
+            different = tuple(pair for pair in self.different if pair[0] == self.nodes[index])
             joins = tuple(pattern for at, pattern in self.joins if at == index)
-            levels.append(Hop(edge, tests, values.get(index, ()), joins, (*keep, self.nodes[index])))
+            tests = tuple(test for at, test in self.tests if at == index)
+            levels.append(Hop(edge, different, values.get(index, ()), joins, tests, (*keep, self.nodes[index])))
         return tuple(levels)
 
     @cached_property
@@ -160,12 +191,6 @@ def path_pattern(
     names += [Variable(f"{prefix}{index}") for index in range(1, count)]
     if count:
         names.append(end or Variable("answer" if final else f"{prefix}{count}"))
-    edges = [
-        Edge(here, Entity(step.relation), there)
-        if step.direction == "out"
-        else Edge(there, Entity(step.relation), here)
-        for step, here, there in zip(path.steps, names, names[1:])
-    ]
     different: list[tuple[Node, Node]] = []
     if rule == "topic-never":
         different = [(node, path.topic) for node in names[1:]]
@@ -177,7 +202,7 @@ def path_pattern(
             for index in range(count - 1)
             if returns(path.steps[index + 1], path.steps[index], inverse)
         ]
-    return PathPattern(tuple(names), tuple(edges), tuple(different))
+    return PathPattern(tuple(names), edges_along(path.topic, path.steps, names[1:]), tuple(different))
 
 
 def joined_pattern(
@@ -187,11 +212,12 @@ def joined_pattern(
     rule: WalkRule,
     *,
     inverse: Callable[[str], str | None],
+    conditions: Sequence[Condition] = (),
 ) -> PathPattern:
-    """Build the pattern of a path whose nodes are restricted, and meet other paths.
+    """Build the pattern of a path whose nodes are restricted, meet other paths, and fulfil conditions.
 
     Raises:
-        ValueError: the path of a join has no steps, or the join is not at an inner node or the end of the path.
+        ValueError: the path of a join has no steps, or a join or condition is not at a node after the topic.
     """
     walk = path_pattern(path, rule, inverse=inverse)
     if any(not 0 < join.at <= len(path) or not join.path.steps for join in joins):
@@ -200,4 +226,61 @@ def joined_pattern(
         (join.at, path_pattern(join.path, rule, inverse=inverse, end=walk.nodes[join.at], prefix=f"j{number}_"))
         for number, join in enumerate(joins, start=1)
     ]
-    return replace(walk, joins=tuple(met), restricted=restricted) if met or restricted else walk
+    if not (met or restricted or conditions):
+        return walk
+    return replace(walk, joins=tuple(met), restricted=restricted, tests=node_tests(conditions, walk.nodes))
+
+
+def node_tests(conditions: Sequence[Condition], nodes: Sequence[Node]) -> tuple[tuple[int, NodeTest], ...]:
+    """Return the conditions as tests of the nodes of a walk, each with the index of its node.
+
+    Raises:
+        ValueError: the walk has no node at the place of a condition.
+    """
+    found = []
+    for number, condition in enumerate(conditions, start=1):
+        if condition.at >= len(nodes):
+            raise ValueError("a condition is on a node that the path does not have")
+        values: list[Node] = [Variable(f"c{number}_{index}") for index in range(1, len(condition.steps) + 1)]
+        start, test = nodes[condition.at], condition.test
+        if isinstance(test, Entity) and values:
+            values[-1] = test
+        tested = values[-1] if values else start
+        edges = edges_along(start, condition.steps, values)
+        if isinstance(test, Comparison):
+            scale, shown = _compared(test)
+            each = NodeTest(edges, tested, condition.negated, test.operator, scale, Literal(shown), CASTS.get(scale))
+        elif isinstance(test, Entity) and not values:
+            each = NodeTest((), tested, operator="!=" if condition.negated else "=", scale="entity", value=test)
+        else:
+            each = NodeTest(edges, tested, condition.negated)
+        found.append((condition.at, each))
+    return tuple(found)
+
+
+def _compared(test: Comparison) -> tuple[str, str]:
+    """Return the scale on which a query compares, and the text of the number or text that values are compared with."""
+    if test.scale not in ("month", "day"):
+        return test.scale, test.value.value
+    number = _digits(test.value)
+    if test.operator in ("=", "!="):
+        return test.scale, str(number)
+    if test.scale == "month":
+        number = 100 * number + (99 if test.operator in ("<=", ">") else 0)  # the end or the beginning of the month
+    return "date", str(number)
+
+
+def _digits(date: Literal) -> int:
+    """Return a month or day as a number in the order of time: the year, and two digits each for month and day."""
+    year, *rest = date.value[1:].split("-")  # the first character may be a minus
+    return int(date.value[0] + year) * (100 if len(rest) == 1 else 10000) + int("".join(rest))
+
+
+def edges_along(start: Node, steps: Sequence[Step], nodes: Sequence[Node]) -> tuple[Edge, ...]:
+    """Return one triple pattern for each step, from `start` through `nodes`."""
+    return tuple(
+        Edge(here, Entity(step.relation), there)
+        if step.direction == "out"
+        else Edge(there, Entity(step.relation), here)
+        for step, here, there in zip(steps, (start, *nodes), nodes)
+    )

@@ -1,0 +1,53 @@
+"""RDF terms, and the steps of relation paths between them. `kgqa.model` has them, too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+from typing import Literal as OneOf
+
+XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
+RDF_LANG_STRING = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
+
+Direction = OneOf["out", "in"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """A node named by an IRI."""
+
+    kind: ClassVar = "entity"
+    iri: str
+
+    def __hash__(self) -> int:
+        return hash(self.iri)  # called thousands of times per question; a dataclass's default hash takes twice as long
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A literal: a string with a datatype IRI or a language tag; if there is a tag, the datatype is rdf:langString."""
+
+    kind: ClassVar = "literal"
+    value: str
+    datatype: str = XSD_STRING
+    language: str = ""
+
+    def __post_init__(self) -> None:
+        if self.language and self.datatype == XSD_STRING:
+            object.__setattr__(self, "datatype", RDF_LANG_STRING)
+        if self.language and self.datatype != RDF_LANG_STRING:
+            raise ValueError("a literal has a language or a datatype, not both")
+
+
+Value = Entity | Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A relation and its direction in a path: `out` from subject to object, `in` from object to subject."""
+
+    relation: str
+    direction: Direction = "out"
+
+    def reversed(self) -> Step:
+        return Step(self.relation, "in" if self.direction == "out" else "out")
