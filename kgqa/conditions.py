@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 from typing import Literal as OneOf
 
-from kgqa.terms import Entity, Literal, Step, Value
+from kgqa.terms import Entity, Literal, Step
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 YEAR, MONTH, DAY, BOOLEAN = XSD + "gYear", XSD + "gYearMonth", XSD + "date", XSD + "boolean"
@@ -44,8 +44,8 @@ class Comparison:
     value: Literal
 
     def __post_init__(self) -> None:
-        self.scale  # noqa: B018  # raises ValueError
-        if self.scale == "text" and self.operator not in ("=", "!="):
+        scale = self.scale
+        if scale == "text" and self.operator not in ("=", "!="):
             raise ValueError("a text can only be equal or unequal")
 
     @property
@@ -94,7 +94,7 @@ class Operation:
     - `count`: the number of distinct ends. `exists`: whether there is an end.
     - `most`, `least`: the ends with the largest or smallest value at the end of `steps`; with `counted`, the ends with
       the most or fewest distinct values there. `rank` 2 means the second largest value, and so on. Ends with equal
-      values are all returned; an end without a value is none of them. Without steps the ends themselves are compared.
+      values are all returned; an end without a value is never returned. Without steps the ends themselves are compared.
     - `sum`, `average`: of the values at the end of `steps` from the ends (of the ends themselves without steps).
     - `difference`: of the values at the end of `steps` from two topics.
 
@@ -137,8 +137,3 @@ class Operation:
 def year(number: int) -> Literal:
     """Return a year as a literal."""
     return Literal(f"{number:04d}" if number >= 0 else f"-{-number:04d}", YEAR)
-
-
-def named_value(condition: Condition) -> Value | None:
-    """Return the entity or literal that a condition names; None if any value will do."""
-    return condition.test.value if isinstance(condition.test, Comparison) else condition.test

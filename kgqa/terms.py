@@ -1,4 +1,4 @@
-"""RDF terms, and the steps of relation paths between them. `kgqa.model` has them, too."""
+"""RDF terms, and the steps of relation paths between them. `kgqa.model` re-exports them."""
 
 from __future__ import annotations
 

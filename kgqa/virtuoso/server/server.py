@@ -336,7 +336,7 @@ class Server:
         if not (user.isascii() and user.replace("_", "").isalnum()) or user.lower() in ("dba", "dav", "nobody"):
             raise ServerError(
                 f"{user!r} cannot be used as a user name.",
-                "Use only letters, digits and underscores, and none of the server's own names dba, dav and nobody.",
+                "Use only letters, digits and underscores. The names dba, dav and nobody belong to the server.",
             )
         password = password or starting.new_password()
         file = self.folder.write_private(f"password-{user}", password + "\n")
