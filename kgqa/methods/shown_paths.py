@@ -275,9 +275,8 @@ class ShownPaths:
                 if len(topics) < 2 or found.conditions or found.joins:
                     raise UnknownPart('There is nothing to compare; leave "compare" out.')
                 alone = replace(found, path=RelationPath(path.topic), joins=(), restricted=())
-                scale = (
-                    self._scale([row.end for row in shown.rows.rows]) if kind in Operation.returns_ends else "number"
-                )
+                ends = [row.end for row in shown.rows.rows]
+                scale: Any = _scale(ends) if kind in Operation.returns_ends else "number"
                 return replace(alone, operation=Operation(kind, path.steps, scale=scale, topics=topics))
             if kind in ("count", "exists"):
                 return replace(found, operation=Operation(kind))
@@ -291,7 +290,7 @@ class ShownPaths:
                 if at != len(path):
                     raise UnknownPart(f'Only fields of the answer can be added, not "{given.field}".')
                 return replace(found, operation=Operation(kind, steps))
-            scale = "number" if given.counted else self._scale(values)
+            scale = "number" if given.counted else _scale(values)
             inner = None if at == len(path) else at
             return replace(
                 found,
@@ -300,21 +299,22 @@ class ShownPaths:
         except ValueError as error:
             raise UnknownPart(f"The operation is not possible: {error}.") from error
 
-    def _scale(self, values: Sequence[Named]) -> Any:
-        """Return how values are ordered: as numbers, or by day if most of them are dates.
-
-        Raises:
-            UnknownPart: They are neither.
-        """
-        texts = [value.name for value in values if isinstance(value.value, Literal)]
-        if not texts:
-            raise UnknownPart("The field has no numbers or dates to compare.")
-        dates = sum(bool(re.fullmatch(r"-?\d{4}(-\d{2}){0,2}(T.*)?", text)) for text in texts)
-        return "day" if 2 * dates > len(texts) else "number"
-
 
 def _values_in(fields: Sequence[Field], key: FieldKey) -> list[Named]:
     return [value for each in fields if each.key == key for value in each.values]
+
+
+def _scale(values: Sequence[Named]) -> Any:
+    """Return how values are ordered: as numbers, or by day if most of them are dates.
+
+    Raises:
+        UnknownPart: They are neither.
+    """
+    texts = [value.name for value in values if isinstance(value.value, Literal)]
+    if not texts:
+        raise UnknownPart("The field has no numbers or dates to compare.")
+    dates = sum(bool(re.fullmatch(r"-?\d{4}(-\d{2}){0,2}(T.*)?", text)) for text in texts)
+    return "day" if 2 * dates > len(texts) else "number"
 
 
 def _literal(text: str, values: Sequence[Literal]) -> Literal:
