@@ -32,6 +32,11 @@ MOST_ANSWERS = 6
 ANSWER = "answer"
 _OPPOSITE: dict[str, Operator] = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _END_OF_TERM = re.compile(r"(?:^|\W)(?:to|until|end|ended|end date|to date)$")
+_TIME = re.compile(
+    r"\b(?:first|last|latest|earliest|oldest|youngest|newest|current|currently|now|when|before|after|since|during|until|"
+    r"today|year|date|former|previous|next|new|recent|recently|still)\b",
+    re.IGNORECASE,
+)
 _YEAR_IN_TEXT = re.compile(r"(?<!\d)\d{4}(?!\d)")
 
 
@@ -75,6 +80,7 @@ class ShownPaths:
         self._encoder = encoder
         self._asked = set(terms(view.question))
         self._years = set(_YEAR_IN_TEXT.findall(view.question))
+        self._in_time = bool(self._years or _TIME.search(view.question))
         self.paths = [self._shown(each) for each in every]
 
     # --- the prompt
@@ -176,9 +182,16 @@ class ShownPaths:
             own = name.removeprefix(f"{ANSWER}'s ")
             shared = len(self._asked & set(terms(own))) / max(1, len(set(terms(own))))
             worth[key] += 0.6 * shared + close + (0.5 if key[0] in self._mediators else 0.0)
-            if self._years and self._is_dated(rows, key):
-                worth[key] += 0.3
+            if self._in_time and self._is_dated(rows, key):
+                worth[key] += 0.5
+            elif len(rows.rows) > 1 and worth[key] < 2.0 and self._is_constant(rows, key):
+                worth[key] -= 0.5
         return worth
+
+    def _is_constant(self, rows: PathRows, key: FieldKey) -> bool:
+        """Return whether a field has the same values in all rows, so that it cannot tell answers apart."""
+        every = [{value.value for value in _values_in(row.fields, key)} for row in rows.rows]
+        return all(values == every[0] for values in every)
 
     def _similarity(self, texts: list[str]) -> list[float]:
         if self._encoder is None or not texts:
