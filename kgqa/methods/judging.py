@@ -15,7 +15,7 @@ from kgqa.explore.rows import read_rows
 from kgqa.explore.tolerance import TOLERATED
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.json_values import Reading
-from kgqa.llm.replies.verdicts import Verdict, VerdictKind, read_verdict
+from kgqa.llm.replies.path_verdicts import PathVerdict, VerdictKind, read_path_verdict
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
 from kgqa.methods.shown_paths import ShownPaths, UnknownPart
@@ -123,7 +123,7 @@ class Judge:
         return ranked
 
     def _read(self, text: str, *, shown: ShownPaths) -> Reading[tuple[VerdictKind, Candidate | None]]:
-        reading: Reading[Verdict] = read_verdict(text, size=len(shown.paths))
+        reading: Reading[PathVerdict] = read_path_verdict(text, size=len(shown.paths))
         verdict = reading.value
         if verdict is None:
             return Reading(None, reading.repaired, reading.problem)

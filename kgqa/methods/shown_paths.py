@@ -16,7 +16,7 @@ import numpy as np
 from kgqa.conditions import DATE_TEXT, DAY, MONTH, NUMBER_TEXT, XSD, YEAR, Comparison, Condition, Operation, Operator
 from kgqa.explore.rows import Field, FieldKey, PathRows, Row
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.llm.replies.verdicts import RepliedCondition, RepliedOperation, Verdict
+from kgqa.llm.replies.path_verdicts import PathVerdict, RepliedCondition, RepliedOperation
 from kgqa.methods.prompt_view import PromptView
 from kgqa.model import Candidate, Entity, Literal, Named, RelationPath, Step
 from kgqa.rank.embedding.encoder import CachedEncoder
@@ -212,7 +212,7 @@ class ShownPaths:
 
     # --- the reply
 
-    def candidate(self, verdict: Verdict) -> Candidate:
+    def candidate(self, verdict: PathVerdict) -> Candidate:
         """Return the path of a verdict, with its conditions and operation.
 
         Raises:

@@ -76,7 +76,7 @@ class RepliedOperation:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class PathVerdict:
     """A verdict. `path`: index of the path from 0; None if the verdict is "wrong"."""
 
     kind: VerdictKind
@@ -85,7 +85,7 @@ class Verdict:
     operation: RepliedOperation | None = None
 
 
-def read_verdict(text: str, *, size: int) -> Reading[Verdict]:
+def read_path_verdict(text: str, *, size: int) -> Reading[PathVerdict]:
     """Read the last verdict in a reply, a JSON object with the keys verdict, path, conditions and operation.
 
     Args:
@@ -105,7 +105,7 @@ def read_verdict(text: str, *, size: int) -> Reading[Verdict]:
     if not kinds:
         return _unusable(f"has none of the verdicts {', '.join(KINDS)}")
     if kinds[0] == "wrong":
-        return Reading(Verdict("wrong"), repaired)
+        return Reading(PathVerdict("wrong"), repaired)
     number = _whole(find_key(value, ("path", "number", "index"))[1], 1 if size == 1 else None)
     if number is None or not 1 <= number <= size:
         return _unusable(f'names no path: give "path" as a number from 1 to {size}')
@@ -115,10 +115,12 @@ def read_verdict(text: str, *, size: int) -> Reading[Verdict]:
         return _unusable('has a condition that is not of the form {"field": "a field", "is": "=", "value": "a value"}')
     if operations is None or len(operations) > 1:
         return _unusable('has an operation that is not of the form {"do": "count"} or {"do": "most", "field": F}')
-    return Reading(Verdict(kinds[0], number - 1, tuple(conditions), operations[0] if operations else None), repaired)
+    return Reading(
+        PathVerdict(kinds[0], number - 1, tuple(conditions), operations[0] if operations else None), repaired
+    )
 
 
-def _unusable(problem: str) -> Reading[Verdict]:
+def _unusable(problem: str) -> Reading[PathVerdict]:
     return Reading(None, problem=f"The reply {problem}.")
 
 
