@@ -115,9 +115,7 @@ class PromptView:
 
     def _ends_text(self, candidate: Candidate) -> str:
         try:
-            found = self._graph.ends(
-                candidate.path, joins=candidate.joins, restricted=candidate.restricted, limit=COUNTED
-            )
+            found = self._graph.ends(candidate.path, **candidate.limits, limit=COUNTED)
         except (StoreTimeout, PartialResult) as error:
             self._trace.record(GaveUp(path=candidate.words, error=str(error)))
             return "too many to be listed"
