@@ -63,8 +63,8 @@ DEMO = {
     "demo-webqsp": "webqsp.json",
     "demo-grailqa": "grailqa.json",
 }
-"""Question files about the bundled demo graph; `demo` and `demo-conditions` have the format of kgqa. In the other names,
-the part after `demo-` is the format."""
+"""Question files about the bundled demo graph. The part of a name after `demo-` is the format; `demo` and
+`demo-conditions` have the format of kgqa."""
 
 
 def dataset_questions(source: str) -> list[GoldQuestion]:
