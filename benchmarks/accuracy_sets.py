@@ -1,4 +1,4 @@
-"""Defines the question sets (files in KGQA_DATA) and the columns (options) of the table that accuracy.py prints."""
+"""Defines the question sets (files in KGQA_DATA or in tests/) and the columns (options) of the table that accuracy.py prints."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from common import data_file
+from common import CHECKOUT, data_file
 
 # kg_gold_dev is left out because it was built from the gold queries; questions that need it are not counted.
 FREEBASE = tuple(
@@ -33,6 +33,8 @@ METAQA = ("metaqa/kg.nt.gz", "metaqa/names.nt.gz")
 class QuestionSet:
     """The files of a graph, a question file, and the options with which accuracy.py uses them.
 
+    Names of files are relative to KGQA_DATA; names that begin with `tests/` are relative to the checkout.
+
     The depth is the same for all sets of a family, so it does not reveal the number of hops.
     """
 
@@ -41,10 +43,14 @@ class QuestionSet:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def kg_files(self) -> list[Path]:
-        return [data_file(*name.split("/")) for name in self.kg]
+        return [_file(name) for name in self.kg]
 
     def question_file(self) -> Path:
-        return data_file(*self.questions.split("/"))
+        return _file(self.questions)
+
+
+def _file(name: str) -> Path:
+    return CHECKOUT / name if name.startswith("tests/") else data_file(*name.split("/"))
 
 
 def _path_question(name: str) -> QuestionSet:
@@ -67,6 +73,7 @@ SETS: dict[str, QuestionSet] = {
         )
         for hops in (1, 2, 3)
     },
+    "company": QuestionSet(("tests/company/graph.ttl",), "tests/company/questions.jsonl"),
 }
 
 

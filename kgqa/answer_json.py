@@ -46,6 +46,7 @@ def answer_object(answer: Answer, *, trace: bool = False) -> dict[str, Any]:
         "query_class": answer.query_class,
         "grounding": answer.grounding,
         "approximate": answer.approximate,
+        "accepted": answer.accepted,
         "method": answer.method,
         "notes": list(answer.notes),
         "defects": list(answer.defects),

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import ClassVar
+from typing import Any, ClassVar
 from typing import Literal as OneOf
 
 from kgqa.conditions import Condition, Operation
@@ -86,6 +86,16 @@ class Candidate:
     restricted: tuple[tuple[int, tuple[Entity, ...]], ...] = ()
     conditions: tuple[Condition, ...] = ()
     operation: Operation | None = None
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """What limits the walks along the path, as keyword arguments of the methods of `KnowledgeGraph`."""
+        return {"joins": self.joins, "restricted": self.restricted, "conditions": self.conditions}
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What the candidate asks the graph, without the wording."""
+        return self.path, self.joins, self.restricted, self.conditions, self.operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,6 +325,8 @@ class Answer:
     cite. `evidence_sparql`: a query that returns the statements and chunks in `evidence`. `evidence_class`: `exact` if
     the query returned the same rows when it was run again.
 
+    `accepted`: False if nothing accepted the path as an answer to the question, and it is only the best path found.
+
     `nearest`: if there is no answer, the best paths of the search, best first. `hints`: what would help if there is no
     answer or the budget is used up.
     """
@@ -341,6 +353,7 @@ class Answer:
     evidence_class: QueryClass = "none"
     nearest: tuple[NearPath, ...] = ()
     hints: tuple[str, ...] = ()
+    accepted: bool = True
 
     @property
     def paths(self) -> tuple[PathEvidence, ...]:

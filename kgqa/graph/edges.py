@@ -32,6 +32,24 @@ def count_edges(entities: Iterable[Entity], *, select: Select, call_each: CallEa
     return total
 
 
+def find_edges_of(
+    entities: Iterable[Entity], direction: Direction, *, limit: int, select: Select
+) -> list[tuple[Entity, Step, Value]]:
+    """Return the edges of many entities in one direction, noise included, in one query per `LABEL_BATCH` entities.
+
+    Args:
+        limit: maximum number of edges per query.
+    """
+    wanted = [entity for entity in dict.fromkeys(entities) if not is_blank_node(entity)]
+    found: list[tuple[Entity, Step, Value]] = []
+    for start in range(0, len(wanted), LABEL_BATCH):
+        batch = wanted[start : start + LABEL_BATCH]
+        for entity, relation, node in select("edges", entities=batch, out=direction == "out", limit=limit):
+            if isinstance(entity, Entity) and isinstance(relation, Entity) and node is not None:
+                found.append((entity, Step(relation.iri, direction), node))
+    return found
+
+
 def find_edges(
     entity: Entity, *, limit: int, schema: Schema, is_noise: Callable[[str], bool], select: Select
 ) -> list[tuple[Step, Value]]:

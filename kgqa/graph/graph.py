@@ -11,7 +11,7 @@ from kgqa.cache import Cache
 from kgqa.conditions import BOOLEAN, Condition
 from kgqa.graph.call_pool import CallPool, Item, Result
 from kgqa.graph.charged_queries import ChargedQueries
-from kgqa.graph.edges import count_edges, find_edges
+from kgqa.graph.edges import count_edges, find_edges, find_edges_of
 from kgqa.graph.expansion import Expansion, ExpansionQuery, fold_steps
 from kgqa.graph.names.interface import NameMatch, Names
 from kgqa.graph.query import export
@@ -23,7 +23,7 @@ from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.graph.tables.labels import LABEL_BATCH, find_aliases, find_labels, is_blank_node, with_labels
 from kgqa.graph.tables.mediators import MediatorTable, mediator_filters
 from kgqa.graph.tables.node_types import find_subject_relations
-from kgqa.model import Entity, Join, Literal, Named, RelationPath, Step, Value
+from kgqa.model import Direction, Entity, Join, Literal, Named, RelationPath, Step, Value
 from kgqa.schema import Schema
 from kgqa.settings_table import WalkRule
 from kgqa.trace import Trace
@@ -323,6 +323,12 @@ class KnowledgeGraph:
     def neighbours(self, entity: Entity, *, limit: int = 100) -> list[tuple[Step, Value]]:
         """Return up to `limit` edges of an entity in each direction, without noise."""
         return find_edges(entity, limit=limit, schema=self.schema, is_noise=self.is_noise, select=self._queries.select)
+
+    def edges_of(
+        self, entities: Iterable[Entity], direction: Direction = "out", *, limit: int = 2000
+    ) -> list[tuple[Entity, Step, Value]]:
+        """Return the edges of many entities, noise included; at most `limit` edges per `LABEL_BATCH` entities."""
+        return find_edges_of(entities, direction, limit=limit, select=self._queries.select)
 
     def search(self, text: str, *, limit: int = 20) -> list[NameMatch]:
         """Find entities by name or alias, best match first. See `Names.search`."""

@@ -96,7 +96,7 @@ def _retained(graph: KnowledgeGraph, candidates: Sequence[Candidate], empty: Ans
     """Return the candidates with paths that lead to nodes other than the question's topics."""
     every = map_tolerantly(
         graph,
-        lambda each: graph.ends(each.path, joins=each.joins, restricted=each.restricted, limit=COUNTED),
+        lambda each: graph.ends(each.path, **each.limits, limit=COUNTED),
         candidates,
         trace,
         worded=lambda each: each.words,
@@ -137,13 +137,7 @@ def _ask(
 def _triples(graph: KnowledgeGraph, candidate: Candidate, view: PromptView) -> list[str]:
     """Return some triples along the path, in words."""
     try:
-        walks = graph.walks_along(
-            candidate.path,
-            joins=candidate.joins,
-            restricted=candidate.restricted,
-            limit=MOST_TRIPLES,
-            timeout=5.0,
-        )
+        walks = graph.walks_along(candidate.path, **candidate.limits, limit=MOST_TRIPLES, timeout=5.0)
     except TOLERATED:
         return []
     nodes = list(dict.fromkeys(node for walk in walks for node in (candidate.path.topic, *walk)))

@@ -163,7 +163,7 @@ class Decisions:
 
     def _ends(self, candidate: Candidate) -> frozenset[Value] | None:
         try:
-            found = self._graph.ends(candidate.path, joins=candidate.joins, restricted=candidate.restricted, limit=ENDS)
+            found = self._graph.ends(candidate.path, **candidate.limits, limit=ENDS)
         except (StoreTimeout, PartialResult) as error:
             self._trace.record(GaveUp(path=candidate.words, error=str(error)))
             return None

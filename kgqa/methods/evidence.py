@@ -48,10 +48,7 @@ def gather_evidence(
     found: list[PathEvidence] = []
     if not topics:
         walked = path.then(*steps) if ends is None and at is None else path  # a sum is shown by its values
-        limits: dict[str, Any] = {"joins": candidate.joins, "restricted": candidate.restricted}
-        walks = _walks(
-            graph, walked, ends and list(ends), trace, MAX_WALKS_PER_END, conditions=candidate.conditions, **limits
-        )
+        walks = _walks(graph, walked, ends and list(ends), trace, MAX_WALKS_PER_END, **candidate.limits)
         rounded = None if score is None else round(score, 4)
         found = [replace(_evidence(graph, walked, walks, rounded, candidate.approximate), **marks)]
         for join in candidate.joins:

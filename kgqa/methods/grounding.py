@@ -66,9 +66,7 @@ def answer_of_path(
     operation = candidate.operation
     sparql = graph.answer_query(
         candidate.path,
-        joins=candidate.joins,
-        restricted=dict(candidate.restricted),
-        conditions=candidate.conditions,
+        **{**candidate.limits, "restricted": dict(candidate.restricted)},
         operation=operation,
     )
     first, again = graph.map(graph.run_exported, [sparql, sparql])

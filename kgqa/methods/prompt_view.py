@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
-from itertools import chain, islice
+from itertools import chain
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from kgqa.errors import PartialResult, StoreTimeout
@@ -27,6 +28,7 @@ MOST_SAMPLES = 3
 """Most entities shown beside a path that is compared with many others."""
 COUNTED = 200
 """Limit up to which the end nodes of a path are counted."""
+COUNTED_AS_PUBLISHED = 1000
 LONGEST_NAME = 80
 TOO_MANY = "too many to be listed"
 
@@ -57,6 +59,7 @@ class PromptView:
         self._graph = graph
         self._topics = topics
         self._published = settings["rank.wording"] == "published"
+        self._counted = COUNTED_AS_PUBLISHED if self._published else COUNTED
         self._last_only = settings["explore.prune_by"] == "last-relation"
         self._trace = trace
         style = settings["llm.mask"]
@@ -80,7 +83,8 @@ class PromptView:
             self._marks = {**placeholders(entities), **ids}
             self.question = replace_spans(text, spans, self._marks)
         self._names = list(chain.from_iterable(self._named.values()))
-        self._ends_known: dict[Candidate, Ends | StoreTimeout | PartialResult] = {}
+        self._ends_known: dict[Any, Ends | StoreTimeout | PartialResult] = {}
+        """By the identity of a candidate."""
         self.elements = cache(self._elements)
         self.ends = cache(self._ends)
         self.samples = cache(self._samples)
@@ -105,22 +109,22 @@ class PromptView:
 
     def look_up(self, candidates: Sequence[Candidate]) -> None:
         """Look up the end nodes of paths, and the names of those that are shown, with few queries."""
-        new = [candidate for candidate in dict.fromkeys(candidates) if candidate not in self._ends_known]
-        found = self._graph.ends_of(new, limit=COUNTED, tolerated=(StoreTimeout, PartialResult))
-        self._ends_known |= zip(new, found)
-        shown = (islice(self._shown(each), MOST_SAMPLES) for each in new)
+        new = [each for each in {c.identity: c for c in candidates}.values() if each.identity not in self._ends_known]
+        found = self._graph.ends_of(new, limit=self._counted, tolerated=(StoreTimeout, PartialResult))
+        self._ends_known |= zip([each.identity for each in new], found)
+        shown = (self._shown(each)[:MOST_SAMPLES] for each in new)
         self._graph.labels(value for values in shown for value in values if isinstance(value, Entity))
 
     def distinct(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return the candidates without those that have exactly the end nodes of an earlier one.
 
-        Candidates with more than `COUNTED` end nodes are all kept.
+        Candidates of which only some end nodes are known are all kept.
         """
         self.look_up(candidates)
         kept: list[Candidate] = []
         seen: set[frozenset[Value]] = set()
         for candidate in candidates:
-            found = self._ends_known[candidate]
+            found = self._ends_known[candidate.identity]
             values = frozenset(found.values) if isinstance(found, Ends) and not found.approximate else frozenset()
             if not values or values not in seen:
                 kept.append(candidate)
@@ -159,12 +163,12 @@ class PromptView:
         found = self._found(candidate)
         if not isinstance(found, Ends):
             return TOO_MANY
-        names = self._texts_of(list(islice(self._shown(candidate), MOST_SAMPLES)))
-        count = len(list(self._shown(candidate)))
+        values = self._shown(candidate)
+        names = self._texts_of(values[:MOST_SAMPLES])
         if found.approximate:
-            names.append(f"more than {COUNTED} in all")
-        elif len(names) < count:
-            names.append(f"{count} in all")
+            names.append(f"more than {self._counted} in all")
+        elif len(names) < len(values):
+            names.append(f"{len(values)} in all")
         text = "; ".join(names) or "nothing new"
         self.texts.add(text)
         return text
@@ -178,32 +182,32 @@ class PromptView:
         found = self._found(candidate)
         if not isinstance(found, Ends):
             return TOO_MANY
-        values = list(self._shown(candidate))
+        values = self._shown(candidate)
         if not values:
             return "nothing but what the question names" if found.values else "nothing"
         texts = self._texts_of(values[:MOST_ENDS])
         names = "; ".join(texts)
         if found.approximate:
-            return f"{names}; and more than {COUNTED - len(texts)} others"
+            return f"{names}; and more than {self._counted - len(texts)} others"
         return f"{names}; and {len(values) - len(texts)} others" if len(values) > len(texts) else names
 
     def _found(self, candidate: Candidate) -> Ends | StoreTimeout | PartialResult:
-        if candidate not in self._ends_known:
+        if candidate.identity not in self._ends_known:
             self.look_up([candidate])
-        found = self._ends_known[candidate]
+        found = self._ends_known[candidate.identity]
         if not isinstance(found, Ends):
             self._trace.record(GaveUp(path=candidate.words, error=str(found)))
         return found
 
     def _shown(self, candidate: Candidate) -> list[Value]:
         """Return the known end nodes of a path that are not topics of the question."""
-        found = self._ends_known[candidate]
+        found = self._ends_known[candidate.identity]
         others = {topic.value for topic in self._topics} - {candidate.path.topic}
         return [value for value in found.values if value not in others] if isinstance(found, Ends) else []
 
     def _texts_of(self, values: Sequence[Value]) -> list[str]:
         """Return the names of values, first those that have one; if none has one, say so."""
-        named = [each for each in self._graph.named(values) if not is_unnamed(each)]
+        named = [each for each in self._graph.named(values) if self._published or not is_unnamed(each)]
         texts = [self.name(each.value, each.name)[:LONGEST_NAME] for each in named]
         return texts or ["entities without a name"] * bool(values)
 

@@ -173,7 +173,7 @@ class Ranking:
 
     def best_first(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, float]]:
         """Return the distinct candidates with their scores, best first; paths of different lengths are comparable."""
-        distinct = list({(c.path, c.joins, c.restricted): c for c in candidates}.values())
+        distinct = list({c.identity: c for c in candidates}.values())
         values = self.chooser.score(self._asked, distinct) if self._random else self.scores.complete(distinct)
         return sorted(zip(distinct, map(float, values)), key=lambda pair: -pair[1])
 
