@@ -6,7 +6,7 @@ the strings that still contain a topic's name (thesis, section 3.4).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import chain
 from typing import Any
@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.events import GaveUp
 from kgqa.explore.masking import Span, leaks, placeholders, replace_spans, topic_spans
+from kgqa.explore.topics import generic_topics
 from kgqa.graph.graph import Ends, KnowledgeGraph
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Candidate, Entity, Literal, Named, RelationPath, Step, Value
@@ -24,8 +25,6 @@ from kgqa.words import ambiguous_relations, prompt_words, published_words
 
 MOST_ENDS = 10
 """Most entities shown at the end of a path (thesis, section 4.2)."""
-MOST_SAMPLES = 3
-"""Most entities shown beside a path that is compared with many others."""
 COUNTED = 200
 """Limit up to which the end nodes of a path are counted."""
 COUNTED_AS_PUBLISHED = 1000
@@ -36,12 +35,14 @@ TOO_MANY = "too many to be listed"
 class PromptView:
     """One question as a language model sees it.
 
-    `spans` are the result of `topic_spans` for the question, if it is known. `plain` are topics that are never masked.
+    `spans` are the result of `topic_spans` for the question, if it is known.
 
     Attributes:
         question: The question; the topics are masked unless the setting `llm.mask` is "none".
         elements: Maps a path to strings: the topic, each hop, and each path from another topic that meets the path.
         ends: Maps a path to the names of some of its end nodes, and the number of further end nodes, as one string.
+        samples: Maps a path to the names of a few of its end nodes, and the number of all, as one string.
+        generic: Topics from which no path should start; they are shown by their names.
         texts: All strings shown to the model so far; they are searched for names of masked topics.
     """
 
@@ -54,12 +55,12 @@ class PromptView:
         settings: Settings,
         trace: Trace,
         spans: Sequence[Span] | None = None,
-        plain: Collection[Entity] = (),
     ) -> None:
         self._graph = graph
         self._topics = topics
         self._published = settings["rank.wording"] == "published"
         self._counted = COUNTED_AS_PUBLISHED if self._published else COUNTED
+        self._sampled = settings["llm.samples"]
         self._last_only = settings["explore.prune_by"] == "last-relation"
         self._trace = trace
         style = settings["llm.mask"]
@@ -69,11 +70,13 @@ class PromptView:
         self._named = {value: texts for value, texts in names.items() if isinstance(value, Entity)}
         self._marks: dict[Entity, str] = {}
         self.question = text
+        spans = topic_spans(text, self._named) if spans is None else spans
+        mentioned = {span.topic for span in spans}
+        self.generic = set() if self._published else generic_topics(graph, list(self._named), mentioned)
         if self.masks:
-            spans = topic_spans(text, self._named) if spans is None else spans
             if style == "placeholder":
                 # a mark that the question does not contain would tell a model nothing
-                masked = {span.topic for span in spans} - set(plain)
+                masked = mentioned - self.generic
                 self._named = {topic: texts for topic, texts in self._named.items() if topic in masked}
                 spans = [span for span in spans if span.topic in masked]
             entities = {t.value: t.id for t in topics if isinstance(t.value, Entity) and t.value in self._named}
@@ -110,9 +113,13 @@ class PromptView:
     def look_up(self, candidates: Sequence[Candidate]) -> None:
         """Look up the end nodes of paths, and the names of those that are shown, with few queries."""
         new = [each for each in {c.identity: c for c in candidates}.values() if each.identity not in self._ends_known]
-        found = self._graph.ends_of(new, limit=self._counted, tolerated=(StoreTimeout, PartialResult))
+        found = self._graph.map(
+            lambda each: self._graph.ends(each.path, **each.limits, limit=self._counted),
+            new,
+            tolerated=(StoreTimeout, PartialResult),
+        )
         self._ends_known |= zip([each.identity for each in new], found)
-        shown = (self._shown(each)[:MOST_SAMPLES] for each in new)
+        shown = (self._shown(each)[: self._sampled] for each in new)
         self._graph.labels(value for values in shown for value in values if isinstance(value, Entity))
 
     def distinct(self, candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -159,12 +166,14 @@ class PromptView:
         return tuple(f"-> {each}" for each in words)
 
     def _samples(self, candidate: Candidate) -> str:
-        """Return some end nodes of a path and their number: `Paris; Lyon; 12 in all`."""
+        """Return some end nodes of a path and their number: `Paris; Lyon; 12 in all`; "" if none are to be shown."""
+        if not self._sampled:
+            return ""
         found = self._found(candidate)
         if not isinstance(found, Ends):
             return TOO_MANY
         values = self._shown(candidate)
-        names = self._texts_of(values[:MOST_SAMPLES])
+        names = self._texts_of(values[: self._sampled])
         if found.approximate:
             names.append(f"more than {self._counted} in all")
         elif len(names) < len(values):

@@ -109,6 +109,7 @@ class Ranking:
             elements=view.elements,
             ends=view.ends,
             show_ends=show_ends,
+            samples=view.samples,
             compare=self._settings["llm.compare"],
             reask=self._settings["llm.reask"],
         )
@@ -162,6 +163,8 @@ class Ranking:
         return self._play(self.question, pool, self._last_word) if len(pool) > 1 else list(pool)
 
     def _play(self, question: str, pool: Sequence[Candidate], memo: CachingChooser) -> list[Candidate]:
+        if self._view is not None and self._settings["rank.equal_ends"] == "one":
+            pool = self._view.distinct(pool)
         parameters = {name: self._settings[key] for name, key in self._tournament.parameters.items()}
         before = memo.calls
         try:

@@ -86,6 +86,8 @@ _AS_PUBLISHED = {
     "rank.pool": 30,
     "rank.chunk": 10,
     "rank.wording": "published",
+    "rank.equal_ends": "each",
+    "llm.samples": 0,
     "llm.compare": "reasons",
     "llm.reask": 0,
 }

@@ -98,6 +98,11 @@ def answer(
             trace=trace,
         )
 
+    def prefilter(pool: Sequence[Candidate]) -> list[Candidate]:
+        # paths from a generic topic only join those from other topics
+        specific = [each for each in pool if view is None or each.path.topic not in view.generic]
+        return ranking.prefilter(specific or pool)
+
     notes = _notes(ranking, resources)
     empty = Answer(question, "no_answer", method=METHOD, notes=notes, topics=tuple(topics))
     try:
@@ -105,7 +110,7 @@ def answer(
             graph,
             [topic.value for topic in topics if isinstance(topic.value, Entity)],
             beam,
-            prefilter=ranking.prefilter,
+            prefilter=prefilter,
             tournament=ranking.tournament,
             trace=trace,
             select=select if settings["explore.shape"] == "path+entity" else None,

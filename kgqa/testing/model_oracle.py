@@ -15,8 +15,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 WORST = 99
+SAMPLES = " = "
+"""Stands between a path and some entities at its end."""
 _ARROW = re.compile(r" (?=(?:->|<-) )")
-_MEETS = re.compile(r" \(which .*? meets (.*?)\)(?=$| \(which )")
+_AND = re.compile(r" AND (?:in the same record )?(.*?)(?=$| AND )")
 _LISTED = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 
 
@@ -29,7 +31,7 @@ class Gold:
             a set together lead to exactly the answers.
         nodes: names of the entities on gold paths.
         answers: names of the entities at the ends of gold paths.
-        relations: ids of the relations on gold paths, for prompts that show ids.
+        relations: ids and words of the relations on gold paths, for prompts that show single relations.
     """
 
     solutions: tuple[frozenset[str], ...] = ()
@@ -39,8 +41,8 @@ class Gold:
 
     def rank(self, text: str) -> int:
         """Return how many hops and joins are missing until a path is a solution; `WORST` if no solution contains it."""
-        joins = frozenset(_MEETS.findall(text))
-        main = _MEETS.sub("", text)
+        joins = frozenset(_AND.findall(text))
+        main = _AND.sub("", text)
         best = WORST
         for solution in self.solutions:
             if main in solution and {main, *joins} == solution:
@@ -124,7 +126,7 @@ class ModelOracle:
 
     def _accept(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
         path = fields["Path"]
-        right = gold.rank(path) == 0 or (gold.rank(path) == 1 and "(which " in path)
+        right = gold.rank(path) == 0 or (gold.rank(path) == 1 and " AND " in path)
         return "[YES]" if right == self._right(chance) else "[NO]"
 
     def _select(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
@@ -136,7 +138,7 @@ class ModelOracle:
                 on_the_way = gold.rank(path) < WORST
                 ranks[number] = 0 if on_the_way and name in gold.nodes else 1 if on_the_way else 2
             else:
-                ranks[number] = gold.rank(name)
+                ranks[number] = gold.rank(name.split(SAMPLES)[0])
         return json.dumps(self._picked(ranks, wanted, chance))
 
     def _picked(self, ranks: dict[int, int], wanted: int, chance: random.Random) -> list[int]:
@@ -153,7 +155,7 @@ class ModelOracle:
     def _score(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
         scores = []
         for _, text in _LISTED.findall(asked):
-            true = 1 / (1 + gold.rank(text.split(" (leads to: ")[0]))
+            true = 1 / (1 + gold.rank(text.split(" (leads to: ")[0].split(SAMPLES)[0]))
             scores.append(round(true if self._right(chance) else chance.random(), 3))
         return json.dumps({"scores": scores})
 
@@ -177,10 +179,9 @@ class ModelOracle:
         return json.dumps({"clauses": dict.fromkeys(fields["Entities"].split(", "), fields["Question"])})
 
     def _relations(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
-        hops = [part[3:] for solution in gold.solutions for path in solution for part in _ARROW.split(path)[1:]]
-        steps = {step for hop in hops for step in hop.split(" · ")}
+        hops = {part[3:] for solution in gold.solutions for path in solution for part in _ARROW.split(path)[1:]}
         names = fields["Relations"].split("; ")
-        right = [name for name in names if name.removesuffix(" (backwards)") in steps]
+        right = [name for name in names if name.removesuffix(" (backwards)") in (gold.relations or hops)]
         chosen = right if right and self._right(chance) else chance.sample(names, min(3, len(names)))
         share = round(1 / len(chosen), 2)
         return "\n".join(f"{n}. {{{name} (Score: {share})}}: it is." for n, name in enumerate(chosen[:3], 1))
