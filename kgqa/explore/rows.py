@@ -7,19 +7,25 @@ The types of an end are fields, too.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from kgqa.explore.tolerance import map_tolerantly
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, Named, RelationPath, Step, Value
+from kgqa.trace import Trace
 from kgqa.words import normalise, type_words
 
-MAX_WALKS = 60
+MAX_WALKS = 40
 MAX_VALUES = 8
 """Most values of a field that are read per node."""
-MAX_NAMED = 400
-"""Most nodes whose names are looked up for the fields of one path."""
+MAX_NAMED = 200
+"""Most values whose names are looked up."""
+MAX_BEYOND = 200
+"""Most mediators beside the walks whose fields are read."""
 
+Edges = dict[Value, dict[tuple[Step, ...], list[Value]]]
+"""The values of each property of each node."""
 FieldKey = tuple[int, tuple[Step, ...]]
 """The index of a node in a walk, and the way from the node to the field's values."""
 
@@ -69,35 +75,59 @@ class PathRows:
         return tuple(dict.fromkeys(row.end.value for row in self.rows))
 
 
-def read_rows(graph: KnowledgeGraph, candidate: Candidate, *, limit: int = MAX_WALKS) -> PathRows:
-    """Read some walks along a path and the fields of their nodes, in about six queries.
+def read_rows(
+    graph: KnowledgeGraph, candidates: Sequence[Candidate], trace: Trace, *, limit: int = MAX_WALKS
+) -> list[PathRows]:
+    """Read some walks along each path and the fields of their nodes: a query per path, and some five for all paths.
 
-    Fields of mediators are read in both directions, those of ends outward only, also through a mediator. The relations
-    of the path itself and ways back to its topic are left out.
+    Fields of mediators are read in both directions, those of other nodes outward only, also through a mediator. The
+    relations of the path itself and ways back to its topic are left out.
 
     Args:
-        limit: maximum number of walks.
+        trace: records paths whose walks cannot be read; they are left out.
+        limit: maximum number of walks per path.
 
     Raises:
         StoreError: the graph failed.
     """
+    every: list[tuple[Candidate, list[tuple[Value, ...]]]] = map_tolerantly(
+        graph,
+        lambda each: graph.walks_along(each.path, **each.limits, limit=limit + 1),
+        candidates,
+        trace,
+        worded=lambda each: each.words,
+    )
+    mediators: set[Value] = set()
+    nodes: dict[Value, None] = {}
+    for candidate, walks in every:
+        for at, step in enumerate(candidate.path.steps, start=1):
+            reached = dict.fromkeys(walk[at] for walk in walks[:limit])
+            nodes |= reached
+            mediators |= reached.keys() if graph.leads_to_mediator(step) else set()
+    edges = _fields(graph, nodes, mediators)
+    names = _names(graph, nodes, edges)
+    return [
+        _path_rows(graph, candidate, walks[:limit], edges, names, len(walks) <= limit) for candidate, walks in every
+    ]
+
+
+def _path_rows(
+    graph: KnowledgeGraph,
+    candidate: Candidate,
+    walks: Sequence[tuple[Value, ...]],
+    edges: Edges,
+    names: Mapping[Value, Named],
+    complete: bool,
+) -> PathRows:
     path = candidate.path
-    walks = graph.walks_along(path, **candidate.limits, limit=limit + 1)
-    complete, walks = len(walks) <= limit, walks[:limit]
-    inner = [at for at in range(1, len(path)) if graph.leads_to_mediator(path.steps[at - 1])]
     known = _known_steps(graph, path)
-    mediators = _entities(walk[at] for walk in walks for at in inner)
-    ends = _entities(walk[-1] for walk in walks)
-    edges = _fields(graph, mediators, ends)
-    names = _names(graph, walks, edges)
     rows = []
     for walk in walks:
-        shown = [*((at, walk[at]) for at in inner), (len(path), walk[-1])]
         fields = []
-        for at, node in shown:
+        for at, node in enumerate(walk[1:], start=1):
+            is_mediator = graph.leads_to_mediator(path.steps[at - 1])
             for steps, values in edges.get(node, {}).items():
-                back = steps[:1] in known[at]
-                if back and (at < len(path) or len(steps) > 1):
+                if steps[:1] in known[at] and (is_mediator or len(steps) > 1):
                     continue
                 others = [names[v] for v in values if v in names and v not in (path.topic, walk[at - 1])]
                 if others:
@@ -125,20 +155,17 @@ def _entities(nodes: Iterable[Value]) -> list[Entity]:
     return [node for node in dict.fromkeys(nodes) if isinstance(node, Entity)]
 
 
-Edges = dict[Value, dict[tuple[Step, ...], list[Value]]]
-
-
-def _fields(graph: KnowledgeGraph, mediators: list[Entity], ends: list[Entity]) -> Edges:
+def _fields(graph: KnowledgeGraph, nodes: Iterable[Value], mediators: Container[Value]) -> Edges:
     found: Edges = defaultdict(lambda: defaultdict(list))
-    inward = [(node, step, value) for node, step, value in graph.edges_of(mediators, "in")] if mediators else []
+    entities = _entities(nodes)
+    links = [node for node in entities if node in mediators]
     beyond: dict[Value, list[tuple[Entity, Step]]] = defaultdict(list)
-    wanted = set(ends)
-    for node, step, value in [*graph.edges_of([*mediators, *ends]), *inward]:
-        if graph.is_noise(step.relation) and not (step.relation in graph.schema.types and node in wanted):
+    for node, step, value in [*graph.edges_of(entities), *(graph.edges_of(links, "in") if links else ())]:
+        if graph.is_noise(step.relation) and (step.relation not in graph.schema.types or node in mediators):
             continue
         if graph.mediators.extent(step) == "none":
             found[node][(step,)].append(value)
-        elif node in wanted and graph.leads_to_mediator(step) and len(beyond) < MAX_NAMED:
+        elif node not in mediators and graph.leads_to_mediator(step) and len(beyond) < MAX_BEYOND:
             beyond[value].append((node, step))
     for mediator, step, value in graph.edges_of(_entities(beyond)) if beyond else ():
         if graph.mediators.extent(step) == "none" and not graph.is_noise(step.relation):
@@ -148,11 +175,11 @@ def _fields(graph: KnowledgeGraph, mediators: list[Entity], ends: list[Entity]) 
     return found
 
 
-def _names(graph: KnowledgeGraph, walks: list[tuple[Value, ...]], edges: Edges) -> dict[Value, Named]:
+def _names(graph: KnowledgeGraph, nodes: Iterable[Value], edges: Edges) -> dict[Value, Named]:
     """Return the nodes and values with their names; values that have only an opaque id are left out."""
-    nodes = list(dict.fromkeys(node for walk in walks for node in walk))
     values = dict.fromkeys(v for fields in edges.values() for each in fields.values() for v in each[:MAX_VALUES])
-    named = graph.named([*nodes, *list(values)[:MAX_NAMED]])
+    entities = [value for value in values if isinstance(value, Entity)][:MAX_NAMED]
+    named = graph.named([*nodes, *entities, *(value for value in values if not isinstance(value, Entity))])
     opaque = bool(graph.schema.id_base)
     found = {each.value: each for each in named if normalise(each.name) and not (opaque and each.name == each.id)}
     types = {v for fields in edges.values() for steps, each in fields.items() if _is_type(graph, steps) for v in each}

@@ -88,6 +88,8 @@ _AS_PUBLISHED = {
     "rank.wording": "published",
     "rank.equal_ends": "each",
     "llm.samples": 0,
+    "explore.retain": "last",
+    "llm.abstain": "off",
     "llm.compare": "reasons",
     "llm.reask": 0,
 }
@@ -116,10 +118,10 @@ TOP_1 = Method(
             "rank.prefilter": "rrf",
             "rank.lexical_weight": 1.0,
             "rank.tournament": "chunked",
-            "explore.stop": "depth",
+            "explore.stop": "answered",
             "ask.compose": "composed",
         },
-        "as-published": {**_AS_PUBLISHED, "explore.mask": "none"},
+        "as-published": {**_AS_PUBLISHED, "explore.mask": "none", "explore.stop": "depth"},
         "economy": _ECONOMY,
     },
 )

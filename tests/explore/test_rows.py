@@ -10,6 +10,7 @@ from kgqa.explore.rows import Row, read_rows
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
 from kgqa.model import Candidate, Entity, RelationPath, Step
+from kgqa.trace import Trace
 
 NS = "http://rdf.freebase.com/ns/"
 HOLDERS = Candidate(
@@ -37,7 +38,7 @@ def texts(row: Row, at: int, *relations: str) -> list[str]:
 
 
 def test_fields_of_a_mediator_and_of_the_end(graph: KnowledgeGraph) -> None:
-    found = read_rows(graph, HOLDERS)
+    (found,) = read_rows(graph, [HOLDERS], Trace())
     rows = {row.end.name: row for row in found.rows}
     kennedy = rows["John F. Kennedy"]
     assert found.complete
@@ -48,7 +49,7 @@ def test_fields_of_a_mediator_and_of_the_end(graph: KnowledgeGraph) -> None:
 
 
 def test_relations_of_the_path_are_no_fields(graph: KnowledgeGraph) -> None:
-    for row in read_rows(graph, HOLDERS).rows:
+    for row in read_rows(graph, [HOLDERS], Trace())[0].rows:
         assert not texts(row, 1, "government.government_position_held.office_holder")
         assert not texts(
             row, 2, "government.politician.government_positions_held", "government.government_position_held.from"
@@ -57,6 +58,6 @@ def test_relations_of_the_path_are_no_fields(graph: KnowledgeGraph) -> None:
 
 
 def test_limit(graph: KnowledgeGraph) -> None:
-    found = read_rows(graph, HOLDERS, limit=2)
+    (found,) = read_rows(graph, [HOLDERS], Trace(), limit=2)
     assert len(found.rows) == 2
     assert not found.complete
