@@ -298,6 +298,11 @@ def display_name(named: Named) -> str:
     return f"{name} ({ident})"
 
 
+def is_unnamed(named: Named, schema: Schema) -> bool:
+    """Return whether a value is an entity that has no name but an opaque id."""
+    return bool(schema.id_base and named.id) and named.name == named.id
+
+
 def normalise(text: str) -> str:
     """Normalise a name for comparison: fold compatibility forms, remove accents and punctuation, lower-case it."""
     folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())

@@ -18,10 +18,10 @@ from kgqa.explore.masking import Span, leaks, placeholders, replace_spans, topic
 from kgqa.explore.topics import generic_topics
 from kgqa.graph.graph import Ends, KnowledgeGraph
 from kgqa.graph.tables.graph_tables import GraphTables
-from kgqa.model import Candidate, Entity, Literal, Named, RelationPath, Step, Value
+from kgqa.model import Candidate, Entity, Named, RelationPath, Step, Value
 from kgqa.settings import Settings
 from kgqa.trace import Trace
-from kgqa.words import ambiguous_relations, prompt_words, published_words
+from kgqa.words import ambiguous_relations, is_unnamed, prompt_words, published_words
 
 MOST_ENDS = 10
 """Most entities shown at the end of a path (thesis, section 4.2)."""
@@ -42,6 +42,7 @@ class PromptView:
         elements: Maps a path to strings: the topic, each hop, and each path from another topic that meets the path.
         ends: Maps a path to the names of some of its end nodes, and the number of further end nodes, as one string.
         samples: Maps a path to the names of a few of its end nodes, and the number of all, as one string.
+        published: Whether the wording is as published.
         generic: Topics from which no path should start; they are shown by their names.
         texts: All strings shown to the model so far; they are searched for names of masked topics.
     """
@@ -58,8 +59,8 @@ class PromptView:
     ) -> None:
         self._graph = graph
         self._topics = topics
-        self._published = settings["rank.wording"] == "published"
-        self._counted = COUNTED_AS_PUBLISHED if self._published else COUNTED
+        self.published = settings["rank.wording"] == "published"
+        self._counted = COUNTED_AS_PUBLISHED if self.published else COUNTED
         self._sampled = settings["llm.samples"]
         self._last_only = settings["explore.prune_by"] == "last-relation"
         self._trace = trace
@@ -72,7 +73,7 @@ class PromptView:
         self.question = text
         spans = topic_spans(text, self._named) if spans is None else spans
         mentioned = {span.topic for span in spans}
-        self.generic = set() if self._published else generic_topics(graph, list(self._named), mentioned)
+        self.generic = set() if self.published else generic_topics(graph, list(self._named), mentioned)
         if self.masks:
             if style == "placeholder":
                 # a mark that the question does not contain would tell a model nothing
@@ -152,7 +153,7 @@ class PromptView:
     def _hops(self, path: RelationPath) -> tuple[str, ...]:
         graph = self._graph
         schema, labels = graph.schema, graph.relation_labels
-        if self._published:
+        if self.published:
             return tuple(published_words(RelationPath(path.topic, (step,)), schema, labels) for step in path.steps)
         words = prompt_words(
             path,
@@ -178,7 +179,7 @@ class PromptView:
             names.append(f"more than {self._counted} in all")
         elif len(names) < len(values):
             names.append(f"{len(values)} in all")
-        text = "; ".join(names) or "nothing new"
+        text = "; ".join(names) or "nothing but what the question names"
         self.texts.add(text)
         return text
 
@@ -216,18 +217,13 @@ class PromptView:
 
     def _texts_of(self, values: Sequence[Value]) -> list[str]:
         """Return the names of values, first those that have one; if none has one, say so."""
-        named = [each for each in self._graph.named(values) if self._published or not is_unnamed(each)]
+        named = [each for each in self._graph.named(values) if self.published or not is_unnamed(each, self._graph.schema)]
         texts = [self.name(each.value, each.name)[:LONGEST_NAME] for each in named]
-        return texts or ["entities without a name"] * bool(values)
+        return texts or ["unnamed"] * bool(values)
 
     def leaked(self) -> int:
         """Return how many of the strings shown so far contain the name of a masked topic."""
         return len(leaks(sorted(self.texts), self._names)) if self.masks else 0
-
-
-def is_unnamed(named: Named) -> bool:
-    """Return whether an entity has no name but its id."""
-    return not isinstance(named.value, Literal) and named.name == named.id
 
 
 _AMBIGUOUS: WeakKeyDictionary[GraphTables, tuple[dict[str, int], frozenset[str]]] = WeakKeyDictionary()

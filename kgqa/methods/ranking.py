@@ -77,7 +77,7 @@ class Ranking:
         self.orders_winners = self._tournament.orders_winners
         self.chooser = self._chooser(resources)
         self.entities = self._last_word = self._voting(self.chooser)
-        if view is not None:
+        if view is not None and not settings["llm.samples"]:
             self._last_word = self._voting(self._model_chooser(view, resources, show_ends=True))
 
     @cached_property

@@ -95,6 +95,7 @@ def answer(
             prefilter=ranking.prefilter,
             shown=shown_name,
             worded=(lambda candidate: " ".join(view.elements(candidate))) if view else None,
+            named_only=view is not None and not view.published,
             trace=trace,
         )
 
