@@ -14,9 +14,10 @@ from kgqa.explore.masking import drop_mentions
 from kgqa.explore.name_lookup import mention_of
 from kgqa.explore.question_kind import unsupported_kind
 from kgqa.explore.tolerance import TOLERATED
+from kgqa.graph.ends import Ends
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.hints import hint_text
-from kgqa.model import Entity, Named, RelationPath, Step, Value
+from kgqa.model import Candidate, Entity, Named, RelationPath, Step, Value
 from kgqa.schema import value_of
 from kgqa.settings import Settings
 from kgqa.trace import Trace
@@ -55,9 +56,9 @@ def generic_topics(graph: KnowledgeGraph, topics: Sequence[Entity], mentioned: C
     """
     if len(topics) < 2:
         return set()
-    steps = [(topic, Step(relation, "in")) for topic in topics for relation in graph.schema.types]
-    instances = graph.map(lambda each: graph.ends(RelationPath(each[0], (each[1],)), limit=1), steps, tolerated=TOLERATED)
-    found = {topic for (topic, _), ends in zip(steps, instances) if not isinstance(ends, TOLERATED) and ends.values}
+    typed = [RelationPath(topic, (Step(relation, "in"),)) for topic in topics for relation in graph.schema.types]
+    instances = graph.ends_of([Candidate(path, "") for path in typed], limit=1, tolerated=TOLERATED)
+    found = {path.topic for path, ends in zip(typed, instances) if isinstance(ends, Ends) and ends.values}
     silent = [topic for topic in topics if topic not in mentioned]
     if 0 < len(silent) < len(topics):
         found |= {topic for topic, degree in graph.degrees(silent).items() if degree > MANY_EDGES}

@@ -16,7 +16,8 @@ from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.events import GaveUp
 from kgqa.explore.masking import Span, leaks, placeholders, replace_spans, topic_spans
 from kgqa.explore.topics import generic_topics
-from kgqa.graph.graph import Ends, KnowledgeGraph
+from kgqa.graph.ends import Ends
+from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Candidate, Entity, Named, RelationPath, Step, Value
 from kgqa.settings import Settings
@@ -114,11 +115,7 @@ class PromptView:
     def look_up(self, candidates: Sequence[Candidate]) -> None:
         """Look up the end nodes of paths, and the names of those that are shown, with few queries."""
         new = [each for each in {c.identity: c for c in candidates}.values() if each.identity not in self._ends_known]
-        found = self._graph.map(
-            lambda each: self._graph.ends(each.path, **each.limits, limit=self._counted),
-            new,
-            tolerated=(StoreTimeout, PartialResult),
-        )
+        found = self._graph.ends_of(new, limit=self._counted, tolerated=(StoreTimeout, PartialResult))
         self._ends_known |= zip([each.identity for each in new], found)
         shown = (self._shown(each)[: self._sampled] for each in new)
         self._graph.labels(value for values in shown for value in values if isinstance(value, Entity))
