@@ -248,7 +248,7 @@ def prompt_words(
         parts: list[str] = []
         for step in _distinctly_named(group, schema):
             words = one(step, record=bool(parts))
-            if not parts or words.rstrip("s") != parts[-1].split(" (as ")[0].rstrip("s"):  # spouses: spouse
+            if not parts or parts[-1].split(" (as ")[0] not in (words, f"{words}s", f"{words}es"):  # spouses: spouse
                 parts.append(words)
         hops.append(": ".join(parts))
     return tuple(hops)

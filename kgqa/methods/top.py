@@ -30,6 +30,8 @@ from kgqa.trace import BudgetExhausted, Trace
 from kgqa.words import paths_key
 
 METHOD = "top"
+COMPLETED = 10
+"""Most paths per hop that get one more edge at a mediator if a language model compares paths."""
 
 
 def answer(
@@ -73,6 +75,7 @@ def answer(
         settings["explore.mediator_hop"],
         settings["rank.wording"],
         kinds=view is None and ranking.scores.uses_kinds,
+        completed=0 if view is None or view.published else COMPLETED,
         last_only=settings["explore.prune_by"] == "last-relation",
     )
     decisions = Decisions(graph, topics, ranking, cues, settings, trace)
@@ -123,7 +126,7 @@ def answer(
         else:
             ranked = decisions.ranked_after(hops)
             if settings["explore.lengths"] == "deepest":
-                deepest = [pair for pair in ranked if path_cost(graph, pair[0].path, beam) == settings["explore.depth"]]
+                deepest = [pair for pair in ranked if path_cost(graph, pair[0].path, beam) >= settings["explore.depth"]]
                 ranked = deepest or ranked
             _trace_ranked(ranked, graph, trace)
             found = _first_answered(graph, empty, ranked, ranking, settings, trace)
