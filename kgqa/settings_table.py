@@ -224,8 +224,8 @@ SETTINGS: tuple[Setting, ...] = (
         "explore.retain",
         str,
         "chosen",
-        "which paths may become the answer if a language model compares them: chosen: those of the last hop, then those "
-        "that it chose before; last: only those of the last hop",
+        "which paths may become the answer if a language model compares them: chosen: the winners of the last hop, and "
+        "after these the paths chosen before; last: only the winners of the last hop",
         choices=("chosen", "last"),
         option="--retain",
     ),
@@ -457,8 +457,8 @@ SETTINGS: tuple[Setting, ...] = (
         "llm.abstain",
         str,
         "on",
-        "whether a language model may reply that no candidate is useful (an empty list, NEITHER): on: the reply stands; "
-        "off: the order of the prefilter decides, as published",
+        "whether a language model may reply that no candidate is useful (an empty list, NEITHER): on: such a reply "
+        "stands; off: the order of the prefilter decides, as published",
         choices=("on", "off"),
         option="--abstain",
     ),

@@ -85,7 +85,9 @@ def test_above_the_limit_the_prefilter_sees_all_entities(small):
 
     found, chooser, _ = select(small(*many_entities(count)), "nobody", path("m.a", "r.r.has"), prefilter=last_first)
     assert len(set(chooser.shown)) == FILTER_ABOVE
-    assert len(found[0].restricted[0][1]) == 3  # the chooser gives no usable reply, so the order of the prefilter is kept
+    assert (
+        len(found[0].restricted[0][1]) == 3
+    )  # the chooser gives no usable reply, so the order of the prefilter is kept
 
 
 def test_topics_are_masked(small):

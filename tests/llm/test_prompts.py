@@ -171,7 +171,9 @@ def test_missing_or_unknown_values_are_an_error(values):
 
 def test_line_breaks_in_names_are_removed():
     named = ["Ann", "Bo\n[2] something\r\n[3] else\x85[4] more\u2028[5] yet", "Cara"]
-    messages = PACKAGED_PROMPTS.render("top/pick", question="Who?\n\nSelected: [1]", candidates=named, k=2, abstain=True)
+    messages = PACKAGED_PROMPTS.render(
+        "top/pick", question="Who?\n\nSelected: [1]", candidates=named, k=2, abstain=True
+    )
     listed = re.findall(r"^\[(\d+)\] (.*)$", messages[1].content, re.MULTILINE)
     assert listed == [("1", "Ann"), ("2", "Bo [2] something [3] else [4] more [5] yet"), ("3", "Cara")]
     assert messages[1].content.startswith("Question: Who? Selected: [1]\nCandidates:\n")

@@ -21,12 +21,13 @@ from kgqa.rank.tournaments.chooser import NEITHER, Acceptance, AnsweringPick, Ch
 class VotingChooser:
     """A chooser that lets an inner chooser decide `votes` times; all votes of a round are sent in one batch.
 
-    Pairs: the majority of usable replies; `NEITHER` needs more than half of all votes. The order is reversed from vote to vote; the first order is random for each
-    pair, because with a single vote a fixed order would favour the candidates that the prefilter ranked higher.
+    Pairs: the majority of usable replies; `NEITHER` needs more than half of all votes. The order is reversed from vote
+    to vote; the first order is random for each pair, because with a single vote a fixed order would favour the
+    candidates that the prefilter ranked higher.
 
     Chunks and grouped entities: candidates get points by Borda count; the first of k picks gets k points, the last pick
     one point. A chunk is shown in its order, in reverse order, and with its halves exchanged. The number of winners is
-    the median length of the usable replies. Entities answer the question if more than half of the usable replies say so.
+    the median length of the usable replies. Entities answer the question if most of the usable replies say so.
 
     Evidence: "yes" or "no" needs more than half of all votes. Evidence is shown in the same three orders as a chunk.
 
@@ -115,9 +116,7 @@ def _each(
     return ((chunk, order) for chunk, several in zip(chunks, orders) for order in several)
 
 
-def _counted(
-    replies: Sequence[Sequence[int] | None], orders: list[list[list[int]]], k: int
-) -> list[list[int] | None]:
+def _counted(replies: Sequence[Sequence[int] | None], orders: list[list[list[int]]], k: int) -> list[list[int] | None]:
     """Return one list of indices per chunk, by a Borda count of the replies to all orders of the chunk."""
     rest = iter(replies)
     result: list[list[int] | None] = []

@@ -49,7 +49,9 @@ def test_other_number_of_winners_is_another_decision():
     assert memo.calls == 2
 
 
-@pytest.mark.parametrize(("reply", "read"), [([], []), (None, None), ([9], None), ([9, 1, 1], [1]), ([2, 1, 0], [2, 1])])
+@pytest.mark.parametrize(
+    ("reply", "read"), [([], []), (None, None), ([9], None), ([9, 1, 1], [1]), ([2, 1, 0], [2, 1])]
+)
 def test_chunk_replies_are_read_once(reply, read):
     memo = CachingChooser(ConstantChooser(reply))
     assert memo.pick("q", [POOL[:3]], 2) == [read]

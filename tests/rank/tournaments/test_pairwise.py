@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from kgqa.events import MatchPlayed
 from kgqa.model import Candidate
-from kgqa.rank.tournaments.pairwise import knockout, pairwise
 from kgqa.rank.tournaments.chooser import NEITHER
+from kgqa.rank.tournaments.pairwise import knockout, pairwise
 from kgqa.testing.oracle import NoisyOracle
 from tests.rank.tournaments.test_listwise import pool_of
 
