@@ -432,7 +432,8 @@ class TestSystemTwo:
 
     def test_extension_of_a_path_is_compared_by_relevance(self, run):
         prompts = run(ask__method="top-2", llm__abstain="off").prompts("relevant")
-        assert any(f"Known: [E1] -> {DIRECTED}\nCandidate: -> place of birth" in prompt for prompt in prompts)
+        known = f"Known: [E1] -> {DIRECTED}\nThis leads to: Ann Arkin; Bob Bream\n"
+        assert any(f"{known}Candidate: -> place of birth" in prompt for prompt in prompts)
         assert all("(the same)" not in prompt and "Candidate A" not in prompt for prompt in prompts)
 
 
