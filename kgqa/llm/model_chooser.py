@@ -104,7 +104,7 @@ class ModelChooser:
                 "ends_a": self._shown_ends(first),
                 "ends_b": self._shown_ends(second),
             }
-            name, options, meaning = "top/compare", LETTERS, {"A": 1, "B": -1}
+            name, meaning = "top/compare", dict(zip(LETTERS, (1, -1)))
         else:
             longer, shorter = (first, second) if rest else (second, first)
             sign = 1 if rest else -1
@@ -115,19 +115,19 @@ class ModelChooser:
                 "ends": self._shown_ends(longer),
                 "ends_known": known_ends,
             }
-            name, options, meaning = "top/relevant", RELEVANCE, {"RELEVANT": sign, "NOT RELEVANT": -sign}
+            name, meaning = "top/relevant", dict(zip(RELEVANCE, (sign, -sign)))
         if self._abstain:
-            options, meaning = (*options, NO_OPTION), {**meaning, NO_OPTION: NEITHER}
+            meaning[NO_OPTION] = NEITHER
         values |= {"question": question, "known": " ".join(one[:common]) or "(nothing)", "abstain": self._abstain}
+        options = tuple(meaning)
         return self._prompt(name, "tournament", options, reasons=reasons, **values), options, meaning
 
     def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int] | None]:
-        values = {"question": question, "k": k, "abstain": self._abstain}
+        values: dict[str, Any] = {"question": question, "k": k, "abstain": self._abstain}
         prompts = [
             self._prompt("top/pick", "tournament", candidates=self._sampled_texts(chunk), **values) for chunk in chunks
         ]
-        readers = [partial(read_indices, size=len(chunk), k=k) for chunk in chunks]
-        return self._picked(self._ask(prompts, readers))
+        return self._picked(self._read_indices(prompts, [len(chunk) for chunk in chunks], k))
 
     def pick_grouped(self, question: str, chunks: Sequence[Sequence[EntityGroup]], k: int) -> list[list[int] | None]:
         prompts = [
@@ -144,13 +144,16 @@ class ModelChooser:
         ]
         sizes = [sum(len(group.entities) for group in chunk) for chunk in chunks]
         if not self._answer:
-            return self._picked(self._ask(prompts, [partial(read_indices, size=size, k=k) for size in sizes]))
+            return self._picked(self._read_indices(prompts, sizes, k))
         replies = self._ask(prompts, [partial(read_answering, size=size, k=k) for size in sizes])
         picked = self._picked([None if reply is None else reply[0] for reply in replies])
         return [
             AnsweringPick(pick) if pick and reply is not None and reply[1] else pick
             for pick, reply in zip(picked, replies)
         ]
+
+    def _read_indices(self, prompts: Sequence[Prompt], sizes: Sequence[int], k: int) -> list[tuple[int, ...] | None]:
+        return self._ask(prompts, [partial(read_indices, size=size, k=k) for size in sizes])
 
     def _picked(self, read: Sequence[tuple[int, ...] | None]) -> list[list[int] | None]:
         """Return picks; an empty one is unusable unless the model may abstain."""
