@@ -134,7 +134,7 @@ FILM = NS + "film.actor.film"
         ((BACK, MASCOT), ('country whose "national anthem" is it', "team mascot")),
         ((Step(NS + "film.performance.actor", "in"),), ("film (as actor)",)),
         ((Step(NS + "people.person.spouse_s"), Step(NS + "people.marriage.spouse")), ("spouses",)),
-        ((Step(EX + "madeBy", "in"),), ('those whose "made by" is it',)),
+        ((Step(NS + "madeBy", "in"),), ('those whose "made by" is it',)),
     ],
 )
 def test_steps_in_prompts_are_worded_by_what_they_reach(steps, words):
