@@ -185,10 +185,20 @@ SETTINGS: tuple[Setting, ...] = (
         option="--compose",
     ),
     Setting(
+        "ask.judge",
+        str,
+        "rows",
+        "how a language model decides whether a path answers the question: rows: it reads rows of the best paths, and "
+        "gives conditions or an operation; path: it accepts or rejects one path at a time",
+        choices=("rows", "path"),
+        option="--judge",
+    ),
+    Setting(
         "ask.on_exhausted",
         str,
-        "none",
-        "what to do if no path is accepted: none: give no answer; best: answer from the best path, with a note",
+        "best",
+        "what to do if no path is accepted: best: answer from the best path, marked as not accepted; none: give no "
+        "answer",
         choices=("none", "best"),
         option="--on-exhausted",
     ),

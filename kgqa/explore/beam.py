@@ -80,6 +80,7 @@ def explore(
     tournament: RankCandidates,
     trace: Trace,
     select: SelectEntities | None = None,
+    start: Sequence[Candidate] = (),
     enough: Callable[[Sequence[HopResult]], bool] = lambda hops: False,
 ) -> list[HopResult]:
     """Search the graph hop by hop from all topics at the same time, and return the result of each hop.
@@ -96,6 +97,7 @@ def explore(
         trace: Records the search.
         select: Restricts the winners to some of their end nodes before they are extended; None to extend from all
                 end nodes.
+        start: Paths from which to start instead of the topics.
         enough: Called after every hop with all results so far; True ends the search.
 
     Raises:
@@ -104,7 +106,7 @@ def explore(
     hops: list[HopResult] = []
     keys: dict[RelationPath, str] = {}
     kept: list[Candidate] = []
-    frontier = [Candidate(RelationPath(topic), "") for topic in topics]
+    frontier = list(start) or [Candidate(RelationPath(topic), "") for topic in topics]
     for number in range(1, settings.depth + 1):
         try:
             found = _expand(graph, frontier, settings, prefilter, trace)

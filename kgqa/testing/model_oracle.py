@@ -19,6 +19,7 @@ SAMPLES = " = "
 """Stands between a path and some entities at its end."""
 _ARROW = re.compile(r" (?=(?:->|<-) )")
 _AND = re.compile(r" AND (?:in the same record )?(.*?)(?=$| AND )")
+_NUMBERED_PATH = re.compile(r"^Path \d+: (.*)$", re.MULTILINE)
 _NONE_FITS = ("NEITHER", "[] if none is useful")
 """What a prompt says if the reply may be that no candidate is useful."""
 _ANSWERED = '{"answer": ['
@@ -96,6 +97,7 @@ class ModelOracle:
     def _kinds(self) -> dict[str, Callable[[Gold, str, dict[str, str], random.Random], str]]:
         """Map each label of a prompt to the function that replies; each label occurs in only one kind of prompt."""
         return {
+            "Verdict": self._judge,
             "Candidate A": self._compare,
             "Relevant": self._relevant,
             "Answer found": self._accept,
@@ -142,6 +144,19 @@ class ModelOracle:
         path = fields["Path"]
         right = gold.rank(path) == 0 or (gold.rank(path) == 1 and " AND " in path)
         return "[YES]" if right == self._right(chance) else "[NO]"
+
+    def _judge(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
+        ranks = []
+        for path in _NUMBERED_PATH.findall(asked):
+            rank = gold.rank(path)
+            ranks.append(0 if rank == 1 and " AND " in path else rank)
+        best = min(range(len(ranks)), key=lambda number: ranks[number])
+        if not self._right(chance):
+            best = chance.randrange(len(ranks))
+            return json.dumps({"path": best + 1, "verdict": chance.choice(("complete", "missing"))})
+        if ranks[best] == WORST:
+            return json.dumps({"path": None, "verdict": "wrong"})
+        return json.dumps({"path": best + 1, "verdict": "complete" if ranks[best] == 0 else "missing"})
 
     def _select(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
         found = re.search(r"^Select at most (\d+)\.$", asked, re.MULTILINE)

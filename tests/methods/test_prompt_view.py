@@ -101,7 +101,7 @@ MARKS = {
     '"AND"': "[E1] -> a AND [E2] -> b",
     '"="': "[E1] -> a = Paris; 12 in all",
     "backwards": "[E1] <- a.b",
-    "[E1] is": "[E1] -> a",
+    "such as [E1]": "[E1] -> a",
 }
 
 
@@ -121,4 +121,4 @@ def test_prompts_define_the_marks_that_they_show(name):
         (system, _) = prompts.render(f"top/{name}", **example | values(text))
         explained = {each for each in MARKS if each in system.content.split("\n\n")[0]}
         assert mark in explained, (name, text)
-        assert explained <= {mark, "[E1] is", "a: b"}
+        assert explained <= {mark, "such as [E1]", "a: b"}

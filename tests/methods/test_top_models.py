@@ -186,7 +186,8 @@ def run(films):
     def run(reply=None, question=BORN, *, graph=None, topics=(), constrains="structured_outputs", **given):
         with ScriptedServer(reply or Model(), constrains=constrains) as server:
             settings = {name.replace("__", "."): value for name, value in given.items()}
-            settings = {"rank.embeddings": "off", "llm.model": f"{server.url}#name", **settings}
+            decided = {"ask.judge": "path", "ask.on_exhausted": "none"}  # see test_judging.py for the other settings
+            settings = {"rank.embeddings": "off", "llm.model": f"{server.url}#name", **decided, **settings}
             resources = open_resources(graph or films, settings=resolve(settings))
             try:
                 answer = ask(question, topics=topics, resources=resources)

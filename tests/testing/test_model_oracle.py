@@ -32,6 +32,7 @@ TABLE = {
     "Which instrument does the child of Ann Li play?": Gold(
         (frozenset({"Ann Li -> person children -> musician instruments"}),), frozenset({"Bo Li", "Cello"}), ("Cello",)
     ),
+    "Who plays Cara in [E1]?": Gold((frozenset({"[E1] -> film starring -> actor"}),)),
     "Which clubs did the brothers of Ann Li play for?": Gold(
         (frozenset({"Ann Li -> person siblings -> athlete team"}),), frozenset({"Bo Li", "FC South"}), ("FC South",)
     ),
@@ -50,6 +51,7 @@ CORRECT_REPLIES = {
     "top/clauses": '{"clauses": {"[E1]": "Which actor born in [E1] played in [E2]?", '
     '"[E2]": "Which actor born in [E1] played in [E2]?"}}',
     "top/compare": "[A]",
+    "top/judge": '{"path": 1, "verdict": "complete"}',
     "top/pick": "[1",
     "top/entities": "[1, ",
     "top/relevant": "[RELEVANT]",
