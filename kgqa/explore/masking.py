@@ -278,7 +278,7 @@ def topic_spans(question: str, names: Mapping[Entity, Sequence[str]]) -> list[Sp
 
 
 def _grown(index: int, spans: Sequence[Span], words: Sequence[Word], names: Sequence[Sequence[str]]) -> Span:
-    """Extend a span by words beside it that belong to the same name, as in "Scott" Fitzgerald, "la" Kings, "st" Paul."""
+    """Extend a span by words beside it that belong to the same name, as in "Scott" Fitzgerald or "la" Kings."""
     span = spans[index]
     known = {key for name in names for key in name if key not in GENERIC and key not in STOPWORDS}
     known |= {short for short, long in ABBREVIATIONS.items() if long in known}

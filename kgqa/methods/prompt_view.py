@@ -219,7 +219,9 @@ class PromptView:
 
     def _texts_of(self, values: Sequence[Value]) -> list[str]:
         """Return the names of values, first those that have one; if none has one, say so."""
-        named = [each for each in self._graph.named(values) if self.published or not is_unnamed(each, self._graph.schema)]
+        named = [
+            each for each in self._graph.named(values) if self.published or not is_unnamed(each, self._graph.schema)
+        ]
         texts = [self.name(each.value, each.name)[:LONGEST_NAME] for each in named]
         return texts or ["unnamed"] * bool(values)
 

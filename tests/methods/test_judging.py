@@ -15,7 +15,7 @@ from kgqa.settings import resolve
 from kgqa.testing.server import ScriptedServer
 
 PRESIDENT = "m.demo_president_of_the_united_states"
-HOLDERS = "office holder"
+HOLDERS = "office holders"
 
 
 class Reader:
@@ -36,7 +36,7 @@ class Reader:
                 return json.dumps(given)
             fitting = [n for n, line in enumerate(paths, start=1) if line.endswith(self.wanted)]
             return json.dumps({"path": fitting[0] if fitting else 1, **given})
-        listed = [line for line in lines if line.startswith("[")]
+        listed = [line.split(" = ")[0] for line in lines if line.startswith("[")]
         return json.dumps([n for n, line in enumerate(listed, start=1) if line.endswith(self.wanted)])
 
 

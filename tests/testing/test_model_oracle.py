@@ -32,7 +32,7 @@ TABLE = {
     "Which instrument does the child of Ann Li play?": Gold(
         (frozenset({"Ann Li -> person children -> musician instruments"}),), frozenset({"Bo Li", "Cello"}), ("Cello",)
     ),
-    "Who plays Cara in [E1]?": Gold((frozenset({"[E1] -> film starring -> actor"}),)),
+    "Who plays Cara in [E1]?": Gold((frozenset({"[E1] -> starring: actor"}),)),
     "Which clubs did the brothers of Ann Li play for?": Gold(
         (frozenset({"Ann Li -> person siblings -> athlete team"}),), frozenset({"Bo Li", "FC South"}), ("FC South",)
     ),
