@@ -190,7 +190,7 @@ def ambiguous_relations(
     for relation, count in relations.items():
         name = relation.removeprefix(schema.id_base)
         if relation != name and "." in name and not of_mediators(relation):
-            same.setdefault(_property_words(name.rsplit(".", 1)[-1]), {})[relation] = count
+            same.setdefault(property_words(name.rsplit(".", 1)[-1]), {})[relation] = count
     return frozenset(
         relation
         for counts in same.values()
@@ -240,7 +240,7 @@ def prompt_words(
         name = relation.removeprefix(schema.id_base)
         if relation in labels or schema.wording != "dotted" or "." not in name:
             return relation_words(relation, schema, labels)
-        words, type_ = _property_words(name.rsplit(".", 1)[-1]), type_words(name.rsplit(".", 1)[0], schema)
+        words, type_ = property_words(name.rsplit(".", 1)[-1]), type_words(name.rsplit(".", 1)[0], schema)
         return words if record or type_ in words or relation not in ambiguous else f"{words} (as {type_})"
 
     hops = []
@@ -255,7 +255,7 @@ def prompt_words(
 
 
 @lru_cache(maxsize=50_000)
-def _property_words(name: str) -> str:
+def property_words(name: str) -> str:
     """Return the last part of a dotted name as words; Freebase writes a plural as `spouse_s`."""
     return re.sub(r" s$", "s", split_words(name)) or name
 

@@ -21,7 +21,7 @@ HOLDERS = "office holders"
 class Reader:
     """Picks all paths whose words end in `wanted`, and gives these verdicts in turn; the last one is repeated."""
 
-    def __init__(self, wanted: str, *verdicts: Any) -> None:
+    def __init__(self, wanted: str | tuple[str, ...], *verdicts: Any) -> None:
         self.wanted, self.verdicts = wanted, list(verdicts)
         self.judged: list[str] = []
 
@@ -121,7 +121,7 @@ def test_best_path_is_not_accepted_or_not_answered(asking: Callable[..., Answer]
 
 
 def test_missing_goes_one_hop_beyond_the_depth(asking: Callable[..., Answer]) -> None:
-    reader = Reader(HOLDERS, {"verdict": "missing"}, complete())
+    reader = Reader((HOLDERS, "place of birth"), {"verdict": "missing"}, complete())
     answer = asking("Where were its presidents born?", reader, **{"explore.depth": 2})
     assert len(reader.judged) == 2
     assert len(answer.paths[0].path) > 2
