@@ -185,11 +185,7 @@ def _expand(
     waiting = list(frontier)
     while waiting:
         parents, waiting = waiting, []
-        expansions = graph.map(
-            lambda parent: graph.next_steps(parent.path, restricted=parent.restricted),
-            parents,
-            tolerated=(StoreTimeout,),
-        )
+        expansions = graph.next_steps_of(parents, tolerated=(StoreTimeout,))
         if settings.kinds:
             _look_up_kinds(graph, parents, expansions, settings)
         for parent, expansion in zip(parents, expansions):
