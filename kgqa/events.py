@@ -199,9 +199,13 @@ class EntitiesFiltered(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Entities(Event):
-    """The entities from which the search continues, as shown to the chooser."""
+    """The entities from which the search continues, as shown to the chooser.
+
+    `answered`: True if the chooser said that these entities answer the question, so the search stopped.
+    """
 
     selected: tuple[str, ...]
+    answered: bool | None = _optional()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -121,7 +121,8 @@ def explore(
         trace.record(Pool(hop=number, paths=tuple(keys[c.path] for c in pool)))
         short = prefilter(pool)
         trace.record(Shortlist(hop=number, paths=tuple(keys[c.path] for c in short)))
-        kept = tournament(short)
+        # paths chosen in earlier hops stay if the model chooses none in this hop
+        kept = tournament(short) or kept
         winners = tuple(keys[c.path] for c in kept)
         trace.record(Kept(hop=number, paths=tuple(c.words for c in kept), keys=winners))
         hops.append(HopResult(tuple(pool), tuple(short), tuple(kept)))

@@ -101,7 +101,15 @@ class Decisions:
         pool = [*self._joined(hops)[:COMPARED], *kept]
         if len(pool) > len(kept) or not ranking.orders_winners:
             pool = ranking.compare_finalists(pool)
+        if self._settings["explore.retain"] == "chosen":
+            pool = self._with_reserves(pool, hops)
         return [(candidate, None) for candidate in pool]
+
+    def _with_reserves(self, pool: Sequence[Candidate], hops: Sequence[HopResult]) -> list[Candidate]:
+        """Add the paths that the model chose in earlier hops and rounds; if it chose none, add the prefilter's best."""
+        kept = (candidate for hop in reversed(hops) for candidate in hop.kept)
+        chosen = dict.fromkeys([*pool, *kept, *self._ranking.picked])
+        return list(chosen) or [candidate for hop in hops[-1:] for candidate in hop.shortlist[:1]]
 
     def _joined(self, hops: Sequence[HopResult]) -> list[Candidate]:
         """Join paths of several topics, with at most `ALTERNATIVES` joins per path; kept paths come first."""
