@@ -287,6 +287,21 @@ class Rejected(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Judged(Event):
+    """The language model judged the best paths by their rows.
+
+    `verdict`: complete, missing, wrong or unparsed. `path`: the path that answers the question or leads towards the
+    answer. `conditions`: number of conditions. `operation`: its kind.
+    """
+
+    paths: tuple[str, ...]
+    verdict: str
+    path: str | None
+    conditions: int
+    operation: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Composed(Event):
     """The language model composed the answer. `said`: its answers: names, or numbers of shown entities.
 
@@ -395,6 +410,6 @@ class Failed(Event):
 KINDS: tuple[type[Event], ...] = (
     Linked, Masked, Shown, CuesRead, Clauses, Unsupported, Expanded, Pool, Shortlist, MatchPlayed, Kept,
     EntitiesFiltered, Entities, Joined, NoIntersection, PathsRanked, Met, Accepted, Sufficient, Converged, Rejected,
-    Composed, Read, Checked, StageModels, Unparsed, NoReply, Reasoning, Leaks, Timeout, GaveUp, NoWalks, Failed,
+    Judged, Composed, Read, Checked, StageModels, Unparsed, NoReply, Reasoning, Leaks, Timeout, GaveUp, NoWalks, Failed,
 )  # fmt: skip
 """All event classes of kgqa, in the order in which docs/events.md lists them."""

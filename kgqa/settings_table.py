@@ -185,10 +185,20 @@ SETTINGS: tuple[Setting, ...] = (
         option="--compose",
     ),
     Setting(
+        "ask.judge",
+        str,
+        "rows",
+        "how a language model decides whether a path answers the question: rows: it reads rows of the best paths, and "
+        "gives conditions or an operation; path: it accepts or rejects one path at a time",
+        choices=("rows", "path"),
+        option="--judge",
+    ),
+    Setting(
         "ask.on_exhausted",
         str,
-        "none",
-        "what to do if no path is accepted: none: give no answer; best: answer from the best path, with a note",
+        "best",
+        "what to do if no path is accepted: best: answer from the best path, marked as not accepted; none: give no "
+        "answer",
         choices=("none", "best"),
         option="--on-exhausted",
     ),
@@ -311,6 +321,14 @@ SETTINGS: tuple[Setting, ...] = (
         "number of candidates compared at once in a chunked tournament",
         minimum=2,
         option="--chunk",
+    ),
+    Setting(
+        "rank.equal_ends",
+        str,
+        "one",
+        "how a language model compares paths with the same end nodes: one: only the best of them; each: all of them",
+        choices=("one", "each"),
+        option="--equal-ends",
     ),
     Setting("rank.votes", int, 1, "votes per comparison: 1 or 3", choices=(1, 3), option="--votes"),
     Setting(
@@ -462,6 +480,14 @@ SETTINGS: tuple[Setting, ...] = (
         "topic's id; none: no masking",
         choices=("same", "placeholder", "id", "none"),
         option="--llm-mask",
+    ),
+    Setting(
+        "llm.samples",
+        int,
+        3,
+        "number of end nodes that a prompt shows beside each of many paths; 0: none",
+        minimum=0,
+        option="--samples",
     ),
     Setting(
         "llm.reask", int, 1, "how often a prompt is sent again after an unusable reply", minimum=0, option="--reask"

@@ -159,8 +159,7 @@ class StepsFinder:
             "relations_of",
             recorded=False,
             parts=[render_part("_relations", **path.values()) for path in paths],
-            onward=paths[0].is_onward,
-            loops=paths[0].may_loop,
+            variables=paths[0].variables,
         )
         several: list[list[Row]] = [[] for _ in paths]
         for number, *row in rows:
@@ -196,8 +195,14 @@ class PathExpansion:
         return bool(self._path.steps)
 
     @property
-    def may_loop(self) -> bool:
-        """Whether edges from the topic to itself do not count as steps."""
+    def variables(self) -> list[Variable]:
+        """The variables of the query's result."""
+        more = "frontier" if self.is_onward else "loop" if self._topic_is_no_end else ""
+        return [Variable(name) for name in (*SIDES, more) if name]
+
+    @property
+    def _topic_is_no_end(self) -> bool:
+        """Whether edges to the topic do not count as steps."""
         return self._walks in ("topic-not-end", "topic-never")
 
     @staticmethod
@@ -267,7 +272,7 @@ class PathExpansion:
             "walk": pattern,
             "keep": keep,
             "cap": self._cap,
-            "not_node": path.topic if self.may_loop else None,
+            "not_node": path.topic if self._topic_is_no_end else None,
             "not_out": returning["out"],
             "not_in": returning["in"],
             "previous": previous,

@@ -79,6 +79,8 @@ def _contained(name: str, method: Method, answer: Callable[..., Answer]) -> Call
 
 
 _AS_PUBLISHED = {
+    "ask.judge": "path",
+    "ask.on_exhausted": "none",
     "explore.depth": 3,
     "explore.combine": "separate",
     "rank.bm25": "okapi",
@@ -86,6 +88,8 @@ _AS_PUBLISHED = {
     "rank.pool": 30,
     "rank.chunk": 10,
     "rank.wording": "published",
+    "rank.equal_ends": "each",
+    "llm.samples": 0,
     "explore.retain": "last",
     "llm.abstain": "off",
     "llm.compare": "reasons",

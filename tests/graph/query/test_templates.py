@@ -34,6 +34,7 @@ WALK = PathPattern(
 START = PathPattern(nodes=(A,), edges=())
 FULL = {
     "all_nodes": [{}],
+    "any_relation": [{"relations": [R, A]}],
     "any_triple": [{}],
     "named_graphs": [{"limit": 100}],
     "answer": [
@@ -107,7 +108,7 @@ FULL = {
         for not_node, not_out, not_in in ((None, [], []), (A, [], []), *([(None, [R], []), (None, [], [R, B])] if walk is WALK else []))
     ],
     "relations_of": [
-        {"parts": [render_part("_relations", walk=walk, keep=walk.nodes[-1:], cap=10, not_node=A, not_out=[], not_in=[], previous=None)] * 2, "onward": walk is WALK, "loops": True}
+        {"parts": [render_part("_relations", walk=walk, keep=walk.nodes[-1:], cap=10, not_node=A, not_out=[], not_in=[], previous=None)] * 2, "variables": [Variable("out"), Variable("in")]}
         for walk in (START, WALK)
     ],
     "says_more": [
