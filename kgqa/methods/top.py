@@ -145,7 +145,6 @@ def answer(
                     tournament=ranking.tournament,
                     trace=trace,
                     start=[candidate],
-                    enough=lambda hops: True,
                 )
                 return list(more[-1].kept) if more else []
 
