@@ -1,4 +1,4 @@
-"""Translates the gold query of a question into the reply of a judge: a path, conditions and an operation in its words."""
+"""Translates the gold query of a question into the reply of a judge: a path, conditions and an operation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "!="}
 
 @dataclass(frozen=True, slots=True)
 class GoldVerdict:
-    """The paths of a gold query (its own and those of its joins), in words, and what the judge has to say about them."""
+    """The paths of a gold query and its joins, in words, and what the judge has to say about them."""
 
     paths: frozenset[str]
     main: str
