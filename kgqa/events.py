@@ -314,10 +314,15 @@ class Composed(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Read(Event):
-    """The exported query of a path was run. `answers`: number of results."""
+    """The exported query of a path was run.
+
+    `answers`: number of results. `conditions`, `operation`: those of the query in words, if it has any.
+    """
 
     path: str
     answers: int
+    conditions: tuple[str, ...] | None = _optional()
+    operation: str | None = _optional()
 
 
 @dataclass(frozen=True, kw_only=True)
