@@ -10,6 +10,7 @@ from typing import Any
 
 from kgqa.errors import NamesNotIndexed, QuestionError, SchemaError
 from kgqa.events import Linked, LinkedMention, Unsupported
+from kgqa.explore.conditions.beside import stems
 from kgqa.explore.conditions.requests import Request, read_request
 from kgqa.explore.linking import Mention, RelationFit, find_mentions
 from kgqa.explore.masking import replace_spans, topic_spans
@@ -78,8 +79,15 @@ def mentions_of_request(graph: KnowledgeGraph, request: Request, *, fit: Relatio
     """Return the mentions in a request; the type of what is counted if the request has no whole name."""
     mentions = find_mentions(graph, request.text, fit=fit)
     if request.counted and not any(each.matches[0].exact for each in mentions):
-        return find_mentions(graph, request.counted, fit=fit) or mentions
-    return mentions
+        mentions = find_mentions(graph, request.counted, fit=fit) or mentions
+    return [_with_plural_first(graph, each) for each in mentions]
+
+
+def _with_plural_first(graph: KnowledgeGraph, mention: Mention) -> Mention:
+    """Return a mention with the entities first whose name is the same but for its ending: "films" names "Film"."""
+    wanted = stems(mention.text)
+    same = [match for match in mention.matches if stems(match.name) == wanted]
+    return Mention(mention.text, (*same, *(match for match in mention.matches if match not in same)))
 
 
 def declined(question: Question, kind: str, trace: Trace) -> Answer:

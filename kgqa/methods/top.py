@@ -12,7 +12,8 @@ from dataclasses import replace
 from kgqa.errors import PartialResult, StoreError, StoreTimeout
 from kgqa.events import CuesRead, GaveUp, Leaks, Masked, PathsRanked, RankedPath, Rejected, Shown
 from kgqa.explore.beam import BeamSettings, explore, path_cost
-from kgqa.explore.conditions.applying import with_operation
+from kgqa.explore.conditions.applying import with_conditions, with_operation
+from kgqa.explore.conditions.filters import Wording
 from kgqa.explore.cues import read_cues
 from kgqa.explore.entity_selection import select_entities
 from kgqa.explore.masking import Span, drop_spans, leaks, placeholders, replace_spans, topic_spans
@@ -126,6 +127,8 @@ def answer(
                 deepest = [pair for pair in ranked if path_cost(graph, pair[0].path, beam) == settings["explore.depth"]]
                 ranked = deepest or ranked
             _trace_ranked(ranked, graph, trace)
+            if view is None:
+                ranked = with_conditions(graph, Wording.of(drop_spans(text, spans), cues.asked_for), ranked, trace)
             if kind and request:
                 asked = [topic.value for topic in topics if isinstance(topic.value, Entity)]
                 ranked = with_operation(graph, resources.encoder, request, ranked, asked, trace, worded=bool(cues.words))

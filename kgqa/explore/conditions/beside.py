@@ -159,7 +159,7 @@ class Beside:
     def _fits(self, measure: Measure, texts: Sequence[str]) -> list[float]:
         """Return how well relations fit a measure: by a common word, else by cosine; 0 below `ALIGNED`."""
         wanted = [stem(word) for word in measure.words]
-        close = self.similarity(" ".join(measure.words[:3]), texts)
+        close = self.similarity(" ".join(measure.words[:8]), texts)
         found = []
         for text, cosine in zip(texts, close):
             words = stems(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -10,20 +11,33 @@ from kgqa.explore.conditions.beside import Beside, Field, is_date, is_number, st
 from kgqa.explore.conditions.measures import Measure
 from kgqa.explore.conditions.requests import Request
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Step, Value
+from kgqa.rank.lexical import STOPWORDS, stem
 from kgqa.words import grouped_steps, type_words
 
+_AFTER_NOUN = frozenset(["spoken", "used", "within", "here", "won", "written", "born", "held", "made", "with"])
 Scored = list[tuple[Candidate, float | None]]
 
 TRIED = 5
 """Most paths on which an operation is tried."""
 LEAST_SCORE = 0.3
 """Least score of a path with whose ends something is computed."""
+EXISTS_LEAST = 0.2
 LEAST_UNWORDED = 0.05
 """The same for a question that has no words for the path, as "who was the first President of the United States"."""
 EXISTS_MARGIN = 0.1
 """Most difference between the score of the best path and that of a path that leads from one topic to the other."""
-NOUN_FITS = 0.5
+NOUN_FITS = 0.65
 """Least cosine of the question's noun and the words for the ends."""
+
+
+def head_of(name: str) -> tuple[str, ...]:
+    """Return the stem of the main noun of a name: the last word, or the last before "in", "spoken" and the like."""
+    kept: list[str] = []
+    for word in re.findall(r"[^\W_]+", name.lower()):
+        if kept and (word in STOPWORDS or word in _AFTER_NOUN):
+            break
+        kept.append(word)
+    return tuple(map(stem, kept[-1:]))
 
 
 class Operations:
@@ -69,6 +83,8 @@ class Operations:
                 return fitting  # the graph has the number
             if any(isinstance(value, Literal) for value in values):
                 return None
+            if len(values) == 1 and not self._is_property(fitting, request.noun):
+                return None  # "how many cities" is not about the one capital
             return replace(fitting, operation=Operation("count"))
         assert request.measure is not None
         if request.kind == "extreme":
@@ -83,32 +99,36 @@ class Operations:
         wanted = stems(noun)
         if not wanted or noun == "person":
             return candidate
-        described = stems(" ".join(self._described(candidate)))
-        head = wanted[-1]
+        head = wanted[-1:]
         types = self._beside.types(candidate)
         every = frozenset(end for ends in types.values() for end in ends)
         named = dict(zip(types, self._beside.type_names(list(types))))
-        same = [type_ for type_, name in named.items() if stems(name)[-1:] == (head,)]
+        same = [type_ for type_, name in named.items() if head_of(name) == head]
         if same:
             best = max(same, key=lambda type_: (stems(named[type_]) == wanted, len(types[type_])))
-            if types[best] == every or head in described:
+            if types[best] == every or self._is_property(candidate, noun):
                 return candidate
             step = Step(self._type_predicate())
             return replace(
                 candidate, conditions=(*candidate.conditions, Condition(len(candidate.path), (step,), best))
             )
-        if head in described:
+        if head_of(candidate.leads_to) == head or self._is_property(candidate, noun):
             return candidate
-        close = self._beside.similarity(noun, self._described(candidate))
-        return candidate if max(close, default=0.0) >= NOUN_FITS else None
+        return candidate if self._alike(noun, candidate.leads_to) else None
 
-    def _described(self, candidate: Candidate) -> list[str]:
-        """Return what the ends of a path are, in words: their type and the last relation, without its domain."""
+    def _is_property(self, candidate: Candidate, noun: str) -> bool:
+        """Return whether the last relation of a path, without its domain, says that its ends are what a noun names."""
         last = candidate.path.steps[-1]
-        texts = [candidate.leads_to]
-        if last.direction == "out":
-            texts.append(type_words(last.relation, self._beside.graph.schema))
-        return [text for text in texts if text]
+        if last.direction == "in":
+            return False
+        words = type_words(last.relation, self._beside.graph.schema)
+        return head_of(words) == stems(noun)[-1:] or self._alike(noun, words)
+
+    def _alike(self, noun: str, words: str) -> bool:
+        """Return whether two nouns mean the same; "mountain" and "mountain range", with a word in common, do not."""
+        if set(stems(noun)) & set(stems(words)):
+            return False
+        return self._beside.similarity(noun, [words])[0] >= NOUN_FITS
 
     def _type_predicate(self) -> str:
         graph = self._beside.graph
@@ -146,14 +166,19 @@ class Operations:
             return replace(fitting, operation=Operation(kind, at=at, counted=True, rank=request.rank))
         if field := self._beside.compared(fitting, request.measure):
             return replace(fitting, operation=self._ordering(field, request.measure, None, request.rank))
-        for field in self._beside.fields(fitting, request.measure):
+        fields = self._beside.fields(fitting, request.measure)
+        if not fields and not request.owned:
+            fields = self._beside.fields(fitting, replace(request.measure, words=tuple(request.text.split())))
+        for field in fields:
             return replace(fitting, operation=Operation(kind, field.steps, counted=True, rank=request.rank))
         return None
 
     def _passes(self, candidate: Candidate, at: int, noun: str) -> bool:
         """Return whether the node at an index of the walks is what a noun names."""
         path = RelationPath(candidate.path.topic, candidate.path.steps[:at])
-        before = Candidate(path, "", leads_to=self._beside.graph.target_type(path.steps[-1]) or candidate.hops[-2])
+        type_ = self._beside.graph.target_type(path.steps[-1])
+        leads_to = type_words(type_, self._beside.graph.schema) if type_ and at > 1 else candidate.hops[-2]
+        before = Candidate(path, "", leads_to=leads_to)
         return self.of_kind(before, noun) is not None
 
     def _between_topics(self) -> tuple[Candidate, float] | None:
@@ -197,10 +222,10 @@ class Operations:
     def _existing(self, ranked: Scored) -> tuple[Candidate, float] | None:
         """Ask whether a path leads from one topic to another: the best path that may lead to it."""
         alone = [(candidate, score or 0.0) for candidate, score in ranked if not candidate.joins][:TRIED]
-        if len(self._topics) != 2 or not alone or alone[0][1] < self._least:
+        if len(self._topics) != 2 or not alone or alone[0][1] < EXISTS_LEAST:
             return None
         for candidate, score in alone:
-            if score < max(self._least, alone[0][1] - EXISTS_MARGIN):
+            if score < max(EXISTS_LEAST, alone[0][1] - EXISTS_MARGIN):
                 break
             other = next(topic for topic in self._topics if topic != candidate.path.topic)
             if other in self._beside.ends(candidate):

@@ -109,7 +109,8 @@ def read_request(text: str, names: Sequence[str] = ()) -> Request | None:
 
 
 def _is_named(cue: str, names: Sequence[str]) -> bool:
-    return any(cue.casefold() in name.casefold() for name in names)
+    pattern = rf"(?<!\w){re.escape(cue)}(?!\w)"
+    return any(re.search(pattern, name, re.IGNORECASE) for name in names)
 
 
 def _count(text: str) -> Request | None:
