@@ -12,8 +12,9 @@ from dataclasses import replace
 from kgqa.errors import PartialResult, StoreError, StoreTimeout
 from kgqa.events import CuesRead, GaveUp, Leaks, Masked, PathsRanked, RankedPath, Rejected, Shown
 from kgqa.explore.beam import BeamSettings, explore, path_cost
-from kgqa.explore.conditions.applying import with_conditions, with_operation
-from kgqa.explore.conditions.filters import Wording
+from kgqa.explore.conditions.applying import Conditions
+from kgqa.explore.conditions.filters import NEGATED, Wording, without_excluded
+from kgqa.explore.conditions.times import read_time
 from kgqa.explore.cues import read_cues
 from kgqa.explore.entity_selection import select_entities
 from kgqa.explore.masking import Span, drop_spans, leaks, placeholders, replace_spans, topic_spans
@@ -64,6 +65,13 @@ def answer(
         kind, request = request_of(text, [name for each in by_entity.values() for name in each])
         text = request.text if request else text
     spans: Sequence[Span] = topic_spans(text, by_entity)
+    excluded: tuple[Entity, ...] = ()
+    if not resources.by_model:
+        text, excluded = without_excluded(text, spans)
+        topics = [topic for topic in topics if topic.value not in excluded] or topics
+        spans = topic_spans(text, by_entity)
+        if NEGATED.search(text):
+            return replace(declined(question, "a negation", trace), method=METHOD, topics=tuple(topics))
     view = PromptView(graph, text, topics, names, settings, trace, spans) if resources.by_model else None
     masked, spans = _masked(text, by_entity, spans, topics, settings, trace)
     if view is not None:
@@ -128,11 +136,11 @@ def answer(
                 ranked = deepest or ranked
             _trace_ranked(ranked, graph, trace)
             if view is None:
-                ranked = with_conditions(graph, Wording.of(drop_spans(text, spans), cues.asked_for), ranked, trace)
-            if kind and request:
+                wording = Wording(drop_spans(text, spans), read_time(text), cues.asked_for, excluded)
                 asked = [topic.value for topic in topics if isinstance(topic.value, Entity)]
-                ranked = with_operation(graph, resources.encoder, request, ranked, asked, trace, worded=bool(cues.words))
-                if not ranked:
+                conditions = Conditions(graph, resources.encoder, wording, request, asked, trace)
+                ranked = conditions.applied(ranked, worded=bool(cues.words))
+                if kind and not ranked:
                     return replace(declined(question, kind, trace), method=METHOD, topics=tuple(topics))
             found = _first_answered(graph, empty, ranked, ranking, settings, trace)
     except BudgetExhausted as error:

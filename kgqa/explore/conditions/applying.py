@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kgqa.explore.conditions.beside import Beside
-from kgqa.explore.conditions.filters import Wording, conditions_on
+from kgqa.explore.conditions.filters import Filters, Found, Wording
 from kgqa.explore.conditions.operations import Operations, Scored
 from kgqa.explore.conditions.requests import Request
 from kgqa.explore.rows import read_rows
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.model import Entity
+from kgqa.model import Candidate, Entity
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.trace import Trace
 
@@ -21,54 +21,64 @@ MARGIN = 0.1
 MAX_WALKS = 200
 
 
-def with_conditions(
-    graph: KnowledgeGraph, wording: Wording, ranked: Scored, trace: Trace
-) -> Scored:
-    """Return the paths with the conditions that the question puts on the best of them.
-
-    Of the best paths, the one whose conditions explain the most words of the question comes first.
-
-    Args:
-        graph: The graph.
-        wording: The question without its topics.
-        ranked: Paths with their scores, best first.
-        trace: Records the conditions.
-    """
-    best = [pair for pair in ranked[:LOOKED_AT] if (ranked[0][1] or 0.0) - (pair[1] or 0.0) <= MARGIN]
-    near = [c for c, _ in best if wording.time or wording.excluded or wording.unexplained(c)]
-    if not near:
-        return ranked
-    found = {rows.candidate: conditions_on(rows, wording, graph.relation_labels, graph.schema)
-             for rows in read_rows(graph, near, trace, limit=MAX_WALKS)}
-    with_some = [(found[c], score) for c, score in best if c in found and found[c].cues]
-    if not with_some:
-        return ranked
-    chosen, score = max(with_some, key=lambda pair: pair[0].explained)
-    return [(chosen.candidate, score), *ranked]
-
-
-def with_operation(
-    graph: KnowledgeGraph,
-    encoder: CachedEncoder | None,
-    request: Request,
-    ranked: Scored,
-    topics: Sequence[Entity],
-    trace: Trace,
-    *,
-    worded: bool = True,
-) -> Scored:
-    """Return the best path on which the operation that a question asks for can be computed; empty if there is none.
+class Conditions:
+    """Finds the conditions and the operation that one question asks for.
 
     Args:
         graph: The graph.
         encoder: The embedding model; None to compare words only.
-        request: What the question asks to compute.
-        ranked: Paths with their scores, best first.
+        wording: The question without its topics.
+        request: What the question asks to compute; None if it asks for the ends of a path.
         topics: The topics of the question, in its order.
-        trace: Records the operation.
-        worded: Whether the question has words for the path, apart from its topics and cue words.
+        trace: Records what was found.
     """
-    found = Operations(request, topics, Beside(graph, encoder), worded=worded).found(ranked)
-    if found is None:
-        return []
-    return [found]
+
+    def __init__(
+        self,
+        graph: KnowledgeGraph,
+        encoder: CachedEncoder | None,
+        wording: Wording,
+        request: Request | None,
+        topics: Sequence[Entity],
+        trace: Trace,
+    ) -> None:
+        self._graph = graph
+        self._wording = wording
+        self._request = request
+        self._filters = Filters(graph, wording)
+        self._operations = Operations(request, topics, Beside(graph, encoder)) if request else None
+        self._trace = trace
+
+    def applied(self, ranked: Scored, *, worded: bool = True) -> Scored:
+        """Return the paths with the conditions and the operation of the question.
+
+        Without an operation, the path whose conditions explain the most words of the question comes first, before the
+        others. With an operation, only the best path with it is returned; no path if there is none.
+
+        Args:
+            ranked: Paths with their scores, best first.
+            worded: Whether the question has words for the path, apart from its topics and cue words.
+        """
+        if self._operations is None:
+            return self._conditioned(ranked)
+        instances = self._operations.instances()
+        every = [*ranked, *instances]
+        found = self._found([*ranked[:LOOKED_AT], *instances])
+        both = [(found[c].candidate if c in found else c, score) for c, score in every]
+        missing = {c for c, _ in every if self._wording.restricts and not (c in found and found[c].cues)}
+        best = self._operations.found([pair for pair in both if pair[0] not in missing], worded=worded)
+        return [best] if best else []
+
+    def _conditioned(self, ranked: Scored) -> Scored:
+        best = [pair for pair in ranked[:LOOKED_AT] if (ranked[0][1] or 0.0) - (pair[1] or 0.0) <= MARGIN]
+        found = self._found(best)
+        with_some = [(found[c], score) for c, score in best if c in found and found[c].cues]
+        if not with_some:
+            return ranked
+        chosen, score = max(with_some, key=lambda pair: pair[0].explained)
+        return [(chosen.candidate, score), *ranked]
+
+    def _found(self, pairs: Scored) -> dict[Candidate, Found]:
+        near = [c for c, _ in pairs if self._wording.restricts or self._wording.unexplained(c)]
+        rows = read_rows(self._graph, near, self._trace, limit=MAX_WALKS) if near else []
+        return {each.candidate: self._filters.found(each) for each in rows}

@@ -47,23 +47,28 @@ class Operations:
         request: What the question asks to compute.
         topics: The topics of the question, in the order of the question.
         beside: Looks up types and values.
-        worded: Whether the question has words for the path, apart from its topics and cue words.
     """
 
-    def __init__(self, request: Request, topics: Sequence[Entity], beside: Beside, *, worded: bool = True) -> None:
+    def __init__(self, request: Request, topics: Sequence[Entity], beside: Beside) -> None:
         self._request = request
         self._topics = topics
         self._beside = beside
-        self._least = LEAST_SCORE if worded else LEAST_UNWORDED
+        self._least = LEAST_SCORE
 
-    def found(self, ranked: Scored) -> tuple[Candidate, float] | None:
-        """Return the first path with an operation that fits the question, with its score; None if there is none."""
+    def found(self, ranked: Scored, *, worded: bool = True) -> tuple[Candidate, float] | None:
+        """Return the first path with an operation that fits the question, with its score; None if there is none.
+
+        Args:
+            ranked: Paths with their scores, best first.
+            worded: Whether the question has words for the path, apart from its topics and cue words.
+        """
+        self._least = LEAST_SCORE if worded else LEAST_UNWORDED
         kind = self._request.kind
         if kind in ("compare", "difference"):
             return self._between_topics()
         if kind == "exists":
             return self._existing(ranked)
-        for candidate, score in [*ranked[:TRIED], *self._instances()]:
+        for candidate, score in [*ranked[:TRIED], *ranked[TRIED:][-1:]]:
             if (score or 0.0) >= self._least:
                 found = self._on_ends(candidate)
                 if found is not None:
@@ -83,7 +88,8 @@ class Operations:
                 return fitting  # the graph has the number
             if any(isinstance(value, Literal) for value in values):
                 return None
-            if len(values) == 1 and not self._is_property(fitting, request.noun):
+            outward = candidate.path.steps[-1].direction == "out" and not candidate.conditions
+            if len(values) == 1 and outward and not self._is_property(fitting, request.noun):
                 return None  # "how many cities" is not about the one capital
             return replace(fitting, operation=Operation("count"))
         assert request.measure is not None
@@ -252,7 +258,7 @@ class Operations:
         }
         return bool(own & set(beside.types(candidate)))
 
-    def _instances(self) -> Scored:
+    def instances(self) -> Scored:
         """Return the instances of a topic that is a type, as in "the highest mountain", or where they lead to."""
         request = self._request
         if len(self._topics) != 1 or request.kind == "exists":

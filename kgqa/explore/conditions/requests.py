@@ -61,6 +61,7 @@ _TOTAL = re.compile(
     r"(?P<noun>[^\W\d_]+(?:\s+(?!of\b|for\b|in\b)[^\W\d_]+){0,2})\s+(?:of|for|in|across)\s+(?:(?:all|every|the)\s+)*",
     re.IGNORECASE,
 )
+_PLURAL = re.compile(r"(?:s|people|children|men|women|media)$", re.IGNORECASE)
 _VERB_MEASURES = {
     "born": ("birth", "born"), "died": ("death", "died"), "die": ("death", "died"), "founded": ("founded", "inception"),
     "released": ("release", "publication"), "published": ("publication", "published"), "open": ("opened", "opening"),
@@ -131,8 +132,8 @@ def _most_of(text: str) -> Request | None:
         return None
     before, after = text[: found.start()], text[found.end() :]
     counted = _first_words(found["noun"])
-    if not counted or not _ASKS.search(text):
-        return None
+    if not counted or not _ASKS.search(text) or not _PLURAL.search(counted):
+        return None  # "the most common language" is no count
     rest = found["noun"][len(counted) :] + after if found["noun"].startswith(counted) else after
     owned = bool(found["has"])
     kept = f"{before}{rest}" if owned else f"{before}{counted}{rest}"

@@ -96,7 +96,7 @@ def time_conditions(time: Time, text: str, rows: PathRows, words: Mapping[FieldK
     verbs = [name for verb, names in _VERBS.items() if re.search(rf"\b{verb}\b", text, re.IGNORECASE) for name in names]
     named = [key for key in dates if set(map(stem, verbs)) & set(stems(words[key]))]
     inner = [key for key in dates if key[0] < last]
-    at_end = [key for key in dates if key[0] == last]
+    at_end = [key for key in dates if key[0] == last and len(key[1]) == 1]
     ends_are_dates = all(is_date(value) for value in rows.ends)
     if ends_are_dates:
         return _compared(time, (last, ()))
