@@ -45,7 +45,8 @@ _COMPARISON = re.compile(
     r"\b(?:more|less|fewer|(?!(?:other|rather|whether|either)\b)\w{2,}er)\s+(?:\w+\s+){0,3}?than\s+"
     r"(?!\d|(?:an?|one|two|three|four|five|ten|others?|or|to|having|just|usual|before)\b)"
     r"|\b(?:is|are|was|were|has|have|had)\s+(?:the\s+)?(?:more|less|fewer|(?!other\b|either\b)\w{2,}er)"
-    r"(?:\s+\w+){0,2}\s*[,:–-]\s*(?:\S+\s+){1,6}?or\s",
+    r"(?:\s+\w+){0,2}\s*[,:–-]\s*(?:\S+\s+){1,6}?or\s"
+    r"|\b(?:more|fewer)\s+(?:\w+\s+){0,2}\w+\s*[,:–-]\s*(?:\S+\s+){1,6}?or\s",
     re.IGNORECASE,
 )
 _FIRST = re.compile(

@@ -68,10 +68,11 @@ def answer(
     excluded: tuple[Entity, ...] = ()
     if not resources.by_model:
         text, excluded = without_excluded(text, spans)
-        topics = [topic for topic in topics if topic.value not in excluded] or topics
+        kept = [topic for topic in topics if topic.value not in excluded]
         spans = topic_spans(text, by_entity)
-        if NEGATED.search(text):
+        if NEGATED.search(text) or not (kept or not topics):
             return replace(declined(question, "a negation", trace), method=METHOD, topics=tuple(topics))
+        topics = kept
     view = PromptView(graph, text, topics, names, settings, trace, spans) if resources.by_model else None
     masked, spans = _masked(text, by_entity, spans, topics, settings, trace)
     if view is not None:
@@ -138,7 +139,7 @@ def answer(
             if view is None:
                 wording = Wording(drop_spans(text, spans), read_time(text), cues.asked_for, excluded)
                 asked = [topic.value for topic in topics if isinstance(topic.value, Entity)]
-                conditions = Conditions(graph, resources.encoder, wording, request, asked, trace)
+                conditions = Conditions(graph, resources.encoder, wording, request, asked, " ".join(mentions), trace)
                 ranked = conditions.applied(ranked, worded=bool(cues.words))
                 if kind and not ranked:
                     return replace(declined(question, kind, trace), method=METHOD, topics=tuple(topics))

@@ -12,6 +12,7 @@ from kgqa.explore.rows import read_rows
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity
 from kgqa.rank.embedding.encoder import CachedEncoder
+from kgqa.rank.lexical import terms
 from kgqa.trace import Trace
 
 LOOKED_AT = 3
@@ -30,6 +31,7 @@ class Conditions:
         wording: The question without its topics.
         request: What the question asks to compute; None if it asks for the ends of a path.
         topics: The topics of the question, in its order.
+        named: The names of the topics in the question.
         trace: Records what was found.
     """
 
@@ -40,13 +42,14 @@ class Conditions:
         wording: Wording,
         request: Request | None,
         topics: Sequence[Entity],
+        named: str,
         trace: Trace,
     ) -> None:
         self._graph = graph
         self._wording = wording
         self._request = request
         self._filters = Filters(graph, wording)
-        self._operations = Operations(request, topics, Beside(graph, encoder)) if request else None
+        self._operations = Operations(request, topics, Beside(graph, encoder), named) if request else None
         self._trace = trace
 
     def applied(self, ranked: Scored, *, worded: bool = True) -> Scored:
@@ -65,9 +68,16 @@ class Conditions:
         every = [*ranked, *instances]
         found = self._found([*ranked[:LOOKED_AT], *instances])
         both = [(found[c].candidate if c in found else c, score) for c, score in every]
-        missing = {c for c, _ in every if self._wording.restricts and not (c in found and found[c].cues)}
-        best = self._operations.found([pair for pair in both if pair[0] not in missing], worded=worded)
+        left = [pair for pair, (c, _) in zip(both, every) if self._is_whole(c, found.get(c))]
+        best = self._operations.found(left, worded=worded)
         return [best] if best else []
+
+    def _is_whole(self, candidate: Candidate, found: Found | None) -> bool:
+        """Return whether the time, the exclusions and the names in the question are in the path and its conditions."""
+        if self._wording.restricts and not (found and found.cues):
+            return False
+        known = terms(" ".join([candidate.words, candidate.leads_to, *(found.cues if found else ())]))
+        return not set(self._wording.names) - set(known)
 
     def _conditioned(self, ranked: Scored) -> Scored:
         best = [pair for pair in ranked[:LOOKED_AT] if (ranked[0][1] or 0.0) - (pair[1] or 0.0) <= MARGIN]

@@ -138,11 +138,14 @@ class Beside:
             return [0.0] * len(others)
         return [float(each) for each in self._encoder.encode(list(others)) @ self._encoder.encode_questions([text])[0]]
 
-    def fields(self, candidate: Candidate, measure: Measure, at: int | None = None) -> list[Field]:
-        """Return the fields of a node of the walks that fit a measure, best first, without their values."""
+    def fields(self, candidate: Candidate, measure: Measure, at: int | None = None, *, either: bool = False) -> list[Field]:
+        """Return the fields of a node of the walks that fit a measure, best first, without their values.
+
+        `either` says that relations may also be followed backwards.
+        """
         index = len(candidate.path) if at is None else at
         path = RelationPath(candidate.path.topic, candidate.path.steps[:index])
-        steps = [step for step in self.steps(path) if step.direction == "out"]
+        steps = [step for step in self.steps(path) if step.direction == "out" or either]
         texts = [self.words(step) for step in steps]
         fits = self._fits(measure, texts)
         found: list[Field] = []
@@ -159,7 +162,7 @@ class Beside:
     def _fits(self, measure: Measure, texts: Sequence[str]) -> list[float]:
         """Return how well relations fit a measure: by a common word, else by cosine; 0 below `ALIGNED`."""
         wanted = [stem(word) for word in measure.words]
-        close = self.similarity(" ".join(measure.words[:8]), texts)
+        close = self.similarity(measure.phrase or " ".join(measure.words[:8]), texts)
         found = []
         for text, cosine in zip(texts, close):
             words = stems(text)
@@ -167,8 +170,9 @@ class Beside:
                 found.append(0.0)
                 continue
             common = [index for index, word in enumerate(wanted) if word in words]
-            lexical = 1.0 - 0.03 * common[0] if common else 0.0
-            found.append(max(lexical, cosine if cosine >= ALIGNED and not measure.scale == "day" else 0.0))
+            lexical = 0.9 - 0.03 * common[0] + 0.1 * cosine if common else 0.0
+            alike = cosine if cosine >= ALIGNED and measure.scale != "day" else 0.0
+            found.append(max(lexical, alike))
         return found
 
     def compared(self, candidate: Candidate, measure: Measure, at: int | None = None) -> Field | None:

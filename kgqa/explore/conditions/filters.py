@@ -21,7 +21,7 @@ STANDS_FOR = frozenset(["person", "location place", "date time"])
 
 _EXCLUDING = re.compile(
     r"(?:^|\s)(?:other than|besides|except(?: for)?|apart from|excluding|aside from|(?:but|and|is|are|was|were)?\s*not)"
-    r"(?:\s+(?:in|by|from|of|with))?(?:\s+(?:the|a|an))?\s*$",
+    r"(?:\s+(?:in|by|from|of|with))?(?:\s+(?:the|a|an))?(?:\s+[^\W\d_]+)?\s*$",
     re.IGNORECASE,
 )
 NEGATED = re.compile(r"\bnot\b|\b(?:did|does|do|is|are|was|were|has|have)n['’]t\b", re.IGNORECASE)
@@ -64,6 +64,13 @@ class Wording:
     def restricts(self) -> bool:
         """Whether the question has a time or an exclusion."""
         return self.time is not None or bool(self.excluded)
+
+    @property
+    def names(self) -> list[str]:
+        """The stems of the capitalised words after the first, which are names that were not linked."""
+        if not re.search(r"[a-z]", self.text):
+            return []
+        return terms(" ".join(re.findall(r"(?<!^)\b[A-Z][\w.]*", self.text.strip())))
 
     def unexplained(self, candidate: Candidate) -> tuple[str, ...]:
         """Return the stems of the words that neither the path nor the type of its ends explains."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -23,12 +22,14 @@ class Measure:
         scale: Whether the values are numbers or dates.
         most: Whether the largest value, or the latest date, is asked for.
         events: Whether the value is the time of an event, and not the age of a person or thing.
+        phrase: The question's own words for the value; "" if the question only has an adjective.
     """
 
     words: tuple[str, ...]
     scale: Scale = "number"
     most: bool = True
     events: bool = False
+    phrase: str = ""
 
 
 _SIZE = Measure(("area", "population", "size"))
@@ -97,6 +98,6 @@ ORDINALS = {
 }  # fmt: skip
 
 
-def named_measure(words: Sequence[str]) -> Measure:
-    """Return the measure that a question names itself, as in "the average elevation"."""
-    return Measure(tuple(words))
+def named_measure(phrase: str, *, most: bool = True) -> Measure:
+    """Return the measure that a question names itself, as in "the average elevation" or "the most official languages"."""
+    return Measure(tuple(phrase.lower().split()[-1:]), most=most, phrase=phrase.lower())

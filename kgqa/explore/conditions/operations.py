@@ -21,6 +21,10 @@ TRIED = 5
 """Most paths on which an operation is tried."""
 LEAST_SCORE = 0.3
 """Least score of a path with whose ends something is computed."""
+TYPED_LEAST = 0.2
+"""The same for a path with a type of its ends that the question names."""
+UNTYPED_LEAST = 0.5
+"""The same for a path whose ends have no types, so that the question's noun can't be compared with them."""
 EXISTS_LEAST = 0.2
 LEAST_UNWORDED = 0.05
 """The same for a question that has no words for the path, as "who was the first President of the United States"."""
@@ -47,13 +51,16 @@ class Operations:
         request: What the question asks to compute.
         topics: The topics of the question, in the order of the question.
         beside: Looks up types and values.
+        named: The names of the topics in the question.
     """
 
-    def __init__(self, request: Request, topics: Sequence[Entity], beside: Beside) -> None:
+    def __init__(self, request: Request, topics: Sequence[Entity], beside: Beside, named: str = "") -> None:
         self._request = request
         self._topics = topics
         self._beside = beside
+        self._named = frozenset(stems(named))
         self._least = LEAST_SCORE
+        self._score = 0.0
 
     def found(self, ranked: Scored, *, worded: bool = True) -> tuple[Candidate, float] | None:
         """Return the first path with an operation that fits the question, with its score; None if there is none.
@@ -69,10 +76,12 @@ class Operations:
         if kind == "exists":
             return self._existing(ranked)
         for candidate, score in [*ranked[:TRIED], *ranked[TRIED:][-1:]]:
-            if (score or 0.0) >= self._least:
-                found = self._on_ends(candidate)
-                if found is not None:
-                    return found, score or 0.0
+            self._score = score or 0.0
+            if self._score < min(self._least, TYPED_LEAST):
+                continue
+            found = self._on_ends(candidate)
+            if found is not None and (self._score >= self._least or len(found.conditions) > len(candidate.conditions)):
+                return found, self._score
         return None
 
     def _on_ends(self, candidate: Candidate) -> Candidate | None:
@@ -103,17 +112,21 @@ class Operations:
     def of_kind(self, candidate: Candidate, noun: str) -> Candidate | None:
         """Return the candidate if its ends are what a noun names, with a type if only some are; None if they are not."""
         wanted = stems(noun)
-        if not wanted or noun == "person":
+        if not wanted or noun == "person" or set(wanted) <= self._named:
             return candidate
         head = wanted[-1:]
         types = self._beside.types(candidate)
         every = frozenset(end for ends in types.values() for end in ends)
         named = dict(zip(types, self._beside.type_names(list(types))))
+        if not every and candidate.path.steps[-1].direction == "in":
+            return candidate if self._score >= UNTYPED_LEAST else None
         same = [type_ for type_, name in named.items() if head_of(name) == head]
         if same:
             best = max(same, key=lambda type_: (stems(named[type_]) == wanted, len(types[type_])))
             if types[best] == every or self._is_property(candidate, noun):
                 return candidate
+            if len(every) < len(self._beside.ends(candidate)):
+                return None  # some ends have no type
             step = Step(self._type_predicate())
             return replace(
                 candidate, conditions=(*candidate.conditions, Condition(len(candidate.path), (step,), best))
@@ -172,9 +185,10 @@ class Operations:
             return replace(fitting, operation=Operation(kind, at=at, counted=True, rank=request.rank))
         if field := self._beside.compared(fitting, request.measure):
             return replace(fitting, operation=self._ordering(field, request.measure, None, request.rank))
-        fields = self._beside.fields(fitting, request.measure)
+        fields = self._beside.fields(fitting, request.measure, either=True)
         if not fields and not request.owned:
-            fields = self._beside.fields(fitting, replace(request.measure, words=tuple(request.text.split())))
+            worded = replace(request.measure, words=(), phrase=request.text)
+            fields = self._beside.fields(fitting, worded, either=True)
         for field in fields:
             return replace(fitting, operation=Operation(kind, field.steps, counted=True, rank=request.rank))
         return None
@@ -213,7 +227,10 @@ class Operations:
     def _of_topic(self, topic: Entity, measure: Measure, *, counted: bool) -> list[Field]:
         candidate = Candidate(RelationPath(topic), "")
         found = []
-        for field in self._beside.fields(candidate, measure):
+        fields = self._beside.fields(candidate, measure, either=counted)
+        if counted and not fields:
+            fields = self._beside.fields(candidate, replace(measure, words=(), phrase=self._request.text), either=True)
+        for field in fields:
             values = self._beside.pairs(candidate, field.steps)
             if values and all(self._comparable(value, measure) for _, value in values):
                 found.append(replace(field, values=tuple(values)))
@@ -256,7 +273,9 @@ class Operations:
             for _, type_ in beside.pairs(Candidate(RelationPath(other), ""), [Step(predicate)])
             if isinstance(type_, Entity) and not beside.graph.is_noise(type_.iri)
         }
-        return bool(own & set(beside.types(candidate)))
+        return bool(own & set(beside.types(candidate))) or candidate.path.steps[-1].reversed() in beside.steps(
+            RelationPath(other)
+        )
 
     def instances(self) -> Scored:
         """Return the instances of a topic that is a type, as in "the highest mountain", or where they lead to."""

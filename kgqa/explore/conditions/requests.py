@@ -50,7 +50,7 @@ _BORN_FIRST = re.compile(
     r".*?\b(?P<word>first|earlier|later|last|before|after)\b",
     re.IGNORECASE,
 )
-_MORE_OF = re.compile(r"\b(?:has|have|had|with)\s+(?P<how>more|fewer|less)\s+(?P<noun>[^\W\d_]+(?:\s+[^\W\d_]+)?)", re.IGNORECASE)
+_MORE_OF = re.compile(r"\b(?P<how>more|fewer|less)\s+(?P<noun>[^\W\d_]+(?:\s+[^\W\d_]+)?)\b", re.IGNORECASE)
 _DIFFERENCE = re.compile(
     rf"\bhow\s+much\s+(?:(?P<short>{'|'.join(COMPARATIVES)})|more\s+(?P<long>{'|'.join(LONG_ADJECTIVES)}))\b"
     r"|\b(?:difference|gap)\s+(?:in|of)\s+(?P<named>[^\W\d_]+)",
@@ -142,7 +142,7 @@ def _most_of(text: str) -> Request | None:
         " ".join(kept.split()),
         f"the {found['how']} {counted}",
         _noun_asked(text),
-        Measure(tuple(counted.lower().split()), most=found["how"].lower() == "most"),
+        named_measure(counted, most=found["how"].lower() == "most"),
         counted,
         owned,
         _rank(found),
@@ -185,8 +185,7 @@ def _comparison(text: str) -> Request | None:
         return Request("compare", text, found[0], measure=measure)
     if found := _MORE_OF.search(text):
         counted = found["noun"].removesuffix(" than").removesuffix(" does")
-        most = found["how"].lower() == "more"
-        measure = Measure(tuple(counted.lower().split()), most=most)
+        measure = named_measure(counted, most=found["how"].lower() == "more")
         return Request("compare", text, found[0], measure=measure, counted=counted)
     if (found := _BORN_FIRST.search(text)) and re.search(r"\bor\b", text, re.IGNORECASE):
         most = found["word"].lower() in ("later", "last", "after")
@@ -200,7 +199,7 @@ def _difference(text: str) -> Request | None:
     if not found:
         return None
     if found["named"]:
-        return Request("difference", text, found[0], measure=named_measure([found["named"].lower()]))
+        return Request("difference", text, found[0], measure=named_measure(found["named"]))
     word = (found["short"] or found["long"]).lower()
     return Request("difference", text, found[0], measure=COMPARATIVES.get(word) or LONG_ADJECTIVES[word])
 
@@ -211,7 +210,7 @@ def _total(text: str) -> Request | None:
         return None
     rest = text[found.end() :]
     kind: RequestKind = "average" if found["how"].lower() in ("average", "mean") else "sum"
-    words = [word for word in found["noun"].lower().split() if word not in STOPWORDS]
+    words = " ".join(word for word in found["noun"].lower().split() if word not in STOPWORDS)
     return Request(kind, _joined(text[: found.start()], rest), found[0].strip(), _noun(rest), named_measure(words))
 
 
