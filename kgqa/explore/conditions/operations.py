@@ -56,11 +56,14 @@ class Operations:
 
     def __init__(self, request: Request, topics: Sequence[Entity], beside: Beside, named: str = "") -> None:
         self._request = request
+        # in "which country ...", the entity with the name "Country" is the type of the answers, or a wrong topic
+        self._noun_is_topic = bool(request.noun) and stems(request.noun) == stems(named)
         self._topics = topics
         self._beside = beside
         self._named = frozenset(stems(named))
         self._least = LEAST_SCORE
         self._score = 0.0
+        self._undecidable = False
 
     def found(self, ranked: Scored, *, worded: bool = True) -> tuple[Candidate, float] | None:
         """Return the first path with an operation that fits the question, with its score; None if there is none.
@@ -76,10 +79,14 @@ class Operations:
         if kind == "exists":
             return self._existing(ranked)
         for candidate, score in [*ranked[:TRIED], *ranked[TRIED:][-1:]]:
+            if self._noun_is_topic and not self._is_instances(candidate):
+                continue
             self._score = score or 0.0
             if self._score < min(self._least, TYPED_LEAST):
                 continue
             found = self._on_ends(candidate)
+            if self._undecidable:
+                return None
             if found is not None and (self._score >= self._least or len(found.conditions) > len(candidate.conditions)):
                 return found, self._score
         return None
@@ -112,7 +119,7 @@ class Operations:
     def of_kind(self, candidate: Candidate, noun: str) -> Candidate | None:
         """Return the candidate if its ends are what a noun names, with a type if only some are; None if they are not."""
         wanted = stems(noun)
-        if not wanted or noun == "person" or set(wanted) <= self._named:
+        if not wanted or noun == "person" or set(wanted) < self._named:
             return candidate
         head = wanted[-1:]
         types = self._beside.types(candidate)
@@ -126,7 +133,8 @@ class Operations:
             if types[best] == every or self._is_property(candidate, noun):
                 return candidate
             if len(every) < len(self._beside.ends(candidate)):
-                return None  # some ends have no type
+                self._undecidable = True  # the other paths are no better
+                return None
             step = Step(self._type_predicate())
             return replace(
                 candidate, conditions=(*candidate.conditions, Condition(len(candidate.path), (step,), best))
@@ -276,6 +284,10 @@ class Operations:
         return bool(own & set(beside.types(candidate))) or candidate.path.steps[-1].reversed() in beside.steps(
             RelationPath(other)
         )
+
+    def _is_instances(self, candidate: Candidate) -> bool:
+        first = candidate.path.steps[0]
+        return first.direction == "in" and first.relation in self._beside.graph.schema.types
 
     def instances(self) -> Scored:
         """Return the instances of a topic that is a type, as in "the highest mountain", or where they lead to."""
