@@ -81,23 +81,32 @@ def outcomes(graphs: Sequence[str], parts: Sequence[str], work: Path) -> list[Ou
     for name in graphs:
         folder = None if name == "demo" else loaded([data_file(*file.split("/")) for file in FILES[name]], work)
         with closing(open_resources(folder)) as resources:
-            for question in questions:
-                if question["graph"] == name and question["part"] in parts:
-                    found.append(outcome_of(question, resources.graph, ask(question["question"], resources=resources)))
+            chosen = [each for each in questions if each["graph"] == name and each["part"] in parts]
+            found += [outcome_of(each, resources.graph, ask(each["question"], resources=resources)) for each in chosen]
     return found
 
 
 @click.command(help=__doc__)
-@click.option("--graph", "graphs", multiple=True, type=click.Choice(["demo", *FILES]), help="a graph; repeat for several [all]")
-@click.option("--part", "parts", multiple=True, type=click.Choice(["tuning", "kept"]), help="a half of the questions [both]")
+@click.option(
+    "--graph", "graphs", multiple=True, type=click.Choice(["demo", *FILES]), help="a graph; repeat for several [all]"
+)
+@click.option(
+    "--part", "parts", multiple=True, type=click.Choice(["tuning", "kept"]), help="a half of the questions [both]"
+)
 @click.option("--work", type=click.Path(path_type=Path), help="where graphs are loaded [the user's cache]")
 @click.option("--verbose", is_flag=True, help="print each question that is not right")
 @click.option("--json", "as_json", is_flag=True, help="print JSON")
 def main(graphs: tuple[str, ...], parts: tuple[str, ...], work: Path | None, verbose: bool, as_json: bool) -> None:
-    found = outcomes(graphs or ("demo", *FILES), parts or ("tuning", "kept"), work or Cache.default().folder / "benchmarks")
-    lines = [_line(f"graph {name}", [e for e in found if e.graph == name]) for name in dict.fromkeys(e.graph for e in found)]
+    found = outcomes(
+        graphs or ("demo", *FILES), parts or ("tuning", "kept"), work or Cache.default().folder / "benchmarks"
+    )
+    lines = [
+        _line(f"graph {name}", [e for e in found if e.graph == name]) for name in dict.fromkeys(e.graph for e in found)
+    ]
     lines += [_line(name, [e for e in found if e.kind == name]) for name in dict.fromkeys(e.kind for e in found)]
-    lines += [_line(f"part {name}", [e for e in found if e.part == name]) for name in dict.fromkeys(e.part for e in found)]
+    lines += [
+        _line(f"part {name}", [e for e in found if e.part == name]) for name in dict.fromkeys(e.part for e in found)
+    ]
     lines.append(_line("all", found))
     if as_json:
         print_json({"machine": machine(), "lines": lines})
@@ -105,7 +114,9 @@ def main(graphs: tuple[str, ...], parts: tuple[str, ...], work: Path | None, ver
     print_table(["questions", "n", "right", "wrong", "declined"], lines)
     for each in found if verbose else ():
         if each.outcome != "right":
-            click.echo(f"{each.outcome}\t{each.id}\t{each.question}\t{each.answer}\t(gold: {each.gold})", file=sys.stderr)
+            click.echo(
+                f"{each.outcome}\t{each.id}\t{each.question}\t{each.answer}\t(gold: {each.gold})", file=sys.stderr
+            )
 
 
 def _line(name: str, found: Sequence[Outcome]) -> list[str | int]:

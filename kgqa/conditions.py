@@ -93,8 +93,9 @@ class Operation:
 
     - `count`: the number of distinct ends. `exists`: whether there is an end.
     - `most`, `least`: the ends with the largest or smallest value at the end of `steps`; with `counted`, the ends with
-      the most or fewest distinct values there, or the most distinct nodes at `at` that lead to them. `rank` 2 means the second largest value, and so on. Ends with equal
-      values are all returned; an end without a value is never returned. Without steps the ends themselves are compared.
+      the most or fewest distinct values there, or distinct nodes at `at` if there are no steps. `rank` 2 means the
+      second largest value, and so on. Ends with equal values are all returned; an end without a value is never
+      returned. Without steps the ends themselves are compared.
     - `sum`, `average`: of the values at the end of `steps` from the ends (of the ends themselves without steps).
     - `difference`: of the values at the end of `steps` from two topics.
 

@@ -141,6 +141,7 @@ def answer(
                 asked = [topic.value for topic in topics if isinstance(topic.value, Entity)]
                 conditions = Conditions(graph, resources.encoder, wording, request, asked, " ".join(mentions), trace)
                 ranked = conditions.applied(ranked, worded=bool(cues.words))
+                empty = replace(empty, notes=(*notes, *conditions.notes))
                 if kind and not ranked:
                     return replace(declined(question, kind, trace), method=METHOD, topics=tuple(topics))
             found = _first_answered(graph, empty, ranked, ranking, settings, trace)

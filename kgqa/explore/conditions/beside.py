@@ -35,17 +35,14 @@ class Field:
         words: The relations in words.
         fit: How well the words fit what was looked for, 0 to 1.
         values: Pairs of a node and a value.
+        without: The nodes without a value.
     """
 
     steps: tuple[Step, ...]
     words: str
     fit: float
     values: tuple[tuple[Value, Value], ...] = ()
-
-    @property
-    def nodes(self) -> frozenset[Value]:
-        """The nodes that have a value."""
-        return frozenset(node for node, _ in self.values)
+    without: tuple[Value, ...] = ()
 
 
 def stems(text: str) -> tuple[str, ...]:
@@ -138,7 +135,9 @@ class Beside:
             return [0.0] * len(others)
         return [float(each) for each in self._encoder.encode(list(others)) @ self._encoder.encode_questions([text])[0]]
 
-    def fields(self, candidate: Candidate, measure: Measure, at: int | None = None, *, either: bool = False) -> list[Field]:
+    def fields(
+        self, candidate: Candidate, measure: Measure, at: int | None = None, *, either: bool = False
+    ) -> list[Field]:
         """Return the fields of a node of the walks that fit a measure, best first, without their values.
 
         `either` says that relations may also be followed backwards.
@@ -190,5 +189,5 @@ class Beside:
                 nodes = set(self.ends(Candidate(prefix, "")) if at is not None else self.ends(candidate))
             with_value = {node for node, _ in right}
             if len(with_value) >= COVERED * len(nodes | with_value):
-                return Field(field.steps, field.words, field.fit, right)
+                return Field(field.steps, field.words, field.fit, right, tuple(nodes - with_value))
         return None

@@ -113,7 +113,9 @@ class Filters:
         found = Found(rows.candidate)
         if not rows.rows:
             return found
-        fields = list(dict.fromkeys((each.key, value) for row in rows.rows for each in row.fields for value in each.values))
+        fields = list(
+            dict.fromkeys((each.key, value) for row in rows.rows for each in row.fields for value in each.values)
+        )
         time = self._wording.time
         if time is not None:
             words = {key: self._words(key) for key, _ in fields}

@@ -99,5 +99,5 @@ ORDINALS = {
 
 
 def named_measure(phrase: str, *, most: bool = True) -> Measure:
-    """Return the measure that a question names itself, as in "the average elevation" or "the most official languages"."""
+    """Return the measure that a question names, as in "the average elevation" or "the most official languages"."""
     return Measure(tuple(phrase.lower().split()[-1:]), most=most, phrase=phrase.lower())

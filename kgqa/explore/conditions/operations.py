@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kgqa.conditions import Condition, Operation
+from kgqa.conditions import Condition, Operation, OperationKind
 from kgqa.explore.conditions.beside import Beside, Field, is_date, is_number, stems
 from kgqa.explore.conditions.measures import Measure
 from kgqa.explore.conditions.requests import Request
@@ -30,6 +30,8 @@ LEAST_UNWORDED = 0.05
 """The same for a question that has no words for the path, as "who was the first President of the United States"."""
 EXISTS_MARGIN = 0.1
 """Most difference between the score of the best path and that of a path that leads from one topic to the other."""
+SHOWN_MISSING = 3
+"""Most ends without a value that a note names."""
 NOUN_FITS = 0.65
 """Least cosine of the question's noun and the words for the ends."""
 
@@ -64,6 +66,7 @@ class Operations:
         self._least = LEAST_SCORE
         self._score = 0.0
         self._undecidable = False
+        self.notes: list[str] = []
 
     def found(self, ranked: Scored, *, worded: bool = True) -> tuple[Candidate, float] | None:
         """Return the first path with an operation that fits the question, with its score; None if there is none.
@@ -114,12 +117,14 @@ class Operations:
         field = self._beside.compared(fitting, request.measure)
         if field is None or request.kind not in ("sum", "average"):
             return None
+        self._note_missing(field)
         return replace(fitting, operation=Operation(request.kind, field.steps))
 
     def of_kind(self, candidate: Candidate, noun: str) -> Candidate | None:
-        """Return the candidate if its ends are what a noun names, with a type if only some are; None if they are not."""
+        """Return the candidate if its ends are what a noun names, with a type if only some are; else None."""
         wanted = stems(noun)
-        if not wanted or noun == "person" or set(wanted) < self._named:
+        is_known = set(wanted) < self._named or (len(candidate.path) == 1 and self._is_instances(candidate))
+        if not wanted or noun == "person" or is_known:
             return candidate
         head = wanted[-1:]
         types = self._beside.types(candidate)
@@ -136,9 +141,7 @@ class Operations:
                 self._undecidable = True  # the other paths are no better
                 return None
             step = Step(self._type_predicate())
-            return replace(
-                candidate, conditions=(*candidate.conditions, Condition(len(candidate.path), (step,), best))
-            )
+            return replace(candidate, conditions=(*candidate.conditions, Condition(len(candidate.path), (step,), best)))
         if head_of(candidate.leads_to) == head or self._is_property(candidate, noun):
             return candidate
         return candidate if self._alike(noun, candidate.leads_to) else None
@@ -157,6 +160,13 @@ class Operations:
             return False
         return self._beside.similarity(noun, [words])[0] >= NOUN_FITS
 
+    def _note_missing(self, field: Field) -> None:
+        """Note which ends have no value, because the answer is computed without them."""
+        if field.without:
+            names = [named.name for named in self._beside.graph.named(field.without[:SHOWN_MISSING])]
+            more = f" and {len(field.without) - SHOWN_MISSING} more" if len(field.without) > SHOWN_MISSING else ""
+            self.notes.append(f"Computed without {', '.join(names)}{more}, which have no “{field.words}” in the graph.")
+
     def _type_predicate(self) -> str:
         graph = self._beside.graph
         return next(each for each in graph.schema.types if each in graph.relations)
@@ -171,19 +181,22 @@ class Operations:
             places = [*inner, None]
         for at in places:
             if field := self._beside.compared(candidate, measure, at):
+                self._note_missing(field)
                 return replace(candidate, operation=self._ordering(field, measure, at, request.rank))
         return None
 
     @staticmethod
-    def _ordering(field: Field, measure: Measure, at: int | None, rank: int, topics: tuple[Entity, ...] = ()) -> Operation:
-        kind = "most" if measure.most else "least"
+    def _ordering(
+        field: Field, measure: Measure, at: int | None, rank: int, topics: tuple[Entity, ...] = ()
+    ) -> Operation:
+        kind: OperationKind = "most" if measure.most else "least"
         return Operation(kind, field.steps, scale=measure.scale, rank=rank, topics=topics, at=at)
 
     def _most_of(self, candidate: Candidate) -> Candidate | None:
         """Order the ends by a number, or by how many others they have or the path passes."""
         request, path = self._request, candidate.path
         assert request.measure is not None
-        kind = "most" if request.measure.most else "least"
+        kind: OperationKind = "most" if request.measure.most else "least"
         fitting = self.of_kind(candidate, request.noun)
         if fitting is None:
             return None
@@ -228,7 +241,7 @@ class Operations:
                 return None
             operation = Operation("difference", best.steps, topics=topics)
         else:
-            kind = "most" if request.measure.most else "least"
+            kind: OperationKind = "most" if request.measure.most else "least"
             operation = Operation(kind, best.steps, scale=scale, counted=not best.values, topics=topics)
         return Candidate(RelationPath(topics[0]), best.words, operation=operation), best.fit
 

@@ -158,7 +158,9 @@ def _superlative(text: str) -> Request | None:
     if "how" in found.groupdict() and found["how"].lower() == "least":
         measure = replace(measure, most=not measure.most)
     before, after = text[: found.start()], text[found.end() :]
-    born = re.search(r"\b(?:is|was|were|are)?\s*(born|died|founded|released|published|opened)\s*$", before, re.IGNORECASE)
+    born = re.search(
+        r"\b(?:is|was|were|are)?\s*(born|died|founded|released|published|opened)\s*$", before, re.IGNORECASE
+    )
     if measure.events and born:
         measure = replace(measure, words=_VERB_MEASURES[born[1].lower()], events=False)
         before = before[: born.start()]

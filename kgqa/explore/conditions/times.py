@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from kgqa.conditions import Comparison, Condition, Operator, year
 from kgqa.explore.conditions.beside import is_date, stems
 from kgqa.explore.rows import FieldKey, PathRows
-from kgqa.model import Step, Value
 from kgqa.rank.lexical import stem
 
 _YEAR = r"(?P<{}>1[0-9]{{3}}|20[0-9]{{2}})"
@@ -23,9 +22,12 @@ _SINGLE = re.compile(
     re.IGNORECASE,
 )
 _NOW = re.compile(
-    r"\b(?:current(?:ly)?|now|nowadays|today|at the moment|presently|present(?=\s+\w)|right now|these days)\b", re.IGNORECASE
+    r"\b(?:current(?:ly)?|now|nowadays|today|at the moment|presently|present(?=\s+\w)|right now|these days)\b",
+    re.IGNORECASE,
 )
-_STARTS = frozenset(map(stem, ("from", "start", "begin", "began", "since", "joined", "opened", "inaugurated", "founded")))
+_STARTS = frozenset(
+    map(stem, ("from", "start", "begin", "began", "since", "joined", "opened", "inaugurated", "founded"))
+)
 _ENDS = frozenset(map(stem, ("to", "end", "until", "till", "left", "closed", "dissolved", "died", "death")))
 _VERBS = {
     "born": ("birth", "born"), "died": ("death", "died"), "founded": ("founded", "inception", "established"),
