@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,9 +16,11 @@ from kgqa.explore.linking import Mention, RelationFit, find_mentions
 from kgqa.explore.masking import replace_spans, topic_spans
 from kgqa.explore.name_lookup import mention_of
 from kgqa.explore.question_kind import unsupported_kind
+from kgqa.explore.tolerance import TOLERATED
+from kgqa.graph.ends import Ends
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.hints import hint_text
-from kgqa.model import Answer, Entity, Named, Question, Value
+from kgqa.model import Answer, Candidate, Entity, Named, Question, RelationPath, Step, Value
 from kgqa.schema import value_of
 from kgqa.settings import Settings
 from kgqa.trace import Trace
@@ -28,6 +30,7 @@ MAX_QUESTION_CHARS = 4000
 NAME = "E1"
 """What stands for the names of entities while cue words are read."""
 _MOST = re.compile(r"\b(?:most|least|fewest)\b", re.IGNORECASE)
+MANY_EDGES = 1000
 
 
 def names_of_topics(
@@ -49,6 +52,23 @@ def names_of_topics(
         if mentioned := mention_of(text, known):
             names[topic].append(mentioned)
     return named, names
+
+
+def generic_topics(graph: KnowledgeGraph, topics: Sequence[Entity], mentioned: Collection[Entity]) -> set[Entity]:
+    """Return the topics that are too general to start a path from; never all topics.
+
+    These are classes (country, city), and entities with more than `MANY_EDGES` edges that the question does not mention
+    by name, such as Male for "dad", if it mentions another topic.
+    """
+    if len(topics) < 2:
+        return set()
+    typed = [RelationPath(topic, (Step(relation, "in"),)) for topic in topics for relation in graph.schema.types]
+    instances = graph.ends_of([Candidate(path, "") for path in typed], limit=1, tolerated=TOLERATED)
+    found = {path.topic for path, ends in zip(typed, instances) if isinstance(ends, Ends) and ends.values}
+    silent = [topic for topic in topics if topic not in mentioned]
+    if 0 < len(silent) < len(topics):
+        found |= {topic for topic, degree in graph.degrees(silent).items() if degree > MANY_EDGES}
+    return found if len(found) < len(topics) else set()
 
 
 def request_of(text: str, names: Iterable[str]) -> tuple[str | None, Request | None]:
@@ -80,10 +100,10 @@ def mentions_of_request(graph: KnowledgeGraph, request: Request, *, fit: Relatio
     mentions = find_mentions(graph, request.text, fit=fit)
     if request.counted and not any(each.matches[0].exact for each in mentions):
         mentions = find_mentions(graph, request.counted, fit=fit) or mentions
-    return [_with_plural_first(graph, each) for each in mentions]
+    return [_with_plural_first(each) for each in mentions]
 
 
-def _with_plural_first(graph: KnowledgeGraph, mention: Mention) -> Mention:
+def _with_plural_first(mention: Mention) -> Mention:
     """Return a mention with the entities first whose name is the same but for its ending: "films" names "Film"."""
     wanted = stems(mention.text)
     same = [match for match in mention.matches if stems(match.name) == wanted]

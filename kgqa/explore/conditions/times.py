@@ -18,7 +18,7 @@ _BETWEEN = re.compile(
 _DECADE = re.compile(r"\b(?:in|during)\s+the\s+(?P<first>1[0-9]{2}0|20[0-9]0)['’]?s\b", re.IGNORECASE)
 _SINGLE = re.compile(
     rf"(?:\b(?P<how>before|after|since|until|prior to|later than|earlier than|in|during|for|as of|of|from)\s+)?"
-    rf"(?:the\s+year\s+)?(?<![\w.]){_YEAR.format('first')}(?![\w%]|[.,]\d)",
+    rf"(?:the\s+year\s+)?(?<![\w.])(?<!than ){_YEAR.format('first')}(?![\w%]|[.,]\d)",
     re.IGNORECASE,
 )
 _NOW = re.compile(
