@@ -107,7 +107,8 @@ def explore(
     keys: dict[RelationPath, str] = {}
     kept: list[Candidate] = []
     frontier = list(start) or [Candidate(RelationPath(topic), "") for topic in topics]
-    for number in range(1, settings.depth + 1):
+    first = 1 + min((path_cost(graph, each.path, settings) for each in start), default=0)
+    for number in range(first, settings.depth + 1):
         try:
             found = _expand(graph, frontier, settings, prefilter, trace)
         except StoreTimeout:
