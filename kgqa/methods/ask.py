@@ -12,9 +12,19 @@ from typing import Any
 from kgqa.advice import with_advice
 from kgqa.cache import Cache
 from kgqa.errors import KgqaError, ModelUnavailable, QuestionError, SettingsError, StoreError
-from kgqa.events import Failed, GaveUp, StageModels, Unsupported
+from kgqa.events import Failed, GaveUp, StageModels
 from kgqa.explore.linking import find_mentions
-from kgqa.explore.topics import check_text, check_topics, link_topics, names_of_topics, unsupported_by_paths
+from kgqa.explore.question_kind import unsupported_kind
+from kgqa.explore.topics import (
+    check_text,
+    check_topics,
+    declined,
+    link_topics,
+    mentions_of_request,
+    named_in,
+    names_of_topics,
+    request_of,
+)
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph_of
 from kgqa.llm.models import open_models
@@ -239,15 +249,12 @@ def _answer(question: Question, topics: Sequence[str | Entity], resources: Resou
         fit = text_similarity(resources.encoder) if resources.encoder is not None else None
         mentions = [] if topics else find_mentions(graph, text, fit=fit)
         # a language model may recognise that no path answers the question; without a model, it is rejected here
-        kind = None if resources.by_model else unsupported_by_paths(graph, text, mentions)
-        if kind:
-            trace.record(Unsupported(asks_for=kind))
-            return Answer(
-                question,
-                "unsupported",
-                reason=f"The question asks for {kind}, which relation paths alone cannot answer.",
-                method=name,
-            )
+        if not resources.by_model and unsupported_kind(text):
+            kind, request = request_of(text, named_in(graph, text, mentions))
+            if request is not None and not topics:
+                mentions = mentions_of_request(graph, request, fit=fit)
+            if kind and (request is None or not (topics or mentions)):
+                return replace(declined(question, kind, trace), method=name)
         if topics:
             entities = check_topics(graph, topics, resources.settings)
         else:
