@@ -15,7 +15,8 @@ from kgqa.graph.tables.units import units_of
 from kgqa.model import Literal, Named, PathEvidence
 from kgqa.words import local_name, split_words
 
-_ENDS = frozenset({"to", "end", "ended", "ends", "until", "till"})
+_ENDS = frozenset({"to", "end", "ended", "ends", "until", "till", "left", "closed", "dissolved", "died", "death"})
+"""Words in the name of a relation that leads to an end date."""
 
 
 def with_units(
