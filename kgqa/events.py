@@ -72,10 +72,14 @@ def _optional() -> Any:
 
 @dataclass(frozen=True)
 class LinkedMention:
-    """A part of the question, and the short ids of the entities that it may mean, most likely first (at most 5)."""
+    """A part of the question, and the short ids of the entities that it may mean, most likely first (at most 5).
+
+    `exact`: whether the text is the whole name of the first entity.
+    """
 
     text: str
     entities: tuple[str, ...]
+    exact: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -280,6 +284,15 @@ class Rejected(Event):
     path: str
     score: float | None
     key: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rated(Event):
+    """The confidence in the answer of a path, and the features of the path that determine it."""
+
+    path: str
+    confidence: float | None
+    features: Mapping[str, float]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,6 +30,8 @@ Status = OneOf["answered", "no_answer", "budget_exhausted", "unsupported", "fail
 Grounding = OneOf["graph", "text", "model", "none"]
 PieceKind = OneOf["chunk", "statement", "entity", "community", "hyperedge", "path"]
 QueryClass = OneOf["exact", "restricted", "superset", "none"]
+WEAK = 0.5
+"""The confidence below which an answer is called a weak match: fewer than half of such answers are right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,6 +328,8 @@ class Answer:
     the query returned the same rows when it was run again.
 
     `accepted`: False if nothing accepted the path as an answer to the question, and it is only the best path found.
+    `confidence`: the share of right answers (0 to 1) that was measured among similar answers to questions of development
+    sets; None if a language model or chance chose the answer.
 
     `nearest`: if there is no answer, the best paths of the search, best first. `hints`: what would help if there is no
     answer or the budget is used up.
@@ -354,6 +358,13 @@ class Answer:
     nearest: tuple[NearPath, ...] = ()
     hints: tuple[str, ...] = ()
     accepted: bool = True
+    confidence: float | None = None
+
+    @property
+    def weak(self) -> bool:
+        """Whether the answer is a weak match: not accepted, or with a confidence below `WEAK`."""
+        unsure = self.confidence is not None and self.confidence < WEAK
+        return bool(self.answers) and (not self.accepted or unsure)
 
     @property
     def paths(self) -> tuple[PathEvidence, ...]:

@@ -18,7 +18,7 @@ class Setting:
     """One setting.
 
     `kind`: type of the value; dict means a TOML table, or JSON in an environment variable. The value may be None only
-    if the default is None. `minimum`: smallest value allowed. `trusted`: the setting is accepted only from the user's
+    if the default is None. `minimum`, `maximum`: smallest and largest value allowed. `trusted`: the setting is accepted only from the user's
     own settings file, an environment variable or the command line. `called`: name of the environment variable, if the
     name is not formed from KGQA_ and the key. `option`: the command line options, separated by a space; the first one
     names the keyword argument in Python (`--graph-iri`: `graph_iri`). `metavar`: the option's value in help texts.
@@ -31,6 +31,7 @@ class Setting:
     help: str
     choices: tuple[Any, ...] = ()
     minimum: float | None = None
+    maximum: float = LARGEST
     trusted: bool = False
     called: str = ""
     option: str = ""
@@ -187,10 +188,21 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "ask.on_exhausted",
         str,
-        "none",
-        "what to do if no path is accepted: none: give no answer; best: answer from the best path, with a note",
-        choices=("none", "best"),
+        "best",
+        "what to do if no path is accepted: best: answer from the best path, marked as not accepted; none: give no "
+        "answer",
+        choices=("best", "none"),
         option="--on-exhausted",
+    ),
+    Setting(
+        "ask.min_score",
+        float,
+        0.0,
+        "minimum score (0 to 1) of an answer found without a language model: the share of answers with such a score that "
+        "are right; below it, no answer",
+        minimum=0,
+        maximum=1,
+        option="--min-score",
     ),
     Setting("explore.depth", int, 2, "maximum hops from the topic", minimum=1, option="--depth"),
     Setting("explore.beam", int, 10, "number of paths kept after each hop", minimum=1, option="--beam"),
@@ -500,8 +512,8 @@ def check(setting: Setting, value: Any, origin: str) -> Any:
         allowed = f"one of {', '.join(map(str, setting.choices))}" if setting.choices else KINDS[setting.kind]
         raise SettingsError(f"{setting.key} ({origin}) must be {allowed}, not {value!r}.")
     number = value if isinstance(value, (int, float)) else None
-    if number is not None and not -LARGEST <= number <= LARGEST:
-        raise SettingsError(f"{setting.key} ({origin}) must be at most {LARGEST:,}, not {value!r}.")
+    if number is not None and not -LARGEST <= number <= setting.maximum:
+        raise SettingsError(f"{setting.key} ({origin}) must be at most {setting.maximum:,}, not {value!r}.")
     if setting.minimum is not None and number is not None and not number >= setting.minimum:
         raise SettingsError(f"{setting.key} ({origin}) must be at least {setting.minimum:g}, not {value!r}.")
     return value

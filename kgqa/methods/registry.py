@@ -79,6 +79,7 @@ def _contained(name: str, method: Method, answer: Callable[..., Answer]) -> Call
 
 
 _AS_PUBLISHED = {
+    "ask.on_exhausted": "none",
     "explore.depth": 3,
     "explore.combine": "separate",
     "rank.bm25": "okapi",
