@@ -30,6 +30,8 @@ STANDARD_PREFIXES = {
     "xsd": "http://www.w3.org/2001/XMLSchema#",
 }
 BUNDLED = ("freebase", "wikidata", "corpus", "rdfs")
+MEDIATOR_LISTS = ("freebase",)
+"""Names of the bundled lists of mediator types and relations, `kgqa/schemas/NAME_mediators.txt`."""
 _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]+\Z")
 _LANGUAGE = re.compile(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*\Z")
 _SCHEMES = {"urn", "tag", "mailto", "data", "info", "doi", "did", "ark", "geo", "tel", "news", "file"}
@@ -63,6 +65,7 @@ class Schema:
     noise_marked_by: tuple[str, ...] = ()
     mediator_types: tuple[str, ...] = ()
     mediator_marked_by: tuple[str, str] | None = None
+    mediator_list: str = ""
     mediator_iri_prefixes: tuple[str, ...] = ()
     mediator_object_of: tuple[str, ...] = ()
     mediator_subject_of: tuple[str, ...] = ()
@@ -220,6 +223,7 @@ _FIELDS: dict[str, tuple[str, _Shape]] = {
     "noise_marked_by": ("noise.marked_by", _MARKED),
     "mediator_types": ("mediators.types", _IRIS),
     "mediator_marked_by": ("mediators.marked_by", _MARK),
+    "mediator_list": ("mediators.list", _one_of(MEDIATOR_LISTS)),
     "mediator_iri_prefixes": ("mediators.iri_prefixes", _IRIS),
     "mediator_object_of": ("mediators.object_of", _IRIS),
     "mediator_subject_of": ("mediators.subject_of", _IRIS),

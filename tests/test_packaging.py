@@ -136,7 +136,7 @@ def test_sdist_and_wheel_contain_all_code_and_data(built):
     assert expected - inside == set()
     assert {name for name in inside if not name.startswith(("kgqa/", "kgqa-"))} == set()  # no tests, no benchmarks
     texts = {name.split("/")[-1]: name for name in inside if ".dist-info/" in name}
-    assert "LICENSE" in texts
+    assert {"LICENSE", "freebase_mediators.LICENSE.md"} <= texts.keys()
     assert "kgqa = kgqa.cli.main:main" in archive.read(texts["entry_points.txt"]).decode()
     sources = {name.partition("/")[2] for name in tarfile.open(sdist).getnames()}
     assert {"README.md", "LICENSE", "setup.cfg", "pyproject.toml", "virtuoso/install.sh"} <= sources

@@ -11,7 +11,7 @@ from kgqa.doctor.checks import Check, failed, first_case, ok, seconds_words, ski
 from kgqa.doctor.sample import draw_sample, names_of, select
 from kgqa.doctor.subject import Subject
 from kgqa.errors import PartialResult, StoreTimeout
-from kgqa.graph.detection import SchemaFit, best_schema, schema_fits
+from kgqa.graph.detection import MEDIATOR_REMEDY, SchemaFit, best_schema, missing_mediators, schema_fits
 from kgqa.graph.endpoint.store import MAX_SCANNED_TRIPLES
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.templates import render
@@ -29,6 +29,7 @@ FEW_LABELS, NO_LABELS = 0.8, 0.1
 FEW_PROBES = 0.5
 BOTH_WAYS = 20
 DOCS = "Write a schema file (docs/schemas.md) and add --schema FILE."
+OWN_MEDIATORS = "name them in a schema file (docs/schemas.md, Mediators)."
 NO_EDGES = "There are no edges between entities, so there is nothing to explore."
 
 
@@ -203,17 +204,19 @@ def check_types(subject: Subject) -> Check:
 
 def check_mediators(subject: Subject) -> Check:
     """Check whether the relations that lead to mediators are known."""
+    assert subject.id is not None
     graph, schema = subject.graph, subject.graph.schema
     rules = (schema.mediator_types, schema.mediator_marked_by, schema.mediator_iri_prefixes, schema.mediator_object_of)
     if not any((*rules, schema.mediator_subject_of)):
-        return skipped("The schema has no mediators.")
+        return skipped(f"The schema names no mediators. If some nodes only connect others: {OWN_MEDIATORS}")
     count = sum(extent != "none" for side in graph.mediators.leads.values() for extent in side.values())
     found = f"{count:,} relations lead to mediators."
     if graph.mediators.marks or not schema.mediator_marked_by:
         return ok(found)
+    if missing := missing_mediators(graph.store, subject.id.iris, schema):
+        return warning(f"{found} {missing}", MEDIATOR_REMEDY)
     marker = schema.short_id(schema.mediator_marked_by[0])
-    found += f" No type is marked as a mediator by {marker}, so mediators with names are not recognised."
-    return warning(found, "Load the triples about types too.")
+    return ok(f"{found} The graph marks no type by {marker}, so kgqa uses its list of mediators in {schema.title}.")
 
 
 def check_tables(subject: Subject) -> Check:

@@ -33,8 +33,19 @@ class ChargedQueries:
         """Run the SELECT query queries/NAME.rq with these values. Raises the same errors as `rows`."""
         return self.rows(render(name, view=self._view, **values))
 
-    def rows(self, query: str, *, timeout: float | None = None) -> Rows:
+    def select_briefly(self, name: str, *, seconds: float, **values: Any) -> Rows:
+        """Run queries/NAME.rq for at most `seconds`, where the caller can do with smaller queries instead.
+
+        The trace does not record a timeout. Raises the same errors as `rows`.
+        """
+        return self.rows(render(name, view=self._view, **values), timeout=seconds, recorded=False)
+
+    def rows(self, query: str, *, timeout: float | None = None, recorded: bool = True) -> Rows:
         """Run a SELECT query.
+
+        Args:
+            timeout: maximum seconds, if less than the graph's own timeout.
+            recorded: whether the trace records a timeout.
 
         Raises:
             ResultCapped: the server cut the result at its row cap. A path with a cut result cannot be compared with
@@ -42,7 +53,7 @@ class ChargedQueries:
             StoreError: see `Store.select`.
         """
         try:
-            with self._charge() as charged:
+            with self._charge(recorded=recorded) as charged:
                 limits = [seconds for seconds in (charged, timeout) if seconds is not None]
                 return self._store.select(query, timeout=min(limits, default=None))
         except RowCapMet as error:
@@ -58,11 +69,11 @@ class ChargedQueries:
             return self._store.ask(query, timeout=seconds)
 
     @contextmanager
-    def _charge(self) -> Iterator[float | None]:
-        """Charge a query to the budget and yield the seconds that the query may take. The trace records a timeout."""
+    def _charge(self, *, recorded: bool = True) -> Iterator[float | None]:
+        """Charge a query to the budget and yield the seconds that it may take. The trace records a timeout."""
         try:
             yield self._trace.charge_query(self._timeout) if self._trace else self._timeout
         except StoreTimeout as error:
-            if self._trace:
+            if self._trace and recorded:
                 self._trace.record(Timeout(error=type(error).__name__))
             raise

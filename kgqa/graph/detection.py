@@ -1,14 +1,16 @@
-"""Detection of a store's schema, its named graphs and its default view."""
+"""Detection of a store's schema, its mediators, its named graphs and its default view."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
 
-from kgqa.errors import PartialResult, StoreTimeout, StoreUnavailable
+from kgqa.errors import PartialResult, StoreError, StoreTimeout, StoreUnavailable
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Store
+from kgqa.graph.tables.listed_mediators import listed_mediators
 from kgqa.model import Entity
 from kgqa.schema import BUNDLED, Schema, bundled_schema
 from kgqa.words import clean
@@ -52,6 +54,47 @@ def detect_schema(store: Store, view: Sequence[str] = ()) -> Schema:
     """Return the bundled schema with the largest share of its `detect` predicates in a store; `rdfs` if none fits."""
     schemas = map(bundled_schema, BUNDLED)
     return best_schema(schema_fits(store, view, [schema for schema in schemas if not schema.fallback]))
+
+
+RELATION_BATCH = 500
+"""How many relations are looked up in one query; Virtuoso rejects queries with some thousand values."""
+MEDIATOR_REMEDY = (
+    "Load the triples that describe types and relations too, or name the mediators in a schema file: docs/schemas.md, "
+    "Mediators."
+)
+
+
+def missing_mediators(store: Store, view: Sequence[str], schema: Schema) -> str:
+    """Return a sentence that says why the mediators of a graph cannot be recognised; empty if they can.
+
+    They cannot if the schema expects the graph to mark mediator types, but the graph marks none and has none of the
+    relations that the schema lists. Two to seven queries, none of which reads the whole graph.
+
+    Raises:
+        StoreTimeout, PartialResult, StoreUnavailable: see `Store.select`.
+    """
+    if schema.mediator_marked_by is None:
+        return ""
+    graphs, marker = tuple(Entity(iri) for iri in view), Entity(schema.mediator_marked_by[0])
+    if store.ask(render("has_predicate", view=graphs, predicate=marker)):
+        return ""
+    relations = [Entity(iri) for iri in sorted(listed_mediators(schema).relations)]
+    batches = (relations[start : start + RELATION_BATCH] for start in range(0, len(relations), RELATION_BATCH))
+    if any(store.ask(render("any_relation", view=graphs, relations=batch)) for batch in batches):
+        return ""
+    unlisted = f", and has no relation that is known to lead to mediators in {schema.title}" if relations else ""
+    return (
+        f"Mediators cannot be recognised: the graph marks no type by {schema.short_id(marker.iri)}{unlisted}. "
+        "Questions whose path leads through a mediator, such as a marriage, get no answer or a node without a name."
+    )
+
+
+def load_warnings(store: Store, view: Sequence[str], schema: Schema) -> list[str]:
+    """Return sentences about what questions will lack in a graph that was just loaded; empty if the check fails."""
+    with suppress(StoreError):
+        if missing := missing_mediators(store, view, schema):
+            return [f"{missing} {MEDIATOR_REMEDY}"]
+    return []
 
 
 MAX_NAMED_GRAPHS = 100

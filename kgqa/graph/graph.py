@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 from kgqa.cache import Cache
@@ -12,6 +12,7 @@ from kgqa.conditions import BOOLEAN, Condition
 from kgqa.graph.call_pool import CallPool, Item, Result
 from kgqa.graph.charged_queries import ChargedQueries
 from kgqa.graph.edges import count_edges, find_edges, find_edges_of
+from kgqa.graph.ends import Ends, EndsFinder, KnownEnds
 from kgqa.graph.expansion import Expansion, ExpansionQuery, fold_steps
 from kgqa.graph.names.interface import NameMatch, Names
 from kgqa.graph.query import export
@@ -23,24 +24,13 @@ from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.graph.tables.labels import LABEL_BATCH, find_aliases, find_labels, is_blank_node, with_labels
 from kgqa.graph.tables.mediators import MediatorTable, mediator_filters
 from kgqa.graph.tables.node_types import find_subject_relations
-from kgqa.model import Direction, Entity, Join, Literal, Named, RelationPath, Step, Value
+from kgqa.model import Candidate, Direction, Entity, Join, Literal, Named, RelationPath, Step, Value
 from kgqa.schema import Schema
 from kgqa.settings_table import WalkRule
 from kgqa.trace import Trace
 
 MAX_DESCRIBING_RELATIONS = 12
 DEFAULT_FRONTIER_CAP = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Ends:
-    """The distinct entities and literals at the end of a path.
-
-    `approximate` is true if some are missing because of a limit.
-    """
-
-    values: tuple[Value, ...]
-    approximate: bool
 
 
 class KnowledgeGraph:
@@ -106,13 +96,14 @@ class KnowledgeGraph:
         self._calls = CallPool(lambda: self.concurrency, has_room=lambda: self.store.has_free_slot)
         self._trace: Trace | None = None
         self._names: Names | None = None
+        self._known_ends = KnownEnds()
 
     def for_question(self, trace: Trace) -> KnowledgeGraph:
         """Return a copy of this object whose queries are charged to the budget of one question."""
         # these tables are shared by all questions and charged to none of them
         self.prepare()
         bound = copy.copy(self)
-        bound._trace, bound._names = trace, None
+        bound._trace, bound._names, bound._known_ends = trace, None, KnownEnds()
         return bound
 
     def prepare(self) -> None:
@@ -227,10 +218,38 @@ class KnowledgeGraph:
         Raises:
             PartialResult: `limit` is None, and there are more ends than the store's row cap.
         """
-        walk = self.pattern(path, joins, restricted, conditions)
-        rows = self._queries.select("ends", walk=walk, limit=None if limit is None else limit + 1)
-        values = tuple(row[0] for row in rows if row[0] is not None)
-        return Ends(values[:limit], approximate=limit is not None and len(values) > limit)
+        candidate = Candidate(path, "", joins=tuple(joins), restricted=tuple(restricted), conditions=tuple(conditions))
+        found: Ends = self.ends_of([candidate], limit=limit)[0]
+        return found
+
+    def ends_of(
+        self,
+        candidates: Sequence[Candidate],
+        *,
+        limit: int | None = None,
+        tolerated: tuple[type[Exception], ...] = (),
+    ) -> list[Any]:
+        """Return the ends of each candidate's path, without regard to its operation; see `ends`.
+
+        One query looks up the ends of up to `ends.BATCH` paths. If it fails, its paths are looked up one by one. A
+        question's graph looks up the ends of a path only once.
+
+        Args:
+            limit: maximum number of ends per path; None for all.
+            tolerated: types of exceptions that are returned in place of the ends of a path.
+
+        Raises:
+            StoreError: the query of a path failed with an error that is not tolerated; see `ends`.
+        """
+        finder = EndsFinder(
+            lambda each: self.pattern(each.path, **each.limits),
+            self._queries,
+            self.map,
+            row_cap=self.store.capabilities.row_cap,
+            timeout=self.timeout,
+            known=self._known_ends if self._trace else KnownEnds(),
+        )
+        return finder.find(candidates, limit=limit, tolerated=tolerated)
 
     def walks_along(
         self,

@@ -40,6 +40,23 @@ def freebase(tmp_path_factory, data_folder):
         yield server.url
 
 
+@pytest.mark.parametrize(("relation", "known"), [("people.person.spouse_s", True), ("own.married", False)])
+def test_load_and_doctor_say_whether_mediators_are_recognised(kgqa, tmp_path, relation, known):
+    ns, folder = "http://rdf.freebase.com/ns/", tmp_path / "graph"
+    facts = [f"<{ns}m.ann> <{ns}{relation}> <{ns}m.wedding> .", f'<{ns}m.ann> <{ns}type.object.name> "Ann"@en .']
+    (tmp_path / "slice.nt").write_text("\n".join(facts) + "\n")
+    done = kgqa("graph", "load", tmp_path / "slice.nt", "--into", folder)
+    assert done.returncode == 0, done.err
+    assert ("Warning: Mediators cannot be recognised: " in done.out) != known
+    again = json.loads(kgqa("graph", "load", tmp_path / "slice.nt", "--into", folder, "--json").out)
+    assert len(again["warnings"]) == (not known)
+    _, checks = verdicts(kgqa("doctor", "--graph", folder, "--json", **QUICK).out)
+    check = checks["mediators"]
+    assert check["verdict"] == ("ok" if known else "warning")
+    assert ("its list of mediators" in check["found"]) == known
+    assert ("schema file" in check["remedy"]) != known
+
+
 class TestDemo:
     def test_text_output(self, kgqa):
         started = time.monotonic()

@@ -20,8 +20,10 @@ from kgqa.cli.options import (
     verbosity_options,
 )
 from kgqa.errors import QueryRejected
+from kgqa.graph.detection import load_warnings
 from kgqa.graph.embedded.loading import discard_interrupted
 from kgqa.graph.foreign_stores import is_foreign
+from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.loading import load_into_folder
 from kgqa.graph.opening import open_graph, open_store
 from kgqa.graph.store import LoadReport, OnError, Progress, is_address
@@ -149,7 +151,8 @@ def _load_into_store(files: tuple[Path, ...], target: str, on_error: OnError, as
             report = store.load(files, on_error=on_error, progress=bars.show_load)
         store.publish()
     with open_graph(target, cache=cache_of(resolve())) as graph:
-        print_report(report, target, graph.schema.title, {"schema": graph.schema.name, "store": target}, as_json)
+        facts = {"schema": graph.schema.name, "store": target, "warnings": _warnings(graph)}
+        print_report(report, target, graph.schema.title, facts, as_json)
 
 
 def _load_into_folder(files: tuple[Path, ...], folder: Path, as_json: bool, **options: Any) -> None:
@@ -160,6 +163,7 @@ def _load_into_folder(files: tuple[Path, ...], folder: Path, as_json: bool, **op
         report = load_into_folder(files, folder, memory=memory and memory << 20, progress=bars.show_load, **options)
     with open_graph(folder, cache=cache_of(settings)) as graph:
         facts = {"schema": graph.schema.name, "names": graph.names.count, "folder": str(folder)}
+        facts["warnings"] = _warnings(graph)
         print_report(report, str(folder), graph.schema.title, facts, as_json)
 
 
@@ -183,9 +187,14 @@ def _load_into_url(files: tuple[Path, ...], url: str, graph_iri: str | None, as_
         )
     facts = {"schema": done.schema.name, "url": url, "graph_iri": done.graph_iri, "bulk": done.bulk}
     facts |= {} if done.names is None else {"names": done.names}
+    facts["warnings"] = list(done.warnings)
     print_report(done.report, f"<{done.graph_iri}>", done.schema.title, facts, as_json)
     if not as_json:
         print(f'Ask it: kgqa ask "..." --graph {url} --graph-iri {done.graph_iri}')
+
+
+def _warnings(graph: KnowledgeGraph) -> list[str]:
+    return load_warnings(graph.store, [node.iri for node in graph.view], graph.schema)
 
 
 def print_report(report: LoadReport, target: str, schema: str, facts: dict[str, Any], as_json: bool) -> None:
@@ -195,7 +204,7 @@ def print_report(report: LoadReport, target: str, schema: str, facts: dict[str, 
         report: counts of lines and triples.
         target: the graph folder, or the graph on a server.
         schema: the title of the graph's schema.
-        facts: additional entries for the JSON object.
+        facts: additional entries for the JSON object; `warnings` are printed too.
         as_json: whether to print JSON.
     """
     added = "An unknown number of" if report.added is None else f"{report.added:,}"
@@ -208,6 +217,7 @@ def print_report(report: LoadReport, target: str, schema: str, facts: dict[str, 
         counts,
         *([clean(report.notice)] if report.notice else ()),
         f"Schema: {schema}.{names} Fingerprint: {report.fingerprint or 'none'}",
+        *(f"Warning: {clean(warning)}" for warning in facts["warnings"]),
         *([f"{report.malformed:,} malformed lines were left out:"] if report.malformed else ()),
         *(f"  {clean(each.file)}, line {each.line}: {clean(each.message)}" for each in report.examples[:5]),
         *(["  ... (--json lists more)"] if report.malformed > 5 else ()),

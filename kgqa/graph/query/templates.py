@@ -39,6 +39,15 @@ class Comment:
     text: str
 
 
+class Part:
+    """A part of a query that a template rendered, to be put into another template. Only `render_part` makes one."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
 def render_term(term: Any) -> str:
     """Render a term as SPARQL text.
 
@@ -69,6 +78,8 @@ def render_term(term: Any) -> str:
         return "# " + " ".join("".join(c if c.isprintable() and c != "\\" else " " for c in term.text).split())
     if isinstance(term, int) and not isinstance(term, bool):
         return str(term)
+    if isinstance(term, Part):
+        return term.text
     raise InvalidTerm(
         f"A query takes only typed terms, not {type(term).__name__}: use Entity, Literal, Variable or Comment."
     )
@@ -120,3 +131,8 @@ def render(name: str, **values: Any) -> str:
         InvalidTerm: a value is not a typed term, or has invalid characters.
     """
     return _shapes(name).render(values)
+
+
+def render_part(name: str, **values: Any) -> Part:
+    """Render queries/NAME.rq as a part of another query. Raises the same errors as `render`."""
+    return Part(render(name, **values))

@@ -124,7 +124,7 @@ class GraphTables:
                     types, changes, schema=schema, relations=self.relations, select=self.select
                 ),
             ),
-            "mediators-2": _Table(
+            "mediators-3": _Table(
                 lambda: mediator_table(schema, self._statements_of, self.relations, scan=self._scan_for_mediators),
                 lambda data: mediators_from_json(data, schema, self.relations),
                 lambda table, changes: follow_mediators(
@@ -269,7 +269,7 @@ class GraphTables:
     @property
     def mediators(self) -> MediatorTable:
         """Which relations lead to mediators."""
-        return cast(MediatorTable, self._table("mediators-2"))
+        return cast(MediatorTable, self._table("mediators-3"))
 
     def _scan_for_mediators(self, name: str, **values: Any) -> Rows | None:
         return self._whole.scan(name, what="The mediators", note=SEARCHING, **values)

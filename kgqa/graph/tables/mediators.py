@@ -2,6 +2,7 @@
 
 The rules of the schema decide which nodes are mediators: by a type that is marked as a mediator type, the range or
 domain of a relation, the prefix of an IRI, or the namespace of a relation. Whether a node has a name does not matter.
+A list of the schema (`listed_mediators`) decides on types and relations about which the graph declares nothing.
 
 Mediators are counted once for a whole graph; an edit costs queries only about the nodes and relations that it touches.
 """
@@ -19,6 +20,7 @@ from typing import Literal as OneOf
 from kgqa.graph.query.patterns import MarkTest, TypeTest
 from kgqa.graph.store import Rows, count_value
 from kgqa.graph.tables.changes import OTHER, VALUE, Changes, Pattern, Select, matches
+from kgqa.graph.tables.listed_mediators import ListedMediators, listed_mediators
 from kgqa.model import Direction, Entity, Literal, Step, Value
 from kgqa.model_json import from_json, to_json
 from kgqa.schema import Schema
@@ -151,15 +153,21 @@ class MediatorTable:
         marks: The values that mark a type as a mediator type, as they are written in the graph ("true" as a string, as
             a boolean, or both).
         types: The mediator types.
+        not_types: The types that the graph marks as other than mediator types.
         declared: By direction, the relations whose range (`out`) or domain is a mediator type.
+        not_declared: By direction, the relations whose range or domain is another type.
         counts: See `count_mediators`.
+        listed: The mediator types and relations that the schema lists.
     """
 
     schema: Schema
     marks: tuple[Value, ...] = ()
     types: frozenset[str] = frozenset()
+    not_types: frozenset[str] = frozenset()
     declared: Mapping[Direction, frozenset[str]] = field(default_factory=dict)
+    not_declared: Mapping[Direction, frozenset[str]] = field(default_factory=dict)
     counts: Counts = field(default_factory=lambda: NO_COUNTS)
+    listed: ListedMediators = field(default_factory=ListedMediators)
     leads: Mapping[Direction, Mapping[str, Extent]] = field(default_factory=dict)
 
     def extent(self, step: Step) -> Extent:
@@ -167,11 +175,18 @@ class MediatorTable:
         known = self.leads[step.direction].get(step.relation)
         if known is None:
             # the graph is too large to list its relations
-            return "all" if step.relation.startswith(self._prefixes(step.direction)) else "none"
+            return "all" if self._ruled(step.relation, step.direction) else "none"
         return known
 
     def _prefixes(self, side: Direction) -> tuple[str, ...]:
         return self.schema.mediator_object_of if side == "out" else self.schema.mediator_subject_of
+
+    def _ruled(self, relation: str, side: Direction) -> bool:
+        """Return whether a relation leads to mediators by its namespace or the schema's list."""
+        if relation.startswith(self._prefixes(side)):
+            return True
+        listed = self.listed.leads(relation, side, self.schema, self.not_types)
+        return listed and relation not in self.not_declared[side]
 
     def applied(self, relations: Container[str], to: Iterable[str]) -> MediatorTable:
         """Return this table with the rules of the schema applied to some relations.
@@ -190,7 +205,7 @@ class MediatorTable:
         return replace(self, leads=leads)
 
     def _extent(self, relation: str, side: Direction, in_graph: bool) -> Extent | None:
-        if relation in self.declared[side] or (in_graph and relation.startswith(self._prefixes(side))):
+        if relation in self.declared[side] or (in_graph and self._ruled(relation, side)):
             return "all"
         if in_graph and side == "in" and self.types and self.schema.domain_in_name(relation) in self.types:
             return "all"
@@ -213,9 +228,10 @@ def mediator_table(
         StoreTimeout, PartialResult: a table of the graph could not be read in time, or not completely.
         StoreError: other errors of `Store.select`.
     """
-    marks, types = _mediator_types(schema, select)
+    marks, types, not_types = _mediator_types(schema, select)
     counted = count_mediators(schema, marks, scan) if types or schema.mediator_iri_prefixes else None
-    table = MediatorTable(schema, marks, types, _declared(schema, types, select), counted or NO_COUNTS)
+    table = MediatorTable(schema, marks, types, not_types, counts=counted or NO_COUNTS, listed=listed_mediators(schema))
+    table = _with_declared(table, select)
     return table.applied(relations, _all_relations(table, relations))
 
 
@@ -231,25 +247,27 @@ def follow_mediators(
     schema, old = table.schema, table
     if schema.mediator_marked_by and schema.mediator_marked_by[0] in changes.relations:
         return None
-    if table.types and not changes.relations.isdisjoint(schema.range + schema.domain):
-        table = replace(table, declared=_declared(schema, table.types, select))
+    if not changes.relations.isdisjoint(schema.range + schema.domain):
+        table = _with_declared(table, select)
     if table.types or schema.mediator_iri_prefixes:
         counts = follow_counts(table.counts, changes, schema=schema, types=table.types, select=select)
         table = replace(table, counts=counts)
     changed = set(changes.relations)
     for side in SIDES:
         changed |= table.declared[side] ^ old.declared[side]
+        changed |= table.not_declared[side] ^ old.not_declared[side]
         changed |= {name for name, _ in table.counts[side].items() ^ old.counts[side].items()}
     return table.applied(relations, changed)
 
 
 def mediators_to_json(table: MediatorTable) -> dict[str, Any]:
     """Return a table as JSON data for the cache."""
-    declared = {side: sorted(names) for side, names in table.declared.items()}
     return {
         "marks": to_json(table.marks),
         "types": sorted(table.types),
-        "declared": declared,
+        "not_types": sorted(table.not_types),
+        "declared": {side: sorted(names) for side, names in table.declared.items()},
+        "not_declared": {side: sorted(names) for side, names in table.not_declared.items()},
         "counts": table.counts,
     }
 
@@ -260,9 +278,13 @@ def mediators_from_json(data: Any, schema: Schema, relations: Collection[str]) -
         side: {str(name): (int(mediators), int(nodes)) for name, (mediators, nodes) in data["counts"][side].items()}
         for side in SIDES
     }
-    declared = {side: frozenset(map(str, data["declared"][side])) for side in SIDES}
+    declared, not_declared = (
+        {side: frozenset(map(str, data[key][side])) for side in SIDES} for key in ("declared", "not_declared")
+    )
+    types, not_types = (frozenset(map(str, data[key])) for key in ("types", "not_types"))
     marks = from_json(tuple[Value, ...], data["marks"])
-    table = MediatorTable(schema, marks, frozenset(map(str, data["types"])), declared, counts)
+    listed = listed_mediators(schema)
+    table = MediatorTable(schema, marks, types, not_types, declared, not_declared, counts, listed)
     return table.applied(relations, _all_relations(table, relations))
 
 
@@ -270,17 +292,21 @@ def _all_relations(table: MediatorTable, relations: Collection[str]) -> set[str]
     return set(relations).union(*table.declared.values(), *table.counts.values())
 
 
-def _declared(schema: Schema, types: AbstractSet[str], select: Select) -> dict[Direction, frozenset[str]]:
-    """Return, by direction, the relations whose range or domain is one of these types."""
-    return {
-        side: frozenset(
-            relation.iri
+def _with_declared(table: MediatorTable, select: Select) -> MediatorTable:
+    """Return the table with the relations whose range or domain is declared."""
+    types = table.types | (table.listed.types - table.not_types)
+    declared: dict[Direction, frozenset[str]] = dict.fromkeys(SIDES, frozenset())
+    others = declared.copy()
+    for side, predicates in zip(SIDES, (table.schema.range, table.schema.domain)):
+        pairs = {
+            (relation.iri, type_.iri)
             for predicate in (predicates if types else ())
             for relation, type_ in select("predicate_pairs", predicate=Entity(predicate))
-            if isinstance(relation, Entity) and isinstance(type_, Entity) and type_.iri in types
-        )
-        for side, predicates in zip(SIDES, (schema.range, schema.domain))
-    }
+            if isinstance(relation, Entity) and isinstance(type_, Entity)
+        }
+        declared[side] = frozenset(relation for relation, type_ in pairs if type_ in types)
+        others[side] = frozenset(relation for relation, _ in pairs) - declared[side]
+    return replace(table, declared=declared, not_declared=others)
 
 
 def mediator_filters(schema: Schema, table: MediatorTable) -> dict[str, tuple[Any, ...]]:
@@ -299,14 +325,18 @@ def mediator_filters(schema: Schema, table: MediatorTable) -> dict[str, tuple[An
     return tests
 
 
-def _mediator_types(schema: Schema, select: Select) -> tuple[tuple[Value, ...], frozenset[str]]:
-    types = set(schema.mediator_types)
+def _mediator_types(schema: Schema, select: Select) -> tuple[tuple[Value, ...], frozenset[str], frozenset[str]]:
+    """Return the marks, the mediator types, and the types that are marked as other types."""
+    types, others = set(schema.mediator_types), set()
     marks: dict[Value, None] = {}
     if schema.mediator_marked_by:
         marker, value = schema.mediator_marked_by
         for type_, found in sorted(select("marked_types", marker=Entity(marker)), key=str):
-            matches = value in (getattr(found, "value", None), getattr(found, "iri", None))
-            if matches and found is not None and isinstance(type_, Entity):
+            if found is None or not isinstance(type_, Entity):
+                continue
+            if value in (getattr(found, "value", None), getattr(found, "iri", None)):
                 types.add(type_.iri)
                 marks[found] = None
-    return tuple(marks), frozenset(types)
+            else:
+                others.add(type_.iri)
+    return tuple(marks), frozenset(types), frozenset(others - types)

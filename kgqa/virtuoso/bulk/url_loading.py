@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kgqa.cache import Cache
 from kgqa.errors import KgqaError, LoadError, ServerError
-from kgqa.graph.detection import detect_schema
+from kgqa.graph.detection import detect_schema, load_warnings
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.endpoint.upload import choose_target_graph
@@ -36,6 +36,7 @@ class UrlLoad:
         schema: the schema detected in the graph.
         bulk: whether the files were loaded in bulk.
         names: number of indexed names; None after a load by SPARQL updates, because such a load indexes no names.
+        warnings: sentences about what questions will lack in the graph.
     """
 
     report: LoadReport
@@ -44,6 +45,7 @@ class UrlLoad:
     schema: Schema
     bulk: bool
     names: int | None
+    warnings: tuple[str, ...] = ()
 
 
 def load_into_url(
@@ -107,8 +109,9 @@ def load_into_url(
                 restart=restart,
             )
         schema = detect_schema(store, [graph])
+        warnings = load_warnings(store, [graph], schema)
         names = None if server is None else _index_names(server, store, schema, graph, notify)
-    return UrlLoad(report, url, graph, schema, server is not None, names)
+    return UrlLoad(report, url, graph, schema, server is not None, names, tuple(warnings))
 
 
 def discard_load(url: str) -> bool:

@@ -15,7 +15,7 @@ from rdflib.plugins.sparql.parser import parseUpdate
 from kgqa.errors import InvalidTerm
 from kgqa.graph.query.evidence import StatementVocabulary
 from kgqa.graph.query.patterns import Edge, MarkTest, PathPattern, TypeTest
-from kgqa.graph.query.templates import Comment, Variable, render, render_term
+from kgqa.graph.query.templates import Comment, Variable, render, render_part, render_term
 from kgqa.graph.query.tokens import prepare_for_engine
 from kgqa.model import Entity, Literal
 
@@ -54,7 +54,11 @@ FULL = {
         for languages in ([], [Literal("de"), Literal("")])
     ],
     "degrees": [{"entities": [A, B], "out": True}, {"entities": [A], "out": False}],
+    "edges": [{"entities": [A, B], "out": out, "limit": 10} for out in (True, False)],
     "ends": [{"walk": WALK, "limit": None}, {"walk": WALK, "limit": 5}],
+    "ends_of": [
+        {"end": Variable("answer"), "parts": [render_part("_nested", walk=WALK)] * 2, "limit": limit} for limit in (None, 5)
+    ],
     "evidence": [
         {"statements": statements, "chunks": chunks, "vocabulary": StatementVocabulary(A, B, R, A, B, R, A)}
         for statements, chunks in (([A], []), ([], [B]), ([A, B], [B, R]))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
+from kgqa.graph.detection import missing_mediators
 from kgqa.model import RelationPath, Step
+from scripts import freebase_mediators
 from tests.graph.facts import NS, RDF, XSD, ent, ns, path, short, step, words
 
 
@@ -98,6 +102,65 @@ class TestMediators:
         assert graph.mediators.extent(Step("http://e/only")) == "all"
         assert graph.mediators.extent(Step(f"{kc}party", "in")) == "all"
         assert short(graph.ends(path("http://e/a", "http://e/in")).values) == {"http://e/b"}
+
+
+class TestListedMediators:
+    """A slice of Freebase without the triples of its schema."""
+
+    SLICE: ClassVar = ns(
+        "m.ann people.person.spouse_s m.wedding",
+        "m.wedding people.marriage.spouse m.bob",
+        'm.wedding people.marriage.from "1990"',
+        "m.ann people.person.children m.kim",
+    )
+    RANGE: ClassVar = "http://www.w3.org/2000/01/rdf-schema#range"
+
+    def test_mediators_by_the_list(self, make):
+        graph = make(self.SLICE)
+        assert graph.mediators.extent(step("people.person.spouse_s")) == "all"
+        assert graph.mediators.extent(step("^people.marriage.spouse")) == "all"
+        assert graph.mediators.extent(step("people.marriage.spouse")) == "none"
+        assert graph.mediators.extent(step("people.person.children")) == "none"
+        assert short(graph.ends(path("m.ann", "people.person.spouse_s", "people.marriage.spouse")).values) == {"m.bob"}
+        assert missing_mediators(graph.store, [node.iri for node in graph.view], graph.schema) == ""
+
+    @pytest.mark.parametrize(
+        "declared",
+        [
+            [f"<{NS}people.person.spouse_s> <{RANGE}> <{NS}people.person> ."],
+            [
+                f"<{NS}people.person.spouse_s> <{RANGE}> <{NS}people.marriage> .",
+                f'<{NS}people.marriage> <{NS}freebase.type_hints.mediator> "false" .',
+            ],
+        ],
+        ids=["range", "mark"],
+    )
+    def test_declarations_of_the_graph_take_precedence(self, make, declared):
+        graph = make([*self.SLICE, *declared])
+        assert graph.mediators.extent(step("people.person.spouse_s")) == "none"
+        assert short(graph.ends(path("m.ann", "people.person.spouse_s")).values) == {"m.wedding"}
+
+    def test_range_in_the_list(self, make):
+        graph = make([*ns("m.ann own.wedding m.wedding"), f"<{NS}own.wedding> <{self.RANGE}> <{NS}people.marriage> ."])
+        assert graph.mediators.extent(step("own.wedding")) == "all"
+
+    def test_unknown_relations_are_reported(self, make):
+        graph = make(ns("m.ann own.married m.wedding", "m.wedding own.spouse m.bob"))
+        found = missing_mediators(graph.store, [node.iri for node in graph.view], graph.schema)
+        assert found.startswith("Mediators cannot be recognised: the graph marks no type by freebase.type_hints.med")
+
+    def test_other_schemas_have_no_list(self, make):
+        graph = make(self.SLICE, "rdfs")
+        assert graph.mediators.extent(step("people.person.spouse_s")) == "none"
+        assert missing_mediators(graph.store, [node.iri for node in graph.view], graph.schema) == ""
+
+
+DATA = Path(os.environ.get("KGQA_DATA") or Path(__file__).parents[4] / "shared" / "data")
+
+
+@pytest.mark.skipif(not (DATA / "ontology").is_dir(), reason="no data; set KGQA_DATA")
+def test_list_is_up_to_date():
+    assert freebase_mediators.main([str(DATA / "ontology"), "--check"]) == 0
 
 
 class TestIndependenceOfNames:

@@ -1,0 +1,131 @@
+"""The ends of many paths: a batch gives the ends of single queries, and one path never costs the others."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kgqa.errors import QueryRejected, StoreTimeout, StoreUnavailable
+from kgqa.graph.ends import BATCH
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.model import Candidate, Entity, Join, RelationPath, Step
+from kgqa.trace import Trace
+from tests.conftest import SOAK
+from tests.graph.memory_store import MemoryStore
+from tests.graph.test_both_stores import PHASES
+from tests.graph.test_conditions import NODES, RANDOM_FACTS, SCHEMA, condition, questions
+
+GRAPHS = {"embedded": 60 if SOAK else 6, "rdflib": 20 if SOAK else 2, "virtuoso": 60 if SOAK else 3}
+RELATIONS = [f"http://e/r{n}" for n in range(3)]
+
+
+@st.composite
+def candidates(draw) -> Candidate:
+    path = draw(questions().filter(lambda asked: len(asked[0]) > 0))[0]
+    places = st.integers(1, len(path))
+    other = st.builds(
+        lambda topic, name: RelationPath(topic, (Step(name),)), st.sampled_from(NODES), st.sampled_from(RELATIONS)
+    )
+    chosen = st.tuples(places, st.lists(st.sampled_from(NODES), min_size=1, max_size=3, unique=True).map(tuple))
+    return Candidate(
+        path,
+        "",
+        joins=draw(st.lists(st.builds(Join, places, other), max_size=1).map(tuple)),
+        restricted=draw(st.lists(chosen, max_size=1).map(tuple)),
+        conditions=draw(st.lists(condition(len(path)), max_size=1).map(tuple)),
+    )
+
+
+def test_batches_give_the_ends_of_single_queries(graphs):
+    @settings(max_examples=GRAPHS[graphs.kind], phases=PHASES, deadline=None)
+    @given(RANDOM_FACTS, st.lists(candidates(), min_size=2, max_size=25), st.sampled_from([None, 1, 3]))
+    def check(facts, every, limit):
+        store, name = graphs.write_facts(facts)
+        graph = KnowledgeGraph(store, SCHEMA, view=[name], walks="free")
+        for each, found in zip(every, graph.ends_of(every, limit=limit)):
+            options = {"joins": each.joins, "restricted": each.restricted, "conditions": each.conditions}
+            alone = graph.ends(each.path, **options, limit=limit)
+            assert found.approximate == alone.approximate and len(found.values) == len(alone.values)
+            assert set(found.values) <= set(graph.ends(each.path, **options).values)
+            assert len(set(found.values)) == len(found.values)
+        graph.tables.close()
+
+    check()
+
+
+class FaultyStore(MemoryStore):
+    """A store that counts its queries and fails on some of them."""
+
+    def __init__(self, content):
+        super().__init__(content)
+        self.fault = lambda query: None
+        self.asked = []
+
+    def select(self, query, **options):
+        self.asked.append(query)
+        if error := self.fault(query):
+            raise error
+        return super().select(query, **options)
+
+
+@pytest.fixture
+def store():
+    return FaultyStore(f"<http://e/a> <http://e/r{n}> <http://e/b{n}-{m}> ." for n in range(30) for m in range(3))
+
+
+def paths(count: int) -> list[Candidate]:
+    return [Candidate(RelationPath(Entity("http://e/a"), (Step(f"http://e/r{n}"),)), "") for n in range(count)]
+
+
+def fresh(store: FaultyStore, trace: Trace | None = None) -> KnowledgeGraph:
+    graph = KnowledgeGraph(store, SCHEMA)
+    graph.prepare()
+    store.asked.clear()
+    return graph.for_question(trace) if trace else graph
+
+
+def test_a_batch_is_one_query(store):
+    found = fresh(store).ends_of(paths(BATCH + 5), limit=2)
+    assert len(store.asked) == 2
+    assert all(len(ends.values) == 2 and ends.approximate for ends in found)
+
+
+def test_the_row_cap_of_a_server_limits_a_batch(store):
+    store.capabilities = type(store.capabilities)(row_cap=100)
+    fresh(store).ends_of(paths(20), limit=18)
+    assert len(store.asked) == 4
+
+
+@pytest.mark.parametrize("error", [StoreTimeout("late"), QueryRejected("too long")])
+def test_one_hopeless_path_does_not_cost_the_others(store, error):
+    store.fault = lambda query: error if "/r3>" in query else None
+    trace = Trace()
+    found = fresh(store, trace).ends_of(paths(6), tolerated=(type(error),))
+    assert [len(each.values) if each is not error else 0 for each in found] == [3, 3, 3, 0, 3, 3]
+    late = [event for event in trace.events() if event.kind == "timeout"]
+    assert len(late) == isinstance(error, StoreTimeout)
+
+
+def test_errors_of_a_path_are_raised(store):
+    store.fault = lambda query: StoreTimeout("late") if "/r3>" in query else None
+    with pytest.raises(StoreTimeout):
+        fresh(store).ends_of(paths(6))
+
+
+def test_a_server_that_cannot_be_reached_is_asked_once(store):
+    store.fault = lambda query: StoreUnavailable("gone")
+    with pytest.raises(StoreUnavailable):
+        fresh(store).ends_of(paths(6), tolerated=(StoreTimeout,))
+    assert len(store.asked) == 1
+
+
+def test_a_question_asks_for_the_ends_of_a_path_once(store):
+    graph = fresh(store, Trace())
+    first, _ = graph.ends_of(paths(2), limit=5)
+    assert graph.ends(paths(1)[0].path) == first
+    assert graph.ends(paths(1)[0].path, limit=1) == type(first)(first.values[:1], approximate=True)
+    assert len(store.asked) == 1
+    some = graph.ends(paths(3)[2].path, limit=1)
+    assert len(some.values) == 1 and len(graph.ends(paths(3)[2].path, limit=2).values) == 2
+    assert len(store.asked) == 3
