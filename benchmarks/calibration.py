@@ -182,7 +182,9 @@ def main() -> None:
         here = [each for each in answers if each.basis == basis]
         first, second = ([each for each in here if each.first_half == half] for half in (True, False))
         if first and second:
-            found[basis] = fitted([each for each in first if each.set not in UNUSED]) if options.fit else calibration(basis)
+            found[basis] = (
+                fitted([each for each in first if each.set not in UNUSED]) if options.fit else calibration(basis)
+            )
             print(f"\n{basis}: {found[basis]}\n\nOn the odd lines, which were not used for the fit:\n")
             print_tables(second, found[basis])
     if options.write:

@@ -90,9 +90,7 @@ class Ranking:
     def scores(self) -> PathScores:
         """The scores of paths; created when needed, because a ranking by a language model rarely uses scores."""
         similarity = self._trained if self._use_trained else None
-        return PathScores(
-            self._asked, self._cues, encoder=self._encoder, weights=self._weights, similarity=similarity
-        )
+        return PathScores(self._asked, self._cues, encoder=self._encoder, weights=self._weights, similarity=similarity)
 
     @property
     def _weights(self) -> ScoreWeights:

@@ -85,7 +85,7 @@ def answer_text(answer: Answer, *, iris: bool = False, notes: bool = True, graph
     return "\n".join(lines)
 
 
-SCORE = "the share of right answers among answers with such a score, in tests on several graphs"
+SCORE = "the share of right answers among answers with such a score (measured on test questions)"
 """A description of a confidence for people."""
 QUERY_CLASSES = {
     "exact": "checked: returns exactly these answers; this does not show that they answer the question",
@@ -102,7 +102,9 @@ def weak_text(answer: Answer) -> str:
     if answer.confidence is None:
         return "Weak match: no path was accepted as an answer to the question. The best path found leads to:"
     if answer.confidence < WEAK:
-        return f"Weak match (score {answer.confidence:.0%}): the graph may not contain the answer. The best path leads to:"
+        return (
+            f"Weak match (score {answer.confidence:.0%}): the graph may not contain the answer. The best path leads to:"
+        )
     return f"Weak match: the best path scores below the minimum of --accept. It leads to:"
 
 
