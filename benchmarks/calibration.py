@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +124,7 @@ def print_tables(answers: Sequence[Rated], used: Calibration) -> None:
     scores = np.array([used.confidence(each.features) for each in answers])
     right = np.array([each.right for each in answers])
     rows: list[list[Any]] = []
-    for low, high in zip(BINS, BINS[1:]):
+    for low, high in pairwise(BINS):
         here = (scores >= low) & (scores < high)
         if here.any():
             rows.append([f"{low:.0%} to {min(high, 1):.0%}", *_line(scores[here], right[here])])

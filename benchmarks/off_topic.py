@@ -27,7 +27,7 @@ from kgqa.model import Answer
 QUESTIONS = Path(__file__).with_name("off_topic.jsonl")
 GRAPHS = {
     "demo": lambda: [Path(str(files("kgqa.demo") / "graph.nt"))],
-    "freebase_fast": lambda: SETS["freebase_fast"].kg_files(),
+    "freebase_fast": SETS["freebase_fast"].kg_files,
     "company": lambda: [CHECKOUT / "tests" / "company" / "graph.ttl"],
 }
 """The files of each graph."""

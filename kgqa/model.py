@@ -328,8 +328,8 @@ class Answer:
     the query returned the same rows when it was run again.
 
     `accepted`: False if nothing accepted the path as an answer to the question, and it is only the best path found.
-    `confidence`: the share of right answers (0 to 1) that was measured among similar answers to questions of development
-    sets; None if a language model or chance chose the answer.
+    `confidence`: the share of right answers (0 to 1) that was measured among similar answers to test questions; None if
+    a language model or chance chose the answer.
 
     `nearest`: if there is no answer, the best paths of the search, best first. `hints`: what would help if there is no
     answer or the budget is used up.
@@ -380,6 +380,8 @@ class Answer:
         shown = [f"<b>{_html(each.name)}</b> <code>{_html(each.id)}</code>" for each in self.answers]
         parts = [f"<p>{_html(self.question.text)}</p>"]
         parts.append(_list(shown) if shown else f"<p><i>{_html(self.status)}: {_html(self.reason)}</i></p>")
+        if self.weak:
+            parts.insert(1, "<p><b>Weak match</b>: this may not answer the question.</p>")
         if self.response:
             parts.append(f"<blockquote>{_html(self.response)}</blockquote>")
         cited = [f"{_html(c.claim)} <q>{_html(c.quote)}</q>{_unverified(c.verified)}" for c in self.citations]
@@ -388,8 +390,9 @@ class Answer:
             for each in self.evidence
         ]
         near = [_html(each.words) for each in self.nearest]
+        score = [f"{self.confidence:.0%}"] if self.confidence is not None and self.answers else []
         helps = [_html(hint) for hint in self.hints]
-        lists = {"nearest paths": near, "what would help": helps, "citing": cited, "via": rests}
+        lists = {"score": score, "nearest paths": near, "what would help": helps, "citing": cited, "via": rests}
         parts += [f"<p>{title}</p>{_list(items)}" for title, items in lists.items() if items]
         for title, query in (("SPARQL", self.sparql), ("SPARQL of the evidence", self.evidence_sparql)):
             if query:

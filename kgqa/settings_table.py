@@ -18,11 +18,11 @@ class Setting:
     """One setting.
 
     `kind`: type of the value; dict means a TOML table, or JSON in an environment variable. The value may be None only
-    if the default is None. `minimum`, `maximum`: smallest and largest value allowed. `trusted`: the setting is accepted only from the user's
-    own settings file, an environment variable or the command line. `called`: name of the environment variable, if the
-    name is not formed from KGQA_ and the key. `option`: the command line options, separated by a space; the first one
-    names the keyword argument in Python (`--graph-iri`: `graph_iri`). `metavar`: the option's value in help texts.
-    `plugin`: the value is the name of a plugin of this kind.
+    if the default is None. `minimum`, `maximum`: smallest and largest value allowed. `trusted`: the setting is accepted
+    only from the user's own settings file, an environment variable or the command line. `called`: name of the
+    environment variable, if the name is not formed from KGQA_ and the key. `option`: the command line options,
+    separated by a space; the first one names the keyword argument in Python (`--graph-iri`: `graph_iri`). `metavar`:
+    the option's value in help texts. `plugin`: the value is the name of a plugin of this kind.
     """
 
     key: str
@@ -198,8 +198,8 @@ SETTINGS: tuple[Setting, ...] = (
         "ask.min_score",
         float,
         0.0,
-        "minimum score (0 to 1) of an answer found without a language model: the share of answers with such a score that "
-        "are right; below it, no answer",
+        "minimum score (0 to 1) of an answer found without a language model, which is the share of right answers among "
+        "answers like it; below it, no answer",
         minimum=0,
         maximum=1,
         option="--min-score",

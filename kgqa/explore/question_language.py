@@ -71,13 +71,14 @@ _ASKING = {
 }
 """Words with which questions begin, by language."""
 _FREQUENT = {
-    "en": "the of is are was were did does do has have had from with and for by to in on at his her their its that this "
-    "me there",
+    "en": "the of is are was were did does do has have had from with and for by to in on at his her their its that "
+    "this me there",
     "de": "des ein eine einer einem einen ist sind wurde wurden hat haben hatte von vom mit und für aus im zum zur auf "
     "nach bei nicht auch über heißt dem",
     "fr": "les des un une du est sont était étaient fut dans avec et pour sur par ce cette ces ses leur au aux",
     "es": "los las una unos del fue fueron era está con y para por su sus este esta",
-    "it": "lo gli una uno del della dello dei degli delle di è sono era fu stato stata nel nella con e per da dal dalla suo",
+    "it": "lo gli una uno del della dello dei degli delle di è sono era fu stato stata nel nella con e per da dal "
+    "dalla suo",
     "pt": "os um uma do da dos das nos nas é são foi foram era com e para por pelo pela seu sua em",
     "nl": "het een van zijn waren werd heeft hebben voor uit bij naar door niet ook deze dit heet",
     "sv": "och att är ett från med till på av hade blev heter",
@@ -86,9 +87,9 @@ _FREQUENT = {
     "tr": "ve bir ile için olan",
 }
 """Other frequent words, by language."""
-_SHARED = frozenset("do e era for in is me on per so to was".split())
+_SHARED = frozenset(["do", "e", "era", "for", "in", "is", "me", "on", "per", "so", "to", "was"])
 """Words that are frequent in English and in other languages."""
-_ARTICLES = frozenset("la de die der das den le el il".split())
+_ARTICLES = frozenset(["la", "de", "die", "der", "das", "den", "le", "el", "il"])
 """Frequent words of several languages that are also part of many names in English texts."""
 _WORDS = {language: frozenset(f"{_ASKING[language]} {words}".split()) for language, words in _FREQUENT.items()}
 _ENGLISH = _WORDS["en"]

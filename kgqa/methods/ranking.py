@@ -18,6 +18,7 @@ from kgqa.methods.scoring import PathScores, ScoreWeights
 from kgqa.model import Candidate, Entity
 from kgqa.plugins import is_ours
 from kgqa.rank.confidence import Features, calibration, is_calibrated
+from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.prefilter import prefilter
 from kgqa.rank.tournaments.caching import CachingChooser
 from kgqa.rank.tournaments.chooser import (

@@ -7,6 +7,7 @@ from itertools import chain, repeat
 from typing import get_args
 
 from kgqa.graph.query.tokens import shorten_iris
+from kgqa.hints import hint_text
 from kgqa.model import (
     WEAK,
     Answer,
@@ -89,8 +90,8 @@ SCORE = "the share of right answers among answers with such a score (measured on
 """A description of a confidence for people."""
 QUERY_CLASSES = {
     "exact": "checked: returns exactly these answers; this does not show that they answer the question",
-    "restricted": "checked: returns exactly these answers, through entities that a model chose; this does not show that "
-    "they answer the question",
+    "restricted": "checked: returns exactly these answers, by way of entities that a model chose; this does not show "
+    "that they answer the question",
     "superset": "returns these answers and others; a model chose among them",
     "none": "does not return these answers",
 }
@@ -99,13 +100,10 @@ QUERY_CLASSES = {
 
 def weak_text(answer: Answer) -> str:
     """Say why an answer is a weak match."""
-    if answer.confidence is None:
-        return "Weak match: no path was accepted as an answer to the question. The best path found leads to:"
-    if answer.confidence < WEAK:
-        return (
-            f"Weak match (score {answer.confidence:.0%}): the graph may not contain the answer. The best path leads to:"
-        )
-    return f"Weak match: the best path scores below the minimum of --accept. It leads to:"
+    if answer.confidence is not None and answer.confidence < WEAK:
+        return f"Weak match (score {answer.confidence:.0%}): the graph may not contain the answer. The best path found:"
+    what = "was accepted as an answer" if answer.confidence is None else "scores above --accept"
+    return f"Weak match: no path {hint_text(what)}. The best path found:"
 
 
 EVIDENCE_CLASSES = dict.fromkeys(get_args(QueryClass), "does not return the evidence") | {
