@@ -203,9 +203,13 @@ class EntitiesFiltered(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Entities(Event):
-    """The entities from which the search continues, as shown to the chooser."""
+    """The entities from which the search continues, as shown to the chooser.
+
+    `answered`: True if the chooser said that these entities answer the question, so the search stopped.
+    """
 
     selected: tuple[str, ...]
+    answered: bool | None = _optional()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -293,6 +297,21 @@ class Rated(Event):
     path: str
     confidence: float | None
     features: Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged(Event):
+    """The language model judged the best paths by their rows.
+
+    `verdict`: complete, missing, wrong or unparsed. `path`: the path that answers the question or leads towards the
+    answer. `conditions`: number of conditions. `operation`: its kind.
+    """
+
+    paths: tuple[str, ...]
+    verdict: str
+    path: str | None
+    conditions: int
+    operation: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -404,6 +423,6 @@ class Failed(Event):
 KINDS: tuple[type[Event], ...] = (
     Linked, Masked, Shown, CuesRead, Clauses, Unsupported, Expanded, Pool, Shortlist, MatchPlayed, Kept,
     EntitiesFiltered, Entities, Joined, NoIntersection, PathsRanked, Met, Accepted, Sufficient, Converged, Rejected,
-    Composed, Read, Checked, StageModels, Unparsed, NoReply, Reasoning, Leaks, Timeout, GaveUp, NoWalks, Failed,
+    Judged, Composed, Read, Checked, StageModels, Unparsed, NoReply, Reasoning, Leaks, Timeout, GaveUp, NoWalks, Failed,
 )  # fmt: skip
 """All event classes of kgqa, in the order in which docs/events.md lists them."""

@@ -186,6 +186,15 @@ SETTINGS: tuple[Setting, ...] = (
         option="--compose",
     ),
     Setting(
+        "ask.judge",
+        str,
+        "rows",
+        "how a language model decides whether a path answers the question: rows: it reads rows of the best paths, and "
+        "gives conditions or an operation; path: it accepts or rejects one path at a time",
+        choices=("rows", "path"),
+        option="--judge",
+    ),
+    Setting(
         "ask.on_exhausted",
         str,
         "best",
@@ -226,10 +235,20 @@ SETTINGS: tuple[Setting, ...] = (
         "explore.stop",
         str,
         "depth",
-        "when to stop: depth: at the maximum depth; accepted: when a path is accepted; converged: when the "
-        "best paths give the same answers as one hop before",
-        choices=("depth", "accepted", "converged"),
+        "when to stop: depth: at the maximum depth; accepted: when a path is accepted; answered: at the maximum depth, "
+        "or when the language model says that entities it selects are the answer; converged: when the best paths give "
+        "the same answers as one hop before",
+        choices=("depth", "accepted", "answered", "converged"),
         option="--stop",
+    ),
+    Setting(
+        "explore.retain",
+        str,
+        "chosen",
+        "which paths may become the answer if a language model compares them: chosen: the winners of the last hop, and "
+        "after these the paths chosen before; last: only the winners of the last hop",
+        choices=("chosen", "last"),
+        option="--retain",
     ),
     Setting(
         "explore.prune_by",
@@ -446,6 +465,15 @@ SETTINGS: tuple[Setting, ...] = (
         "a sentence on each candidate, then a label, as published",
         choices=("choice", "mark", "reasons"),
         option="--compare",
+    ),
+    Setting(
+        "llm.abstain",
+        str,
+        "on",
+        "whether a language model may reply that no candidate is useful (an empty list, NEITHER): on: such a reply "
+        "stands; off: the order of the prefilter decides, as published",
+        choices=("on", "off"),
+        option="--abstain",
     ),
     Setting(
         "llm.mask",

@@ -76,6 +76,7 @@ def explore(
     tournament: RankCandidates,
     trace: Trace,
     select: SelectEntities | None = None,
+    start: Sequence[Candidate] = (),
     enough: Callable[[Sequence[HopResult]], bool] = lambda hops: False,
 ) -> list[HopResult]:
     """Search the graph hop by hop from all topics at the same time, and return the result of each hop.
@@ -92,6 +93,7 @@ def explore(
         trace: Records the search.
         select: Restricts the winners to some of their end nodes before they are extended; None to extend from all
                 end nodes.
+        start: Paths from which to start instead of the topics.
         enough: Called after every hop with all results so far; True ends the search.
 
     Raises:
@@ -100,7 +102,7 @@ def explore(
     hops: list[HopResult] = []
     keys: dict[RelationPath, str] = {}
     kept: list[Candidate] = []
-    frontier = [Candidate(RelationPath(topic), "") for topic in topics]
+    frontier = list(start) or [Candidate(RelationPath(topic), "") for topic in topics]
     for number in range(1, settings.depth + 1):
         try:
             found = _expand(graph, frontier, settings, trace)
@@ -121,7 +123,8 @@ def explore(
         trace.record(Pool(hop=number, paths=tuple(keys[c.path] for c in pool)))
         short = prefilter(pool)
         trace.record(Shortlist(hop=number, paths=tuple(keys[c.path] for c in short)))
-        kept = tournament(short)
+        # paths chosen in earlier hops stay if the model chooses none in this hop
+        kept = tournament(short) or kept
         winners = tuple(keys[c.path] for c in kept)
         trace.record(Kept(hop=number, paths=tuple(c.words for c in kept), keys=winners))
         hops.append(HopResult(tuple(pool), tuple(short), tuple(kept)))

@@ -10,7 +10,7 @@ from kgqa.events import Entities, EntitiesFiltered
 from kgqa.explore.tolerance import TOLERATED, map_tolerantly
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, RelationPath
-from kgqa.rank.tournaments.chooser import Chooser, EntityGroup
+from kgqa.rank.tournaments.chooser import AnsweringPick, Chooser, EntityGroup, usable_indices
 from kgqa.trace import Trace
 
 FILTER_ABOVE = 30
@@ -30,6 +30,8 @@ def select_entities(
     trace: Trace,
 ) -> list[Candidate]:
     """Restrict paths to `k` of their end entities in total, and drop paths without a selected entity.
+
+    No path is left if the chooser says that entities answer the question, because the search need not continue.
 
     Args:
         graph: The graph.
@@ -59,7 +61,10 @@ def select_entities(
         trace.record(EntitiesFiltered(pool=len(reached), kept=len(pool)))
     prefixes = {id(candidate): worded(candidate) if worded else candidate.words for candidate in candidates}
     chosen = _choose(question, reached, texts, pool, chooser, k, prefixes)
-    trace.record(Entities(selected=tuple(texts[index] for index in chosen)))
+    answered = isinstance(chosen, AnsweringPick)
+    trace.record(Entities(selected=tuple(texts[index] for index in chosen), answered=answered or None))
+    if answered:
+        return []
     result = []
     for candidate in candidates:
         entities = tuple(reached[index][1] for index in chosen if reached[index][0] is candidate)
@@ -96,16 +101,24 @@ def _choose(
     k: int,
     prefixes: Mapping[int, str],
 ) -> list[int]:
-    """Let the chooser pick entities from chunks, grouped by path; repeat with the winners until one chunk is left."""
+    """Let the chooser pick entities from chunks, grouped by path; repeat with the winners until one chunk is left.
+
+    The result is an `AnsweringPick` if entities of one or more chunks answer the question.
+    """
     left = list(pool)
     while True:
         chunks = [left[start : start + CHUNK] for start in range(0, len(left), CHUNK)]
         grouped = [_grouped(chunk, reached, texts, prefixes) for chunk in chunks]
         picked = chooser.pick_grouped(question, [groups for groups, _ in grouped], k)
+        usable = [usable_indices(indices, len(order), k) for (_, order), indices in zip(grouped, picked)]
+        answers = [
+            order[i] for (_, order), pick in zip(grouped, usable) if isinstance(pick, AnsweringPick) for i in pick
+        ]
+        if answers:
+            return AnsweringPick(answers)
         survivors: list[int] = []
-        for (_, order), indices in zip(grouped, picked):
-            usable = [order[i] for i in dict.fromkeys(indices) if 0 <= i < len(order)][:k]
-            survivors += usable or order[:k]
+        for (_, order), pick in zip(grouped, usable):
+            survivors += order[:k] if pick is None else [order[i] for i in pick]  # after an unusable reply the first
         if len(chunks) <= 1 or len(survivors) >= len(left):
             return survivors[:k]
         left = survivors

@@ -126,9 +126,13 @@ def _path_rows(
         fields = []
         for at, node in enumerate(walk[1:], start=1):
             is_mediator = graph.leads_to_mediator(path.steps[at - 1])
-            for steps, values in edges.get(node, {}).items():
+            own = edges.get(node, {})
+            outward = {value for steps, values in own.items() if steps[0].direction == "out" for value in values}
+            for steps, values in own.items():
                 if steps[:1] in known[at] and (is_mediator or len(steps) > 1):
                     continue
+                if is_mediator and steps[0].direction == "in" and outward.issuperset(values):
+                    continue  # the inverse of an outward field
                 others = [names[v] for v in values if v in names and v not in (path.topic, walk[at - 1])]
                 if others:
                     fields.append(Field(at, steps, tuple(others[:MAX_VALUES])))

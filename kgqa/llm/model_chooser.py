@@ -18,11 +18,11 @@ from kgqa.llm.client import Completion, Message, Prompt, Stage
 from kgqa.llm.models import QuestionModels
 from kgqa.llm.prompts import Prompts
 from kgqa.llm.replies.choices import read_choice
-from kgqa.llm.replies.indices import read_indices
+from kgqa.llm.replies.indices import read_answering, read_indices
 from kgqa.llm.replies.json_values import Reading
 from kgqa.llm.replies.scores import read_scores
 from kgqa.model import Candidate
-from kgqa.rank.tournaments.chooser import Acceptance, EntityGroup
+from kgqa.rank.tournaments.chooser import NEITHER, Acceptance, AnsweringPick, EntityGroup
 
 T = TypeVar("T")
 Elements = tuple[str, ...]
@@ -32,6 +32,7 @@ ReplyReader = Callable[[str], Reading[T]]
 Compare = Literal["choice", "mark", "reasons"]
 LETTERS = ("A", "B")
 RELEVANCE = ("RELEVANT", "NOT RELEVANT")
+NO_OPTION = "NEITHER"
 VERDICTS = ("YES", "NO")
 SCORES_PER_PROMPT = 5
 
@@ -49,6 +50,8 @@ class ModelChooser:
         show_ends: Whether prompts that compare or score paths show the entities at their ends.
         compare: Form in which the reply is requested; see the setting `llm.compare`.
         reask: How often to repeat a prompt after an unusable reply.
+        abstain: Whether the model may reply that no candidate is useful; if not, such a reply is unusable.
+        answer: Whether the model may reply that entities answer the question when it selects entities.
     """
 
     def __init__(
@@ -61,6 +64,8 @@ class ModelChooser:
         show_ends: bool = False,
         compare: Compare = "choice",
         reask: int = 1,
+        abstain: bool = False,
+        answer: bool = False,
     ) -> None:
         self.name = models.name
         self._models = models
@@ -70,6 +75,8 @@ class ModelChooser:
         self._show_ends = show_ends
         self._compare = compare
         self._reask = reask
+        self._abstain = abstain
+        self._answer = answer
 
     def prefer(self, question: str, pairs: Sequence[tuple[Candidate, Candidate]]) -> list[int]:
         rendered = [self._pair(question, first, second) for first, second in pairs]
@@ -80,7 +87,7 @@ class ModelChooser:
     def _pair(
         self, question: str, first: Candidate, second: Candidate
     ) -> tuple[Prompt, tuple[str, ...], dict[str, int]]:
-        """Return the prompt, its options, and a map from option to winner: 1 for `first`, -1 for `second`."""
+        """Return the prompt, its options, and a map from option to preference: 1 for `first`, -1 for `second`."""
         one, other = self._elements(first), self._elements(second)
         common = sum(1 for _ in takewhile(lambda two: two[0] == two[1], zip(one, other)))
         rest, other_rest = one[common:], other[common:]
@@ -93,28 +100,30 @@ class ModelChooser:
                 "ends_a": self._shown_ends(first),
                 "ends_b": self._shown_ends(second),
             }
-            name, options, meaning = "top/compare", LETTERS, {"A": 1, "B": -1}
+            name, meaning = "top/compare", dict(zip(LETTERS, (1, -1)))
         else:
             longer, shorter = (first, second) if rest else (second, first)
             sign = 1 if rest else -1
+            # the model has to know what the shorter path reaches to tell whether the question asks for more
+            known_ends = self._ends(shorter) if self._abstain and shorter.path.steps else self._shown_ends(shorter)
             values = {
                 "candidate": " ".join(rest or other_rest),
                 "ends": self._shown_ends(longer),
-                "ends_known": self._shown_ends(shorter),
+                "ends_known": known_ends,
             }
-            name, options, meaning = "top/relevant", RELEVANCE, {"RELEVANT": sign, "NOT RELEVANT": -sign}
-        known = " ".join(one[:common]) or "(nothing)"
-        prompt = self._prompt(name, "tournament", options, question=question, known=known, reasons=reasons, **values)
-        return prompt, options, meaning
+            name, meaning = "top/relevant", dict(zip(RELEVANCE, (sign, -sign)))
+        if self._abstain:
+            meaning[NO_OPTION] = NEITHER
+        values |= {"question": question, "known": " ".join(one[:common]) or "(nothing)", "abstain": self._abstain}
+        options = tuple(meaning)
+        return self._prompt(name, "tournament", options, reasons=reasons, **values), options, meaning
 
-    def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int]]:
-        prompts = [
-            self._prompt("top/pick", "tournament", question=question, candidates=self._texts(chunk), k=k)
-            for chunk in chunks
-        ]
-        return self._picked(prompts, [len(chunk) for chunk in chunks], k)
+    def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int] | None]:
+        values: dict[str, Any] = {"question": question, "k": k, "abstain": self._abstain}
+        prompts = [self._prompt("top/pick", "tournament", candidates=self._texts(chunk), **values) for chunk in chunks]
+        return self._picked(self._read_indices(prompts, [len(chunk) for chunk in chunks], k))
 
-    def pick_grouped(self, question: str, chunks: Sequence[Sequence[EntityGroup]], k: int) -> list[list[int]]:
+    def pick_grouped(self, question: str, chunks: Sequence[Sequence[EntityGroup]], k: int) -> list[list[int] | None]:
         prompts = [
             self._prompt(
                 "top/entities",
@@ -122,14 +131,27 @@ class ModelChooser:
                 question=question,
                 groups=[{"path": group.prefix, "entities": list(group.entities)} for group in chunk],
                 k=k,
+                abstain=self._abstain,
+                answer=self._answer,
             )
             for chunk in chunks
         ]
-        return self._picked(prompts, [sum(len(group.entities) for group in chunk) for chunk in chunks], k)
+        sizes = [sum(len(group.entities) for group in chunk) for chunk in chunks]
+        if not self._answer:
+            return self._picked(self._read_indices(prompts, sizes, k))
+        replies = self._ask(prompts, [partial(read_answering, size=size, k=k) for size in sizes])
+        picked = self._picked([None if reply is None else reply[0] for reply in replies])
+        return [
+            AnsweringPick(pick) if pick and reply is not None and reply[1] else pick
+            for pick, reply in zip(picked, replies)
+        ]
 
-    def _picked(self, prompts: Sequence[Prompt], sizes: Sequence[int], k: int) -> list[list[int]]:
-        picked = self._ask(prompts, [partial(read_indices, size=size, k=k) for size in sizes])
-        return [list(indices or ()) for indices in picked]
+    def _read_indices(self, prompts: Sequence[Prompt], sizes: Sequence[int], k: int) -> list[tuple[int, ...] | None]:
+        return self._ask(prompts, [partial(read_indices, size=size, k=k) for size in sizes])
+
+    def _picked(self, read: Sequence[tuple[int, ...] | None]) -> list[list[int] | None]:
+        """Return picks; an empty one is unusable unless the model may abstain."""
+        return [None if each is None or not (each or self._abstain) else list(each) for each in read]
 
     def score(self, question: str, candidates: Sequence[Candidate], *, batch_size: int | None = None) -> np.ndarray:
         size = batch_size or SCORES_PER_PROMPT

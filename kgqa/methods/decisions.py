@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import zip_longest
 
 from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.events import Accepted, Converged, GaveUp, Met
@@ -11,6 +12,7 @@ from kgqa.explore.beam import HopResult
 from kgqa.explore.conjunction import JoinFinder, join_topics
 from kgqa.explore.cues import Cues
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.methods.judging import Judge
 from kgqa.methods.ranking import Ranking
 from kgqa.model import Candidate, Entity, Named, Value
 from kgqa.settings import Settings
@@ -26,7 +28,7 @@ ENDS = 2000
 
 
 class Decisions:
-    """The decisions for one question."""
+    """The decisions for one question. A `judge` ends the search instead of the setting `explore.stop`."""
 
     def __init__(
         self,
@@ -36,8 +38,10 @@ class Decisions:
         cues: Cues,
         settings: Settings,
         trace: Trace,
+        judge: Judge | None = None,
     ) -> None:
         self._graph = graph
+        self._judge = judge
         self._topics = topics
         self._ranking = ranking
         self._cues = cues
@@ -56,10 +60,18 @@ class Decisions:
             self._last = (hops[-1] if hops else None, ranked)
         return self._last[1]
 
+    def finalists(self, hops: Sequence[HopResult]) -> list[Candidate]:
+        """Return the paths that a judge reads, best first: joined paths and kept paths take turns."""
+        kept = hops[-1].kept if hops else ()
+        turns = zip_longest(self._joined(hops)[:COMPARED], kept)
+        return list(dict.fromkeys(each for pair in turns for each in pair if each is not None))
+
     def enough(self, hops: Sequence[HopResult]) -> bool:
         """Return whether the search can stop after the hops in `hops`."""
         self.reached = list(hops)
         settings = self._settings
+        if self._judge is not None:
+            return self._judge.judge(self.finalists(hops)) == "complete"
         if settings["explore.lengths"] == "deepest":
             return False
         # an answer composed from the paths of all hops also needs the later hops
@@ -101,7 +113,15 @@ class Decisions:
         pool = [*self._joined(hops)[:COMPARED], *kept]
         if len(pool) > len(kept) or not ranking.orders_winners:
             pool = ranking.compare_finalists(pool)
+        if self._settings["explore.retain"] == "chosen":
+            pool = self._with_reserves(pool, hops)
         return [(candidate, None) for candidate in pool]
+
+    def _with_reserves(self, pool: Sequence[Candidate], hops: Sequence[HopResult]) -> list[Candidate]:
+        """Add the paths that the model chose in earlier hops and rounds; if it chose none, add the prefilter's best."""
+        kept = (candidate for hop in reversed(hops) for candidate in hop.kept)
+        chosen = dict.fromkeys([*pool, *kept, *self._ranking.picked])
+        return list(chosen) or [candidate for hop in hops[-1:] for candidate in hop.shortlist[:1]]
 
     def _joined(self, hops: Sequence[HopResult]) -> list[Candidate]:
         """Join paths of several topics, with at most `ALTERNATIVES` joins per path; kept paths come first."""

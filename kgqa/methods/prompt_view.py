@@ -70,6 +70,11 @@ class PromptView:
         self.ends = cache(self._ends)
         self.texts: set[str] = {self.question}
 
+    @property
+    def topics_asked(self) -> tuple[Entity, ...]:
+        """The topic entities of the question."""
+        return tuple(topic.value for topic in self._topics if isinstance(topic.value, Entity))
+
     def topic(self, entity: Entity) -> str:
         """Return the text shown for a topic: a placeholder, an id, or the name."""
         if entity in self._marks:

@@ -129,6 +129,8 @@ class Ranking:
             show_ends=show_ends,
             compare=self._settings["llm.compare"],
             reask=self._settings["llm.reask"],
+            abstain=self._settings["llm.abstain"] == "on",
+            answer=self._settings["explore.stop"] == "answered",
         )
 
     def _chooser(self, resources: Resources) -> Chooser:
@@ -174,6 +176,11 @@ class Ranking:
             for topic in dict.fromkeys(candidate.path.topic for candidate in pool)
         ]
         return [each for same_rank in zip_longest(*winners) for each in same_rank if each is not None]
+
+    @property
+    def picked(self) -> list[Candidate]:
+        """The paths that the chooser picked in any round of the tournaments so far, in that order."""
+        return list(self.entities.picked)
 
     def compare_finalists(self, pool: Sequence[Candidate]) -> list[Candidate]:
         """Compare the remaining paths, shown with their end nodes, and return them best first."""

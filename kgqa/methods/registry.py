@@ -79,6 +79,7 @@ def _contained(name: str, method: Method, answer: Callable[..., Answer]) -> Call
 
 
 _AS_PUBLISHED = {
+    "ask.judge": "path",
     "ask.on_exhausted": "none",
     "explore.depth": 3,
     "explore.combine": "separate",
@@ -87,6 +88,8 @@ _AS_PUBLISHED = {
     "rank.pool": 30,
     "rank.chunk": 10,
     "rank.wording": "published",
+    "explore.retain": "last",
+    "llm.abstain": "off",
     "llm.compare": "reasons",
     "llm.reask": 0,
 }
@@ -115,10 +118,10 @@ TOP_1 = Method(
             "rank.prefilter": "rrf",
             "rank.lexical_weight": 1.0,
             "rank.tournament": "chunked",
-            "explore.stop": "depth",
+            "explore.stop": "answered",
             "ask.compose": "composed",
         },
-        "as-published": {**_AS_PUBLISHED, "explore.mask": "none"},
+        "as-published": {**_AS_PUBLISHED, "explore.mask": "none", "explore.stop": "depth"},
         "economy": _ECONOMY,
     },
 )

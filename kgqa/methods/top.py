@@ -21,6 +21,7 @@ from kgqa.methods.clauses import clauses_of
 from kgqa.methods.composition import compose
 from kgqa.methods.decisions import Decisions, Ranked
 from kgqa.methods.grounding import answer_of_path
+from kgqa.methods.judging import Judge
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.ranking import Ranking
 from kgqa.methods.resources import Resources
@@ -30,6 +31,7 @@ from kgqa.trace import BudgetExhausted, Trace
 from kgqa.words import paths_key
 
 METHOD = "top"
+NOT_ACCEPTED = "No path was accepted as an answer. This is the answer of the best path."
 
 
 def answer(
@@ -75,7 +77,10 @@ def answer(
         kinds=view is None and ranking.scores.uses_kinds,
         last_only=settings["explore.prune_by"] == "last-relation",
     )
-    decisions = Decisions(graph, topics, ranking, cues, settings, trace)
+    judge = None
+    if view is not None and settings["ask.judge"] == "rows" and settings["ask.compose"] == "ends":
+        judge = Judge(graph, view, resources, trace)
+    decisions = Decisions(graph, topics, ranking, cues, settings, trace, judge)
     marks = placeholders(topic.value for topic in topics if isinstance(topic.value, Entity))
 
     def shown_name(entity: Entity, name: str) -> str:
@@ -86,6 +91,11 @@ def answer(
         return text
 
     def select(frontier: Sequence[Candidate]) -> list[Candidate]:
+        if judge is not None and judge.focus is not None:
+            focus = judge.focus.path
+            frontier = [each for each in frontier if each.path == focus] or frontier
+        if settings["explore.shape"] != "path+entity":
+            return list(frontier)
         return select_entities(
             graph,
             ranking.question,
@@ -108,12 +118,32 @@ def answer(
             prefilter=ranking.prefilter,
             tournament=ranking.tournament,
             trace=trace,
-            select=select if settings["explore.shape"] == "path+entity" else None,
+            select=select,
             enough=decisions.enough,
         )
         decisions.reached = hops
         if view is not None and settings["ask.compose"] == "composed":
             found = compose(graph, empty, decisions.retained(hops), view, resources, trace)
+        elif judge is not None:
+
+            def extend(candidate: Candidate) -> list[Candidate]:
+                longer = replace(beam, depth=path_cost(graph, candidate.path, beam) + 1)
+                more = explore(
+                    graph,
+                    [],
+                    longer,
+                    prefilter=ranking.prefilter,
+                    tournament=ranking.tournament,
+                    trace=trace,
+                    start=[candidate],
+                    enough=lambda hops: True,
+                )
+                return list(more[-1].kept) if more else []
+
+            paths = decisions.finalists(hops)
+            if judge.accepted is None:
+                paths = judge.finish(paths, extend)
+            found = _judged(graph, empty, judge.accepted, paths, settings, trace)
         else:
             ranked = decisions.ranked_after(hops)
             if settings["explore.lengths"] == "deepest":
@@ -168,6 +198,42 @@ def _rounded(score: float | None) -> float | None:
     return None if score is None else round(score, 4)
 
 
+def _judged(
+    graph: KnowledgeGraph,
+    empty: Answer,
+    accepted: Candidate | None,
+    others: Sequence[Candidate],
+    settings: Settings,
+    trace: Trace,
+) -> Answer:
+    """Answer from the accepted path; if there is none, from the best path or not at all, as the settings say."""
+    ranked: Ranked = [(each, None) for each in ([accepted] if accepted else others)]
+    _trace_ranked(ranked, graph, trace)
+    if accepted is None:
+        for candidate in others[:1]:
+            trace.record(Rejected(path=candidate.words, score=None, key=_key(candidate, graph)))
+        if settings["ask.on_exhausted"] != "best" and others:
+            return _rejected(empty, others[0], None, settings, by="the language model", first=True)
+    late: StoreError | None = None
+    for candidate, _ in ranked:
+        try:
+            found = answer_of_path(graph, candidate, None, empty.topics, trace)
+        except (StoreTimeout, PartialResult) as error:
+            late = error
+            trace.record(GaveUp(path=candidate.words, error=str(error)))
+            continue
+        if found is not None:
+            notes = empty.notes if accepted else (*empty.notes, NOT_ACCEPTED)
+            return replace(_filled(found, empty, notes), accepted=accepted is not None)
+    if late:
+        raise late
+    return replace(empty, reason=_no_answers(ranked))
+
+
+def _no_answers(ranked: Ranked) -> str:
+    return "No relation path starts at the topic." if not ranked else "None of the paths found has an answer."
+
+
 def _first_answered(
     graph: KnowledgeGraph, empty: Answer, ranked: Ranked, ranking: Ranking, settings: Settings, trace: Trace
 ) -> Answer:
@@ -185,7 +251,7 @@ def _first_answered(
                 return _rejected(empty, candidate, score, settings, by=ranking.accepted_by, first=first)
             unaccepted = True
             if ranking.accepted_by:
-                notes += ("No path was accepted as an answer. This is the answer of the best path.",)
+                notes += (NOT_ACCEPTED,)
         try:
             found = answer_of_path(graph, candidate, score, empty.topics, trace)
         except (StoreTimeout, PartialResult) as error:
@@ -198,8 +264,7 @@ def _first_answered(
             return _with_confidence(found, candidate, ranked, ranking, settings, trace)
     if late:
         raise late
-    reason = "No relation path starts at the topic." if not ranked else "None of the paths found has an answer."
-    return replace(empty, reason=reason, notes=notes)
+    return replace(empty, reason=_no_answers(ranked), notes=notes)
 
 
 def _rejected(

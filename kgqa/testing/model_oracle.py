@@ -17,6 +17,11 @@ from dataclasses import dataclass, field
 WORST = 99
 _ARROW = re.compile(r" (?=(?:->|<-) )")
 _MEETS = re.compile(r" \(which .*? meets (.*?)\)(?=$| \(which )")
+_NUMBERED_PATH = re.compile(r"^Path \d+: (.*)$", re.MULTILINE)
+_NONE_FITS = ("NEITHER", "[] if none is useful")
+"""What a prompt says if the reply may be that no candidate is useful."""
+_ANSWERED = '{"answer": ['
+"""What a prompt says if the reply may be that entities answer the question."""
 _LISTED = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 
 
@@ -70,10 +75,12 @@ class ModelOracle:
 
     def __call__(self, messages: Sequence[Mapping[str, str]]) -> str:
         asked = next(m["content"] for m in messages if m["role"] == "user")
+        rules = "".join(m["content"] for m in messages if m["role"] == "system")
         text = "\n".join(m["content"] for m in messages)
         digest = hashlib.blake2b(f"{self.seed}\0{text}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
         chance = random.Random(digest)
         fields = dict(re.findall(r"^([A-Z][A-Za-z ]*): ?(.*)$", asked, re.MULTILINE))
+        fields |= {form: form for form in (*_NONE_FITS, _ANSWERED) if form in rules}
         gold = self._gold(fields.get("Question", ""))
         for label, reply in self._kinds().items():
             if label in fields:
@@ -88,6 +95,7 @@ class ModelOracle:
     def _kinds(self) -> dict[str, Callable[[Gold, str, dict[str, str], random.Random], str]]:
         """Map each label of a prompt to the function that replies; each label occurs in only one kind of prompt."""
         return {
+            "Verdict": self._judge,
             "Candidate A": self._compare,
             "Relevant": self._relevant,
             "Answer found": self._accept,
@@ -108,16 +116,24 @@ class ModelOracle:
     def _right(self, chance: random.Random) -> bool:
         return chance.random() < self.p
 
+    def _none(self, fields: dict[str, str], first: int, second: int, chance: random.Random) -> bool:
+        """Return whether to reply that none of two candidates is useful."""
+        return "NEITHER" in fields and first == second == WORST and self._right(chance)
+
     def _compare(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
         first, second = (
             gold.rank(self._whole(fields["Known"], fields[name])) for name in ("Candidate A", "Candidate B")
         )
+        if self._none(fields, first, second, chance):
+            return "[NEITHER]"
         if first == second:
             return f"[{chance.choice('AB')}]"
         return "[A]" if (first < second) == self._right(chance) else "[B]"
 
     def _relevant(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
         shorter, longer = gold.rank(fields["Known"]), gold.rank(self._whole(fields["Known"], fields["Candidate"]))
+        if self._none(fields, shorter, longer, chance):
+            return "[NEITHER]"
         if shorter == longer:
             return chance.choice(("[RELEVANT]", "[NOT RELEVANT]"))
         return "[RELEVANT]" if (longer < shorter) == self._right(chance) else "[NOT RELEVANT]"
@@ -127,16 +143,35 @@ class ModelOracle:
         right = gold.rank(path) == 0 or (gold.rank(path) == 1 and "(which " in path)
         return "[YES]" if right == self._right(chance) else "[NO]"
 
+    def _judge(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
+        ranks = []
+        for path in _NUMBERED_PATH.findall(asked):
+            rank = gold.rank(path)
+            ranks.append(0 if rank == 1 and "(which " in path else rank)
+        best = min(range(len(ranks)), key=lambda number: ranks[number])
+        if not self._right(chance):
+            best = chance.randrange(len(ranks))
+            return json.dumps({"path": best + 1, "verdict": chance.choice(("complete", "missing"))})
+        if ranks[best] == WORST:
+            return json.dumps({"path": None, "verdict": "wrong"})
+        return json.dumps({"path": best + 1, "verdict": "complete" if ranks[best] == 0 else "missing"})
+
     def _select(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
         found = re.search(r"^Select at most (\d+)\.$", asked, re.MULTILINE)
         wanted = int(found[1]) if found else 1
         ranks = {}
+        answers = []
         for path, number, name in _listed(asked):
             if path:  # the lines below a path list the entities at its end
-                on_the_way = gold.rank(path) < WORST
-                ranks[number] = 0 if on_the_way and name in gold.nodes else 1 if on_the_way else 2
+                rank = gold.rank(path)
+                ranks[number] = WORST if rank == WORST else 0 if name in gold.nodes else 1
+                answers += [number] if rank == 0 and name in gold.answers else []
             else:
                 ranks[number] = gold.rank(name)
+        if answers and _ANSWERED in fields and self._right(chance):
+            return json.dumps({"answer": answers})
+        if any(form in fields for form in _NONE_FITS):
+            ranks = {n: rank for n, rank in ranks.items() if rank < WORST or not self._right(chance)}
         return json.dumps(self._picked(ranks, wanted, chance))
 
     def _picked(self, ranks: dict[int, int], wanted: int, chance: random.Random) -> list[int]:

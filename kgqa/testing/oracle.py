@@ -72,11 +72,11 @@ class NoisyOracle:
         self._count(len(pairs))
         return [0 if self._chance(self._silent) else self._preferred(*pair) for pair in pairs]
 
-    def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int]]:
+    def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int] | None]:
         self._count(len(chunks))
         return [self._picked(chunk, k) for chunk in chunks]
 
-    def pick_grouped(self, question: str, chunks: Sequence[Sequence[EntityGroup]], k: int) -> list[list[int]]:
+    def pick_grouped(self, question: str, chunks: Sequence[Sequence[EntityGroup]], k: int) -> list[list[int] | None]:
         self._count(len(chunks))
         return [self._picked([(g.prefix, entity) for g in chunk for entity in g.entities], k) for chunk in chunks]
 
@@ -111,9 +111,9 @@ class NoisyOracle:
         first_wins = self._chance(self._p if gap > 0 else 1 - self._p if gap < 0 else 0.5)
         return 1 if first_wins else -1
 
-    def _picked(self, chunk: Sequence[Hashable], k: int) -> list[int]:
+    def _picked(self, chunk: Sequence[Hashable], k: int) -> list[int] | None:
         if self._chance(self._silent):
-            return []
+            return None
         left = list(range(len(chunk)))
         picked: list[int] = []
         while left and len(picked) < k:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kgqa.explore.beam import BeamSettings, make_candidate
 from kgqa.explore.entity_selection import CHUNK, FILTER_ABOVE, select_entities
-from kgqa.rank.tournaments.chooser import ScoringChooser
+from kgqa.rank.tournaments.chooser import AnsweringPick, ScoringChooser
 from kgqa.trace import Trace
 
 from .conftest import ent, path
@@ -22,7 +22,8 @@ class NamedEntityChooser(ScoringChooser):
         found = []
         for chunk in chunks:
             texts = [text for group in chunk for text in group.entities]
-            found.append([i for i, text in enumerate(texts) if text in question][:k])
+            named = [i for i, text in enumerate(texts) if text in question][:k]
+            found.append(AnsweringPick(named) if "answered" in question else named or None)
         return found
 
 
@@ -52,6 +53,23 @@ def test_path_without_selected_entity_is_dropped(small):
     assert [c.path for c in found] == [path("m.a", "r.r.has")]
 
 
+def test_no_path_continues_if_entities_answer_the_question(small):
+    graph = small(*many_entities(CHUNK + 5))
+    found, _, trace = select(graph, "answered by name3", path("m.a", "r.r.has"))
+    assert found == []
+    (event,) = [event for event in trace.events() if event.kind == "entities"]
+    assert (event.selected, event.answered) == (("name3",), True)
+
+
+def test_no_path_continues_if_no_entity_is_useful(small):
+    class NoneChooser(NamedEntityChooser):
+        def pick_grouped(self, question, chunks, k):
+            return [[] for _ in chunks]
+
+    found, _, trace = select(small(*many_entities(3)), "who?", path("m.a", "r.r.has"), chooser=NoneChooser())
+    assert found == [] and [e.answered for e in trace.events() if e.kind == "entities"] == [None]
+
+
 def test_every_entity_is_shown_up_to_the_limit(small):
     _, chooser, trace = select(small(*many_entities(FILTER_ABOVE)), "name29", path("m.a", "r.r.has"))
     assert {f"name{n}" for n in range(FILTER_ABOVE)} <= set(chooser.shown)
@@ -67,7 +85,9 @@ def test_above_the_limit_the_prefilter_sees_all_entities(small):
 
     found, chooser, _ = select(small(*many_entities(count)), "nobody", path("m.a", "r.r.has"), prefilter=last_first)
     assert len(set(chooser.shown)) == FILTER_ABOVE
-    assert len(found[0].restricted[0][1]) == 3  # the chooser picked none, so the order of the prefilter is kept
+    assert (
+        len(found[0].restricted[0][1]) == 3
+    )  # the chooser gives no usable reply, so the order of the prefilter is kept
 
 
 def test_topics_are_masked(small):

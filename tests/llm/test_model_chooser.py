@@ -19,7 +19,7 @@ from kgqa.llm.prompts import Prompts
 from kgqa.model import Candidate, Entity, RelationPath, StageUsage, Step
 from kgqa.plugins import plugin_names
 from kgqa.rank.tournaments.caching import CachingChooser
-from kgqa.rank.tournaments.chooser import EntityGroup
+from kgqa.rank.tournaments.chooser import NEITHER, AnsweringPick, EntityGroup
 from kgqa.rank.tournaments.registry import tournament
 from kgqa.rank.tournaments.voting import VotingChooser
 from kgqa.settings import resolve
@@ -274,20 +274,55 @@ def test_picked_numbers_become_zero_based_indices(make_chooser):
         ("Selected: [2]", [1]),
         ('{"selected": [2, 3]}', [1, 2]),
         ("[]", []),
-        ("[0, 9]", []),
+        ("[0, 9]", None),
         ("none of them", []),
-        ("no idea", []),
+        ("no idea", None),
     ],
 )
 def test_pick_reads_list_replies(make_chooser, reply, picked):
-    scripted = make_chooser([reply], reask=0)
+    scripted = make_chooser([reply], reask=0, abstain=True)
     assert scripted.chooser.pick(QUESTION, [[GENDER, TEAM, FOUNDERS]], 2) == [picked]
 
 
 def test_empty_selection_is_not_asked_again(make_chooser):
-    scripted = make_chooser(["[]"], reask=1)
-    assert scripted.chooser.pick(QUESTION, [[GENDER, TEAM]], 1) == [[]]
-    assert scripted.server.calls == 1 and scripted.stage().unparsed == 0
+    for abstain, picked in ((True, []), (False, None)):
+        scripted = make_chooser(["[]"], reask=1, abstain=abstain)
+        assert scripted.chooser.pick(QUESTION, [[GENDER, TEAM]], 1) == [picked]
+        assert scripted.server.calls == 1 and scripted.stage().unparsed == 0
+
+
+@pytest.mark.parametrize(("pair", "shown"), [((FOUNDERS, COLOURS), "B or NEITHER"), ((TEAM, FOUNDERS), "or NEITHER")])
+def test_neither_of_a_pair(make_chooser, pair, shown):
+    for reply in ("NEITHER", "[NEITHER]", '{"answer": "neither"}', "A names no person. B neither. [NEITHER]"):
+        scripted = make_chooser([reply], abstain=True)
+        assert scripted.chooser.prefer(QUESTION, [pair]) == [NEITHER]
+        assert shown in scripted.server.requests[0].messages[0]["content"]
+    scripted = make_chooser(lambda _: "NEITHER")
+    assert scripted.chooser.prefer(QUESTION, [pair]) == [0]  # as published, it is no option
+
+
+def test_prompt_says_what_the_shorter_path_reaches(make_chooser):
+    scripted = make_chooser(["RELEVANT"], abstain=True)
+    scripted.chooser.prefer(QUESTION, [(TEAM, FOUNDERS)])
+    assert lines(scripted.user_messages()[0])["This leads to"] == "the ends of team"
+
+
+@pytest.mark.parametrize(
+    ("reply", "picked", "answering"),
+    [
+        ('{"answer": [3, 1, 2]}', [2, 0, 1], True),
+        ("[3, 1, 2]", [2, 0], False),
+        ("Answer: [3, 1]", [2, 0], False),
+        ('{"selected": [1]}', [0], False),
+        ('{"answer": []}', [], False),
+        ("[]", [], False),
+    ],
+)
+def test_entities_that_answer_the_question(make_chooser, reply, picked, answering):
+    scripted = make_chooser([reply], abstain=True, answer=True)
+    groups = [EntityGroup("Ann -> sibling", ("Bo", "Cara")), EntityGroup("Ann -> spouse", ("Dan",))]
+    (found,) = scripted.chooser.pick_grouped("Who?", [groups], 2)
+    assert found == picked and isinstance(found, AnsweringPick) == answering
 
 
 def test_entities_are_numbered_across_groups(make_chooser):
@@ -598,6 +633,8 @@ def test_picks_are_valid_indices_for_any_reply(completions, sizes, k):
     ):
         assert len(picked) == len(sizes)
         for indices, size in zip(picked, sizes):
+            if indices is None:
+                continue
             assert len(indices) == len(set(indices)) <= k and all(0 <= index < size for index in indices)
 
 
@@ -632,5 +669,5 @@ def _folded(text: str) -> str:
 def test_unreachable_model_is_not_asked_again(act: Callable[[ModelChooser], list]):
     for failure in ("rejected", "unreachable", "not_recorded"):
         models, chooser = chooser_replying([Completion("YES [1] [A]", failure=failure)], reask=3)  # type: ignore[arg-type]
-        assert act(chooser) in ([0], ["unparsed"], [[]])
+        assert act(chooser) in ([0], ["unparsed"], [None])
         assert len(models.given) == 1

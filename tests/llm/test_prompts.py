@@ -89,6 +89,8 @@ def _texts(value) -> list[str]:
                                              ("relevant", "[RELEVANT] or [NOT RELEVANT]")])  # fmt: skip
 def test_prompt_asks_for_reasons_or_for_the_mark_alone(name, marks):
     example = dict(PACKAGED_PROMPTS.get(f"top/{name}").example)
+    if "abstain" in example:
+        example["abstain"] = False
     alone, reasons = (
         text_of(PACKAGED_PROMPTS.render(f"top/{name}", **example | {"reasons": each})) for each in (False, True)
     )
@@ -169,7 +171,9 @@ def test_missing_or_unknown_values_are_an_error(values):
 
 def test_line_breaks_in_names_are_removed():
     named = ["Ann", "Bo\n[2] something\r\n[3] else\x85[4] more\u2028[5] yet", "Cara"]
-    messages = PACKAGED_PROMPTS.render("top/pick", question="Who?\n\nSelected: [1]", candidates=named, k=2)
+    messages = PACKAGED_PROMPTS.render(
+        "top/pick", question="Who?\n\nSelected: [1]", candidates=named, k=2, abstain=True
+    )
     listed = re.findall(r"^\[(\d+)\] (.*)$", messages[1].content, re.MULTILINE)
     assert listed == [("1", "Ann"), ("2", "Bo [2] something [3] else [4] more [5] yet"), ("3", "Cara")]
     assert messages[1].content.startswith("Question: Who? Selected: [1]\nCandidates:\n")
@@ -204,7 +208,7 @@ def test_values_are_cleaned(value, shown):
 @given(st.text(max_size=60), st.lists(st.text(max_size=40), min_size=1, max_size=4))
 @settings(max_examples=60)
 def test_any_names_keep_the_line_structure(question, names):
-    content = PACKAGED_PROMPTS.render("top/pick", question=question, candidates=names, k=1)[1].content
+    content = PACKAGED_PROMPTS.render("top/pick", question=question, candidates=names, k=1, abstain=True)[1].content
     assert [line.split("]")[0] for line in content.splitlines()[2:-2]] == [f"[{i + 1}" for i in range(len(names))]
     assert len(content.splitlines()) == len(content.split("\n")) == len(names) + 4
     assert not any(unicodedata.category(sign) in ("Cc", "Cf", "Cs") for sign in content.replace("\n", ""))
@@ -214,7 +218,11 @@ def test_long_values_are_cut():
     text = PACKAGED_PROMPTS.render("top/reask", problem="x" * 50_000)[0].content
     assert "x" * (MAX_VALUE_CHARS - 1) + "…" in text and len(text) < MAX_VALUE_CHARS + 200
     kept = PACKAGED_PROMPTS.render(
-        "top/pick", question="q", candidates=["y" * MAX_VALUE_CHARS, "z" * (MAX_VALUE_CHARS + 1)], k=1
+        "top/pick",
+        question="q",
+        candidates=["y" * MAX_VALUE_CHARS, "z" * (MAX_VALUE_CHARS + 1)],
+        k=1,
+        abstain=True,
     )[1].content
     assert (
         "y" * MAX_VALUE_CHARS in kept

@@ -32,6 +32,7 @@ TABLE = {
     "Which instrument does the child of Ann Li play?": Gold(
         (frozenset({"Ann Li -> person children -> musician instruments"}),), frozenset({"Bo Li", "Cello"}), ("Cello",)
     ),
+    "Who plays Cara in [E1]?": Gold((frozenset({"[E1] -> film starring -> actor"}),)),
     "Which clubs did the brothers of Ann Li play for?": Gold(
         (frozenset({"Ann Li -> person siblings -> athlete team"}),), frozenset({"Bo Li", "FC South"}), ("FC South",)
     ),
@@ -50,7 +51,8 @@ CORRECT_REPLIES = {
     "top/clauses": '{"clauses": {"[E1]": "Which actor born in [E1] played in [E2]?", '
     '"[E2]": "Which actor born in [E1] played in [E2]?"}}',
     "top/compare": "[A]",
-    "top/pick": "[1, ",
+    "top/judge": '{"path": 1, "verdict": "complete"}',
+    "top/pick": "[1",
     "top/entities": "[1, ",
     "top/relevant": "[RELEVANT]",
     "top/score": '{"scores": [1.0, 0.01]}',
@@ -110,7 +112,9 @@ def test_wrong_candidates_are_rejected(name, values, reply):
 def test_picks_are_ordered_by_distance_and_limited():
     pool = ["[E1] -> x", "[E1]", "[E1] -> person children", "[E1] -> person children -> musician instruments"]
     oracle = ModelOracle(TABLE)
-    assert oracle(messages("top/pick", candidates=pool, k=4)) == "[4, 3, 2, 1]"
+    assert oracle(messages("top/pick", candidates=pool, k=4)) == "[4, 3, 2]"
+    assert oracle(messages("top/pick", candidates=pool, k=4, abstain=False)) == "[4, 3, 2, 1]"
+    assert oracle(messages("top/pick", candidates=pool[:1], k=4)) == "[]"
     assert oracle(messages("top/pick", candidates=pool, k=1)) == "[4]"
     question = "Which bands have at most 3 members, says [E1]?"
     table = {question: TABLE[INSTRUMENT], "another": Gold()}
@@ -120,6 +124,15 @@ def test_picks_are_ordered_by_distance_and_limited():
 def test_names_that_look_like_labels():
     triples = ["Relevant Records; label artist; Bo Li", "Scores of Fire; film; Cello", "Selected Works; book; Cello"]
     assert ModelOracle(TABLE)(messages("tog/sufficient", triples=triples)) == "{Yes}. It is {Cello}."
+
+
+def test_useless_pairs_and_answering_entities():
+    oracle = ModelOracle(TABLE)
+    assert oracle(messages("top/compare", a="-> x", b="-> y")) == "[NEITHER]"
+    assert oracle(messages("top/relevant", known="[E1] -> x", candidate="-> y")) == "[NEITHER]"
+    groups = [{"path": "Ann Li -> person siblings -> athlete team", "entities": ["FC North", "FC South"]}]
+    assert oracle(messages("top/entities", groups=groups)) == '{"answer": [2]}'
+    assert oracle(messages("top/entities", groups=groups, answer=False)) == "[2, 1]"
 
 
 def test_relation_name_must_match_completely():
@@ -205,7 +218,7 @@ def test_accuracy_is_p(name, right, values):
 
 
 def test_no_position_bias_among_equals():
-    share = correct_choices(0.9, "top/compare", "[A]", a="-> x", b="-> y")
+    share = correct_choices(0.9, "top/compare", "[A]", a="-> x", b="-> y", abstain=False)
     assert abs(share - 0.5) < 4 * math.sqrt(0.25 / 2000)
 
 

@@ -106,7 +106,7 @@ def test_bias_prefers_the_first():
 def test_rate_of_missing_replies():
     oracle = NoisyOracle(POOL, silent=0.25)
     assert share(oracle.prefer("q", [(BEST, LAST)] * TRIALS).count(0)) == within_four_errors(0.25)
-    assert share(oracle.pick("q", [POOL[:2]] * TRIALS, 1).count([])) == within_four_errors(0.25)
+    assert share(oracle.pick("q", [POOL[:2]] * TRIALS, 1).count(None)) == within_four_errors(0.25)
     assert share(int(np.isnan(oracle.score("q", [BEST] * TRIALS)).sum())) == within_four_errors(0.25)
     assert share(oracle.accept("q", [POOL] * TRIALS).count("unparsed")) == within_four_errors(0.25)
 

@@ -43,6 +43,7 @@ _NEGATIVE = re.compile(
     re.IGNORECASE,
 )
 _NOT_BEFORE = re.compile(r"(?<!or )\b(?:not|non|never|isn't)(?:[^\w.!?;]|_)*$", re.IGNORECASE)
+_AROUND = " \t\n[](){}<>*_`\"'.!"
 _SENTENCE = re.compile(r"(?<=[.!?;]) ")
 _ENDED = re.compile(r" ?(?:$|[.,;:!)\u2013\u2014-](?! ?\d| [A-Z]\.)|(?:because|since|as it|due to|over|rather than)\b)")
 _BEFORE_MARKER = re.compile(r"(?:^|[.!?:;,]) ?[*_`#> -]*$")
@@ -167,7 +168,7 @@ def _in_json(
 def _option_of(value: Any, known: _Options) -> str | None:
     if isinstance(value, bool) or (isinstance(value, str) and value.strip().casefold() in ("true", "false")):
         return known.get("yes" if str(value).strip().casefold() == "true" else "no")
-    return known.get(value.strip(" \t\n[](){}<>*_`\"'.!")) if isinstance(value, str) else None
+    return known.get(value.strip(_AROUND)) if isinstance(value, str) else None
 
 
 def _labelled(text: str, known: _Options, labels: str, *, free: bool) -> Iterator[_Decision]:
@@ -189,7 +190,7 @@ def _lines(text: str, known: _Options) -> Iterator[_Decision]:
     framed: list[_Decision] = []
     for line in text.split("\n"):
         option, first = None, known.first.match(line) if len(line) <= LINE else None
-        if _UNDECIDED.fullmatch(line[:LINE]):
+        if _UNDECIDED.fullmatch(line[:LINE]) and not known.get(line.strip(_AROUND)):
             yield at, None, True
         elif first and not line[first.end() :].strip(" .,!"):
             option = known.get(first[1])  # two lines with different options are a list of the options

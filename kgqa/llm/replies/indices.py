@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from kgqa.llm.replies.json_values import Reading, find_key, without_objects
+from kgqa.llm.replies.json_values import Reading, find_key, key_name, without_objects
 
 _LIST_KEYS = (
     *("selected", "selection", "final answer", "answer", "answers", "indices", "indexes", "index", "paths"),
@@ -60,6 +60,20 @@ def read_indices(text: str, *, size: int, k: int) -> Reading[tuple[int, ...]]:
         return Reading(None, problem=f"No number in the reply's list is from 1 to {size}; give a list of such numbers.")
     kept = tuple(known[: max(0, k)])
     return Reading(kept, repaired=repaired or len(kept) < len(numbers))
+
+
+def read_answering(text: str, *, size: int, k: int) -> Reading[tuple[tuple[int, ...], bool]]:
+    """Read which of `size` numbered entities a reply selects, and whether it says that they answer the question.
+
+    Entities answer the question in a reply such as {"answer": [2, 5]}; there may be more than `k`. In all other
+    respects the reply is read by `read_indices`.
+    """
+    objects = [value.value for _, value in without_objects(text)[1] if isinstance(value.value, dict)]
+    answered = bool(objects) and any(key_name(key) in ("answer", "answers") for key in objects[-1])
+    reading = read_indices(text, size=size, k=size if answered else k)
+    if reading.value is None:
+        return Reading(None, problem=reading.problem)
+    return Reading((reading.value, answered and bool(reading.value)), repaired=reading.repaired)
 
 
 def _from_json(value: Any) -> list[int | None] | None:

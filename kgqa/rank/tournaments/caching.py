@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from kgqa.model import Candidate
-from kgqa.rank.tournaments.chooser import Acceptance, Chooser, EntityGroup, usable_indices
+from kgqa.rank.tournaments.chooser import NEITHER, Acceptance, Chooser, EntityGroup, usable_indices
 
 T = TypeVar("T")
 
@@ -18,9 +18,10 @@ class CachingChooser:
 
     For pairs, chunks and evidence, the order of the candidates is ignored: a reversed pair is the same decision. For
     scores and grouped entities, a different order is a different decision. A pair of equal candidates and a chunk of
-    one candidate leave no choice and are not sent to the inner chooser. Unusable replies are also cached.
+    one candidate are not sent to the inner chooser. Unusable replies are also cached.
 
     Attributes:
+        picked: The candidates that the inner chooser picked from chunks, in the order in which it picked them.
         calls: Number of decisions sent to the inner chooser (pairs, chunks, batches of evidence or of scored
             candidates).
     """
@@ -28,14 +29,18 @@ class CachingChooser:
     def __init__(self, chooser: Chooser) -> None:
         self.name = chooser.name
         self.calls = 0
+        self.picked: dict[Candidate, None] = {}
         self._chooser = chooser
         self._decisions: dict[Hashable, Any] = {}
 
     def prefer(self, question: str, pairs: Sequence[tuple[Candidate, Candidate]]) -> list[int]:
         def ask(missing: Sequence[tuple[Candidate, Candidate]]) -> list[dict[Candidate, int]]:
             replies = self._chooser.prefer(question, missing)
-            usable = [reply if reply in (1, -1) else 0 for reply in replies]
-            return [{first: reply, second: -reply} for (first, second), reply in zip(missing, usable, strict=True)]
+            usable = [reply if reply in (1, -1, NEITHER) else 0 for reply in replies]
+            return [
+                {first: reply, second: reply if reply == NEITHER else -reply}
+                for (first, second), reply in zip(missing, usable, strict=True)
+            ]
 
         keys = [
             None if first == second else ("prefer", question, frozenset((first, second))) for first, second in pairs
@@ -43,23 +48,23 @@ class CachingChooser:
         found = self._decide(keys, pairs, ask)
         return [known[first] if known else 0 for known, (first, _) in zip(found, pairs)]
 
-    def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int]]:
-        def ask(missing: Sequence[Sequence[Candidate]]) -> list[list[Candidate]]:
+    def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int] | None]:
+        def ask(missing: Sequence[Sequence[Candidate]]) -> list[list[Candidate] | None]:
             picked = self._chooser.pick(question, missing, k)
-            return [
-                [chunk[i] for i in usable_indices(indices, len(chunk), k)]
-                for chunk, indices in zip(missing, picked, strict=True)
-            ]
+            usable = [usable_indices(indices, len(chunk), k) for chunk, indices in zip(missing, picked, strict=True)]
+            chosen = [None if known is None else [chunk[i] for i in known] for chunk, known in zip(missing, usable)]
+            self.picked |= dict.fromkeys(candidate for each in chosen for candidate in each or ())
+            return chosen
 
         keys = [None if len(chunk) < 2 else ("pick", question, k, _content(chunk)) for chunk in chunks]
         found = self._decide(keys, chunks, ask)
         return [
-            [chunk.index(candidate) for candidate in known] if known is not None else list(range(len(chunk)))
-            for known, chunk in zip(found, map(list, chunks))
+            list(range(len(chunk))) if key is None else known and [chunk.index(candidate) for candidate in known]
+            for key, known, chunk in zip(keys, found, map(list, chunks))
         ]
 
-    def pick_grouped(self, question: str, chunks: Sequence[Sequence[EntityGroup]], k: int) -> list[list[int]]:
-        def ask(missing: Sequence[Sequence[EntityGroup]]) -> list[list[int]]:
+    def pick_grouped(self, question: str, chunks: Sequence[Sequence[EntityGroup]], k: int) -> list[list[int] | None]:
+        def ask(missing: Sequence[Sequence[EntityGroup]]) -> list[list[int] | None]:
             picked = self._chooser.pick_grouped(question, missing, k)
             return [
                 usable_indices(indices, sum(len(group.entities) for group in chunk), k)
@@ -69,7 +74,7 @@ class CachingChooser:
         sizes = [sum(len(group.entities) for group in chunk) for chunk in chunks]
         keys = [None if size < 2 else ("grouped", question, k, tuple(chunk)) for chunk, size in zip(chunks, sizes)]
         found = self._decide(keys, chunks, ask)
-        return [list(range(size)) if known is None else list(known) for known, size in zip(found, sizes)]
+        return [list(range(size)) if key is None else known for key, known, size in zip(keys, found, sizes)]
 
     def score(self, question: str, candidates: Sequence[Candidate], *, batch_size: int | None = None) -> np.ndarray:
         if not candidates:

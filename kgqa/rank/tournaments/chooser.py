@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from numbers import Integral
-from typing import Any, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 import numpy as np
 
@@ -21,6 +21,8 @@ Scorer = Callable[[str, Sequence[Candidate]], np.ndarray]
 TextScorer = Callable[[str, Sequence[str]], np.ndarray]
 """Maps a question and n strings to n scores, float64; higher is better."""
 
+NEITHER: Final = 2
+"""The preference of a chooser that finds neither candidate of a pair useful: both lose."""
 ACCEPT_AT = 1e-6
 _UNIT_53 = 2**-53
 
@@ -38,26 +40,38 @@ class EntityGroup:
     entities: tuple[str, ...]
 
 
+class AnsweringPick(list[int]):
+    """The indices of entities that answer the question, so that the search can stop."""
+
+
 class Chooser(Protocol):
     """Decides between candidates for a question; each call is a batch of independent decisions, one for each item.
 
-    Decisions may be unusable or contradictory. `name` is the chooser's name in messages.
+    Decisions may be unusable or contradictory. An empty pick is a decision that no candidate is useful. `name` is the
+    chooser's name in messages.
     """
 
     name: str
 
     def prefer(self, question: str, pairs: Sequence[tuple[Candidate, Candidate]]) -> list[int]:
-        """Return one number per pair: 1 if the first is better, -1 if the second is, 0 for a tie or unusable reply."""
+        """Return one number per pair.
+
+        1: the first is better; -1: the second is better; `NEITHER`: neither is useful; 0: a tie or an unusable reply.
+        """
         ...
 
-    def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int]]:
-        """Return each chunk's best candidates, at most `k` indices, best first; [] for an unusable reply."""
+    def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int] | None]:
+        """Return each chunk's best candidates, at most `k` indices, best first; [] if none is useful.
+
+        None stands for an unusable reply.
+        """
         ...
 
-    def pick_grouped(self, question: str, chunks: Sequence[Sequence[EntityGroup]], k: int) -> list[list[int]]:
-        """Return each chunk's best entities, at most `k` indices, best first; [] for an unusable reply.
+    def pick_grouped(self, question: str, chunks: Sequence[Sequence[EntityGroup]], k: int) -> list[list[int] | None]:
+        """Return each chunk's best entities, at most `k` indices, best first, as `pick` does.
 
-        Indices start at 0 and run through all groups of a chunk, in order.
+        Indices start at 0 and run through all groups of a chunk, in order. Entities that answer the question are
+        returned as an `AnsweringPick`, of any length.
         """
         ...
 
@@ -117,11 +131,11 @@ class ScoringChooser:
         scores = self.score(question, list(index))
         return [_sign(scores[index[first]], scores[index[second]]) for first, second in pairs]
 
-    def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int]]:
+    def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int] | None]:
         scores = self.score(question, [candidate for chunk in chunks for candidate in chunk])
         return [_best(part, k) for part in _split(scores, [len(chunk) for chunk in chunks])]
 
-    def pick_grouped(self, question: str, chunks: Sequence[Sequence[EntityGroup]], k: int) -> list[list[int]]:
+    def pick_grouped(self, question: str, chunks: Sequence[Sequence[EntityGroup]], k: int) -> list[list[int] | None]:
         texts = [[f"{group.prefix} {entity}" for group in chunk for entity in group.entities] for chunk in chunks]
         flat = [text for chunk in texts for text in chunk]
         scores = np.asarray(self._texts(question, flat), dtype=np.float64) if flat else np.zeros(0)
@@ -157,18 +171,26 @@ class RandomChooser(ScoringChooser):
         )
 
 
-def usable_indices(indices: Sequence[Any] | None, size: int, k: int) -> list[int]:
-    """Return the usable indices in a reply: the first `k` distinct whole numbers from 0 to size - 1."""
-    given = () if indices is None else indices
-    whole = (int(i) for i in given if isinstance(i, Integral) and not isinstance(i, bool))
-    return [i for i in dict.fromkeys(whole) if 0 <= i < size][:k]
+def usable_indices(indices: Sequence[Any] | None, size: int, k: int) -> list[int] | None:
+    """Return the usable indices in a pick: the first `k` distinct whole numbers from 0 to size - 1.
+
+    Returns None for an unusable pick: None, or a pick without a usable index that is not empty. An `AnsweringPick` is
+    not cut.
+    """
+    if indices is None:
+        return None
+    whole = (int(i) for i in indices if isinstance(i, Integral) and not isinstance(i, bool))
+    usable = [i for i in dict.fromkeys(whole) if 0 <= i < size]
+    if len(indices) and not usable:
+        return None
+    return AnsweringPick(usable) if isinstance(indices, AnsweringPick) else usable[:k]
 
 
 def _sign(first: float, second: float) -> int:
     return int(first > second) - int(first < second)  # 0 if one of the scores is NaN
 
 
-def _best(scores: np.ndarray, k: int) -> list[int]:
+def _best(scores: np.ndarray, k: int) -> list[int] | None:
     return [int(i) for i in np.argsort(-scores, kind="stable")[:k]]  # NaN comes last
 
 

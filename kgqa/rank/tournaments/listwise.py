@@ -32,14 +32,14 @@ def chunked(
 
     Args:
         question: The question's text.
-        candidates: The pool in prefilter order. This order decides after a tie or an unusable reply.
+        candidates: The pool in prefilter order. This order decides after an unusable reply.
         chooser: Picks the best of each chunk.
         k: How many winners to return.
         chunk_size: Number of candidates compared at once; at least 2 k - 2 is used, to keep at least `k` candidates.
         record: Called with a match per chunk.
 
     Returns:
-        At most `k` of the candidates, best first.
+        At most `k` of the candidates, best first; none if the chooser picks none.
     """
     pool = list(candidates)
     size = max(chunk_size, 2 * k - 2)  # halving a larger pool then never leaves fewer than k
@@ -72,8 +72,9 @@ def _round(
 ) -> list[list[Candidate]]:
     result = []
     for chunk, indices in zip(chunks, chooser.pick(question, chunks, k), strict=True):
-        # after an unusable reply the prefilter order decides; a reply with fewer than k candidates is taken as it is
-        chosen = usable_indices(indices, len(chunk), k) or list(range(min(k, len(chunk))))
+        # after an unusable reply the prefilter order decides; a pick of fewer than k candidates is taken as it is
+        usable = usable_indices(indices, len(chunk), k)
+        chosen = list(range(min(k, len(chunk)))) if usable is None else usable
         result.append([chunk[i] for i in chosen])
         words = tuple(c.words for c in chunk)
         record(MatchPlayed(candidates=words, picked=tuple(words[i] for i in chosen)))

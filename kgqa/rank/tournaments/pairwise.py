@@ -1,7 +1,8 @@
 """Tournaments of pairs: merge sort that stops at k (thesis, section 3.3.2), and knockout with a repechage for losers.
 
 No pair is compared twice. Matches that do not depend on each other are sent to the chooser in one batch. A chooser
-may contradict itself: with a > b > c > a, a tournament still returns k different candidates.
+may contradict itself: with a > b > c > a, a tournament still returns k different candidates. If the chooser prefers
+neither candidate of a pair, both are out of the tournament and cost no further match.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from collections.abc import Callable, Generator, Sequence
 
 from kgqa.events import MatchPlayed
 from kgqa.model import Candidate
-from kgqa.rank.tournaments.chooser import Chooser
+from kgqa.rank.tournaments.chooser import NEITHER, Chooser
 
 Recorder = Callable[[MatchPlayed], None]
 Pairing = tuple[int, int]
-# yields batches of matches, receives one value per match (whether the first candidate won), returns the best first
-Play = Generator[list[Pairing], list[bool], list[int]]
+# yields batches of matches, receives one value per match (1: the first candidate won, -1: the second, NEITHER: both
+# lost), returns the best first
+Play = Generator[list[Pairing], list[int], list[int]]
 
 
 def record_nothing(event: MatchPlayed) -> None:
@@ -37,7 +39,7 @@ def pairwise(
         record: Called with each match.
 
     Returns:
-        At most `k` of the candidates, best first.
+        At most `k` of the candidates, best first; none if the chooser prefers none.
     """
     return _play(question, candidates, chooser, k, record, _merge_sort)
 
@@ -63,7 +65,7 @@ def _play(
 ) -> list[Candidate]:
     """Play the matches of a tournament system until it has a result."""
     playing = system(list(range(len(candidates))), k)
-    won: list[bool] | None = None
+    won: list[int] | None = None
     while True:
         try:
             pairs = next(playing) if won is None else playing.send(won)
@@ -72,13 +74,14 @@ def _play(
         won = _round(question, [(candidates[i], candidates[j]) for i, j in pairs], chooser, record)
 
 
-def _round(question: str, pairs: list[tuple[Candidate, Candidate]], chooser: Chooser, record: Recorder) -> list[bool]:
+def _round(question: str, pairs: list[tuple[Candidate, Candidate]], chooser: Chooser, record: Recorder) -> list[int]:
     won = []
     for (first, second), reply in zip(pairs, chooser.prefer(question, pairs), strict=True):
-        won.append(reply != -1)  # the first candidate wins a tie, because it comes first in prefilter order
-        picked = (first if won[-1] else second).words
-        tie = None if reply in (1, -1) else True
-        record(MatchPlayed(candidates=(first.words, second.words), picked=(picked,), tie=tie))
+        # the first candidate wins a tie, because it comes first in prefilter order
+        won.append(reply if reply in (-1, NEITHER) else 1)
+        picked = {1: (first.words,), -1: (second.words,), NEITHER: ()}[won[-1]]
+        tie = None if reply in (1, -1, NEITHER) else True
+        record(MatchPlayed(candidates=(first.words, second.words), picked=picked, tie=tie))
     return won
 
 
@@ -89,8 +92,11 @@ def _merge_sort(pool: list[int], k: int) -> Play:
     left, right = yield from _side_by_side(_merge_sort(pool[:middle], k), _merge_sort(pool[middle:], k))
     merged: list[int] = []
     while left and right and len(merged) < k:
-        (left_won,) = yield [(left[0], right[0])]
-        merged.append((left if left_won else right).pop(0))
+        (won,) = yield [(left[0], right[0])]
+        if won == NEITHER:
+            left, right = left[1:], right[1:]
+        else:
+            merged.append((left if won == 1 else right).pop(0))
     return (merged + left + right)[:k]
 
 
@@ -99,7 +105,7 @@ def _side_by_side(*playing: Play) -> Generator[list[Pairing], list[bool], list[l
     results: list[list[int]] = [[] for _ in playing]
     pending: dict[int, list[Pairing]] = {}
 
-    def advance(number: int, won: list[bool] | None) -> None:
+    def advance(number: int, won: list[int] | None) -> None:
         try:
             pending[number] = playing[number].send(won)  # type: ignore[arg-type]  # None starts a generator
         except StopIteration as end:
@@ -122,14 +128,16 @@ def _eliminate(pool: list[int], k: int) -> Play:
     contenders = pool
     while contenders and len(placed) < k:
         winner = yield from _bracket(contenders, beaten)
+        if winner is None:
+            break
         placed.append(winner)
         # the winner's last opponent won the most matches, so this opponent starts the next bracket as the strongest
         contenders = beaten[winner][::-1]
     return placed
 
 
-def _bracket(contenders: list[int], beaten: dict[int, list[int]]) -> Generator[list[Pairing], list[bool], int]:
-    """Play a single elimination and return the winner.
+def _bracket(contenders: list[int], beaten: dict[int, list[int]]) -> Generator[list[Pairing], list[int], int | None]:
+    """Play a single elimination and return the winner; None if every candidate lost.
 
     In each round the strongest candidate meets the weakest. If the number of candidates is odd, the strongest candidate
     advances without a match.
@@ -141,9 +149,11 @@ def _bracket(contenders: list[int], beaten: dict[int, list[int]]) -> Generator[l
         pairs = [(min(pair), max(pair)) for pair in ends]
         won = yield pairs
         winners = []
-        for (first, second), first_won in zip(pairs, won):
-            winner, loser = (first, second) if first_won else (second, first)
+        for (first, second), result in zip(pairs, won):
+            if result == NEITHER:
+                continue
+            winner, loser = (first, second) if result == 1 else (second, first)
             beaten[winner].append(loser)
             winners.append(winner)
         contenders = contenders[:odd] + winners
-    return contenders[0]
+    return contenders[0] if contenders else None

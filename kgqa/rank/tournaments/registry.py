@@ -105,6 +105,8 @@ def open_chooser(name: str, resources: Any) -> Chooser:
 
 
 def _is_indices(reply: Any) -> bool:
+    if reply is None:
+        return True
     return isinstance(reply, (list, tuple, np.ndarray)) and all(isinstance(each, Integral) for each in reply)
 
 

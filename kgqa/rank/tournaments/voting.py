@@ -15,18 +15,19 @@ from itertools import accumulate
 import numpy as np
 
 from kgqa.model import Candidate
-from kgqa.rank.tournaments.chooser import Acceptance, Chooser, EntityGroup, usable_indices
+from kgqa.rank.tournaments.chooser import NEITHER, Acceptance, AnsweringPick, Chooser, EntityGroup, usable_indices
 
 
 class VotingChooser:
     """A chooser that lets an inner chooser decide `votes` times; all votes of a round are sent in one batch.
 
-    Pairs: the majority of usable replies. The order is reversed from vote to vote; the first order is random for each
-    pair, because with a single vote a fixed order would favour the candidates that the prefilter ranked higher.
+    Pairs: the majority of usable replies; `NEITHER` needs more than half of all votes. The order is reversed from vote
+    to vote; the first order is random for each pair, because with a single vote a fixed order would favour the
+    candidates that the prefilter ranked higher.
 
     Chunks and grouped entities: candidates get points by Borda count; the first of k picks gets k points, the last pick
     one point. A chunk is shown in its order, in reverse order, and with its halves exchanged. The number of winners is
-    the median length of the usable replies.
+    the median length of the usable replies. Entities answer the question if most of the usable replies say so.
 
     Evidence: "yes" or "no" needs more than half of all votes. Evidence is shown in the same three orders as a chunk.
 
@@ -49,17 +50,15 @@ class VotingChooser:
             for (first, second), votes in zip(pairs, swaps)
             for swapped in votes
         ]
-        replies = [int(reply) if reply in (1, -1) else 0 for reply in self._chooser.prefer(question, ordered)]
-        rest = iter(replies)
-        sums = [sum(next(rest) * (-1 if swapped else 1) for swapped in votes) for votes in swaps]
-        return [(total > 0) - (total < 0) for total in sums]
+        replies = iter(self._chooser.prefer(question, ordered))
+        return [_majority([(next(replies), swapped) for swapped in votes]) for votes in swaps]
 
-    def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int]]:
+    def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int] | None]:
         orders = [_orders(len(chunk), self.votes) for chunk in chunks]
         reordered = [[chunk[i] for i in order] for chunk, order in _each(chunks, orders)]
         return _counted(self._chooser.pick(question, reordered, k), orders, k)
 
-    def pick_grouped(self, question: str, chunks: Sequence[Sequence[EntityGroup]], k: int) -> list[list[int]]:
+    def pick_grouped(self, question: str, chunks: Sequence[Sequence[EntityGroup]], k: int) -> list[list[int] | None]:
         reordered = [[_reordered(chunk, vote) for vote in range(self.votes)] for chunk in chunks]
         flat = [groups for chunk in reordered for groups, _ in chunk]
         orders = [[order for _, order in chunk] for chunk in reordered]
@@ -78,6 +77,14 @@ class VotingChooser:
             clear: list[Acceptance] = [verdict for verdict in ("yes", "no") if counts[verdict] > self.votes / 2]
             decided.append(clear[0] if clear else "unparsed")
         return decided
+
+
+def _majority(votes: Sequence[tuple[int, bool]]) -> int:
+    """Return the preference of most votes; each vote is a reply and whether its pair was swapped."""
+    if sum(reply == NEITHER for reply, _ in votes) > len(votes) / 2:
+        return NEITHER
+    total = sum(int(reply) * (-1 if swapped else 1) for reply, swapped in votes if reply in (1, -1))
+    return (total > 0) - (total < 0)
 
 
 def _starts_swapped(question: str, first: Candidate, second: Candidate) -> bool:
@@ -109,16 +116,21 @@ def _each(
     return ((chunk, order) for chunk, several in zip(chunks, orders) for order in several)
 
 
-def _counted(replies: Sequence[Sequence[int]], orders: list[list[list[int]]], k: int) -> list[list[int]]:
+def _counted(replies: Sequence[Sequence[int] | None], orders: list[list[list[int]]], k: int) -> list[list[int] | None]:
     """Return one list of indices per chunk, by a Borda count of the replies to all orders of the chunk."""
     rest = iter(replies)
-    result = []
+    result: list[list[int] | None] = []
     for several in orders:
-        lists = [[order[i] for i in usable_indices(next(rest, ()), len(order), k)] for order in several]
-        usable = [indices for indices in lists if indices]
+        picks = [(order, usable_indices(next(rest, None), len(order), k)) for order in several]
+        usable = [(order, pick) for order, pick in picks if pick is not None]
+        if not usable:
+            result.append(None)
+            continue
         points: Counter[int] = Counter()
-        for indices in usable:
-            points.update({index: k - rank for rank, index in enumerate(indices)})
-        length = int(statistics.median_high([len(indices) for indices in usable])) if usable else 0
-        result.append(sorted(points, key=lambda index: (-points[index], index))[:length])
+        for order, pick in usable:
+            points.update({order[i]: max(k, len(pick)) - rank for rank, i in enumerate(pick)})
+        length = int(statistics.median_high([len(pick) for _, pick in usable]))
+        best = sorted(points, key=lambda index: (-points[index], index))[:length]
+        answering = sum(isinstance(pick, AnsweringPick) for _, pick in usable) > len(usable) / 2
+        result.append(AnsweringPick(best) if answering else best)
     return result

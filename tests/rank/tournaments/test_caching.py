@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.rank.tournaments.caching import CachingChooser
-from kgqa.rank.tournaments.chooser import EntityGroup, RandomChooser
+from kgqa.rank.tournaments.chooser import NEITHER, EntityGroup, RandomChooser
 from kgqa.rank.tournaments.registry import tournament
 from kgqa.testing.oracle import NoisyOracle
 from tests.rank.tournaments.test_listwise import TOURNAMENTS, ConstantChooser, pool_of
@@ -49,11 +49,13 @@ def test_other_number_of_winners_is_another_decision():
     assert memo.calls == 2
 
 
-@pytest.mark.parametrize(("reply", "read"), [([], []), (None, []), ([9, 1, 1], [1]), ([2, 1, 0], [2, 1])])
+@pytest.mark.parametrize(
+    ("reply", "read"), [([], []), (None, None), ([9], None), ([9, 1, 1], [1]), ([2, 1, 0], [2, 1])]
+)
 def test_chunk_replies_are_read_once(reply, read):
     memo = CachingChooser(ConstantChooser(reply))
     assert memo.pick("q", [POOL[:3]], 2) == [read]
-    assert memo.pick("q", [POOL[:3][::-1]], 2) == [[2 - i for i in read]]
+    assert memo.pick("q", [POOL[:3][::-1]], 2) == [read and [2 - i for i in read]]
     assert memo.calls == 1
 
 
@@ -62,6 +64,20 @@ def test_useless_reply_is_cached_as_a_tie(reply):
     memo = CachingChooser(ConstantChooser(reply))
     assert memo.prefer("q", [(A, B)]) == memo.prefer("q", [(B, A)]) == [0]
     assert memo.calls == 1
+
+
+def test_neither_of_a_pair_is_useful_in_both_orders():
+    memo = CachingChooser(ConstantChooser(NEITHER))
+    assert memo.prefer("q", [(A, B)]) == memo.prefer("q", [(B, A)]) == [NEITHER]
+    assert memo.calls == 1
+
+
+def test_picked_candidates_are_kept_in_order():
+    memo = CachingChooser(NoisyOracle([C, A, B]))
+    memo.pick("q", [[A, B], [C]], 1)
+    assert list(memo.picked) == [A]
+    memo.pick("q", [[A, C]], 2)
+    assert list(memo.picked) == [A, C]
 
 
 def test_trivial_decisions_are_not_requested():

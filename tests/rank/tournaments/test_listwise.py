@@ -46,7 +46,7 @@ class PerfectChooser:
 class FixedChooser(PerfectChooser):
     """A chooser that returns scripted replies, valid or not."""
 
-    def __init__(self, answers: Sequence[list[int]]) -> None:
+    def __init__(self, answers: Sequence[list[int] | None]) -> None:
         super().__init__(())
         self.answers = answers
         self.calls = 0
@@ -55,7 +55,7 @@ class FixedChooser(PerfectChooser):
         self.rounds.append([list(chunk) for chunk in chunks])
         given_answers = []
         for _ in chunks:
-            given_answers.append(self.answers[self.calls % len(self.answers)] if self.answers else [])
+            given_answers.append(self.answers[self.calls % len(self.answers)] if self.answers else None)
             self.calls += 1
         return given_answers
 
@@ -92,7 +92,7 @@ def test_any_reply_gives_distinct_candidates_of_the_pool(size, chunk_size, k, an
     pool = pool_of(size)
     chooser = FixedChooser(answers)
     won = chunked("q", pool, chooser, k=k, chunk_size=chunk_size)
-    assert 1 <= len(won) <= min(k, size)
+    assert len(won) <= min(k, size)
     assert len(set(won)) == len(won)
     assert set(won) <= set(pool)
     shown = [candidate for chunk in chooser.rounds[0] for candidate in chunk]
@@ -110,17 +110,28 @@ def test_chunk_size_is_respected(size, chunk_size, answers):
     chunked("q", pool_of(size), chooser, k=3, chunk_size=chunk_size)
     for chunks in chooser.rounds:
         assert all(1 <= len(chunk) <= max(chunk_size, 2 * 3 - 2) for chunk in chunks)
-    assert len(chooser.rounds[-1]) == 1
+    assert len(chooser.rounds[-1]) == 1 or [] in answers
     shrinking = [sum(map(len, chunks)) for chunks in chooser.rounds]
     assert shrinking == sorted(set(shrinking), reverse=True)
 
 
-def test_empty_replies_keep_the_prefilter_order():
+def test_unusable_replies_keep_the_prefilter_order():
     pool = pool_of(5)
     assert chunked("q", pool, FixedChooser([]), k=3, chunk_size=5) == pool[:3]
 
 
-def test_empty_replies_keep_the_strongest():
+@pytest.mark.parametrize("play", [chunked, single])
+def test_empty_picks_stand(play):
+    assert play("q", pool_of(40), FixedChooser([[]]), k=3) == []
+
+
+def test_empty_pick_drops_its_chunk_only():
+    pool = pool_of(20)
+    chooser = FixedChooser([[], [1, 0], [0, 1]])
+    assert chunked("q", pool, chooser, k=3, chunk_size=10) == [pool[3], pool[1]]
+
+
+def test_unusable_replies_keep_the_strongest():
     pool = pool_of(40)
     assert chunked("q", pool, FixedChooser([]), k=3, chunk_size=10) == pool[:3]
 
@@ -133,7 +144,8 @@ def test_empty_replies_keep_the_strongest():
         ([1, 1, 1, 0], [1, 0]),
         ([9, -1, 2], [2]),
         ([-1], [0, 1, 2]),
-        ([], [0, 1, 2]),
+        (None, [0, 1, 2]),
+        ([], []),
         ([3, 2, 1, 0], [3, 2, 1]),
     ],
 )
@@ -273,7 +285,7 @@ def test_chooser_error_is_raised(play):
 
 
 @pytest.mark.parametrize("play", [chunked, single])
-@pytest.mark.parametrize("reply", [None, [], ["0"], [None], [1.5], [True], [9], [-1]])
+@pytest.mark.parametrize("reply", [None, ["0"], [None], [1.5], [True], [9], [-1]])
 def test_invalid_indices_keep_the_prefilter_order(play, reply):
     pool = pool_of(4)
     assert play("q", pool, ConstantChooser(reply), k=3) == pool[:3]
@@ -289,7 +301,8 @@ def test_numpy_integers_are_indices(play):
 def test_single_prompt_returns_the_picked_candidates(size, k, reply):
     pool = pool_of(size)
     usable = list(dict.fromkeys(i for i in reply if 0 <= i < size))[:k]
-    assert single("q", pool, ConstantChooser(reply), k=k) == ([pool[i] for i in usable] or pool[:k])
+    expected = [pool[i] for i in usable] if usable or not reply else pool[:k]
+    assert single("q", pool, ConstantChooser(reply), k=k) == expected
 
 
 scores = st.lists(st.sampled_from([0.0, 1.0, 1.0, -2.5, np.nan, np.inf, -np.inf]), max_size=20)

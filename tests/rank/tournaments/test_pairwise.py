@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from kgqa.events import MatchPlayed
 from kgqa.model import Candidate
+from kgqa.rank.tournaments.chooser import NEITHER
 from kgqa.rank.tournaments.pairwise import knockout, pairwise
 from kgqa.testing.oracle import NoisyOracle
 from tests.rank.tournaments.test_listwise import pool_of
@@ -74,7 +75,7 @@ def test_all_orders_of_a_small_pool(play, size):
         assert play("q", pool, NoisyOracle(truth), k=3) == list(truth[:3])
 
 
-answers = st.lists(st.integers(-3, 3), max_size=80)
+answers = st.lists(st.integers(-3, 3).filter(lambda reply: reply != NEITHER), max_size=80)
 
 
 @both_systems
@@ -98,7 +99,42 @@ def test_no_pair_is_repeated_and_every_candidate_plays(play, size, k, script):
 
 
 @both_systems
-@given(sizes, st.integers(1, 8), st.sampled_from([[0], [7], [-7], [2]]))
+@given(sizes, st.integers(1, 8), st.sets(st.integers(0, 39)), st.randoms(use_true_random=False))
+def test_only_useful_candidates_are_ranked(play, size, k, useful, random):
+    """A consistent chooser that finds some candidates useless: the best useful ones win, and no useless one twice."""
+    pool = pool_of(size)
+    truth = random.sample(pool, size)
+    good = [candidate for candidate in truth if int(candidate.words[1:]) in useful]
+    beaten: list[Candidate] = []
+
+    class StrictChooser(NoisyOracle):
+        def prefer(self, question, pairs):
+            for pair in pairs:
+                assert not set(pair) & set(beaten), "a candidate that lost to nobody plays again"
+                beaten.extend(pair if not set(pair) & set(good) else ())
+            replies = super().prefer(question, pairs)
+            return [reply if set(pair) & set(good) else NEITHER for reply, pair in zip(replies, pairs)]
+
+    won = play("q", pool, StrictChooser([*good, *(c for c in truth if c not in good)]), k=k)
+    assert [candidate for candidate in won if candidate in good] == good[:k]
+    assert won[: len(good)] == good[:k]
+
+
+@both_systems
+@given(sizes, st.integers(1, 8), st.lists(st.sampled_from([-1, 0, 1, NEITHER]), max_size=80))
+def test_any_preferences_give_distinct_candidates(play, size, k, script):
+    won = play("q", pool_of(size), ScriptedChooser(script), k=k)
+    assert len(won) == len(set(won)) <= min(k, size)
+
+
+@both_systems
+def test_no_winner_if_all_pairs_are_useless(play):
+    pool = pool_of(8)
+    assert play("q", pool, ScriptedChooser([NEITHER] * 8), k=3) == []
+
+
+@both_systems
+@given(sizes, st.integers(1, 8), st.sampled_from([[0], [7], [-7], [3]]))
 def test_ties_keep_the_prefilter_order(play, size, k, reply):
     pool = pool_of(size)
     assert play("q", pool, ScriptedChooser(reply * 200), k=k) == pool[:k]

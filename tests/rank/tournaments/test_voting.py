@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.rank.tournaments.chooser import EntityGroup, RandomChooser
+from kgqa.rank.tournaments.chooser import NEITHER, EntityGroup, RandomChooser
 from kgqa.rank.tournaments.registry import tournament
 from kgqa.rank.tournaments.voting import VotingChooser
 from kgqa.testing.oracle import NoisyOracle
@@ -51,7 +51,7 @@ def test_votes_of_a_pair_alternate_its_order_in_one_batch():
     ("for_first", "expected"),
     [
         ([1, 1, 1], 1), ([1, -1, 1], 1), ([-1, 1, -1], -1), ([1, 0, 0], 1), ([0, -1, 0], -1), ([1, -1, 0], 0),
-        ([0, 0, 0], 0), ([1, 9, None], 1),
+        ([0, 0, 0], 0), ([1, 9, None], 1), ([NEITHER, 1, NEITHER], NEITHER), ([NEITHER, 1, 0], 1),
     ],
 )  # fmt: skip
 def test_majority_of_usable_replies(for_first, expected):
@@ -64,18 +64,18 @@ def test_majority_of_usable_replies(for_first, expected):
             return [vote if first == A or vote not in (1, -1) else -vote for vote, (first, _) in zip(for_first, pairs)]
 
     assert VotingChooser(LoyalChooser()).prefer("q", [(A, B)]) == [expected]
-    assert VotingChooser(LoyalChooser()).prefer("q", [(B, A)]) == [-expected]
+    assert VotingChooser(LoyalChooser()).prefer("q", [(B, A)]) == [expected if expected == NEITHER else -expected]
 
 
 @pytest.mark.parametrize("votes", [1, 3])
-@given(given_replies=st.lists(st.integers(-2, 2), min_size=6, max_size=6))
+@given(given_replies=st.lists(st.integers(-2, 3), min_size=6, max_size=6))
 def test_any_numbers_as_replies(votes, given_replies):
     class ArbitraryChooser(ScriptedChooser):
         def prefer(self, question, pairs):
             return given_replies[: len(pairs)]
 
     replies = VotingChooser(ArbitraryChooser(), votes).prefer("q", [(A, B), (B, C)])
-    assert len(replies) == 2 and set(replies) <= {-1, 0, 1}
+    assert len(replies) == 2 and set(replies) <= {-1, 0, 1, NEITHER}
 
 
 def test_position_bias_is_removed():
@@ -113,10 +113,12 @@ def test_chunks_are_shown_in_three_orders_in_one_batch():
         # of chunk 0 1 2 3, its reverse 3 2 1 0 and its rotation 2 3 0 1; three are wanted, so places give 3, 2, 1
         (([0, 1, 2], [3, 2, 1], [2, 3, 0]), [0, 1, 2]),
         (([3, 1], [3, 2], [3, 2]), [1, 0]),  # votes 3 1, 0 1, 1 0: points 1: 2 + 2 + 3, 0: 3 + 2, 3: 3
-        (([0], [], []), [0]),
+        (([0], [], []), []),
+        (([0], None, None), [0]),
         (([], [], []), []),
+        ((None, [9], None), None),
         (([0], [3], [2, 3, 0]), [0]),  # the median of the lengths 1, 1, 3
-        (([0], [3, 2, 1], []), [0, 1, 2]),  # of two lengths the longer
+        (([0], [3, 2, 1], None), [0, 1, 2]),  # of two lengths the longer
         (([9], [0], [1]), [3]),  # nonsense is no vote
         (([0], [0], [3]), [0]),  # one vote each for 0, 3 and 1: the earlier
     ],

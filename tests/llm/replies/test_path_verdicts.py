@@ -1,0 +1,63 @@
+"""A verdict is read whole or not at all: a verdict without one of its conditions has a different meaning."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kgqa.llm.replies.path_verdicts import PathVerdict, RepliedCondition, RepliedOperation, read_path_verdict
+
+
+@pytest.mark.parametrize(
+    ("reply", "verdict"),
+    [
+        ('{"path": 2, "verdict": "complete"}', PathVerdict("complete", 1)),
+        ('{"path": null, "verdict": "wrong"}', PathVerdict("wrong")),
+        ('Reasons. ```json\n{"verdict": "Missing", "path": "[1]", "conditions": []}\n```', PathVerdict("missing", 0)),
+        (
+            '{"path": 1, "verdict": "complete", "conditions": [{"field": "from", "is": "<=", "value": 1998},'
+            ' {"field": "to", "is": "absent"}], "operation": null}',
+            PathVerdict("complete", 0, (RepliedCondition("from", "<=", "1998"), RepliedCondition("to", "absent"))),
+        ),
+        (
+            '{"path": 1, "verdict": "complete", "operation": {"do": "most", "field": "height", "rank": 2}}',
+            PathVerdict("complete", 0, (), RepliedOperation("most", "height", 2)),
+        ),
+        (
+            '{"path": 1, "verdict": "complete", "operation": {"do": "difference"}}',
+            PathVerdict("complete", 0, (), RepliedOperation("difference", compared=True)),
+        ),
+        (
+            '{"path": 1, "verdict": "complete", "conditions": {"field": "character", "value": "Cara"}}',
+            PathVerdict("complete", 0, (RepliedCondition("character", "=", "Cara"),)),
+        ),
+    ],
+)
+def test_verdict_is_read(reply: str, verdict: PathVerdict) -> None:
+    assert read_path_verdict(reply, size=3).value == verdict
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"path": 4}, "from 1 to 3"),
+        ({"path": None}, "from 1 to 3"),
+        ({"verdict": "perhaps"}, "complete, missing, wrong"),
+        ({"conditions": [{"field": "from", "is": "near", "value": 1998}]}, "condition"),
+        ({"conditions": ["from = 1998"]}, "condition"),
+        ({"conditions": [{"field": "from", "is": "<", "value": ""}]}, "condition"),
+        ({"conditions": [{"field": f"f{n}", "is": "present"} for n in range(7)]}, "condition"),
+        ({"operation": {"do": "median", "field": "height"}}, "operation"),
+        ({"operation": [{"do": "count"}, {"do": "exists"}]}, "operation"),
+    ],
+)
+def test_part_of_unknown_form_makes_the_reply_unusable(changes: dict[str, object], problem: str) -> None:
+    reading = read_path_verdict(json.dumps({"path": 1, "verdict": "complete"} | changes), size=3)
+    assert reading.value is None
+    assert problem in reading.problem
+
+
+def test_only_path_needs_no_number() -> None:
+    assert read_path_verdict('{"verdict": "complete"}', size=1).value == PathVerdict("complete", 0)
+    assert read_path_verdict('{"verdict": "complete"}', size=2).value is None

@@ -1,0 +1,127 @@
+"""The judge on the demo graph: its conditions and operations become part of the query, and nothing from memory does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from kgqa.graph.opening import open_graph
+from kgqa.methods.ask import ask, open_resources
+from kgqa.model import Answer
+from kgqa.settings import resolve
+from kgqa.testing.server import ScriptedServer
+
+PRESIDENT = "m.demo_president_of_the_united_states"
+HOLDERS = "office holder"
+
+
+class Reader:
+    """Picks all paths whose words end in `wanted`, and gives these verdicts in turn; the last one is repeated."""
+
+    def __init__(self, wanted: str, *verdicts: Any) -> None:
+        self.wanted, self.verdicts = wanted, list(verdicts)
+        self.judged: list[str] = []
+
+    def __call__(self, messages: list[dict[str, str]]) -> str:
+        asked = next(message["content"] for message in messages if message["role"] == "user")
+        lines = asked.splitlines()
+        if lines[-1] == "Verdict:":
+            self.judged.append("\n".join(message["content"] for message in messages if message["role"] != "system"))
+            paths = [line for line in lines if line.startswith("Path ")]
+            given = self.verdicts.pop(0) if len(self.verdicts) > 1 else self.verdicts[0]
+            if given.get("verdict") == "wrong":
+                return json.dumps(given)
+            fitting = [n for n, line in enumerate(paths, start=1) if line.endswith(self.wanted)]
+            return json.dumps({"path": fitting[0] if fitting else 1, **given})
+        listed = [line for line in lines if line.startswith("[")]
+        return json.dumps([n for n, line in enumerate(listed, start=1) if line.endswith(self.wanted)])
+
+
+@pytest.fixture(scope="module")
+def asking() -> Iterator[Callable[..., Answer]]:
+    with open_graph() as graph:
+
+        def run(question: str, reader: Reader, *, topic: str = PRESIDENT, **given: Any) -> Answer:
+            with ScriptedServer(reader) as server:
+                settings = {"rank.embeddings": "off", "llm.model": f"{server.url}#name", "explore.depth": 2, **given}
+                resources = open_resources(graph, settings=resolve(settings))
+                try:
+                    return ask(question, topics=topic, resources=resources)
+                finally:
+                    assert resources.models is not None
+                    resources.models.close()
+
+        yield run
+
+
+def names(answer: Answer) -> list[str]:
+    return [item.name for item in answer.answers]
+
+
+def complete(*conditions: dict[str, str], operation: dict[str, Any] | None = None) -> dict[str, Any]:
+    return {"verdict": "complete", "conditions": list(conditions), "operation": operation}
+
+
+def test_condition_on_a_mediator(asking: Callable[..., Answer]) -> None:
+    reader = Reader(
+        HOLDERS,
+        complete({"field": "from", "is": "<=", "value": "1962"}, {"field": "to", "is": ">=", "value": "1962"}),
+    )
+    answer = asking("Who was president of the United States in 1962?", reader)
+    assert names(answer) == ["John F. Kennedy"]
+    assert answer.accepted and answer.query_class == "exact"
+    assert "from = 1961" in reader.judged[0]
+    assert len(answer.paths[0].conditions) == 2
+    assert "Kennedy" not in answer.sparql
+
+
+@pytest.mark.parametrize(
+    ("question", "operation", "expected"),
+    [
+        ("How many presidents did the United States have?", {"do": "count"}, ["5"]),
+        ("Who was its first president?", {"do": "least", "field": "from"}, ["George Washington"]),
+        ("Who was its second?", {"do": "least", "field": "from", "rank": 2}, ["Abraham Lincoln"]),
+        ("Which was born last?", {"do": "most", "field": "answer's date of birth"}, ["Barack Obama"]),
+        ("Was there one?", {"do": "exists"}, ["true"]),
+    ],
+)
+def test_operation(
+    asking: Callable[..., Answer], question: str, operation: dict[str, Any], expected: list[str]
+) -> None:
+    answer = asking(question, Reader(HOLDERS, complete(operation=operation)))
+    assert names(answer) == expected and answer.query_class == "exact" and answer.grounding == "graph"
+
+
+def test_unknown_value_is_asked_again_and_never_used(asking: Callable[..., Answer]) -> None:
+    memory = complete({"field": "answer's profession", "is": "=", "value": "Rail-splitter"})
+    known = complete({"field": "answer's profession", "is": "=", "value": "Writer"})
+    reader = Reader(HOLDERS, memory, known)
+    answer = asking("Which president was a writer by profession?", reader)
+    assert 'has no value "Rail-splitter"' in reader.judged[1]
+    assert names(answer) == ["Barack Obama", "Theodore Roosevelt"]
+
+
+def test_field_that_was_not_shown_is_refused(asking: Callable[..., Answer]) -> None:
+    reader = Reader(HOLDERS, complete({"field": "net worth", "is": ">", "value": "3"}))
+    answer = asking("Which president was rich?", reader)
+    assert 'has no field "net worth"' in reader.judged[-1]
+    assert answer.status == "answered" and not answer.accepted, "the best path is answered, but not accepted"
+    assert not answer.paths[0].conditions
+
+
+def test_best_path_is_not_accepted_or_not_answered(asking: Callable[..., Answer]) -> None:
+    wrong = {"path": None, "verdict": "wrong"}
+    answer = asking("Who was president?", Reader(HOLDERS, wrong))
+    assert answer.status == "answered" and not answer.accepted and "No path was accepted" in " ".join(answer.notes)
+    none = asking("Who was president?", Reader(HOLDERS, wrong), **{"ask.on_exhausted": "none"})
+    assert none.status == "no_answer" and "accepted by the language model" in none.reason
+
+
+def test_missing_goes_one_hop_beyond_the_depth(asking: Callable[..., Answer]) -> None:
+    reader = Reader(HOLDERS, {"verdict": "missing"}, complete())
+    answer = asking("Where were its presidents born?", reader, **{"explore.depth": 2})
+    assert len(reader.judged) == 2
+    assert len(answer.paths[0].path) > 2
