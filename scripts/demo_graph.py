@@ -7,8 +7,8 @@ The tables are tab-separated and have a header. Each table is named after a type
 
 - `type.type.tsv` lists the types and their names. `mediator` = yes: the instances of the type are mediators.
   `instances` = yes: the graph contains an edge from the type to each instance; the type is then a hub, as in Freebase.
-- `type.property.tsv` lists the relations with domain, range and inverse; only one relation of an inverse pair is
-  needed.
+- `type.property.tsv` lists the relations with domain, range, inverse, and the unit of their numbers; only one relation
+  of an inverse pair is needed.
 - Every other table, such as `location.country.tsv`, has one row per entity or mediator. Its columns are `id` (optional;
   derived from the name), `name`, `alias`, `names` (in other languages, `Japon@fr`) and relations. Several values in a
   cell are separated by `|`. A cell of a relation between entities contains ids, or names whose slug is the id: `São
@@ -62,6 +62,7 @@ class Relation:
     domain: str
     range: str
     inverse: str = ""
+    unit: str = ""
 
     @property
     def is_literal(self) -> bool:
@@ -133,7 +134,7 @@ def read_facts(folder: Path = DEMO_FOLDER / "facts") -> Facts:
     for row in read_table(folder / f"{_PROPERTIES}.tsv"):
         if row["relation"] in relations:
             raise FactsError(f"{row['relation']} is listed twice.")
-        relations[row["relation"]] = Relation(row["relation"], row["domain"], row["range"], row["inverse"])
+        relations[row["relation"]] = Relation(row["relation"], row["domain"], row["range"], row["inverse"], row["unit"])
     for relation in list(relations.values()):
         if relation.inverse:
             back = Relation(relation.inverse, relation.range, relation.domain, relation.name)
@@ -247,7 +248,10 @@ class Builder:
                 self._add(type_name, "freebase.type_hints.mediator", f'"true"^^<{XSD}boolean>')
 
     def _schema(self) -> None:
-        """Add domain, range and inverse of every relation."""
+        """Add domain, range, inverse and unit of every relation."""
+        for relation in self.facts.relations.values():
+            if relation.unit:
+                self._add(relation.name, "type.property.unit", text_literal(relation.unit))
         odd = set(self.facts.relations) ^ self.used
         if odd:
             raise FactsError(f"Unused, or not in {_PROPERTIES}.tsv: {', '.join(sorted(odd))}.")

@@ -49,8 +49,9 @@ def list_(names: tuple[str, ...], as_json: bool) -> None:
     ]
     others = ", ".join(plugin_names("dataset"))
     help_lines = (
-        "\nDetails: kgqa data list NAME. To use a question set: --dataset NAME:FILE. `demo`, `demo-cwq`, "
-        "`demo-webqsp` and\n`demo-grailqa` are questions about the bundled demo graph and need no file.",
+        "\nDetails: kgqa data list NAME. To use a question set: --dataset NAME:FILE. `demo`, "
+        "`demo-conditions`,\n`demo-cwq`, `demo-webqsp` and `demo-grailqa` are questions about the bundled demo graph "
+        "and need no file.",
         *([f"Question sets of other packages: {others}."] if others else ()),
     )
     lines = [line for each in data for line in _details(each)] if names else [*map(_line, data), *help_lines]

@@ -6,17 +6,19 @@ grounded in the graph only if every item in the answer is an end node of a path.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from kgqa.events import Composed
+from kgqa.explore.rows import read_rows
 from kgqa.explore.tolerance import TOLERATED, map_tolerantly
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.answers import read_numbered_answers
 from kgqa.methods.direct import UNREADABLE
 from kgqa.methods.grounding import answer_of_entities
+from kgqa.methods.judging.shown_paths import ShownPaths
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Candidate, Literal, Named, Value
@@ -28,6 +30,8 @@ MOST_ENTITIES = 20
 """Most entities shown per path; the model's answers are looked up among all end nodes of the path."""
 MOST_TRIPLES = 6
 COUNTED = 1000
+MOST_WITH_ROWS = 5
+"""Most paths whose ends are shown with their fields."""
 
 
 @dataclass(frozen=True)
@@ -118,12 +122,17 @@ def _ask(
     graph: KnowledgeGraph, retained: Sequence[Retained], view: PromptView, resources: Resources, trace: Trace
 ) -> tuple[int | str, ...] | None:
     """Return the model's answers, each an entity's number (from 0) or a name; None if the reply is unreadable."""
+    by_rows = resources.settings["ask.judge"] == "rows"
+    notes = _notes_on_ends(graph, retained[:MOST_WITH_ROWS], view, resources, trace) if by_rows else {}
     paths: list[dict[str, Any]] = [
         {
             "path": " ".join(view.elements(each.candidate)),
-            "entities": [view.name(item.value, item.name) for item in each.ends[: each.shown]],
+            "entities": [
+                view.name(item.value, item.name) + notes.get((each.candidate.identity, item.value), "")
+                for item in each.ends[: each.shown]
+            ],
             "more": len(each.ends) - each.shown,
-            "triples": _triples(graph, each.candidate, view),
+            "triples": [] if by_rows else _triples(graph, each.candidate, view),
         }
         for each in retained
     ]
@@ -132,6 +141,19 @@ def _ask(
     reader = partial(read_numbered_answers, size=len(_numbered(retained)))
     replied: tuple[int | str, ...] | None = resources.ask_model([prompt], [reader], trace)[0]
     return replied
+
+
+def _notes_on_ends(
+    graph: KnowledgeGraph, retained: Sequence[Retained], view: PromptView, resources: Resources, trace: Trace
+) -> dict[tuple[Hashable, Value], str]:
+    """Return the fields that touch the question, as a judge sees them, by path and end."""
+    rows = read_rows(graph, [each.candidate for each in retained], trace)
+    return {
+        (shown.candidate.identity, end): f" ({note})"
+        for shown in ShownPaths(graph, view, rows, resources.encoder).paths
+        for end, note in shown.notes.items()
+        if note
+    }
 
 
 def _triples(graph: KnowledgeGraph, candidate: Candidate, view: PromptView) -> list[str]:

@@ -19,9 +19,9 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.hints import hint_text
 from kgqa.methods.clauses import clauses_of
 from kgqa.methods.composition import compose
-from kgqa.methods.decisions import Decisions, Ranked
 from kgqa.methods.grounding import answer_of_path
-from kgqa.methods.judging import Judge
+from kgqa.methods.judging.decisions import Decisions, Ranked
+from kgqa.methods.judging.judge import Judge
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.ranking import Ranking
 from kgqa.methods.resources import Resources

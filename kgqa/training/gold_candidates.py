@@ -74,6 +74,7 @@ class _Translator:
         self._values: dict[Any, str] = {}
         self._count = False
         self._order: _Order | None = None
+        self._subtracted: tuple[Any, Any] | None = None
         self._answer = self._read_answer()
         self._read_order()
         for variable, values in group.values.items():
@@ -96,6 +97,9 @@ class _Translator:
         if "expr" not in first:
             return first["var"]
         value = plain(first.expr)
+        if values := _difference(value):
+            self._subtracted = values
+            return values[0]
         name = getattr(value, "name", "")
         asked = plain(value.vars) if name.startswith("Aggregate_") and is_variable(plain(value.vars)) else value
         if name == "Aggregate_Count":
@@ -272,6 +276,8 @@ class _Translator:
         """
         if self._group.bound:
             return self._compared_topics()
+        if self._subtracted:
+            return self._difference_of_topics(*self._subtracted)
         fixed = {variable: iri for variable, iri in self._values.items() if variable != self._answer}
         try:
             return self._in(Tree(self._group.edges, fixed))
@@ -303,6 +309,19 @@ class _Translator:
         order = _Order("least" if mirrored else "most", None)
         operation = replace(self._extreme(order, steps, None), topics=(Entity(str(first)), Entity(str(second))))
         return Candidate(RelationPath(Entity(str(first))), "", operation=operation)
+
+    def _difference_of_topics(self, first: Any, second: Any) -> Candidate:
+        """Return the candidate of `(ABS(?value_of_a - ?value_of_b) AS ?answer)`."""
+        tree = Tree(self._group.edges, {})
+        ways: list[tuple[str, tuple[Step, ...]]] = []
+        for value in (first, second):
+            near = tree.connected(value)
+            starts = ((entity, start) for entity in tree.entities for start in tree.starts(entity))
+            ways += [(entity, tree.path(start, value)[0]) for entity, start in starts if start[1] in near]
+        if len(ways) != 2 or ways[0][1] != ways[1][1]:
+            raise Untranslatable("comparison of two values")
+        topics = tuple(Entity(iri) for iri, _ in ways)
+        return Candidate(RelationPath(topics[0]), "", operation=Operation("difference", ways[0][1], topics=topics))
 
     def _in(self, tree: Tree) -> Candidate:
         tree.check(self._answer)
@@ -366,3 +385,13 @@ class _Translator:
         dates = order.is_date or (not order.is_number and self._is_date(relation or way[-1].relation))
         scale: OneOf["number", "day"] = "day" if dates and not order.counted else "number"
         return Operation(order.kind, way, scale, order.counted, order.rank, at=at)
+
+
+def _difference(value: Any) -> tuple[Any, Any] | None:
+    """Return the two variables of `?a - ?b`, also in ABS(); None if the expression is another one."""
+    if getattr(value, "name", "") == "Builtin_ABS":
+        value = plain(value.arg)
+    if getattr(value, "name", "") != "AdditiveExpression" or list(value.op) != ["-"]:
+        return None
+    first, second = uncast(value.expr)[0], uncast(value.other[0])[0]
+    return (first, second) if is_variable(first) and is_variable(second) else None

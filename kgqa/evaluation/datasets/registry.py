@@ -56,8 +56,15 @@ READERS: Mapping[str, Reader] = {
 }
 """The reader of each format, by name."""
 
-DEMO = {"demo": "questions.jsonl", "demo-cwq": "cwq.json", "demo-webqsp": "webqsp.json", "demo-grailqa": "grailqa.json"}
-"""Question files about the bundled demo graph; in a name, the part after `demo-` is the format."""
+DEMO = {
+    "demo": "questions.jsonl",
+    "demo-conditions": "conditions.jsonl",
+    "demo-cwq": "cwq.json",
+    "demo-webqsp": "webqsp.json",
+    "demo-grailqa": "grailqa.json",
+}
+"""Question files about the bundled demo graph. The part of a name after `demo-` is the format; `demo` and
+`demo-conditions` have the format of kgqa."""
 
 
 def dataset_questions(source: str) -> list[GoldQuestion]:

@@ -12,7 +12,7 @@ from kgqa.explore.beam import HopResult
 from kgqa.explore.conjunction import JoinFinder, join_topics
 from kgqa.explore.cues import Cues
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.methods.judging import Judge
+from kgqa.methods.judging.judge import Judge
 from kgqa.methods.ranking import Ranking
 from kgqa.model import Candidate, Entity, Named, Value
 from kgqa.settings import Settings

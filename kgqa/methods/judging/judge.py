@@ -16,9 +16,10 @@ from kgqa.explore.tolerance import TOLERATED
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.json_values import Reading
 from kgqa.llm.replies.path_verdicts import PathVerdict, VerdictKind, read_path_verdict
+from kgqa.methods.judging.replied_conditions import UnknownPart, replied_candidate
+from kgqa.methods.judging.shown_paths import ShownPaths
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
-from kgqa.methods.shown_paths import ShownPaths, UnknownPart
 from kgqa.model import Candidate
 from kgqa.trace import Trace
 
@@ -130,7 +131,7 @@ class Judge:
         if verdict.kind == "wrong":
             return Reading(("wrong", None), reading.repaired)
         try:
-            chosen = shown.candidate(verdict)
+            chosen = replied_candidate(shown.paths[verdict.path or 0], verdict, self._view.topics_asked)
             if verdict.kind == "complete" and not self._has_answers(chosen):
                 raise UnknownPart("No row meets all of these conditions; give others, or fewer.")
         except UnknownPart as error:

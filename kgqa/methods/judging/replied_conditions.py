@@ -1,0 +1,164 @@
+"""What a reply of the judge means: conditions and an operation on a path.
+
+A condition of a reply is taken only if its field was shown and its value is in the rows or, as a number or date, can be
+compared. What a language model remembers can therefore not become a condition.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from kgqa.conditions import DATE_TEXT, DAY, MONTH, NUMBER_TEXT, XSD, YEAR, Comparison, Condition, Operation, Operator
+from kgqa.explore.rows import FieldKey
+from kgqa.llm.replies.path_verdicts import PathVerdict, RepliedCondition, RepliedOperation
+from kgqa.methods.judging.shown_paths import ANSWER, YEAR_IN_TEXT, ShownPath, values_in
+from kgqa.model import Candidate, Entity, Literal, Named, RelationPath
+from kgqa.words import normalise
+
+_OPPOSITE: dict[str, Operator] = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+_END_OF_TERM = re.compile(r"(?:^|\W)(?:to|until|end|ended|end date|to date)$")
+
+
+class UnknownPart(Exception):
+    """A reply names a field or value that was not shown. The message says so to the language model."""
+
+
+def replied_candidate(shown: ShownPath, verdict: PathVerdict, topics: Sequence[Entity]) -> Candidate:
+    """Return the path of a verdict, with its conditions and operation.
+
+    Args:
+        shown: The path that the verdict names.
+        verdict: The verdict.
+        topics: The topics of the question, which may be compared.
+
+    Raises:
+        UnknownPart: A field, value or comparison of the verdict does not fit the path.
+    """
+    found = shown.candidate
+    conditions = tuple(_condition(shown, each) for each in verdict.conditions)
+    found = replace(found, conditions=tuple(dict.fromkeys((*found.conditions, *conditions))))
+    return _with_operation(shown, found, verdict.operation, topics) if verdict.operation else found
+
+
+def _key(shown: ShownPath, name: str) -> FieldKey:
+    wanted = normalise(name)
+    path = shown.candidate.path
+    if wanted == ANSWER:
+        return len(path), ()
+    for number, at in enumerate(shown.hops, start=1):
+        if wanted == f"hop {number}":
+            return at, ()
+    for given, key in shown.keys.items():
+        if wanted in (normalise(given), normalise(given.removeprefix(f"{ANSWER}'s "))):
+            return key
+    fields = ", ".join([*shown.keys, ANSWER])
+    raise UnknownPart(f'The path has no field "{name}"; its fields are: {fields}.')
+
+
+def _condition(shown: ShownPath, given: RepliedCondition) -> Condition:
+    at, steps = _key(shown, given.field)
+    if given.sign in ("present", "absent"):
+        if not steps:
+            raise UnknownPart(f'"{given.field}" is never absent; give "is": "=" or "!=" with a value.')
+        return Condition(at, steps, None, negated=given.sign == "absent")
+    values = _values(shown, (at, steps))
+    sign: Any = given.sign
+    same = values.get(normalise(given.value))
+    if isinstance(same, Entity) and sign in ("=", "!="):
+        return Condition(at, steps, same, negated=sign == "!=")
+    literals = [value for value in values.values() if isinstance(value, Literal)]
+    if not literals:
+        some = "; ".join(list(values)[:10])
+        raise UnknownPart(f'"{given.field}" has no value "{given.value}"; its values are: {some}.')
+    try:
+        test = Comparison(sign, _literal(given.value, literals))
+    except ValueError as error:
+        raise UnknownPart(f'"{given.field}" cannot be compared with "{given.value}": {error}.') from error
+    if steps and sign in (">", ">=") and _END_OF_TERM.search(normalise(given.field)):
+        # something that has not ended has no end date, and lasts longer than any date
+        return Condition(at, steps, Comparison(_OPPOSITE[sign], test.value), negated=True)
+    if steps and sign == "!=":
+        return Condition(at, steps, Comparison("=", test.value), negated=True)
+    return Condition(at, steps, test)
+
+
+def _values(shown: ShownPath, key: FieldKey) -> dict[str, Entity | Literal]:
+    """Return the values of a field in all rows, by their normalised name as the prompt shows it."""
+    at, steps = key
+    found: dict[str, Entity | Literal] = {}
+    for row in shown.rows.rows:
+        values = [row.walk[at]] if not steps else [v for each in row.fields if each.key == key for v in each.values]
+        for value in values:
+            found.setdefault(normalise(value.name), value.value)
+            found.setdefault(normalise(shown.name(value)), value.value)
+    return found
+
+
+def _with_operation(shown: ShownPath, found: Candidate, given: RepliedOperation, topics: Sequence[Entity]) -> Candidate:
+    kind: Any = given.kind
+    path = found.path
+    try:
+        if given.compared:
+            if len(topics) < 2 or found.conditions or found.joins:
+                raise UnknownPart('There is nothing to compare; leave "compare" out.')
+            alone = replace(found, path=RelationPath(path.topic), joins=(), restricted=())
+            ends = [row.end for row in shown.rows.rows]
+            scale: Any = _scale(ends) if kind in Operation.returns_ends else "number"
+            return replace(alone, operation=Operation(kind, path.steps, scale=scale, topics=tuple(topics)))
+        if kind in ("count", "exists"):
+            return replace(found, operation=Operation(kind))
+        at, steps = _key(shown, given.field or ANSWER)
+        values = [
+            value
+            for row in shown.rows.rows
+            for value in ([row.walk[at]] if not steps else values_in(row.fields, (at, steps)))
+        ]
+        if kind in ("sum", "average"):
+            if at != len(path):
+                raise UnknownPart(f'Only fields of the answer can be added, not "{given.field}".')
+            return replace(found, operation=Operation(kind, steps))
+        scale = "number" if given.counted else _scale(values)
+        inner = None if at == len(path) else at
+        return replace(
+            found,
+            operation=Operation(kind, steps, scale=scale, counted=given.counted, rank=given.rank, at=inner),
+        )
+    except ValueError as error:
+        raise UnknownPart(f"The operation is not possible: {error}.") from error
+
+
+def _scale(values: Sequence[Named]) -> Any:
+    """Return how values are ordered: as numbers, or by day if most of them are dates.
+
+    Raises:
+        UnknownPart: They are neither.
+    """
+    texts = [value.name for value in values if isinstance(value.value, Literal)]
+    if not texts:
+        raise UnknownPart("The field has no numbers or dates to compare.")
+    dates = sum(bool(re.fullmatch(r"-?\d{4}(-\d{2}){0,2}(T.*)?", text)) for text in texts)
+    return "day" if 2 * dates > len(texts) else "number"
+
+
+def _literal(text: str, values: Sequence[Literal]) -> Literal:
+    """Return the literal with which values are compared, of the same sort as these values: date, number or text.
+
+    Raises:
+        ValueError: The values are dates or numbers, and the text is neither.
+    """
+    text = text.strip()
+    dates = [value for value in values if re.match(r"-?\d{4}(-|$)", value.value)]
+    if 2 * len(dates) > len(values):
+        for datatype in (YEAR, MONTH, DAY):
+            if re.fullmatch(DATE_TEXT[datatype], text[:10]):
+                return Literal(text[:10], datatype)
+        if found := YEAR_IN_TEXT.search(text):
+            return Literal(found[0], YEAR)
+        raise ValueError("it is not a date such as 1998 or 1998-05-31")
+    number = text.replace(",", "")
+    if re.fullmatch(NUMBER_TEXT, number) and any(re.fullmatch(NUMBER_TEXT, value.value) for value in values):
+        return Literal(number, XSD + "decimal")
+    return next((value for value in values if normalise(value.value) == normalise(text)), Literal(text))

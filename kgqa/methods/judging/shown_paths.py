@@ -1,0 +1,203 @@
+"""Paths as a language model sees them: rows with the fields that touch the question."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kgqa.conditions import DATE_TEXT, YEAR
+from kgqa.explore.rows import Field, FieldKey, PathRows, Row
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.methods.prompt_view import PromptView
+from kgqa.model import Candidate, Literal, Named, Step, Value
+from kgqa.rank.embedding.encoder import CachedEncoder
+from kgqa.rank.lexical import terms
+from kgqa.words import relation_words, type_words
+
+MOST_ROWS = 4
+MOST_FIELDS = 4
+"""Most fields with values in a row."""
+MOST_NAMES = 8
+"""Most further fields of which only the name is shown."""
+MOST_ANSWERS = 6
+ANSWER = "answer"
+_TIME = re.compile(
+    r"\b(?:first|last|latest|earliest|oldest|youngest|newest|current|currently|now|when|before|after|since|during|until|"
+    r"today|year|date|former|previous|next|new|recent|recently|still)\b",
+    re.IGNORECASE,
+)
+YEAR_IN_TEXT = re.compile(r"(?<!\d)\d{4}(?!\d)")
+
+
+@dataclass
+class ShownPath:
+    """One path of a prompt.
+
+    Attributes:
+        candidate: The path.
+        rows: Its walks with all their fields.
+        name: Returns the text that is shown for a node or value.
+        hops: The positions of the inner nodes that are no mediators, in the walks.
+        keys: Map from the name of each field that is shown to the field.
+        prompt: The values of the prompt file for this path.
+        notes: Map from an end to its fields that touch the question, as text.
+    """
+
+    candidate: Candidate
+    rows: PathRows
+    name: Callable[[Named], str]
+    hops: tuple[int, ...] = ()
+    keys: dict[str, FieldKey] = field(default_factory=dict)
+    prompt: dict[str, Any] = field(default_factory=dict)
+    notes: dict[Value, str] = field(default_factory=dict)
+
+
+class ShownPaths:
+    """The paths of one prompt.
+
+    Args:
+        graph: The graph.
+        view: The question as the language model sees it.
+        every: The paths with their rows.
+        encoder: Finds fields whose names have a similar meaning to the question; None to compare only words.
+    """
+
+    def __init__(
+        self, graph: KnowledgeGraph, view: PromptView, every: Sequence[PathRows], encoder: CachedEncoder | None
+    ) -> None:
+        self._graph = graph
+        self._view = view
+        self._encoder = encoder
+        self._asked = set(terms(view.question))
+        self._years = set(YEAR_IN_TEXT.findall(view.question))
+        self._in_time = bool(self._years or _TIME.search(view.question))
+        self.paths = [self._shown(each) for each in every]
+
+    def _shown(self, rows: PathRows) -> ShownPath:
+        path = rows.candidate.path
+        inner = range(1, len(path))
+        hops = tuple(at for at in inner if not self._graph.leads_to_mediator(path.steps[at - 1]))
+        mediators = {at for at in (*inner, len(path)) if self._graph.leads_to_mediator(path.steps[at - 1])}
+        shown = ShownPath(rows.candidate, rows, self._name, hops)
+        names = self._field_names(rows, hops, mediators)
+        worth = self._worth(rows, names, mediators)
+        best = sorted(names, key=lambda key: (-worth[key], key[0], len(key[1])))
+        valued = [key for key in best if worth[key] >= 0.5][:MOST_FIELDS]
+        others = [key for key in best if key not in valued][:MOST_NAMES]
+        shown.keys = {names[key]: key for key in [*valued, *others]}
+        texts: dict[str, int] = {}
+        for row in rows.rows:
+            text, touching = self._row(row, valued, names, hops)
+            texts[text] = max(touching, texts.get(text, 0))
+            shown.notes.setdefault(row.end.value, text.partition("; ")[2])
+        first = sorted(texts, key=lambda text: -texts[text])[:MOST_ROWS] if valued else []
+        number = len(rows.ends)
+        count = f"{number if rows.complete else f'more than {number}'} answer{'s' if number != 1 else ''}"
+        if len(texts) > len(first) > 0:
+            count += f" in {len(texts) if rows.complete else f'more than {len(texts)}'} rows, {len(first)} shown"
+        shown.prompt = {
+            "path": " ".join(self._view.elements(rows.candidate)),
+            "answers": count if first else self._answers(rows),
+            "fields": [names[key] for key in others] if first else list(shown.keys),
+            "rows": first,
+        }
+        self._view.texts.update([*first, shown.prompt["answers"]])
+        return shown
+
+    def _answers(self, rows: PathRows) -> str:
+        ends = list({row.end.value: row.end for row in rows.rows}.values())
+        names = "; ".join(self._name(end) for end in ends[:MOST_ANSWERS])
+        more = len(ends) - MOST_ANSWERS
+        if not rows.complete:
+            return f"{names}; and more than {max(more, 0)} others"
+        return f"{names}; and {more} others" if more > 0 else names or "none"
+
+    def _name(self, named: Named) -> str:
+        return self._view.name(named.value, named.name) or "(no name)"
+
+    def _row(
+        self, row: Row, valued: Sequence[FieldKey], names: dict[FieldKey, str], hops: Sequence[int]
+    ) -> tuple[str, int]:
+        """Return the text of a row, and how many of its values occur in the question."""
+        parts = [f"{ANSWER} = {self._name(row.end)}"]
+        parts += [f"hop {n} = {self._name(row.walk[at])}" for n, at in enumerate(hops, start=1) if row.walk[at].name]
+        touching = 0
+        found = {each.key: each for each in row.fields}
+        for key in valued:
+            if key in found:
+                values = sorted(found[key].values, key=lambda value: -self._touches(value))
+                touching += self._touches(values[0]) > 0
+                parts.append(f"{names[key]} = {', '.join(self._name(value) for value in values[:2])}")
+        return "; ".join(parts), touching
+
+    def _field_names(self, rows: PathRows, hops: Sequence[int], mediators: Iterable[int]) -> dict[FieldKey, str]:
+        """Return a distinct name for every field of a path."""
+        owner = dict.fromkeys(mediators, "") | {at: f"hop {n}'s " for n, at in enumerate(hops, start=1)}
+        owner[len(rows.candidate.path)] = f"{ANSWER}'s "
+        named: dict[FieldKey, str] = {}
+        for key in dict.fromkeys(each.key for row in rows.rows for each in row.fields):
+            at, steps = key
+            name = owner[at] + " / ".join(self._step_words(step) for step in steps)
+            if name in named.values():
+                name = owner[at] + " / ".join(self._step_words(step, whole=True) for step in steps)
+            number = 2
+            while name in named.values():
+                name, number = f"{name} ({number})", number + 1
+            named[key] = name
+        return named
+
+    def _step_words(self, step: Step, *, whole: bool = False) -> str:
+        schema, labels = self._graph.schema, self._graph.relation_labels
+        if step.relation in schema.types:
+            return "type"
+        dotted = schema.wording == "dotted" and "." in step.relation and not whole and step.relation not in labels
+        words = type_words(step.relation, schema) if dotted else relation_words(step.relation, schema, labels)
+        return words if step.direction == "out" else f"{words} of"
+
+    def _worth(self, rows: PathRows, names: dict[FieldKey, str], mediators: Container[int]) -> dict[FieldKey, float]:
+        """Score each field: shared words of its name and values with the question, and the similarity of its name."""
+        worth = dict.fromkeys(names, 0.0)
+        for row in rows.rows:
+            for each in row.fields:
+                worth[each.key] = max(worth[each.key], 2.0 * max(map(self._touches, each.values), default=0.0))
+        similar = self._similarity(list(names.values()))
+        for (key, name), close in zip(names.items(), similar):
+            own = name.removeprefix(f"{ANSWER}'s ")
+            shared = len(self._asked & set(terms(own))) / max(1, len(set(terms(own))))
+            worth[key] += 0.6 * shared + close + (0.5 if key[0] in mediators else 0.0)
+            if self._in_time and self._is_dated(rows, key):
+                worth[key] += 0.5
+            elif len(rows.rows) > 1 and worth[key] < 2.0 and self._is_constant(rows, key):
+                worth[key] -= 0.5
+        return worth
+
+    def _is_constant(self, rows: PathRows, key: FieldKey) -> bool:
+        """Return whether a field has the same values in all rows, so that it cannot tell answers apart."""
+        every = [{value.value for value in values_in(row.fields, key)} for row in rows.rows]
+        return all(values == every[0] for values in every)
+
+    def _similarity(self, texts: list[str]) -> list[float]:
+        if self._encoder is None or not texts:
+            return [0.0] * len(texts)
+        found = self._encoder.encode(texts) @ self._encoder.encode_questions([self._view.question])[0]
+        return [float(each) for each in np.clip(found, 0.0, 1.0)]
+
+    def _is_dated(self, rows: PathRows, key: FieldKey) -> bool:
+        values = (value for row in rows.rows for each in row.fields if each.key == key for value in each.values)
+        return any(re.match(DATE_TEXT[YEAR] + r"(?:-|$)", value.name) for value in list(values)[:5])
+
+    def _touches(self, value: Named) -> float:
+        """Return the share of a value's words that occur in the question; for a date, whether its year occurs."""
+        if isinstance(value.value, Literal) and value.name[:4] in self._years:
+            return 1.0
+        words = set(terms(value.name))
+        return len(words & self._asked) / len(words) if words else 0.0
+
+
+def values_in(fields: Sequence[Field], key: FieldKey) -> list[Named]:
+    """Return the values of one field."""
+    return [value for each in fields if each.key == key for value in each.values]
