@@ -137,7 +137,8 @@ def language_notes(graph: KnowledgeGraph, question: str, mentions: Collection[st
     """
     language = question_language(question, mentions)
     possible = set(_SCRIPTS[script].split()) if (script := _script(question)) else {language}
-    known = _languages(graph) if language else frozenset()
+    # an English question whose entities were found costs no query
+    known = _languages(graph) if language and not (language == "en" and mentions) else frozenset()
     if not known or known & possible:
         return []
     names = sorted((NAMES.get(each, each) for each in known), key=lambda name: (name != "English", name))
