@@ -8,12 +8,10 @@ from kgqa.errors import KgqaError
 from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.metrics.keys import answer_keys, gold_keys
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
 from kgqa.model import Candidate, RelationPath, Step
-from kgqa.testing.gold_table import gold_for, question_names, walks_of
+from kgqa.testing.gold_table import gold_for, question_names, relation_names, view_of, walks_of
 from kgqa.testing.model_oracle import Gold
-from kgqa.trace import Trace
 
 MANY_WALKS = 5000
 
@@ -33,10 +31,7 @@ def gold_along(question: GoldQuestion, resources: Resources, paths: Sequence[Rel
     try:
         wanted = gold_keys(question.answers)
         explored = [_as_explored(graph, path) for path in paths]
-        named = graph.named([path.topic for path in explored])
-        shown = PromptView(
-            graph, question.text, named, {each.value: [each.name] for each in named}, resources.settings, Trace()
-        )
+        shown = view_of(question.text, list(dict.fromkeys(path.topic for path in explored)), resources)
         walks = [walk for path in explored for walk in walks_of(resources, path, (path,), limit=MANY_WALKS)]
         ends = {each.value: each for each in graph.named({walk[-1] for walk in walks})}
         right = {end for end, each in ends.items() if answer_keys([each], wanted) <= wanted}
@@ -50,10 +45,7 @@ def gold_along(question: GoldQuestion, resources: Resources, paths: Sequence[Rel
         frozenset(" ".join(shown.elements(Candidate(path, ""))) for path in solution) for solution in found
     )
     answers = tuple(dict.fromkeys(names[end] for end in sorted(right, key=str))) or question_names(question)
-    relations = {step.relation for path in paths for step in path.steps}
-    relations |= {twin for relation in relations if (twin := graph.inverse(relation))}
-    ids = frozenset(graph.schema.short_id(relation) for relation in relations)
-    return Gold(solutions, frozenset(names.values()), answers, ids)
+    return Gold(solutions, frozenset(names.values()), answers, relation_names(graph, paths))
 
 
 def _as_explored(graph: KnowledgeGraph, path: RelationPath) -> RelationPath:

@@ -333,6 +333,14 @@ SETTINGS: tuple[Setting, ...] = (
         minimum=2,
         option="--chunk",
     ),
+    Setting(
+        "rank.equal_ends",
+        str,
+        "one",
+        "how a language model compares paths with the same end nodes: one: only the best of them; each: all of them",
+        choices=("one", "each"),
+        option="--equal-ends",
+    ),
     Setting("rank.votes", int, 1, "votes per comparison: 1 or 3", choices=(1, 3), option="--votes"),
     Setting(
         "rank.chooser",
@@ -483,6 +491,14 @@ SETTINGS: tuple[Setting, ...] = (
         "topic's id; none: no masking",
         choices=("same", "placeholder", "id", "none"),
         option="--llm-mask",
+    ),
+    Setting(
+        "llm.samples",
+        int,
+        3,
+        "number of end nodes that a prompt shows beside each of many paths; 0: none",
+        minimum=0,
+        option="--samples",
     ),
     Setting(
         "llm.reask", int, 1, "how often a prompt is sent again after an unusable reply", minimum=0, option="--reask"

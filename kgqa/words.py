@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 from typing import Literal as OneOf
@@ -172,6 +172,94 @@ def published_words(path: RelationPath, schema: Schema, labels: Mapping[str, str
     return " ".join(parts)
 
 
+def ambiguous_relations(
+    relations: Mapping[str, int], schema: Schema, *, of_mediators: Callable[[str], bool]
+) -> frozenset[str]:
+    """Return the relations with dotted names whose property is not clear without its type: `film` of a director.
+
+    These are the relations that share the name of their property with others, except for one that has more than half of
+    the triples of that name.
+
+    Args:
+        relations: Map from each relation to its number of triples.
+        of_mediators: Whether the subjects of a relation are mediators; such a relation is left out.
+    """
+    if schema.wording != "dotted":
+        return frozenset()
+    same: dict[str, dict[str, int]] = {}
+    for relation, count in relations.items():
+        name = relation.removeprefix(schema.id_base)
+        if relation != name and "." in name and not of_mediators(relation):
+            same.setdefault(property_words(name.rsplit(".", 1)[-1]), {})[relation] = count
+    return frozenset(
+        relation
+        for counts in same.values()
+        for relation, count in counts.items()
+        if len(counts) > 1 and 2 * count <= sum(counts.values())
+    )
+
+
+def prompt_words(
+    path: RelationPath,
+    schema: Schema,
+    labels: Mapping[str, str],
+    *,
+    is_mediator: Callable[[Step], bool],
+    inverse: Callable[[str], str | None],
+    target_type: Callable[[Step], str | None],
+    ambiguous: Container[str],
+) -> tuple[str, ...]:
+    """Return the words of each logical hop for prompts; a hop is named after what it reaches.
+
+    | words | hop |
+    |---|---|
+    | `place of birth` | a relation, or the declared inverse of a relation that is followed backwards |
+    | `film (as director)` | an ambiguous relation |
+    | `person whose "place of birth" is it` | a relation followed backwards; `it` is where the hop starts |
+    | `film: character` | through a mediator; a property of the mediator comes after the colon |
+
+    Args:
+        is_mediator: Whether a step leads to mediators only.
+        inverse: Maps a relation to its declared inverse.
+        target_type: Maps a step to the declared type of the nodes it leads to.
+        ambiguous: See `ambiguous_relations`.
+    """
+
+    def one(step: Step, record: bool) -> str:
+        relation = step.relation
+        if step.direction == "in":
+            back = inverse(relation)
+            if not back or (schema.wording != "dotted" and back not in labels):
+                type_ = target_type(step) or schema.domain_in_name(relation)
+                start = type_words(type_, schema) if type_ else "those"
+                return f'{start} whose "{forward(relation, record=True)}" is it'
+            relation = back
+        return forward(relation, record)
+
+    def forward(relation: str, record: bool) -> str:
+        name = relation.removeprefix(schema.id_base)
+        if relation in labels or schema.wording != "dotted" or "." not in name:
+            return relation_words(relation, schema, labels)
+        words, type_ = property_words(name.rsplit(".", 1)[-1]), type_words(name.rsplit(".", 1)[0], schema)
+        return words if record or type_ in words or relation not in ambiguous else f"{words} (as {type_})"
+
+    hops = []
+    for group in grouped_steps(path, is_mediator):
+        parts: list[str] = []
+        for step in _distinctly_named(group, schema):
+            words = one(step, record=bool(parts))
+            if not parts or parts[-1].split(" (as ")[0] not in (words, f"{words}s", f"{words}es"):  # spouses: spouse
+                parts.append(words)
+        hops.append(": ".join(parts))
+    return tuple(hops)
+
+
+@lru_cache(maxsize=50_000)
+def property_words(name: str) -> str:
+    """Return the last part of a dotted name as words; Freebase writes a plural as `spouse_s`."""
+    return re.sub(r" s$", "s", split_words(name)) or name
+
+
 def path_key(path: RelationPath, schema: Schema) -> str:
     """Return a string that identifies a path in a trace."""
     return f"{schema.short_id(path.topic.iri)} {published_words(path, schema)}".rstrip()
@@ -208,6 +296,11 @@ def display_name(named: Named) -> str:
     if not ident or ident == name or "://" in ident:
         return name
     return f"{name} ({ident})"
+
+
+def is_unnamed(named: Named, schema: Schema) -> bool:
+    """Return whether a value is an entity that has no name but an opaque id."""
+    return bool(schema.id_base and named.id) and named.name == named.id
 
 
 def normalise(text: str) -> str:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from kgqa.model import Entity, Literal, Named, RelationPath, Step
 from kgqa.schema import bundled_schema
 from kgqa.words import (
+    ambiguous_relations,
     arrow_words,
     clean,
     display_name,
@@ -18,6 +19,7 @@ from kgqa.words import (
     local_name,
     local_words,
     normalise,
+    prompt_words,
     published_words,
     relation_words,
     safe_text,
@@ -119,6 +121,46 @@ ROSTER = Step(NS + "sports.sports_team.roster")
 PLAYER = Step(NS + "sports.sports_team_roster.player")
 BACK = Step(NS + "location.country.national_anthem", "in")
 PATH = RelationPath(Entity(NS + "m.0x"), (BACK, ROSTER, PLAYER))
+
+
+FILM = NS + "film.actor.film"
+
+
+@pytest.mark.parametrize(
+    ("steps", "words"),
+    [
+        ((MASCOT,), ("team mascot",)),
+        ((ROSTER, PLAYER), ("roster: player",)),
+        ((BACK, MASCOT), ('country whose "national anthem" is it', "team mascot")),
+        ((Step(NS + "film.performance.actor", "in"),), ("film (as actor)",)),
+        ((Step(NS + "people.person.spouse_s"), Step(NS + "people.marriage.spouse")), ("spouses",)),
+        ((Step(NS + "madeBy", "in"),), ('those whose "made by" is it',)),
+    ],
+)
+def test_steps_in_prompts_are_worded_by_what_they_reach(steps, words):
+    found = prompt_words(
+        RelationPath(PATH.topic, steps),
+        FREEBASE,
+        {},
+        is_mediator=lambda step: step == ROSTER or step.relation.endswith("spouse_s"),
+        inverse={NS + "film.performance.actor": FILM}.get,
+        target_type=lambda step: None,
+        ambiguous={FILM},
+    )
+    assert found == words
+
+
+def test_ambiguous_relations_share_their_property():
+    counts = {
+        FILM: 50,
+        NS + "film.director.film": 40,
+        NS + "people.person.gender": 90,
+        NS + "fictional.character.gender": 5,
+        NS + "film.performance.film": 500,
+    }
+    found = ambiguous_relations(counts, FREEBASE, of_mediators=lambda relation: "performance" in relation)
+    assert found == {NS + "film.director.film", NS + "fictional.character.gender"}
+    assert ambiguous_relations(counts, RDFS, of_mediators=lambda relation: False) == frozenset()
 
 
 def _roster(step: Step) -> bool:

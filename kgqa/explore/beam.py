@@ -2,7 +2,8 @@
 
 The depth of a path is its number of edges, including edges to mediators, as in the thesis. With `mediator_hop="free"`,
 the edge into a mediator and the edge out of it count as one edge. A path that ends at a mediator is not a candidate. It
-is extended by one more edge before candidates are ranked, or dropped if the maximum depth is reached.
+is extended by one more edge before candidates are ranked, or dropped if the maximum depth is reached (see
+`BeamSettings.completed`).
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ class BeamSettings:
         mediator_hop: How hops are counted at a mediator: "edge" for two hops (in and out), "free" for one.
         wording: The style of words that describe paths for ranking.
         kinds: Whether to look up the type of entity that each path leads to.
+        completed: Most paths per hop that end at a mediator at the maximum depth and get one more edge, with which they
+            exceed it; the best of the prefilter are taken.
         last_only: Whether a path is described by its last hop only, for experiments that compare this with whole paths.
     """
 
@@ -49,6 +52,7 @@ class BeamSettings:
     mediator_hop: MediatorHop = "edge"
     wording: PathWording = "words"
     kinds: bool = True
+    completed: int = 0
     last_only: bool = False
 
 
@@ -103,9 +107,10 @@ def explore(
     keys: dict[RelationPath, str] = {}
     kept: list[Candidate] = []
     frontier = list(start) or [Candidate(RelationPath(topic), "") for topic in topics]
-    for number in range(1, settings.depth + 1):
+    first = 1 + min((path_cost(graph, each.path, settings) for each in start), default=0)
+    for number in range(first, settings.depth + 1):
         try:
-            found = _expand(graph, frontier, settings, trace)
+            found = _expand(graph, frontier, settings, prefilter, trace)
         except StoreTimeout:
             if not hops:
                 raise
@@ -180,7 +185,11 @@ def _end_words(graph: KnowledgeGraph, step: Step) -> str:
 
 
 def _expand(
-    graph: KnowledgeGraph, frontier: Sequence[Candidate], settings: BeamSettings, trace: Trace
+    graph: KnowledgeGraph,
+    frontier: Sequence[Candidate],
+    settings: BeamSettings,
+    prefilter: RankCandidates,
+    trace: Trace,
 ) -> list[Candidate]:
     found: dict[RelationPath, Candidate] = {}
     late: StoreTimeout | None = None
@@ -188,6 +197,7 @@ def _expand(
     waiting = list(frontier)
     while waiting:
         parents, waiting = waiting, []
+        incomplete: list[Candidate] = []
         expansions = graph.map(
             lambda parent: graph.next_steps(parent.path, restricted=parent.restricted),
             parents,
@@ -203,9 +213,11 @@ def _expand(
                 continue
             approximate = parent.approximate or expansion.approximate
             onward = 0
+            completing = bool(settings.completed) and graph.ends_on_mediators(parent.path)
             for step in expansion.steps:
                 path = parent.path.then(step)
-                if path_cost(graph, path, settings) > settings.depth:
+                cost = path_cost(graph, path, settings)
+                if cost > settings.depth + completing:
                     continue
                 candidate = make_candidate(graph, path, settings, approximate=approximate, restricted=parent.restricted)
                 extent = mediators.extent(step)
@@ -214,6 +226,8 @@ def _expand(
                 if extent != "none" and _may_pass(graph, path, settings):
                     waiting.append(candidate)
                     onward += 1
+                elif extent != "none" and settings.completed and cost == settings.depth:
+                    incomplete.append(candidate)
             trace.record(
                 Expanded(
                     path=_shown(graph, parent.path),
@@ -222,6 +236,8 @@ def _expand(
                     approximate=approximate,
                 )
             )
+        if incomplete:
+            waiting += prefilter(incomplete)[: settings.completed]
     if late and not found:
         raise late
     return [replace(candidate, approximate=True) if late else candidate for candidate in found.values()]

@@ -12,6 +12,7 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, RelationPath
 from kgqa.rank.tournaments.chooser import AnsweringPick, Chooser, EntityGroup, usable_indices
 from kgqa.trace import Trace
+from kgqa.words import is_unnamed
 
 FILTER_ABOVE = 30
 CHUNK = 20
@@ -27,6 +28,7 @@ def select_entities(
     prefilter: Callable[[Sequence[Candidate]], list[Candidate]],
     shown: Callable[[Entity, str], str],
     worded: Callable[[Candidate], str] | None = None,
+    named_only: bool = False,
     trace: Trace,
 ) -> list[Candidate]:
     """Restrict paths to `k` of their end entities in total, and drop paths without a selected entity.
@@ -42,12 +44,19 @@ def select_entities(
         prefilter: Reduces a pool of more than `FILTER_ABOVE` entities.
         shown: Maps an entity and its name to the text shown to the chooser; topics are masked in this text.
         worded: Maps a path to the text shown to the chooser; None for `Candidate.words`.
+        named_only: Whether to offer only entities with a name. Paths that end only at others stay as they are.
         trace: Records the selection.
     """
     reached = _reached(graph, candidates, trace)
+    names = graph.named(entity for _, entity in reached)
+    silent: set[int] = set()
+    if named_only:
+        every = {id(candidate) for candidate, _ in reached}
+        offered = [(pair, named) for pair, named in zip(reached, names) if not is_unnamed(named, graph.schema)]
+        reached, names = [pair for pair, _ in offered], [named for _, named in offered]
+        silent = every - {id(candidate) for candidate, _ in reached}
     if not reached:
         return list(candidates)
-    names = graph.named(entity for _, entity in reached)
     texts = [shown(entity, named.name) for (_, entity), named in zip(reached, names)]
     pool = list(range(len(reached)))
     if len(pool) > FILTER_ABOVE:
@@ -72,6 +81,8 @@ def select_entities(
             position = len(candidate.path)
             kept = tuple(each for each in candidate.restricted if each[0] != position)
             result.append(replace(candidate, restricted=(*kept, (position, entities))))
+        elif id(candidate) in silent:
+            result.append(candidate)
     return result
 
 

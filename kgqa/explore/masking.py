@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import combinations, islice
 
 from kgqa.explore.word_matching import (
     ENDINGS,
@@ -102,6 +102,7 @@ GENERIC = frozenset(
         "year",
     ]
 )
+ABBREVIATIONS = {"st": "saint", "mt": "mount", "ft": "fort", "dr": "doctor"}
 _POSSESSIVE = re.compile(r"['’]s?(?!\w)|")
 _CJK = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 
@@ -271,7 +272,34 @@ def topic_spans(question: str, names: Mapping[Entity, Sequence[str]]) -> list[Sp
         for span in sorted(found, key=lambda span: (span.start - span.end, span.start)):
             if all(span.end <= other.start or span.start >= other.end for other in taken):
                 taken.append(span)
-    return sorted(taken, key=lambda span: span.start)
+    taken.sort(key=lambda span: span.start)
+    keys = {topic: [word_keys for _, word_keys in given] for topic, given in parts.items()}
+    return [_grown(index, taken, words, keys[span.topic]) for index, span in enumerate(taken)]
+
+
+def _grown(index: int, spans: Sequence[Span], words: Sequence[Word], names: Sequence[Sequence[str]]) -> Span:
+    """Extend a span by words beside it that belong to the same name, as in "Scott" Fitzgerald or "la" Kings."""
+    span = spans[index]
+    known = {key for name in names for key in name if key not in GENERIC and key not in STOPWORDS}
+    known |= {short for short, long in ABBREVIATIONS.items() if long in known}
+    known |= {_initials(name[start:end]) for name in names for start, end in combinations(range(len(name) + 1), 2)}
+    after = spans[index - 1].end if index else 0
+    before = spans[index + 1].start if index + 1 < len(spans) else len(words[-1:]) and words[-1].tail
+    start, end = span.start, span.end
+    for word in reversed([word for word in words if after <= word.start and word.tail <= span.start]):
+        if word.key in STOPWORDS or word.key not in known:
+            break
+        start = word.start
+    for word in [word for word in words if span.end <= word.start and word.tail <= before]:
+        if word.key in STOPWORDS or word.key not in known:
+            break
+        end = word.end
+    return replace(span, start=start, end=end)
+
+
+def _initials(words: Sequence[str]) -> str:
+    """Return the initials of two or more words of a name; "" for one word."""
+    return "".join(word[0] for word in words) if len(words) > 1 else ""
 
 
 def _with_names_as_written(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,15 +13,18 @@ from kgqa.explore.linking import Mention, find_mentions
 from kgqa.explore.masking import drop_mentions
 from kgqa.explore.name_lookup import mention_of
 from kgqa.explore.question_kind import unsupported_kind
+from kgqa.explore.tolerance import TOLERATED
+from kgqa.graph.ends import Ends
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.hints import hint_text
-from kgqa.model import Entity, Named, Value
+from kgqa.model import Candidate, Entity, Named, RelationPath, Step, Value
 from kgqa.schema import value_of
 from kgqa.settings import Settings
 from kgqa.trace import Trace
 from kgqa.words import clean, display_name
 
 MAX_QUESTION_CHARS = 4000
+MANY_EDGES = 1000
 
 
 def names_of_topics(
@@ -43,6 +46,23 @@ def names_of_topics(
         if mentioned := mention_of(text, known):
             names[topic].append(mentioned)
     return named, names
+
+
+def generic_topics(graph: KnowledgeGraph, topics: Sequence[Entity], mentioned: Collection[Entity]) -> set[Entity]:
+    """Return the topics that are too general to start a path from; never all topics.
+
+    These are classes (country, city), and entities with more than `MANY_EDGES` edges that the question does not mention
+    by name, such as Male for "dad", if it mentions another topic.
+    """
+    if len(topics) < 2:
+        return set()
+    typed = [RelationPath(topic, (Step(relation, "in"),)) for topic in topics for relation in graph.schema.types]
+    instances = graph.ends_of([Candidate(path, "") for path in typed], limit=1, tolerated=TOLERATED)
+    found = {path.topic for path, ends in zip(typed, instances) if isinstance(ends, Ends) and ends.values}
+    silent = [topic for topic in topics if topic not in mentioned]
+    if 0 < len(silent) < len(topics):
+        found |= {topic for topic, degree in graph.degrees(silent).items() if degree > MANY_EDGES}
+    return found if len(found) < len(topics) else set()
 
 
 def unsupported_by_paths(graph: KnowledgeGraph, text: str, mentions: Sequence[Mention]) -> str | None:

@@ -48,6 +48,8 @@ class ModelChooser:
             whole paths.
         ends: Maps a candidate to the names of some entities at the end of its path, for `accept` and `show_ends`.
         show_ends: Whether prompts that compare or score paths show the entities at their ends.
+        samples: Maps a candidate to the names of a few entities at its end, for prompts that do not show `ends`; ""
+            for none.
         compare: Form in which the reply is requested; see the setting `llm.compare`.
         reask: How often to repeat a prompt after an unusable reply.
         abstain: Whether the model may reply that no candidate is useful; if not, such a reply is unusable.
@@ -62,6 +64,7 @@ class ModelChooser:
         elements: Callable[[Candidate], Elements],
         ends: Callable[[Candidate], str],
         show_ends: bool = False,
+        samples: Callable[[Candidate], str] = lambda candidate: "",
         compare: Compare = "choice",
         reask: int = 1,
         abstain: bool = False,
@@ -73,6 +76,7 @@ class ModelChooser:
         self._elements = elements
         self._ends = ends
         self._show_ends = show_ends
+        self._samples = samples
         self._compare = compare
         self._reask = reask
         self._abstain = abstain
@@ -120,7 +124,9 @@ class ModelChooser:
 
     def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int] | None]:
         values: dict[str, Any] = {"question": question, "k": k, "abstain": self._abstain}
-        prompts = [self._prompt("top/pick", "tournament", candidates=self._texts(chunk), **values) for chunk in chunks]
+        prompts = [
+            self._prompt("top/pick", "tournament", candidates=self._sampled_texts(chunk), **values) for chunk in chunks
+        ]
         return self._picked(self._read_indices(prompts, [len(chunk) for chunk in chunks], k))
 
     def pick_grouped(self, question: str, chunks: Sequence[Sequence[EntityGroup]], k: int) -> list[list[int] | None]:
@@ -185,14 +191,20 @@ class ModelChooser:
         return [verdicts[next(choices)] if batch else "no" for batch in batches]
 
     def _scored_texts(self, candidates: Sequence[Candidate]) -> list[str]:
-        ends = [self._shown_ends(candidate) for candidate in candidates]
+        if not self._show_ends:
+            return self._sampled_texts(candidates)
+        ends = [self._ends(candidate) for candidate in candidates]
         return [f"{text} (leads to: {end})" if end else text for text, end in zip(self._texts(candidates), ends)]
 
     def _texts(self, candidates: Sequence[Candidate]) -> list[str]:
         return [" ".join(self._elements(candidate)) for candidate in candidates]
 
+    def _sampled_texts(self, candidates: Sequence[Candidate]) -> list[str]:
+        samples = [self._samples(candidate) for candidate in candidates]
+        return [f"{text} = {some}" if some else text for text, some in zip(self._texts(candidates), samples)]
+
     def _shown_ends(self, candidate: Candidate) -> str:
-        return self._ends(candidate) if self._show_ends else ""
+        return self._ends(candidate) if self._show_ends else self._samples(candidate)
 
     def _prompt(self, name: str, stage: Stage, options: Sequence[str] = (), **values: Any) -> Prompt:
         return self._prompts.prompt(name, stage, choices=options if self._compare == "choice" else (), **values)

@@ -4,7 +4,8 @@ A prompt is a template `prompts/<method>/<name>.j2`. The file `<name>.json` in t
 values and the reply. The template has a block `system`, a block `user`, or both. Text in values is reduced to one line
 of at most MAX_VALUE_CHARS characters, without control characters. The description of a value may say that its text can
 be `long` (any length) or keeps its `lines`; the template's filter `fenced` marks where such a text begins and ends.
-Templates run in a sandbox; a missing or unknown value is an error.
+Templates run in a sandbox; a missing or unknown value is an error. A template may include the files of `_parts/`, for
+example `{% include "_parts/paths.j2" %}`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import StrictUndefined, TemplateError
+from jinja2 import FunctionLoader, StrictUndefined, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from kgqa.errors import SettingsError
@@ -31,6 +32,7 @@ MAX_VALUE_CHARS = 4000
 MAX_FILE_BYTES = 200_000
 _VALUE_KEYS = {"about", "long", "lines"}
 _NAME = re.compile(r"[a-z0-9_-]+/[a-z0-9_-]+\Z")
+_PART = re.compile(r"_parts/[a-z0-9_-]+\.j2\Z")
 
 
 @dataclass(frozen=True)
@@ -187,10 +189,20 @@ def _packaged() -> tuple[str, ...]:
 @lru_cache(1)
 def _environment() -> ImmutableSandboxedEnvironment:
     environment = ImmutableSandboxedEnvironment(
-        undefined=StrictUndefined, autoescape=False, trim_blocks=True, lstrip_blocks=True
+        undefined=StrictUndefined,
+        autoescape=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=FunctionLoader(_part),
     )
     environment.filters["fenced"] = fenced
     return environment
+
+
+def _part(name: str) -> str | None:
+    """Return a text that several templates include; None if there is no such file."""
+    file = files("kgqa.prompts").joinpath(*name.split("/"))
+    return file.read_text(encoding="utf-8") if _PART.match(name) and file.is_file() else None
 
 
 def fenced(text: str) -> str:

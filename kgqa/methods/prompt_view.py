@@ -8,20 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import chain
+from typing import Any
+from weakref import WeakKeyDictionary
 
 from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.events import GaveUp
 from kgqa.explore.masking import Span, leaks, placeholders, replace_spans, topic_spans
+from kgqa.explore.topics import generic_topics
+from kgqa.graph.ends import Ends
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.model import Candidate, Entity, Named, RelationPath, Value
+from kgqa.graph.tables.graph_tables import GraphTables
+from kgqa.model import Candidate, Entity, Named, RelationPath, Step, Value
 from kgqa.settings import Settings
 from kgqa.trace import Trace
-from kgqa.words import grouped_steps, published_words, relation_words
+from kgqa.words import ambiguous_relations, is_unnamed, prompt_words, published_words
 
 MOST_ENDS = 10
 """Most entities shown at the end of a path (thesis, section 4.2)."""
-COUNTED = 1000
+COUNTED = 200
 """Limit up to which the end nodes of a path are counted."""
+COUNTED_AS_PUBLISHED = 1000
+LONGEST_NAME = 80
+TOO_MANY = "too many to be listed"
 
 
 class PromptView:
@@ -33,6 +42,9 @@ class PromptView:
         question: The question; the topics are masked unless the setting `llm.mask` is "none".
         elements: Maps a path to strings: the topic, each hop, and each path from another topic that meets the path.
         ends: Maps a path to the names of some of its end nodes, and the number of further end nodes, as one string.
+        samples: Maps a path to the names of a few of its end nodes, and the number of all, as one string.
+        published: Whether the wording is as published.
+        generic: Topics from which no path should start; they are shown by their names.
         texts: All strings shown to the model so far; they are searched for names of masked topics.
     """
 
@@ -48,26 +60,39 @@ class PromptView:
     ) -> None:
         self._graph = graph
         self._topics = topics
-        self._wording = settings["rank.wording"]
+        self.published = settings["rank.wording"] == "published"
+        self._counted = COUNTED_AS_PUBLISHED if self.published else COUNTED
+        self._sampled = settings["llm.samples"]
         self._last_only = settings["explore.prune_by"] == "last-relation"
         self._trace = trace
         style = settings["llm.mask"]
         if style == "same":
             style = {"drop": "placeholder"}.get(settings["explore.mask"], settings["explore.mask"])
         self.masks = style != "none"
-        entities = {topic.value: topic.id for topic in topics if isinstance(topic.value, Entity)}
         self._named = {value: texts for value, texts in names.items() if isinstance(value, Entity)}
-        self._names = [name for texts in names.values() for name in texts]
         self._marks: dict[Entity, str] = {}
         self.question = text
+        spans = topic_spans(text, self._named) if spans is None else spans
+        mentioned = {span.topic for span in spans}
+        self.generic = set() if self.published else generic_topics(graph, list(self._named), mentioned)
         if self.masks:
+            if style == "placeholder":
+                # a mark that the question does not contain would tell a model nothing
+                masked = mentioned - self.generic
+                self._named = {topic: texts for topic, texts in self._named.items() if topic in masked}
+                spans = [span for span in spans if span.topic in masked]
+            entities = {t.value: t.id for t in topics if isinstance(t.value, Entity) and t.value in self._named}
+            every = list(chain.from_iterable(self._named.values()))
             # an id that contains the topic's name must not be shown
-            ids = {e: id_ for e, id_ in entities.items() if not leaks([id_], self._names)} if style == "id" else {}
+            ids = {e: id_ for e, id_ in entities.items() if not leaks([id_], every)} if style == "id" else {}
             self._marks = {**placeholders(entities), **ids}
-            spans = topic_spans(text, self._named) if spans is None else spans
             self.question = replace_spans(text, spans, self._marks)
+        self._names = list(chain.from_iterable(self._named.values()))
+        self._ends_known: dict[Any, Ends | StoreTimeout | PartialResult] = {}
+        """By the identity of a candidate."""
         self.elements = cache(self._elements)
         self.ends = cache(self._ends)
+        self.samples = cache(self._samples)
         self.texts: set[str] = {self.question}
 
     @property
@@ -92,11 +117,35 @@ class PromptView:
             return name
         return replace_spans(name, topic_spans(name, self._named), placeholders(self._named))
 
+    def look_up(self, candidates: Sequence[Candidate]) -> None:
+        """Look up the end nodes of paths, and the names of those that are shown, with few queries."""
+        new = [each for each in {c.identity: c for c in candidates}.values() if each.identity not in self._ends_known]
+        found = self._graph.ends_of(new, limit=self._counted, tolerated=(StoreTimeout, PartialResult))
+        self._ends_known |= zip([each.identity for each in new], found)
+        shown = (self._shown(each)[: self._sampled] for each in new)
+        self._graph.labels(value for values in shown for value in values if isinstance(value, Entity))
+
+    def distinct(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Return the candidates without those that have exactly the end nodes of an earlier one.
+
+        Candidates of which only some end nodes are known are all kept.
+        """
+        self.look_up(candidates)
+        kept: list[Candidate] = []
+        seen: set[frozenset[Value]] = set()
+        for candidate in candidates:
+            found = self._ends_known[candidate.identity]
+            values = frozenset(found.values) if isinstance(found, Ends) and not found.approximate else frozenset()
+            if not values or values not in seen:
+                kept.append(candidate)
+                seen.add(values)
+        return kept
+
     def _elements(self, candidate: Candidate) -> tuple[str, ...]:
         hops = self._hops(candidate.path)
         joins = (
-            f"(which {'at its end' if join.at == len(candidate.path) else 'on the way'} meets "
-            f"{self.topic(join.path.topic)} {' '.join(self._hops(join.path))})"
+            f"AND{'' if join.at == len(candidate.path) else ' in the same record'} "
+            f"{self.topic(join.path.topic)} {' '.join(self._hops(join.path))}"
             for join in candidate.joins
         )
         found = (self.topic(candidate.path.topic), *(hops[-1:] if self._last_only else hops), *joins)
@@ -104,14 +153,37 @@ class PromptView:
         return found
 
     def _hops(self, path: RelationPath) -> tuple[str, ...]:
-        schema, labels = self._graph.schema, self._graph.relation_labels
-        if self._wording == "published":
+        graph = self._graph
+        schema, labels = graph.schema, graph.relation_labels
+        if self.published:
             return tuple(published_words(RelationPath(path.topic, (step,)), schema, labels) for step in path.steps)
-        return tuple(
-            f"{'->' if group[-1].direction == 'out' else '<-'} "
-            + " · ".join(relation_words(step.relation, schema, labels) for step in group)
-            for group in grouped_steps(path, self._graph.leads_to_mediator)
+        words = prompt_words(
+            path,
+            schema,
+            labels,
+            is_mediator=graph.leads_to_mediator,
+            inverse=graph.inverse,
+            target_type=graph.target_type,
+            ambiguous=_ambiguous_relations(graph),
         )
+        return tuple(f"-> {each}" for each in words)
+
+    def _samples(self, candidate: Candidate) -> str:
+        """Return some end nodes of a path and their number: `Paris; Lyon; 12 in all`; "" if none are to be shown."""
+        if not self._sampled:
+            return ""
+        found = self._found(candidate)
+        if not isinstance(found, Ends):
+            return TOO_MANY
+        values = self._shown(candidate)
+        names = self._texts_of(values[: self._sampled])
+        if found.approximate:
+            names.append(f"more than {self._counted} in all")
+        elif len(names) < len(values):
+            names.append(f"{len(values)} in all")
+        text = "; ".join(names) or "nothing but what the question names"
+        self.texts.add(text)
+        return text
 
     def _ends(self, candidate: Candidate) -> str:
         text = self._ends_text(candidate)
@@ -119,21 +191,55 @@ class PromptView:
         return text
 
     def _ends_text(self, candidate: Candidate) -> str:
-        try:
-            found = self._graph.ends(candidate.path, **candidate.limits, limit=COUNTED)
-        except (StoreTimeout, PartialResult) as error:
-            self._trace.record(GaveUp(path=candidate.words, error=str(error)))
-            return "too many to be listed"
-        others = {topic.value for topic in self._topics} - {candidate.path.topic}
-        values = [value for value in found.values if value not in others]
+        found = self._found(candidate)
+        if not isinstance(found, Ends):
+            return TOO_MANY
+        values = self._shown(candidate)
         if not values:
             return "nothing but what the question names" if found.values else "nothing"
-        named = self._graph.named(values[:MOST_ENDS])
-        names = "; ".join(self.name(item.value, item.name) for item in named)
+        texts = self._texts_of(values[:MOST_ENDS])
+        names = "; ".join(texts)
         if found.approximate:
-            return f"{names}; and more than {COUNTED - MOST_ENDS} others"
-        return f"{names}; and {len(values) - MOST_ENDS} others" if len(values) > MOST_ENDS else names
+            return f"{names}; and more than {self._counted - len(texts)} others"
+        return f"{names}; and {len(values) - len(texts)} others" if len(values) > len(texts) else names
+
+    def _found(self, candidate: Candidate) -> Ends | StoreTimeout | PartialResult:
+        if candidate.identity not in self._ends_known:
+            self.look_up([candidate])
+        found = self._ends_known[candidate.identity]
+        if not isinstance(found, Ends):
+            self._trace.record(GaveUp(path=candidate.words, error=str(found)))
+        return found
+
+    def _shown(self, candidate: Candidate) -> list[Value]:
+        """Return the known end nodes of a path that are not topics of the question."""
+        found = self._ends_known[candidate.identity]
+        others = {topic.value for topic in self._topics} - {candidate.path.topic}
+        return [value for value in found.values if value not in others] if isinstance(found, Ends) else []
+
+    def _texts_of(self, values: Sequence[Value]) -> list[str]:
+        """Return the names of values, first those that have one; if none has one, say so."""
+        named = [
+            each for each in self._graph.named(values) if self.published or not is_unnamed(each, self._graph.schema)
+        ]
+        texts = [self.name(each.value, each.name)[:LONGEST_NAME] for each in named]
+        return texts or ["unnamed"] * bool(values)
 
     def leaked(self) -> int:
         """Return how many of the strings shown so far contain the name of a masked topic."""
         return len(leaks(sorted(self.texts), self._names)) if self.masks else 0
+
+
+_AMBIGUOUS: WeakKeyDictionary[GraphTables, tuple[dict[str, int], frozenset[str]]] = WeakKeyDictionary()
+
+
+def _ambiguous_relations(graph: KnowledgeGraph) -> frozenset[str]:
+    """Return the ambiguous relations of a graph; they are computed again after an edit."""
+    relations = graph.relations
+    known = _AMBIGUOUS.get(graph.tables)
+    if known is None or known[0] is not relations:
+        found = ambiguous_relations(
+            relations, graph.schema, of_mediators=lambda relation: graph.leads_to_mediator(Step(relation, "in"))
+        )
+        known = _AMBIGUOUS[graph.tables] = (relations, found)
+    return known[1]

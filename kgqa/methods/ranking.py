@@ -84,7 +84,7 @@ class Ranking:
         self.orders_winners = self._tournament.orders_winners
         self.chooser = self._chooser(resources)
         self.entities = self._last_word = self._voting(self.chooser)
-        if view is not None:
+        if view is not None and not settings["llm.samples"]:
             self._last_word = self._voting(self._model_chooser(view, resources, show_ends=True))
 
     @cached_property
@@ -127,6 +127,7 @@ class Ranking:
             elements=view.elements,
             ends=view.ends,
             show_ends=show_ends,
+            samples=view.samples,
             compare=self._settings["llm.compare"],
             reask=self._settings["llm.reask"],
             abstain=self._settings["llm.abstain"] == "on",
@@ -187,6 +188,8 @@ class Ranking:
         return self._play(self.question, pool, self._last_word) if len(pool) > 1 else list(pool)
 
     def _play(self, question: str, pool: Sequence[Candidate], memo: CachingChooser) -> list[Candidate]:
+        if self._view is not None and self._settings["rank.equal_ends"] == "one":
+            pool = self._view.distinct(pool)
         parameters = {name: self._settings[key] for name, key in self._tournament.parameters.items()}
         before = memo.calls
         try:

@@ -88,6 +88,8 @@ _AS_PUBLISHED = {
     "rank.pool": 30,
     "rank.chunk": 10,
     "rank.wording": "published",
+    "rank.equal_ends": "each",
+    "llm.samples": 0,
     "explore.retain": "last",
     "llm.abstain": "off",
     "llm.compare": "reasons",

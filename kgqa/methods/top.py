@@ -31,6 +31,8 @@ from kgqa.trace import BudgetExhausted, Trace
 from kgqa.words import paths_key
 
 METHOD = "top"
+COMPLETED = 10
+"""Most paths per hop that get one more edge at a mediator if a language model compares paths."""
 NOT_ACCEPTED = "No path was accepted as an answer. This is the answer of the best path."
 
 
@@ -75,6 +77,7 @@ def answer(
         settings["explore.mediator_hop"],
         settings["rank.wording"],
         kinds=view is None and ranking.scores.uses_kinds,
+        completed=0 if view is None or view.published else COMPLETED,
         last_only=settings["explore.prune_by"] == "last-relation",
     )
     judge = None
@@ -105,8 +108,14 @@ def answer(
             prefilter=ranking.prefilter,
             shown=shown_name,
             worded=(lambda candidate: " ".join(view.elements(candidate))) if view else None,
+            named_only=view is not None and not view.published,
             trace=trace,
         )
+
+    def prefilter(pool: Sequence[Candidate]) -> list[Candidate]:
+        # paths from a generic topic only join those from other topics
+        specific = [each for each in pool if view is None or each.path.topic not in view.generic]
+        return ranking.prefilter(specific or pool)
 
     notes = _notes(ranking, resources)
     empty = Answer(question, "no_answer", method=METHOD, notes=notes, topics=tuple(topics))
@@ -115,7 +124,7 @@ def answer(
             graph,
             [topic.value for topic in topics if isinstance(topic.value, Entity)],
             beam,
-            prefilter=ranking.prefilter,
+            prefilter=prefilter,
             tournament=ranking.tournament,
             trace=trace,
             select=select,
@@ -136,7 +145,6 @@ def answer(
                     tournament=ranking.tournament,
                     trace=trace,
                     start=[candidate],
-                    enough=lambda hops: True,
                 )
                 return list(more[-1].kept) if more else []
 
@@ -147,7 +155,7 @@ def answer(
         else:
             ranked = decisions.ranked_after(hops)
             if settings["explore.lengths"] == "deepest":
-                deepest = [pair for pair in ranked if path_cost(graph, pair[0].path, beam) == settings["explore.depth"]]
+                deepest = [pair for pair in ranked if path_cost(graph, pair[0].path, beam) >= settings["explore.depth"]]
                 ranked = deepest or ranked
             _trace_ranked(ranked, graph, trace)
             found = _first_answered(graph, empty, ranked, ranking, settings, trace)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
 
 from kgqa.errors import KgqaError
 from kgqa.evaluation.analysis.reach import Reach, exact_paths
 from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.metrics.keys import gold_keys
 from kgqa.explore.beam import BeamSettings
+from kgqa.explore.topics import names_of_topics
+from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
 from kgqa.model import Candidate, Entity, Join, RelationPath, Value
+from kgqa.testing.gold_verdicts import gold_verdict
 from kgqa.testing.model_oracle import Gold
 from kgqa.trace import Trace
+from kgqa.words import relation_words
 
 WALKS = 300
 
@@ -41,8 +46,7 @@ def gold_for(question: GoldQuestion, resources: Resources, *, known: dict[Hashab
         reach = known[key]
     except KgqaError:
         return Gold(answers=question_names(question))
-    named = graph.named(topics)
-    shown = PromptView(graph, question.text, named, {each.value: [each.name] for each in named}, settings, Trace())
+    shown = view_of(question.text, topics, resources)
     solutions = tuple(
         frozenset(" ".join(shown.elements(Candidate(path, ""))) for path in solution) for solution in reach.solutions
     )
@@ -55,7 +59,28 @@ def gold_for(question: GoldQuestion, resources: Resources, *, known: dict[Hashab
                 ends[walk[-1]] = None
     names = {each.value: shown.name(each.value, each.name) for each in graph.named(nodes)}
     answers = tuple(dict.fromkeys(names[end] for end in ends if end in names)) or question_names(question)
-    return Gold(solutions, frozenset(names.values()), answers)
+    paths = [path for solution in reach.solutions for path in solution]
+    found = Gold(solutions, frozenset(names.values()), answers, relation_names(graph, paths))
+    demanded = (
+        None if solutions or settings["ask.judge"] != "rows" else gold_verdict(question, topics, shown, resources)
+    )
+    if demanded is None:
+        return found
+    return replace(found, solutions=(demanded.paths,), verdicts={demanded.main: demanded.demanded})
+
+
+def view_of(text: str, topics: Sequence[Entity], resources: Resources) -> PromptView:
+    """Return a question as `ask` shows it to a language model if it is given the topics."""
+    named, names = names_of_topics(resources.graph, text, topics, (), given=True)
+    return PromptView(resources.graph, text, named, names, resources.settings, Trace())
+
+
+def relation_names(graph: KnowledgeGraph, paths: Iterable[RelationPath]) -> frozenset[str]:
+    """Return the ids and the words of all relations on paths, and of their inverses."""
+    relations = {step.relation for path in paths for step in path.steps}
+    relations |= {twin for relation in relations if (twin := graph.inverse(relation))}
+    words = {relation_words(relation, graph.schema, graph.relation_labels) for relation in relations}
+    return frozenset(words | {graph.schema.short_id(relation) for relation in relations})
 
 
 def question_names(question: GoldQuestion) -> tuple[str, ...]:

@@ -13,10 +13,13 @@ import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 WORST = 99
+SAMPLES = " = "
+"""Stands between a path and some entities at its end."""
 _ARROW = re.compile(r" (?=(?:->|<-) )")
-_MEETS = re.compile(r" \(which .*? meets (.*?)\)(?=$| \(which )")
+_AND = re.compile(r" AND (?:in the same record )?(.*?)(?=$| AND )")
 _NUMBERED_PATH = re.compile(r"^Path \d+: (.*)$", re.MULTILINE)
 _NONE_FITS = ("NEITHER", "[] if none is useful")
 """What a prompt says if the reply may be that no candidate is useful."""
@@ -34,18 +37,20 @@ class Gold:
             a set together lead to exactly the answers.
         nodes: names of the entities on gold paths.
         answers: names of the entities at the ends of gold paths.
-        relations: ids of the relations on gold paths, for prompts that show ids.
+        relations: ids and words of the relations on gold paths, for prompts that show single relations.
+        verdicts: map from a solution's path to the conditions and the operation that the judge has to give with it.
     """
 
     solutions: tuple[frozenset[str], ...] = ()
     nodes: frozenset[str] = frozenset()
     answers: tuple[str, ...] = ()
     relations: frozenset[str] = frozenset()
+    verdicts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def rank(self, text: str) -> int:
         """Return how many hops and joins are missing until a path is a solution; `WORST` if no solution contains it."""
-        joins = frozenset(_MEETS.findall(text))
-        main = _MEETS.sub("", text)
+        joins = frozenset(_AND.findall(text))
+        main = _AND.sub("", text)
         best = WORST
         for solution in self.solutions:
             if main in solution and {main, *joins} == solution:
@@ -140,21 +145,23 @@ class ModelOracle:
 
     def _accept(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
         path = fields["Path"]
-        right = gold.rank(path) == 0 or (gold.rank(path) == 1 and "(which " in path)
+        right = gold.rank(path) == 0 or (gold.rank(path) == 1 and " AND " in path)
         return "[YES]" if right == self._right(chance) else "[NO]"
 
     def _judge(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
         ranks = []
         for path in _NUMBERED_PATH.findall(asked):
             rank = gold.rank(path)
-            ranks.append(0 if rank == 1 and "(which " in path else rank)
+            ranks.append(0 if rank == 1 and " AND " in path else rank)
         best = min(range(len(ranks)), key=lambda number: ranks[number])
         if not self._right(chance):
             best = chance.randrange(len(ranks))
             return json.dumps({"path": best + 1, "verdict": chance.choice(("complete", "missing"))})
         if ranks[best] == WORST:
             return json.dumps({"path": None, "verdict": "wrong"})
-        return json.dumps({"path": best + 1, "verdict": "complete" if ranks[best] == 0 else "missing"})
+        paths = _NUMBERED_PATH.findall(asked)
+        demanded = gold.verdicts.get(_AND.sub("", paths[best]), {}) if ranks[best] == 0 else {}
+        return json.dumps({"path": best + 1, "verdict": "complete" if ranks[best] == 0 else "missing", **demanded})
 
     def _select(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
         found = re.search(r"^Select at most (\d+)\.$", asked, re.MULTILINE)
@@ -167,7 +174,7 @@ class ModelOracle:
                 ranks[number] = WORST if rank == WORST else 0 if name in gold.nodes else 1
                 answers += [number] if rank == 0 and name in gold.answers else []
             else:
-                ranks[number] = gold.rank(name)
+                ranks[number] = gold.rank(name.split(SAMPLES)[0])
         if answers and _ANSWERED in fields and self._right(chance):
             return json.dumps({"answer": answers})
         if any(form in fields for form in _NONE_FITS):
@@ -188,7 +195,7 @@ class ModelOracle:
     def _score(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
         scores = []
         for _, text in _LISTED.findall(asked):
-            true = 1 / (1 + gold.rank(text.split(" (leads to: ")[0]))
+            true = 1 / (1 + gold.rank(text.split(" (leads to: ")[0].split(SAMPLES)[0]))
             scores.append(round(true if self._right(chance) else chance.random(), 3))
         return json.dumps({"scores": scores})
 
@@ -212,10 +219,9 @@ class ModelOracle:
         return json.dumps({"clauses": dict.fromkeys(fields["Entities"].split(", "), fields["Question"])})
 
     def _relations(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
-        hops = [part[3:] for solution in gold.solutions for path in solution for part in _ARROW.split(path)[1:]]
-        steps = {step for hop in hops for step in hop.split(" · ")}
+        hops = {part[3:] for solution in gold.solutions for path in solution for part in _ARROW.split(path)[1:]}
         names = fields["Relations"].split("; ")
-        right = [name for name in names if name.removesuffix(" (backwards)") in steps]
+        right = [name for name in names if name.removesuffix(" (backwards)") in (gold.relations or hops)]
         chosen = right if right and self._right(chance) else chance.sample(names, min(3, len(names)))
         share = round(1 / len(chosen), 2)
         return "\n".join(f"{n}. {{{name} (Score: {share})}}: it is." for n, name in enumerate(chosen[:3], 1))

@@ -13,12 +13,12 @@ def keep_all(pool):
     return list(pool)
 
 
-def run(graph, *topics, depth=2, prefilter=keep_all, tournament=keep_all, **options):
+def run(graph, *topics, depth=2, completed=0, prefilter=keep_all, tournament=keep_all, **options):
     trace = Trace()
     hops = explore(
         graph,
         [ent(topic) for topic in topics],
-        BeamSettings(depth),
+        BeamSettings(depth, completed=completed),
         prefilter=prefilter,
         tournament=tournament,
         trace=trace,
@@ -77,6 +77,21 @@ def test_path_through_a_mixed_relation_is_found_once(small):
         assert len(paths) == len(set(paths))
     news = [set(event.detail["paths"]) for event in trace.events() if event.kind == "pool"]
     assert len(news) == len(hops) and sum(len(hop.pool) for hop in hops) > 3
+
+
+def test_path_that_reaches_a_mediator_at_the_maximum_depth_is_completed(small):
+    graph = small(
+        "m.a r.r.one m.b",
+        "m.b r.r.two m.c",
+        "m.b film.actor.film m.p",
+        "m.p type.object.type film.performance",
+        "m.p film.performance.film m.f",
+    )
+    one, two = path("m.a", "r.r.one"), path("m.a", "r.r.one", "r.r.two")
+    film = path("m.a", "r.r.one", "film.actor.film", "film.performance.film")
+    assert {c.path for c in run(graph, "m.a")[0][1].pool} == {one, two}
+    assert {c.path for c in run(graph, "m.a", completed=1)[0][1].pool} >= {one, two, film}
+    assert {c.path for c in run(graph, "m.a", depth=3)[0][1].pool} >= {one, two, film}
 
 
 class LateStore:

@@ -27,11 +27,14 @@ class NamedEntityChooser(ScoringChooser):
         return found
 
 
-def select(graph, question, *paths, k=3, chooser=None, prefilter=lambda pool: list(pool), shown=lambda e, name: name):
+def select(graph, question, *paths, k=3, chooser=None, prefilter=lambda pool: list(pool), shown=lambda e, name: name,
+           **options):  # fmt: skip
     chooser = chooser or NamedEntityChooser()
     candidates = [make_candidate(graph, each, BeamSettings()) for each in paths]
     trace = Trace()
-    found = select_entities(graph, question, candidates, chooser, k=k, prefilter=prefilter, shown=shown, trace=trace)
+    found = select_entities(
+        graph, question, candidates, chooser, k=k, prefilter=prefilter, shown=shown, trace=trace, **options
+    )
     return found, chooser, trace
 
 
@@ -88,6 +91,14 @@ def test_above_the_limit_the_prefilter_sees_all_entities(small):
     assert (
         len(found[0].restricted[0][1]) == 3
     )  # the chooser gives no usable reply, so the order of the prefilter is kept
+
+
+def test_entities_without_a_name_are_walked_through(small):
+    graph = small(*many_entities(2), "m.a r.r.has m.bare", "m.a r.r.sees m.other")
+    paths = path("m.a", "r.r.has"), path("m.a", "r.r.sees")
+    found, chooser, _ = select(graph, "name1", *paths, named_only=True)
+    assert sorted(chooser.shown) == ["name0", "name1"]
+    assert [c.restricted for c in found] == [((1, (ent("m.x1"),)),), ()]
 
 
 def test_topics_are_masked(small):

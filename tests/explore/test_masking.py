@@ -69,6 +69,19 @@ def test_unchanged_questions(question, names):
     assert drop_mentions(question, names) == question
 
 
+@pytest.mark.parametrize(
+    ("question", "names", "masked"),
+    [
+        ("who inspired Scott Fitzgerald?", ["Fitzgerald", "F. Scott Fitzgerald"], "who inspired ?"),
+        ("when did the la kings win?", ["Los Angeles Kings"], "when did the win?"),
+        ("what did st augustine do?", ["Saint Augustine of Hippo", "Augustine"], "what did do?"),
+        ("which city hosts the Boston Marathon?", ["Marathon", "Boston Marathon City"], "which city hosts the ?"),
+    ],
+)
+def test_mask_covers_the_words_of_the_name_beside_it(question, names, masked):
+    assert drop_mentions(question, names) == masked
+
+
 @pytest.mark.parametrize("names", [["New York City", "New York"], ["New York", "New York City"]])
 def test_longest_name_is_masked_first(names):
     assert drop_mentions("who founded New York City?", names) == "who founded ?"

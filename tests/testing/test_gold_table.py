@@ -13,7 +13,7 @@ from kgqa.testing.gold_table import gold_for
 from kgqa.testing.model_oracle import WORST, ModelOracle
 from kgqa.testing.server import ScriptedServer
 
-ANTHEM = "[E1] -> national anthem national anthem of · national anthem of a country country -> country capital"
+ANTHEM = "[E1] -> national anthem of: country -> capital"
 
 
 def question(text, topics, *answers):
@@ -46,7 +46,7 @@ def test_solutions_are_paths_with_exactly_the_gold_answers(gold):
     found = gold(CAPITAL)
     assert frozenset({ANTHEM}) in found.solutions
     assert found.answers == ("Tokyo",) and {"Japan", "Tokyo"} <= found.nodes
-    assert found.rank(ANTHEM) == 0 and found.rank(ANTHEM.removesuffix(" -> country capital")) == 1
+    assert found.rank(ANTHEM) == 0 and found.rank(ANTHEM.removesuffix(" -> capital")) == 1
     assert found.rank("[E1] -> anthem composer") == WORST
 
 
@@ -75,7 +75,7 @@ def test_join_of_several_topics_is_one_solution(gold):
         ("m.demo_julie_andrews", "m.demo_the_sound_of_music"),
         ("m.demo_maria_von_trapp", "Maria von Trapp"),
     )
-    meeting = frozenset({"[E1] -> actor film", "[E2] -> film starring · performance character"})
+    meeting = frozenset({"[E1] -> film", "[E2] -> starring: character"})
     assert meeting in gold(which).solutions
     alone = gold(which, explore__combine="separate").solutions
     assert alone and all(len(solution) == 1 for solution in alone)

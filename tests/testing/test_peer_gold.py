@@ -50,10 +50,10 @@ def test_gold_paths_of_two_topics_join_at_the_mediator(demo):
         return set(gold_along(which, open_resources(demo, settings=resolve(settings)), paths).solutions)
 
     assert solutions() == {
-        frozenset({"[E1] -> actor film · performance character", "[E2] -> film starring"}),
-        frozenset({"[E1] -> actor film", "[E2] -> film starring · performance character"}),
+        frozenset({"Julie Andrews -> film: character", "The Sound of Music -> starring"}),
+        frozenset({"Julie Andrews -> film", "The Sound of Music -> starring: character"}),
     }
     assert solutions(explore__combine="separate") == {
-        frozenset({"[E1] -> actor film · performance character"}),
-        frozenset({"[E2] -> film starring · performance character"}),
+        frozenset({"Julie Andrews -> film: character"}),
+        frozenset({"The Sound of Music -> starring: character"}),
     }

@@ -11,7 +11,7 @@ from functools import partial
 
 from kgqa.conditions import Operation
 from kgqa.events import Judged
-from kgqa.explore.rows import read_rows
+from kgqa.explore.rows import PathRows, read_rows
 from kgqa.explore.tolerance import TOLERATED
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.json_values import Reading
@@ -73,7 +73,8 @@ class Judge:
         if not new or self._prompts >= MOST_PROMPTS:
             return None
         self._prompts += 1
-        shown = ShownPaths(self._graph, self._view, read_rows(self._graph, new, self._trace), self._resources.encoder)
+        rows = _with_different_ends(read_rows(self._graph, new, self._trace))
+        shown = ShownPaths(self._graph, self._view, rows, self._resources.encoder)
         if not shown.paths:
             return None
         prompt = self._resources.prompts.prompt(
@@ -89,7 +90,7 @@ class Judge:
         self.focus = chosen if verdict == "missing" else None
         self.accepted = chosen if verdict == "complete" else None
         if verdict == "wrong":
-            self._rejected |= {each.candidate.identity for each in shown.paths}
+            self._rejected |= {each.identity for each in new}
         self._trace.record(
             Judged(
                 paths=tuple(each.candidate.words for each in shown.paths),
@@ -147,3 +148,11 @@ class Judge:
             return bool(self._graph.ends(chosen.path, **chosen.limits, limit=1).values)
         except TOLERATED:
             return False
+
+
+def _with_different_ends(every: Sequence[PathRows]) -> list[PathRows]:
+    """Leave out paths with the same ends as a better path; of paths with more ends than were read, all stay."""
+    found: dict[object, PathRows] = {}
+    for each in every:
+        found.setdefault(frozenset(each.ends) if each.complete else each.candidate.identity, each)
+    return list(found.values())

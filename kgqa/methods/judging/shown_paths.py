@@ -16,7 +16,7 @@ from kgqa.methods.prompt_view import PromptView
 from kgqa.model import Candidate, Literal, Named, Step, Value
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.lexical import terms
-from kgqa.words import relation_words, type_words
+from kgqa.words import property_words, relation_words
 
 MOST_ROWS = 4
 MOST_FIELDS = 4
@@ -155,7 +155,11 @@ class ShownPaths:
         if step.relation in schema.types:
             return "type"
         dotted = schema.wording == "dotted" and "." in step.relation and not whole and step.relation not in labels
-        words = type_words(step.relation, schema) if dotted else relation_words(step.relation, schema, labels)
+        words = (
+            property_words(step.relation.rsplit(".", 1)[-1])
+            if dotted
+            else relation_words(step.relation, schema, labels)
+        )
         return words if step.direction == "out" else f"{words} of"
 
     def _worth(self, rows: PathRows, names: dict[FieldKey, str], mediators: Container[int]) -> dict[FieldKey, float]:

@@ -1,0 +1,124 @@
+"""What a language model sees of a question: marks, words of paths, and the nodes at their ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from kgqa.explore.topics import generic_topics
+from kgqa.llm.prompts import Prompts
+from kgqa.methods.prompt_view import COUNTED, PromptView
+from kgqa.model import Candidate, Join
+from kgqa.settings import resolve
+from kgqa.trace import Trace
+
+from ..explore.conftest import ent, path, small  # noqa: F401
+
+FACTS = (
+    "m.ann people.person.parents m.bob",
+    "m.ann people.person.father m.bob",
+    "m.bob people.person.gender m.male",
+    "m.cat people.person.gender m.male",
+    "m.bob people.person.children m.ann",
+    "m.bob people.person.children m.bare",
+    "m.bob people.person.born m.dub",
+    *(f"m.dub people.place.people m.p{n}" for n in range(COUNTED + 5)),
+    'm.ann type.object.name "Ann Arkin"@en',
+    'm.bob type.object.name "Bob Bream"@en',
+    'm.male type.object.name "Male"@en',
+    'm.dub type.object.name "Dublin"@en',
+    *(f'm.p{n} type.object.name "Person {n}"@en' for n in range(COUNTED + 5)),
+)
+
+
+@pytest.fixture
+def view(small):  # noqa: F811
+    def view(text, *topics, **given):
+        graph = small(*FACTS)
+        named = graph.named([ent(topic) for topic in topics])
+        settings = resolve({name.replace("__", "."): value for name, value in given.items()})
+        return PromptView(graph, text, named, {each.value: [each.name] for each in named}, settings, Trace())
+
+    return view
+
+
+def candidate(topic, *steps, **options):
+    return Candidate(path(topic, *steps), "", **options)
+
+
+PARENTS, FATHER = candidate("m.ann", "people.person.parents"), candidate("m.ann", "people.person.father")
+
+
+def test_question_contains_every_mark(view):
+    dad = view("Who is the dad of Ann Arkin?", "m.male", "m.ann")
+    assert dad.question == "Who is the dad of [E1]?"
+    join = Join(1, path("m.male", "^people.person.gender"))
+    joined = Candidate(PARENTS.path, "", joins=(join,))
+    assert dad.elements(joined) == ("[E1]", "-> parents", 'AND Male -> person whose "gender" is it')
+    assert dad.leaked() == 0
+
+
+def test_samples_name_some_ends_and_count_all(view):
+    asked = view("Who is Bob Bream?", "m.bob")
+    assert asked.samples(candidate("m.bob", "people.person.gender")) == "Male"
+    assert asked.samples(candidate("m.bob", "people.person.children")) == "Ann Arkin; 2 in all"
+    many = asked.samples(candidate("m.bob", "people.person.born", "people.place.people"))
+    assert many.endswith(f"; more than {COUNTED} in all") and many.count("Person") == 3
+    assert view("Who is Bob Bream?", "m.bob", llm__samples=0).samples(PARENTS) == ""
+
+
+def test_ids_of_unnamed_nodes_are_not_shown(small):  # noqa: F811
+    graph = small("m.a r.r.has m.bare", "m.a r.r.sees m.b", 'm.b type.object.name "Bo"@en')
+    bare, named = candidate("m.a", "r.r.has"), candidate("m.a", "r.r.sees")
+    shown = PromptView(graph, "?", graph.named([ent("m.a")]), {}, resolve({}), Trace())
+    assert [shown.samples(bare), shown.ends(bare)] == ["unnamed", "unnamed"]
+    assert [shown.samples(named), shown.ends(named)] == ["Bo", "Bo"]
+
+
+def test_paths_with_equal_ends_are_one_candidate(view):
+    asked = view("Who is the father of Ann Arkin?", "m.ann")
+    beyond = candidate("m.ann", "people.person.parents", "people.person.gender")
+    assert asked.distinct([FATHER, PARENTS, beyond]) == [FATHER, beyond]
+    assert asked.distinct([PARENTS, FATHER]) == [PARENTS]
+    many = [candidate(t, *s, "people.person.born", "people.place.people") for t, s in
+            (("m.bob", ()), ("m.ann", ("people.person.father",)))]  # fmt: skip
+    assert asked.distinct(many) == many  # not all of their ends are known
+
+
+def test_generic_topics(small):  # noqa: F811
+    lines = [f"m.x{n} r.r.gender m.male" for n in range(1001)]
+    graph = small(*lines, "m.x0 r.r.knows m.ann", "m.x0 type.object.type m.person")
+    male, ann, person = ent("m.male"), ent("m.ann"), ent("m.person")
+    assert generic_topics(graph, [male, ann], {ann}) == {male}
+    assert generic_topics(graph, [male, ann], {ann, male}) == set()
+    assert generic_topics(graph, [person, ann], {ann, person}) == {person}
+    assert generic_topics(graph, [male], set()) == generic_topics(graph, [person], {person}) == set()
+
+
+MARKS = {
+    "a: b": "[E1] -> film: character",
+    "(as x)": "[E1] -> film (as director)",
+    '"it" is': '[E1] -> person whose "parents" is it',
+    '"AND"': "[E1] -> a AND [E2] -> b",
+    '"="': "[E1] -> a = Paris; 12 in all",
+    "backwards": "[E1] <- a.b",
+    "such as [E1]": "[E1] -> a",
+}
+
+
+@pytest.mark.parametrize("name", ["pick", "compare", "relevant", "score", "entities", "answer"])
+def test_prompts_define_the_marks_that_they_show(name):
+    prompts = Prompts()
+    example = dict(prompts.get(f"top/{name}").example)
+    values = {
+        "pick": lambda text: {"candidates": [text]},
+        "score": lambda text: {"candidates": [text]},
+        "compare": lambda text: {"known": "(nothing)", "a": text, "b": "x"},
+        "relevant": lambda text: {"known": "x", "candidate": text},
+        "entities": lambda text: {"groups": [{"path": text, "entities": ["x"]}]},
+        "answer": lambda text: {"paths": [{"path": text, "entities": ["x"], "more": 0, "triples": []}]},
+    }[name]
+    for mark, text in MARKS.items():
+        (system, _) = prompts.render(f"top/{name}", **example | values(text))
+        explained = {each for each in MARKS if each in system.content.split("\n\n")[0]}
+        assert mark in explained, (name, text)
+        assert explained <= {mark, "such as [E1]", "a: b"}
