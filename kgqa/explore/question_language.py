@@ -130,20 +130,20 @@ def _script(question: str) -> str:
     return first if first in _SCRIPTS and 2 * count > names.total() else ""
 
 
-def language_notes(graph: KnowledgeGraph, question: str, mentions: Collection[str]) -> list[str]:
+def language_notes(graph: KnowledgeGraph, question: str, mentions: Collection[str], *, topics: bool = False) -> list[str]:
     """Return a note for the user if the graph has no names in the language of the question.
 
-    The languages of names are read once per graph, from some thousands of labels.
+    `topics` says that the topics are given with the question. The languages of names are read once per graph, from some thousands of labels.
     """
     language = question_language(question, mentions)
     possible = set(_SCRIPTS[script].split()) if (script := _script(question)) else {language}
-    # an English question whose entities were found costs no query
-    known = _languages(graph) if language and not (language == "en" and mentions) else frozenset()
+    # an English question whose entities are known costs no query
+    known = _languages(graph) if language and not (language == "en" and (mentions or topics)) else frozenset()
     if not known or known & possible:
         return []
     names = sorted((NAMES.get(each, each) for each in known), key=lambda name: (name != "English", name))
     note = f"The question seems to be in {NAMES[language]}, but the names in this graph are in {_listed(names)}."
-    return [f"{note} Ask in {names[0]}" + (hint_text(", or add --topic ID") if not mentions else "") + "."]
+    return [f"{note} Ask in {names[0]}" + (hint_text(", or add --topic ID") if not (mentions or topics) else "") + "."]
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -242,7 +242,7 @@ def _answer(
     if chosen.topics:
         fit = text_similarity(resources.encoder) if resources.encoder is not None else None
         mentions = [] if topics else find_mentions(graph, text, fit=fit)
-        notes += language_notes(graph, text, [mention.text for mention in mentions])
+        notes += language_notes(graph, text, [mention.text for mention in mentions], topics=bool(topics))
         # a language model may recognise that no path answers the question; without a model, it is rejected here,
         # unless the question is in another language, for which the rules are not meant
         kind = None if resources.by_model or notes else unsupported_by_paths(graph, text, mentions)
