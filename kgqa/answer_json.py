@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import zip_longest
 from typing import Any
 
 from kgqa.conditions import Comparison, Condition, Operation
@@ -75,8 +76,14 @@ def _evidence_object(evidence: Evidence) -> dict[str, Any]:
             **found,
             "topic": evidence.path.topic.iri,
             "steps": to_json(evidence.path.steps),
-            "conditions": [_condition_object(each) for each in evidence.conditions],
-            "operation": _operation_object(evidence.operation) if evidence.operation else None,
+            "conditions": [
+                {**_condition_object(each), "words": words}
+                for each, words in zip_longest(evidence.conditions, evidence.condition_words, fillvalue="")
+                if isinstance(each, Condition)
+            ],
+            "operation": _operation_object(evidence.operation) | {"words": evidence.operation_words}
+            if evidence.operation
+            else None,
             "score": evidence.score,
             "approximate": evidence.approximate,
             "mediators": list(evidence.mediators),

@@ -93,8 +93,9 @@ class Operation:
 
     - `count`: the number of distinct ends. `exists`: whether there is an end.
     - `most`, `least`: the ends with the largest or smallest value at the end of `steps`; with `counted`, the ends with
-      the most or fewest distinct values there. `rank` 2 means the second largest value, and so on. Ends with equal
-      values are all returned; an end without a value is never returned. Without steps the ends themselves are compared.
+      the most or fewest distinct values there, or distinct nodes at `at` if there are no steps. `rank` 2 means the
+      second largest value, and so on. Ends with equal values are all returned; an end without a value is never
+      returned. Without steps the ends themselves are compared.
     - `sum`, `average`: of the values at the end of `steps` from the ends (of the ends themselves without steps).
     - `difference`: of the values at the end of `steps` from two topics.
 
@@ -121,7 +122,7 @@ class Operation:
     def __post_init__(self) -> None:
         if not 1 <= self.rank <= MAX_RANK:
             raise ValueError(f"the rank is between 1 and {MAX_RANK}")
-        if not self.steps and (self.kind == "difference" or self.counted or self.topics):
+        if not self.steps and (self.kind == "difference" or (self.counted and self.at is None) or self.topics):
             raise ValueError(f"the operation {self.kind} needs steps to a value")
         if self.scale != "number" and self.kind not in self.returns_ends:
             raise ValueError(f"the operation {self.kind} is on numbers")

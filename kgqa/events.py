@@ -249,6 +249,23 @@ class PathsRanked(Event):
     keys: tuple[str, ...] | None = _optional()
 
 
+@dataclass(frozen=True)
+class ReadCondition:
+    """Words of the question, and the condition or operation that they stand for, in words."""
+
+    words: str
+    meaning: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConditionsRead(Event):
+    """Words of the question were read as conditions and as an operation on a path, without a language model."""
+
+    kind = "conditions"
+    path: str
+    found: tuple[ReadCondition, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Met(Event):
     """The search stopped because the best path meets all topics. `topics`: number of topics."""
@@ -327,10 +344,15 @@ class Composed(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Read(Event):
-    """The exported query of a path was run. `answers`: number of results."""
+    """The exported query of a path was run.
+
+    `answers`: number of results. `conditions`, `operation`: those of the query in words, if it has any.
+    """
 
     path: str
     answers: int
+    conditions: tuple[str, ...] | None = _optional()
+    operation: str | None = _optional()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -422,7 +444,8 @@ class Failed(Event):
 
 KINDS: tuple[type[Event], ...] = (
     Linked, Masked, Shown, CuesRead, Clauses, Unsupported, Expanded, Pool, Shortlist, MatchPlayed, Kept,
-    EntitiesFiltered, Entities, Joined, NoIntersection, PathsRanked, Met, Accepted, Sufficient, Converged, Rejected,
-    Judged, Composed, Read, Checked, StageModels, Unparsed, NoReply, Reasoning, Leaks, Timeout, GaveUp, NoWalks, Failed,
+    EntitiesFiltered, Entities, Joined, NoIntersection, PathsRanked, ConditionsRead, Met, Accepted, Sufficient,
+    Converged, Rejected, Judged, Composed, Read, Checked, StageModels, Unparsed, NoReply, Reasoning, Leaks, Timeout,
+    GaveUp, NoWalks, Failed,
 )  # fmt: skip
 """All event classes of kgqa, in the order in which docs/events.md lists them."""

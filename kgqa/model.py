@@ -167,7 +167,7 @@ class PathEvidence:
     `walks`: some walks from the topic to an answer, each a tuple of named nodes. `mediators`: positions of mediators in
     each walk; 0 is the topic. `score`: the chooser's score; scores of different questions are not comparable.
     `conditions`, `operation`: those of the query. A computed answer is not on the walks, which lead to some of the
-    nodes that it was computed from.
+    nodes that it was computed from. `condition_words`, `operation_words`: the same in words, one text a condition.
     """
 
     kind: ClassVar = "path"
@@ -181,6 +181,8 @@ class PathEvidence:
     approximate: bool = False
     conditions: tuple[Condition, ...] = ()
     operation: Operation | None = None
+    condition_words: tuple[str, ...] = ()
+    operation_words: str = ""
 
 
 @dataclass(frozen=True, slots=True)

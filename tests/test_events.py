@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import abc
-from dataclasses import FrozenInstanceError, dataclass, fields
+from dataclasses import FrozenInstanceError, dataclass, fields, is_dataclass
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -34,10 +34,12 @@ def values_of(hint: Any) -> st.SearchStrategy[Any]:
         return st.one_of(map(values_of, get_args(hint)))
     if get_origin(hint) is abc.Mapping:
         return st.dictionaries(st.text(), st.text())
+    if get_origin(hint) is tuple and is_dataclass(get_args(hint)[0]):
+        return st.lists(built(get_args(hint)[0]), max_size=3).map(tuple)
     return numbers if hint is float else st.from_type(hint)
 
 
-def built(kind: type[Event]) -> st.SearchStrategy[Event]:
+def built(kind: type[Any]) -> st.SearchStrategy[Any]:
     hints = get_type_hints(kind)
     return st.builds(kind, **{field.name: values_of(hints[field.name]) for field in fields(kind)})
 

@@ -198,11 +198,7 @@ def _expand(
     while waiting:
         parents, waiting = waiting, []
         incomplete: list[Candidate] = []
-        expansions = graph.map(
-            lambda parent: graph.next_steps(parent.path, restricted=parent.restricted),
-            parents,
-            tolerated=(StoreTimeout,),
-        )
+        expansions = graph.next_steps_of(parents, tolerated=(StoreTimeout,))
         if settings.kinds:
             _look_up_kinds(graph, parents, expansions, settings)
         for parent, expansion in zip(parents, expansions):

@@ -45,9 +45,16 @@ _COMPARISON = re.compile(
     r"\b(?:more|less|fewer|(?!(?:other|rather|whether|either)\b)\w{2,}er)\s+(?:\w+\s+){0,3}?than\s+"
     r"(?!\d|(?:an?|one|two|three|four|five|ten|others?|or|to|having|just|usual|before)\b)"
     r"|\b(?:is|are|was|were|has|have|had)\s+(?:the\s+)?(?:more|less|fewer|(?!other\b|either\b)\w{2,}er)"
-    r"(?:\s+\w+){0,2}\s*[,:–-]\s*(?:\S+\s+){1,6}?or\s",
+    r"(?:\s+\w+){0,2}\s*[,:–-]\s*(?:\S+\s+){1,6}?or\s"
+    r"|\b(?:more|fewer)\s+(?:\w+\s+){0,2}\w+\s*[,:–-]\s*(?:\S+\s+){1,6}?or\s",
     re.IGNORECASE,
 )
+_FIRST = re.compile(
+    r"\b(?:born|died|founded|released|published|opened|come out|came out|began|begin)\s+(?:first|last|earlier|later)\b",
+    re.IGNORECASE,
+)
+_TOTAL = re.compile(r"\b(?:average|total|combined)\s+(?:\w+\s+){1,3}?(?:of|for|in|across)\b", re.IGNORECASE)
+_DIFFERENCE = re.compile(r"\b(?:difference|gap)\s+(?:in|of|between)\b", re.IGNORECASE)
 
 
 def unsupported_kind(question: str) -> str | None:
@@ -64,6 +71,10 @@ def unsupported_kind(question: str) -> str | None:
         return "a yes/no question"
     if match := _COMPARISON.search(question):
         return "a comparison"
+    if match := _FIRST.search(question):
+        return f"a comparison ({match[0].strip().lower()})"
+    if match := _TOTAL.search(question) or _DIFFERENCE.search(question):
+        return f"a computed value ({match[0].strip().lower()})"
     if match := _SUPERLATIVE.search(question if question.isupper() else _TITLE.sub(" ", question)):
         return f"a superlative ({match[0].strip().lower()})"
     return None

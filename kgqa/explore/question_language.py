@@ -130,7 +130,9 @@ def _script(question: str) -> str:
     return first if first in _SCRIPTS and 2 * count > names.total() else ""
 
 
-def language_notes(graph: KnowledgeGraph, question: str, mentions: Collection[str], *, topics: bool = False) -> list[str]:
+def language_notes(
+    graph: KnowledgeGraph, question: str, mentions: Collection[str], *, topics: bool = False
+) -> list[str]:
     """Return a note for the user if the graph has no names in the language of the question.
 
     `topics` says that the topics are given with the question. The languages of names are read once per graph, from some thousands of labels.

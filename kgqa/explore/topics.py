@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import Any
 
 from kgqa.errors import NamesNotIndexed, QuestionError, SchemaError
-from kgqa.events import Linked, LinkedMention
-from kgqa.explore.linking import Mention, find_mentions
-from kgqa.explore.masking import drop_mentions
+from kgqa.events import Linked, LinkedMention, Unsupported
+from kgqa.explore.conditions.beside import stems
+from kgqa.explore.conditions.requests import Request, read_request
+from kgqa.explore.linking import Mention, RelationFit, find_mentions
+from kgqa.explore.masking import replace_spans, topic_spans
 from kgqa.explore.name_lookup import mention_of
 from kgqa.explore.question_kind import unsupported_kind
 from kgqa.explore.tolerance import TOLERATED
 from kgqa.graph.ends import Ends
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.hints import hint_text
-from kgqa.model import Candidate, Entity, Named, RelationPath, Step, Value
+from kgqa.model import Answer, Candidate, Entity, Named, Question, RelationPath, Step, Value
 from kgqa.schema import value_of
 from kgqa.settings import Settings
 from kgqa.trace import Trace
 from kgqa.words import clean, display_name
 
 MAX_QUESTION_CHARS = 4000
+NAME = "E1"
+"""What stands for the names of entities while cue words are read."""
+_MOST = re.compile(r"\b(?:most|least|fewest)\b", re.IGNORECASE)
 MANY_EDGES = 1000
 
 
@@ -65,20 +71,50 @@ def generic_topics(graph: KnowledgeGraph, topics: Sequence[Entity], mentioned: C
     return found if len(found) < len(topics) else set()
 
 
-def unsupported_by_paths(graph: KnowledgeGraph, text: str, mentions: Sequence[Mention]) -> str | None:
-    """Return the kind of the question if no relation path can answer the question, else None.
+def request_of(text: str, names: Iterable[str]) -> tuple[str | None, Request | None]:
+    """Return the kind of a question that paths alone cannot answer, and what it asks to compute; None if unknown.
 
-    Names of entities are removed first, because "last" in "The Last Samurai" is not a superlative.
+    Args:
+        text: The question.
+        names: Names of entities in the question, because "last" in "The Last Samurai" is not a superlative.
     """
-    kind = unsupported_kind(text)
-    if not kind:
-        return None
-    if not mentions:
-        try:
-            mentions = find_mentions(graph, text)
-        except NamesNotIndexed:
-            return kind  # the topics are given with --topic, so the missing index of names is not an error
-    return unsupported_kind(drop_mentions(text, [mention.text for mention in mentions]))
+    names = list(names)
+    topic = Entity("urn:kgqa:topic")
+    spans = topic_spans(text, {topic: [name for name in names if name.strip()]})
+    kind = unsupported_kind(replace_spans(text, spans, {topic: NAME})) if unsupported_kind(text) else None
+    return kind, read_request(text, names) if kind else None
+
+
+def named_in(graph: KnowledgeGraph, text: str, mentions: Sequence[Mention]) -> list[str]:
+    """Return the names of entities in a question; `mentions` are its mentions if they are known."""
+    try:
+        every = mentions or find_mentions(graph, text)
+    except NamesNotIndexed:
+        return []  # the topics are given with --topic, so the missing index of names is not an error
+    # "directed the most films" is similar to the name of a type, "film director"
+    return [each.text for each in every if each.matches[0].exact or not _MOST.search(each.text)]
+
+
+def mentions_of_request(graph: KnowledgeGraph, request: Request, *, fit: RelationFit | None) -> list[Mention]:
+    """Return the mentions in a request; the type of what is counted if the request has no whole name."""
+    mentions = find_mentions(graph, request.text, fit=fit)
+    if request.counted and not any(each.matches[0].exact for each in mentions):
+        mentions = find_mentions(graph, request.counted, fit=fit) or mentions
+    return [_with_plural_first(each) for each in mentions]
+
+
+def _with_plural_first(mention: Mention) -> Mention:
+    """Return a mention with the entities first whose name is the same but for its ending: "films" names "Film"."""
+    wanted = stems(mention.text)
+    same = [match for match in mention.matches if stems(match.name) == wanted]
+    return Mention(mention.text, (*same, *(match for match in mention.matches if match not in same)))
+
+
+def declined(question: Question, kind: str, trace: Trace) -> Answer:
+    """Return the answer for a question of a kind that paths cannot answer, and record it."""
+    trace.record(Unsupported(asks_for=kind))
+    reason = f"The question asks for {kind}, which relation paths alone cannot answer."
+    return Answer(question, "unsupported", reason=reason)
 
 
 def check_text(text: str) -> str:

@@ -12,10 +12,20 @@ from typing import Any
 from kgqa.advice import with_advice
 from kgqa.cache import Cache
 from kgqa.errors import KgqaError, ModelUnavailable, QuestionError, SettingsError, StoreError
-from kgqa.events import Failed, GaveUp, StageModels, Unsupported
+from kgqa.events import Failed, GaveUp, StageModels
 from kgqa.explore.linking import find_mentions
+from kgqa.explore.question_kind import unsupported_kind
 from kgqa.explore.question_language import language_notes
-from kgqa.explore.topics import check_text, check_topics, link_topics, names_of_topics, unsupported_by_paths
+from kgqa.explore.topics import (
+    check_text,
+    check_topics,
+    declined,
+    link_topics,
+    mentions_of_request,
+    named_in,
+    names_of_topics,
+    request_of,
+)
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph_of
 from kgqa.llm.models import open_models
@@ -245,15 +255,12 @@ def _answer(
         notes += language_notes(graph, text, [mention.text for mention in mentions], topics=bool(topics))
         # a language model may recognise that no path answers the question; without a model, it is rejected here,
         # unless the question is in another language, for which the rules are not meant
-        kind = None if resources.by_model or notes else unsupported_by_paths(graph, text, mentions)
-        if kind:
-            trace.record(Unsupported(asks_for=kind))
-            return Answer(
-                question,
-                "unsupported",
-                reason=f"The question asks for {kind}, which relation paths alone cannot answer.",
-                method=name,
-            )
+        if not (resources.by_model or notes) and unsupported_kind(text):
+            kind, request = request_of(text, named_in(graph, text, mentions))
+            if request is not None and not topics:
+                mentions = mentions_of_request(graph, request, fit=fit)
+            if kind and (request is None or not (topics or mentions)):
+                return replace(declined(question, kind, trace), method=name)
         if topics:
             entities = check_topics(graph, topics, resources.settings)
         else:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from kgqa.errors import PartialResult, QueryRejected, StoreTimeout
 from kgqa.events import Checked, GaveUp, Read
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.query.condition_words import all_words
 from kgqa.graph.query.evidence import StatementVocabulary, evidence_query
 from kgqa.graph.query.export import check_names_no_answers, check_no_answers, query_class
 from kgqa.methods.evidence import gather_evidence
@@ -71,7 +72,8 @@ def answer_of_path(
     )
     first, again = graph.map(graph.run_exported, [sparql, sparql])
     values = tuple(dict.fromkeys(first))
-    trace.record(Read(path=candidate.words, answers=len(values)))
+    words, computed = all_words(graph, candidate.conditions, operation, len(candidate.path))
+    trace.record(Read(path=candidate.words, answers=len(values), conditions=words or None, operation=computed or None))
     compared = operation.topics if operation else ()
     others = {topic.value for topic in topics} - {candidate.path.topic, *compared}
     if not set(values) - others:

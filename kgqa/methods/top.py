@@ -12,9 +12,13 @@ from dataclasses import replace
 from kgqa.errors import PartialResult, StoreError, StoreTimeout
 from kgqa.events import CuesRead, GaveUp, Leaks, Masked, PathsRanked, RankedPath, Rated, Rejected, Shown
 from kgqa.explore.beam import BeamSettings, explore, path_cost
+from kgqa.explore.conditions.applying import Conditions
+from kgqa.explore.conditions.filters import NEGATED, Wording, without_excluded
+from kgqa.explore.conditions.times import read_time
 from kgqa.explore.cues import read_cues
 from kgqa.explore.entity_selection import select_entities
 from kgqa.explore.masking import Span, drop_spans, leaks, placeholders, replace_spans, topic_spans
+from kgqa.explore.topics import declined, request_of
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.hints import hint_text
 from kgqa.methods.clauses import clauses_of
@@ -60,13 +64,25 @@ def answer(
     settings = resources.settings
     graph = resources.graph.for_question(trace)
     by_entity = {value: texts for value, texts in names.items() if isinstance(value, Entity)}
-    spans: Sequence[Span] = topic_spans(question.text, by_entity)
-    view = PromptView(graph, question.text, topics, names, settings, trace, spans) if resources.by_model else None
-    masked, spans = _masked(question.text, by_entity, spans, topics, settings, trace)
+    text, kind, request = question.text, None, None
+    if not resources.by_model:
+        kind, request = request_of(text, [name for each in by_entity.values() for name in each])
+        text = request.text if request else text
+    spans: Sequence[Span] = topic_spans(text, by_entity)
+    excluded: tuple[Entity, ...] = ()
+    if not resources.by_model:
+        text, excluded = without_excluded(text, spans)
+        kept = [topic for topic in topics if topic.value not in excluded]
+        spans = topic_spans(text, by_entity)
+        if NEGATED.search(text) or not (kept or not topics):
+            return replace(declined(question, "a negation", trace), method=METHOD, topics=tuple(topics))
+        topics = kept
+    view = PromptView(graph, text, topics, names, settings, trace, spans) if resources.by_model else None
+    masked, spans = _masked(text, by_entity, spans, topics, settings, trace)
     if view is not None:
         trace.record(Shown(question=view.question))
-    mentions = [question.text[span.start : span.end] for span in spans]
-    cues = read_cues(question.text, [*mentions, *(topic.name for topic in topics)])
+    mentions = [text[span.start : span.end] for span in spans]
+    cues = read_cues(text, [*mentions, *(topic.name for topic in topics)])
     trace.record(CuesRead(words=cues.words, hops=cues.hops, asked_for=cues.asked_for))
     clauses: Mapping[Entity, str] = {}
     if view is not None and settings["explore.clauses"] == "on":
@@ -158,6 +174,14 @@ def answer(
                 deepest = [pair for pair in ranked if path_cost(graph, pair[0].path, beam) >= settings["explore.depth"]]
                 ranked = deepest or ranked
             _trace_ranked(ranked, graph, trace)
+            if view is None:
+                wording = Wording(drop_spans(text, spans), read_time(text), cues.asked_for, excluded)
+                asked = [topic.value for topic in topics if isinstance(topic.value, Entity)]
+                conditions = Conditions(graph, resources.encoder, wording, request, asked, " ".join(mentions), trace)
+                ranked = conditions.applied(ranked, worded=bool(cues.words))
+                empty = replace(empty, notes=(*notes, *conditions.notes))
+                if kind and not ranked:
+                    return replace(declined(question, kind, trace), method=METHOD, topics=tuple(topics))
             found = _first_answered(graph, empty, ranked, ranking, settings, trace)
     except BudgetExhausted as error:
         found = _best_so_far(graph, empty, decisions, error, trace)

@@ -119,7 +119,9 @@ def _labelled(label: str, lines: Sequence[str]) -> Iterator[tuple[str, str]]:
 def _evidence_fields(evidence: Evidence) -> list[tuple[str, str]]:
     if isinstance(evidence, PathEvidence):
         walks = _walk_lines(evidence)
-        return [("path", clean(evidence.words)), *_labelled("walk", walks)]
+        fields = [("path", clean(evidence.words)), *_labelled("where", list(map(clean, evidence.condition_words)))]
+        fields += [("then", clean(evidence.operation_words))] if evidence.operation_words else []
+        return [*fields, *_labelled("walk", walks)]
     if isinstance(evidence, QuoteEvidence):
         quote = f"“{clean(evidence.words)}” [{_place(evidence.span)}]{_unverified(evidence.verified)}"
         return [("quote", quote)]

@@ -150,6 +150,8 @@ def _path(path: Mapping[str, Any]) -> dict[str, Any]:
         "words": text_of(path.get("words")),
         "score": number_of(path.get("score")),
         "approximate": path.get("approximate") is True,
+        "conditions": [words for each in objects_of(path.get("conditions")) if (words := text_of(each.get("words")))],
+        "operation": text_of(object_of(path.get("operation")).get("words")),
         "drawing": draw_path(path),
         "triples": [
             [

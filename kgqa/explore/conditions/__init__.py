@@ -1,0 +1,1 @@
+"""Conditions and operations that are read from a question and aligned with the graph, without a language model."""

@@ -1,0 +1,187 @@
+"""Finds the conditions that a question puts on a path: times, values named beside the walks, types, and exclusions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from kgqa.conditions import Condition
+from kgqa.explore.conditions.beside import stems
+from kgqa.explore.conditions.times import Time, time_conditions
+from kgqa.explore.masking import Span
+from kgqa.explore.rows import Field, FieldKey, PathRows
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.model import Candidate, Entity, Named, Value
+from kgqa.rank.lexical import terms
+from kgqa.words import relation_words
+
+STANDS_FOR = frozenset(["person", "location place", "date time"])
+"""Kinds of answers that stand for "who", "where" and "when"; they are no types."""
+
+_EXCLUDING = re.compile(
+    r"(?:^|\s)(?:other than|besides|except(?: for)?|apart from|excluding|aside from|(?:but|and|is|are|was|were)?\s*not)"
+    r"(?:\s+(?:in|by|from|of|with))?(?:\s+(?:the|a|an))?(?:\s+[^\W\d_]+)?\s*$",
+    re.IGNORECASE,
+)
+NEGATED = re.compile(r"\bnot\b|\b(?:did|does|do|is|are|was|were|has|have)n['’]t\b", re.IGNORECASE)
+"""A negation that excludes no entity by its name."""
+_AND = re.compile(r"\s*(?:,|and|or|nor|, and|, or)(?:\s+the)?\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Conditions that were found on a path.
+
+    Attributes:
+        candidate: The path with the conditions.
+        cues: The words of the question that led to them, one per condition.
+        explained: How many words of the question they explain.
+    """
+
+    candidate: Candidate
+    cues: tuple[str, ...] = ()
+    explained: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """What the question says apart from the names of its topics.
+
+    Attributes:
+        text: The question without its topics.
+        time: The time in it.
+        noun: The noun that the answers are, such as "university".
+        excluded: The entities after "other than" and the like.
+    """
+
+    text: str
+    time: Time | None
+    noun: str = ""
+    excluded: tuple[Entity, ...] = ()
+
+    @property
+    def restricts(self) -> bool:
+        """Whether the question has a time or an exclusion."""
+        return self.time is not None or bool(self.excluded)
+
+    @property
+    def names(self) -> list[str]:
+        """The stems of the capitalised words after the first, which are names that were not linked."""
+        if not re.search(r"[a-z]", self.text):
+            return []
+        return terms(" ".join(re.findall(r"(?<!^)\b[A-Z][\w.]*", self.text.strip())))
+
+    def unexplained(self, candidate: Candidate) -> tuple[str, ...]:
+        """Return the stems of the words that neither the path nor the type of its ends explains."""
+        known = set(terms(" ".join([candidate.words, candidate.leads_to, self.noun])))
+        return tuple(each for each in dict.fromkeys(terms(self.text)) if each not in known)
+
+
+def without_excluded(text: str, spans: Sequence[Span]) -> tuple[str, tuple[Entity, ...]]:
+    """Remove "other than NAME" and the like from a question; return the text and the entities with these names."""
+    excluded: list[Span] = []
+    kept, start = "", 0
+    for span in spans:
+        between = text[start : span.start]
+        if excluded and excluded[-1].end == start and _AND.fullmatch(between):
+            cue = between
+        elif found := _EXCLUDING.search(between):
+            cue = found[0]
+        else:
+            kept, start = kept + text[start : span.end], span.end
+            continue
+        excluded.append(span)
+        kept, start = kept + between.removesuffix(cue), span.end
+    return " ".join((kept + text[start:]).split()), tuple(dict.fromkeys(span.topic for span in excluded))
+
+
+class Filters:
+    """Finds the conditions that a question puts on paths.
+
+    Args:
+        graph: The graph.
+        wording: The question without its topics.
+    """
+
+    def __init__(self, graph: KnowledgeGraph, wording: Wording) -> None:
+        self._graph = graph
+        self._wording = wording
+
+    def found(self, rows: PathRows) -> Found:
+        """Return a path with the conditions that the question puts on it."""
+        found = Found(rows.candidate)
+        if not rows.rows:
+            return found
+        fields = list(
+            dict.fromkeys((each.key, value) for row in rows.rows for each in row.fields for value in each.values)
+        )
+        time = self._wording.time
+        if time is not None:
+            words = {key: self._words(key) for key, _ in fields}
+            if times := time_conditions(time, self._wording.text, rows, words):
+                found = _more(found, times, time.cue, 1)
+        for entity in self._wording.excluded:
+            found = _excluding(found, rows, entity)
+        return self._named(self._typed(found, rows), rows, fields)
+
+    def _words(self, key: FieldKey) -> str:
+        return " ".join(relation_words(s.relation, self._graph.schema, self._graph.relation_labels) for s in key[1])
+
+    def _typed(self, found: Found, rows: PathRows) -> Found:
+        """Add the type that the question asks for if only some ends have it."""
+        noun = stems(self._wording.noun)
+        leads_to = stems(rows.candidate.leads_to)
+        if not noun or self._wording.noun in STANDS_FOR or noun[-1] in leads_to:
+            return found
+        last = len(rows.candidate.path)
+        of_type: dict[FieldKey, dict[Named, set[Value]]] = {}
+        for row in rows.rows:
+            for field in row.fields:
+                if field.at == last and len(field.steps) == 1 and field.steps[0].relation in self._graph.schema.types:
+                    for value in field.values:
+                        of_type.setdefault(field.key, {}).setdefault(value, set()).add(row.end.value)
+        for key, types in of_type.items():
+            for type_, ends in types.items():
+                same = stems(type_.name)[-1:] == noun[-1:] and isinstance(type_.value, Entity)
+                if same and len(ends) < len(rows.ends):
+                    return _more(found, [Condition(*key, type_.value)], self._wording.noun, 1)  # type: ignore[arg-type]
+        return found
+
+    def _named(self, found: Found, rows: PathRows, fields: Sequence[tuple[FieldKey, Named]]) -> Found:
+        """Add the values beside the walks whose names stand in the question, longest names first."""
+        unexplained = set(self._wording.unexplained(rows.candidate))
+        text = f" {' '.join(stems(self._wording.text))} "
+        kept = frozenset(range(len(rows.rows)))
+        for key, value in sorted(fields, key=lambda item: -len(item[1].name)):
+            words = set(terms(value.name))
+            if not words or not words <= unexplained or not isinstance(value.value, Entity):
+                continue
+            if f" {' '.join(stems(value.name))} " not in text:
+                continue
+            having = frozenset(number for number, row in enumerate(rows.rows) if _has(row.fields, key, value))
+            if not having & kept or kept <= having:
+                continue
+            kept &= having
+            unexplained -= words
+            found = _more(found, [Condition(*key, value.value)], value.name, len(words))
+        return found
+
+
+def _more(found: Found, conditions: Sequence[Condition], cue: str, explained: int) -> Found:
+    candidate = replace(found.candidate, conditions=(*found.candidate.conditions, *conditions))
+    return Found(candidate, (*found.cues, *[cue] * len(conditions)), found.explained + explained)
+
+
+def _excluding(found: Found, rows: PathRows, entity: Entity) -> Found:
+    if entity in rows.ends:
+        return _more(found, [Condition(len(rows.candidate.path), (), entity, negated=True)], "not", 1)
+    for row in rows.rows:
+        for field in row.fields:
+            if any(value.value == entity for value in field.values):
+                return _more(found, [Condition(*field.key, entity, negated=True)], "not", 1)
+    return found
+
+
+def _has(fields: Iterable[Field], key: FieldKey, value: Named) -> bool:
+    return any(field.key == key and value in field.values for field in fields)
