@@ -445,7 +445,7 @@ class Failed(Event):
 KINDS: tuple[type[Event], ...] = (
     Linked, Masked, Shown, CuesRead, Clauses, Unsupported, Expanded, Pool, Shortlist, MatchPlayed, Kept,
     EntitiesFiltered, Entities, Joined, NoIntersection, PathsRanked, ConditionsRead, Met, Accepted, Sufficient,
-    Converged, Rejected, Judged, Composed, Read, Checked, StageModels, Unparsed, NoReply, Reasoning, Leaks, Timeout,
-    GaveUp, NoWalks, Failed,
+    Converged, Rejected, Rated, Judged, Composed, Read, Checked, StageModels, Unparsed, NoReply, Reasoning, Leaks,
+    Timeout, GaveUp, NoWalks, Failed,
 )  # fmt: skip
 """All event classes of kgqa, in the order in which docs/events.md lists them."""

@@ -135,7 +135,8 @@ def language_notes(
 ) -> list[str]:
     """Return a note for the user if the graph has no names in the language of the question.
 
-    `topics` says that the topics are given with the question. The languages of names are read once per graph, from some thousands of labels.
+    `topics` says that the topics are given with the question. The languages of names are read once per graph, from
+    some thousands of labels.
     """
     language = question_language(question, mentions)
     possible = set(_SCRIPTS[script].split()) if (script := _script(question)) else {language}
