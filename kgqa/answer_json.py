@@ -66,7 +66,8 @@ def _named_object(named: Named) -> dict[str, Any]:
         return {"id": named.id, "name": named.name, "iri": named.value.iri}
     value = named.value
     found = {"id": None, "name": named.name, "value": value.value, "datatype": value.datatype}
-    return {**found, "language": value.language} if value.language else found
+    found |= {"language": value.language} if value.language else {}
+    return found | ({"unit": named.unit} if named.unit else {})
 
 
 def _evidence_object(evidence: Evidence) -> dict[str, Any]:

@@ -122,12 +122,13 @@ class Triple:
 class Named:
     """A value with its name. `id`: the short id in the schema. `name`: the label, or the id if there is no label.
 
-    A literal has an empty `id`, and its text is its `name`.
+    A literal has an empty `id`, and its text is its `name`. `unit`: the unit of a number, if it is known.
     """
 
     value: Value
     id: str
     name: str
+    unit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
