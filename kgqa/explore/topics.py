@@ -174,7 +174,10 @@ def link_topics(graph: KnowledgeGraph, found: Sequence[Mention], notes: list[str
         QuestionError: There is no mention.
     """
     short = graph.schema.short_id
-    mentions = (LinkedMention(m.text, tuple(short(match.entity.iri) for match in m.matches[:5])) for m in found)
+    mentions = [
+        LinkedMention(m.text, tuple(short(match.entity.iri) for match in m.matches[:5]), m.matches[0].exact)
+        for m in found
+    ]
     trace.record(Linked(mentions=tuple(mentions)))
     if not found:
         if graph.names.count == 0:
