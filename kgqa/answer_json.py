@@ -48,6 +48,8 @@ def answer_object(answer: Answer, *, trace: bool = False) -> dict[str, Any]:
         "grounding": answer.grounding,
         "approximate": answer.approximate,
         "accepted": answer.accepted,
+        "confidence": answer.confidence,
+        "weak": answer.weak,
         "method": answer.method,
         "notes": list(answer.notes),
         "defects": list(answer.defects),
@@ -64,7 +66,8 @@ def _named_object(named: Named) -> dict[str, Any]:
         return {"id": named.id, "name": named.name, "iri": named.value.iri}
     value = named.value
     found = {"id": None, "name": named.name, "value": value.value, "datatype": value.datatype}
-    return {**found, "language": value.language} if value.language else found
+    found |= {"language": value.language} if value.language else {}
+    return found | ({"unit": named.unit} if named.unit else {})
 
 
 def _evidence_object(evidence: Evidence) -> dict[str, Any]:
