@@ -48,6 +48,8 @@ def answer_object(answer: Answer, *, trace: bool = False) -> dict[str, Any]:
         "grounding": answer.grounding,
         "approximate": answer.approximate,
         "accepted": answer.accepted,
+        "confidence": answer.confidence,
+        "weak": answer.weak,
         "method": answer.method,
         "notes": list(answer.notes),
         "defects": list(answer.defects),

@@ -157,16 +157,7 @@ class PromptView:
         schema, labels = graph.schema, graph.relation_labels
         if self.published:
             return tuple(published_words(RelationPath(path.topic, (step,)), schema, labels) for step in path.steps)
-        words = prompt_words(
-            path,
-            schema,
-            labels,
-            is_mediator=graph.leads_to_mediator,
-            inverse=graph.inverse,
-            target_type=graph.target_type,
-            ambiguous=_ambiguous_relations(graph),
-        )
-        return tuple(f"-> {each}" for each in words)
+        return tuple(f"-> {each}" for each in path_words(graph, path))
 
     def _samples(self, candidate: Candidate) -> str:
         """Return some end nodes of a path and their number: `Paris; Lyon; 12 in all`; "" if none are to be shown."""
@@ -228,6 +219,19 @@ class PromptView:
     def leaked(self) -> int:
         """Return how many of the strings shown so far contain the name of a masked topic."""
         return len(leaks(sorted(self.texts), self._names)) if self.masks else 0
+
+
+def path_words(graph: KnowledgeGraph, path: RelationPath) -> tuple[str, ...]:
+    """Return the words of each hop for prompts; see `prompt_words`."""
+    return prompt_words(
+        path,
+        graph.schema,
+        graph.relation_labels,
+        is_mediator=graph.leads_to_mediator,
+        inverse=graph.inverse,
+        target_type=graph.target_type,
+        ambiguous=_ambiguous_relations(graph),
+    )
 
 
 _AMBIGUOUS: WeakKeyDictionary[GraphTables, tuple[dict[str, int], frozenset[str]]] = WeakKeyDictionary()

@@ -144,14 +144,15 @@ TOP_2 = Method(
 )
 # width 3, depth 3; temperature 0.4 while exploring, 0 while reasoning (Sun et al. 2024, section 3.1)
 TOG = Method(
-    "kgqa.methods.tog:answer",
+    "kgqa.methods.tog.answering:answer",
     model=True,
     settings=(
         Setting(
             "tog.parse",
             str,
             "robust",
-            "which replies Think-on-Graph accepts: faithful: only the published format; robust: other formats too",
+            "how Think-on-Graph searches: faithful: as published, with replies in the published format only; robust: "
+            "through nodes without a name, with all values of a relation, and with replies in other formats, too",
             choices=("robust", "faithful"),
         ),
         Setting(

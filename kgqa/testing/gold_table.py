@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 from kgqa.errors import KgqaError
@@ -12,9 +12,9 @@ from kgqa.evaluation.metrics.keys import gold_keys
 from kgqa.explore.beam import BeamSettings
 from kgqa.explore.topics import names_of_topics
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.methods.prompt_view import PromptView
+from kgqa.methods.prompt_view import PromptView, path_words
 from kgqa.methods.resources import Resources
-from kgqa.model import Candidate, Entity, Join, RelationPath, Value
+from kgqa.model import Candidate, Entity, Join, RelationPath, Step, Value
 from kgqa.testing.gold_verdicts import gold_verdict
 from kgqa.testing.model_oracle import Gold
 from kgqa.trace import Trace
@@ -75,11 +75,13 @@ def view_of(text: str, topics: Sequence[Entity], resources: Resources) -> Prompt
     return PromptView(resources.graph, text, named, names, resources.settings, Trace())
 
 
-def relation_names(graph: KnowledgeGraph, paths: Iterable[RelationPath]) -> frozenset[str]:
+def relation_names(graph: KnowledgeGraph, paths: Sequence[RelationPath]) -> frozenset[str]:
     """Return the ids and the words of all relations on paths, and of their inverses."""
     relations = {step.relation for path in paths for step in path.steps}
     relations |= {twin for relation in relations if (twin := graph.inverse(relation))}
     words = {relation_words(relation, graph.schema, graph.relation_labels) for relation in relations}
+    steps = [Step(relation, direction) for relation in relations for direction in ("out", "in")]
+    words |= {path_words(graph, RelationPath(path.topic, (step,)))[0] for path in paths[:1] for step in steps}
     return frozenset(words | {graph.schema.short_id(relation) for relation in relations})
 
 

@@ -21,10 +21,11 @@ SAMPLES = " = "
 _ARROW = re.compile(r" (?=(?:->|<-) )")
 _AND = re.compile(r" AND (?:in the same record )?(.*?)(?=$| AND )")
 _NUMBERED_PATH = re.compile(r"^Path \d+: (.*)$", re.MULTILINE)
-_NONE_FITS = ("NEITHER", "[] if none is useful")
+_NONE_FITS = ("NEITHER", "[] if none is useful", "reply None")
 """What a prompt says if the reply may be that no candidate is useful."""
 _ANSWERED = '{"answer": ['
 """What a prompt says if the reply may be that entities answer the question."""
+_PARTS = re.compile(r"; | = ")
 _LISTED = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 
 
@@ -221,7 +222,15 @@ class ModelOracle:
     def _relations(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
         hops = {part[3:] for solution in gold.solutions for path in solution for part in _ARROW.split(path)[1:]}
         names = fields["Relations"].split("; ")
+        lengths: dict[str, int] = {}
+        for path in (path for solution in gold.solutions for path in solution):
+            for hop in (hops_of := _ARROW.split(path)[1:]):
+                name = hop[3:].split(": ")[0]
+                lengths[name] = min(len(hops_of), lengths.get(name, WORST))
         right = [name for name in names if name.removesuffix(" (backwards)") in (gold.relations or hops)]
+        if not right and "reply None" in fields and self._right(chance):
+            return "None"
+        right.sort(key=lambda name: lengths.get(name.removesuffix(" (backwards)"), WORST))
         chosen = right if right and self._right(chance) else chance.sample(names, min(3, len(names)))
         share = round(1 / len(chosen), 2)
         return "\n".join(f"{n}. {{{name} (Score: {share})}}: it is." for n, name in enumerate(chosen[:3], 1))
@@ -235,7 +244,7 @@ class ModelOracle:
         return "Score: " + ", ".join(str(share if good else 0.0) for good in right)
 
     def _sufficient(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
-        seen = {part for line in asked.split("Triples:", 1)[1].splitlines() for part in line.split("; ")}
+        seen = {part for line in asked.split("Triples:", 1)[1].splitlines() for part in _PARTS.split(line)}
         answers = [name for name in gold.answers if name in seen]
         if answers and self._right(chance):
             return f"{{Yes}}. It is {{{'; '.join(answers)}}}."

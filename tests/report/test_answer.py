@@ -107,7 +107,7 @@ def test_all_evidence_is_shown_without_control_characters():
     lines = text.splitlines()
     assert lines[:3] == ["Paris", "", "Two"]
     for part in ("the path", "the statement", "the segment", "“the quote", "claim", "“cited", "SELECT", "5–10",
-                 "every answer stands in a verified quote", "(checked)", "urn:piece"):  # fmt: skip
+                 "every answer stands in a verified quote", "checked: returns", "urn:piece"):  # fmt: skip
         assert part in text
     assert text.count("(not found in the text)") == 2  # the invention and the claim without a quote
     assert text.replace("\n", "").isprintable()

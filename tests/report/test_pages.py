@@ -135,7 +135,7 @@ def with_conditions(path: dict) -> dict:
 def test_page_shows_response_citations_and_evidence(answered_record):
     text = page_of(answered_record).text
     for part in ("A long\nresponse.", "a claim", "cited words", "the stated", "a segment", "the quoted", "SELECT ?s",
-                 "urn:chunk:1, 5–10", "role", "Ada", "(checked)"):  # fmt: skip
+                 "urn:chunk:1, 5–10", "role", "Ada", "checked: returns"):  # fmt: skip
         assert part in text
     assert text.count("not found in the text") == 2
 

@@ -12,7 +12,10 @@ from tests.testing.test_model_oracle import CORRECT_REPLIES, TABLE, messages
 PROMPTS = Prompts()
 TRUE_ANSWERS = ["Kyoto"]
 MEMORY = dict.fromkeys(TABLE, TRUE_ANSWERS)
-ANSWER_PROMPTS = {"direct/io", "direct/cot", "top/answer", "tog/answer", "tog/sufficient"}
+ANSWER_PROMPTS = {
+    *("direct/io", "direct/cot", "top/answer"),
+    *("tog/answer", "tog/sufficient", "tog/robust_answer", "tog/robust_sufficient"),
+}
 
 
 @pytest.mark.parametrize("name", sorted(set(CORRECT_REPLIES)))

@@ -46,6 +46,10 @@ CORRECT_REPLIES = {
     "tog/entities": "Score: 1.0, 0.0",
     "tog/relations": "1. {person children (Score: 1.0)}: it is.",
     "tog/sufficient": "{Yes}. It is {Cello}.",
+    "tog/robust_answer": "{Yes}. It is {Cello}.",
+    "tog/robust_entities": "Score: 1.0, 0.0",
+    "tog/robust_relations": "1. {person children (Score: 1.0)}: it is.",
+    "tog/robust_sufficient": "{Yes}. It is {Cello}.",
     "top/accept": "[YES]",
     "top/answer": '{"answers": [1, 2]}',
     "top/clauses": '{"clauses": {"[E1]": "Which actor born in [E1] played in [E2]?", '
