@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from kgqa.events import Event, Expanded, Kept, Linked, PathsRanked, Pool, Rejected, Unparsed
+from kgqa.events import Event, Expanded, Kept, Linked, PathsRanked, Pool, Rated, Rejected, Unparsed
 from kgqa.hints import hint_text
 from kgqa.model import Answer, NearPath, Usage
 from kgqa.settings import Settings
@@ -81,6 +81,9 @@ def _to_answer(events: Sequence[Event], settings: Settings, models: bool) -> Ite
             yield f"Let a language model compare the paths: {_choose_model(settings)}"
         elif settings["ask.compose"] == "ends":
             yield "Let the language model use its own knowledge too: --compose composed"
+    rated = next((event for event in reversed(events) if isinstance(event, Rated)), None)
+    if rated is not None and rated.confidence is not None:
+        yield f"Accept answers with lower scores: --min-score {rated.confidence:g}"
     hops = [event.hop for event in events if isinstance(event, Pool | Kept)]
     if max(hops, default=0) >= settings["explore.depth"]:
         yield f"Follow longer paths: --depth {settings['explore.depth'] + 1}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import zip_longest
 from typing import Any
 
 from kgqa.conditions import Comparison, Condition, Operation
@@ -47,6 +48,8 @@ def answer_object(answer: Answer, *, trace: bool = False) -> dict[str, Any]:
         "grounding": answer.grounding,
         "approximate": answer.approximate,
         "accepted": answer.accepted,
+        "confidence": answer.confidence,
+        "weak": answer.weak,
         "method": answer.method,
         "notes": list(answer.notes),
         "defects": list(answer.defects),
@@ -63,7 +66,8 @@ def _named_object(named: Named) -> dict[str, Any]:
         return {"id": named.id, "name": named.name, "iri": named.value.iri}
     value = named.value
     found = {"id": None, "name": named.name, "value": value.value, "datatype": value.datatype}
-    return {**found, "language": value.language} if value.language else found
+    found |= {"language": value.language} if value.language else {}
+    return found | ({"unit": named.unit} if named.unit else {})
 
 
 def _evidence_object(evidence: Evidence) -> dict[str, Any]:
@@ -73,8 +77,14 @@ def _evidence_object(evidence: Evidence) -> dict[str, Any]:
             **found,
             "topic": evidence.path.topic.iri,
             "steps": to_json(evidence.path.steps),
-            "conditions": [_condition_object(each) for each in evidence.conditions],
-            "operation": _operation_object(evidence.operation) if evidence.operation else None,
+            "conditions": [
+                {**_condition_object(each), "words": words}
+                for each, words in zip_longest(evidence.conditions, evidence.condition_words, fillvalue="")
+                if isinstance(each, Condition)
+            ],
+            "operation": _operation_object(evidence.operation) | {"words": evidence.operation_words}
+            if evidence.operation
+            else None,
             "score": evidence.score,
             "approximate": evidence.approximate,
             "mediators": list(evidence.mediators),

@@ -72,10 +72,14 @@ def _optional() -> Any:
 
 @dataclass(frozen=True)
 class LinkedMention:
-    """A part of the question, and the short ids of the entities that it may mean, most likely first (at most 5)."""
+    """A part of the question, and the short ids of the entities that it may mean, most likely first (at most 5).
+
+    `exact`: whether the text is the whole name of the first entity.
+    """
 
     text: str
     entities: tuple[str, ...]
+    exact: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -304,6 +308,15 @@ class Rejected(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Rated(Event):
+    """The confidence in the answer of a path, and the features of the path that determine it."""
+
+    path: str
+    confidence: float | None
+    features: Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Judged(Event):
     """The language model judged the best paths by their rows.
 
@@ -331,10 +344,15 @@ class Composed(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Read(Event):
-    """The exported query of a path was run. `answers`: number of results."""
+    """The exported query of a path was run.
+
+    `answers`: number of results. `conditions`, `operation`: those of the query in words, if it has any.
+    """
 
     path: str
     answers: int
+    conditions: tuple[str, ...] | None = _optional()
+    operation: str | None = _optional()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -427,7 +445,7 @@ class Failed(Event):
 KINDS: tuple[type[Event], ...] = (
     Linked, Masked, Shown, CuesRead, Clauses, Unsupported, Expanded, Pool, Shortlist, MatchPlayed, Kept,
     EntitiesFiltered, Entities, Joined, NoIntersection, PathsRanked, ConditionsRead, Met, Accepted, Sufficient,
-    Converged, Rejected, Judged, Composed, Read, Checked, StageModels, Unparsed, NoReply, Reasoning, Leaks, Timeout,
-    GaveUp, NoWalks, Failed,
+    Converged, Rejected, Rated, Judged, Composed, Read, Checked, StageModels, Unparsed, NoReply, Reasoning, Leaks,
+    Timeout, GaveUp, NoWalks, Failed,
 )  # fmt: skip
 """All event classes of kgqa, in the order in which docs/events.md lists them."""

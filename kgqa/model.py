@@ -30,6 +30,8 @@ Status = OneOf["answered", "no_answer", "budget_exhausted", "unsupported", "fail
 Grounding = OneOf["graph", "text", "model", "none"]
 PieceKind = OneOf["chunk", "statement", "entity", "community", "hyperedge", "path"]
 QueryClass = OneOf["exact", "restricted", "superset", "none"]
+WEAK = 0.5
+"""The confidence below which an answer is called a weak match: fewer than half of such answers are right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +122,13 @@ class Triple:
 class Named:
     """A value with its name. `id`: the short id in the schema. `name`: the label, or the id if there is no label.
 
-    A literal has an empty `id`, and its text is its `name`.
+    A literal has an empty `id`, and its text is its `name`. `unit`: the unit of a number, if it is known.
     """
 
     value: Value
     id: str
     name: str
+    unit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +168,7 @@ class PathEvidence:
     `walks`: some walks from the topic to an answer, each a tuple of named nodes. `mediators`: positions of mediators in
     each walk; 0 is the topic. `score`: the chooser's score; scores of different questions are not comparable.
     `conditions`, `operation`: those of the query. A computed answer is not on the walks, which lead to some of the
-    nodes that it was computed from.
+    nodes that it was computed from. `condition_words`, `operation_words`: the same in words, one text a condition.
     """
 
     kind: ClassVar = "path"
@@ -179,6 +182,8 @@ class PathEvidence:
     approximate: bool = False
     conditions: tuple[Condition, ...] = ()
     operation: Operation | None = None
+    condition_words: tuple[str, ...] = ()
+    operation_words: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,6 +331,8 @@ class Answer:
     the query returned the same rows when it was run again.
 
     `accepted`: False if nothing accepted the path as an answer to the question, and it is only the best path found.
+    `confidence`: the share of right answers (0 to 1) that was measured among similar answers to test questions; None if
+    a language model or chance chose the answer.
 
     `nearest`: if there is no answer, the best paths of the search, best first. `hints`: what would help if there is no
     answer or the budget is used up.
@@ -354,6 +361,13 @@ class Answer:
     nearest: tuple[NearPath, ...] = ()
     hints: tuple[str, ...] = ()
     accepted: bool = True
+    confidence: float | None = None
+
+    @property
+    def weak(self) -> bool:
+        """Whether the answer is a weak match: not accepted, or with a confidence below `WEAK`."""
+        unsure = self.confidence is not None and self.confidence < WEAK
+        return bool(self.answers) and (not self.accepted or unsure)
 
     @property
     def paths(self) -> tuple[PathEvidence, ...]:
@@ -369,6 +383,8 @@ class Answer:
         shown = [f"<b>{_html(each.name)}</b> <code>{_html(each.id)}</code>" for each in self.answers]
         parts = [f"<p>{_html(self.question.text)}</p>"]
         parts.append(_list(shown) if shown else f"<p><i>{_html(self.status)}: {_html(self.reason)}</i></p>")
+        if self.weak:
+            parts.insert(1, "<p><b>Weak match</b>: this may not answer the question.</p>")
         if self.response:
             parts.append(f"<blockquote>{_html(self.response)}</blockquote>")
         cited = [f"{_html(c.claim)} <q>{_html(c.quote)}</q>{_unverified(c.verified)}" for c in self.citations]
@@ -377,8 +393,9 @@ class Answer:
             for each in self.evidence
         ]
         near = [_html(each.words) for each in self.nearest]
+        score = [f"{self.confidence:.0%}"] if self.confidence is not None and self.answers else []
         helps = [_html(hint) for hint in self.hints]
-        lists = {"nearest paths": near, "what would help": helps, "citing": cited, "via": rests}
+        lists = {"score": score, "nearest paths": near, "what would help": helps, "citing": cited, "via": rests}
         parts += [f"<p>{title}</p>{_list(items)}" for title, items in lists.items() if items]
         for title, query in (("SPARQL", self.sparql), ("SPARQL of the evidence", self.evidence_sparql)):
             if query:

@@ -59,6 +59,8 @@ class Schema:
     wording: Wording = "label"
     inverse: tuple[str, ...] = ()
     labelled_as: tuple[tuple[str, str], ...] = ()
+    units_of_relations: tuple[str, ...] = ()
+    units_of_values: tuple[tuple[str, str], ...] = ()
     declared_by: tuple[str, ...] = ()
     noise_prefixes: tuple[str, ...] = ()
     noise_except: tuple[str, ...] = ()
@@ -217,6 +219,8 @@ _FIELDS: dict[str, tuple[str, _Shape]] = {
     "wording": ("relations.wording", _one_of(get_args(Wording))),
     "inverse": ("relations.inverse", _IRIS),
     "labelled_as": ("relations.labelled_as", _PAIRS),
+    "units_of_relations": ("relations.unit", _IRIS),
+    "units_of_values": ("relations.unit_of_value", _PAIRS),
     "declared_by": ("relations.declared_by", _MARKED),
     "noise_prefixes": ("noise.prefixes", _IRIS),
     "noise_except": ("noise.except", _IRIS),

@@ -18,11 +18,11 @@ class Setting:
     """One setting.
 
     `kind`: type of the value; dict means a TOML table, or JSON in an environment variable. The value may be None only
-    if the default is None. `minimum`: smallest value allowed. `trusted`: the setting is accepted only from the user's
-    own settings file, an environment variable or the command line. `called`: name of the environment variable, if the
-    name is not formed from KGQA_ and the key. `option`: the command line options, separated by a space; the first one
-    names the keyword argument in Python (`--graph-iri`: `graph_iri`). `metavar`: the option's value in help texts.
-    `plugin`: the value is the name of a plugin of this kind.
+    if the default is None. `minimum`, `maximum`: smallest and largest value allowed. `trusted`: the setting is accepted
+    only from the user's own settings file, an environment variable or the command line. `called`: name of the
+    environment variable, if the name is not formed from KGQA_ and the key. `option`: the command line options,
+    separated by a space; the first one names the keyword argument in Python (`--graph-iri`: `graph_iri`). `metavar`:
+    the option's value in help texts. `plugin`: the value is the name of a plugin of this kind.
     """
 
     key: str
@@ -31,6 +31,7 @@ class Setting:
     help: str
     choices: tuple[Any, ...] = ()
     minimum: float | None = None
+    maximum: float = LARGEST
     trusted: bool = False
     called: str = ""
     option: str = ""
@@ -199,8 +200,18 @@ SETTINGS: tuple[Setting, ...] = (
         "best",
         "what to do if no path is accepted: best: answer from the best path, marked as not accepted; none: give no "
         "answer",
-        choices=("none", "best"),
+        choices=("best", "none"),
         option="--on-exhausted",
+    ),
+    Setting(
+        "ask.min_score",
+        float,
+        0.0,
+        "minimum score (0 to 1) of an answer found without a language model, which is the share of right answers among "
+        "answers like it; below it, no answer",
+        minimum=0,
+        maximum=1,
+        option="--min-score",
     ),
     Setting("explore.depth", int, 2, "maximum hops from the topic", minimum=1, option="--depth"),
     Setting("explore.beam", int, 10, "number of paths kept after each hop", minimum=1, option="--beam"),
@@ -545,8 +556,8 @@ def check(setting: Setting, value: Any, origin: str) -> Any:
         allowed = f"one of {', '.join(map(str, setting.choices))}" if setting.choices else KINDS[setting.kind]
         raise SettingsError(f"{setting.key} ({origin}) must be {allowed}, not {value!r}.")
     number = value if isinstance(value, (int, float)) else None
-    if number is not None and not -LARGEST <= number <= LARGEST:
-        raise SettingsError(f"{setting.key} ({origin}) must be at most {LARGEST:,}, not {value!r}.")
+    if number is not None and not -LARGEST <= number <= setting.maximum:
+        raise SettingsError(f"{setting.key} ({origin}) must be at most {setting.maximum:,}, not {value!r}.")
     if setting.minimum is not None and number is not None and not number >= setting.minimum:
         raise SettingsError(f"{setting.key} ({origin}) must be at least {setting.minimum:g}, not {value!r}.")
     return value

@@ -79,7 +79,7 @@ def test_every_setting_has_a_variable(folder_and_user_file, setting):
     value = (
         setting.choices[-1]
         if setting.choices
-        else {int: "7", float: "7.5", str: "economy", dict: '{"a": 1}'}[setting.kind]
+        else {int: "7", float: str(min(7.5, setting.maximum)), str: "economy", dict: '{"a": 1}'}[setting.kind]
     )
     settings = settings_of(folder_and_user_file, **{setting.variable: value})
     assert settings[setting.key] == ({"a": 1} if setting.kind is dict else setting.kind(value))

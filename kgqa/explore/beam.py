@@ -107,7 +107,8 @@ def explore(
     keys: dict[RelationPath, str] = {}
     kept: list[Candidate] = []
     frontier = list(start) or [Candidate(RelationPath(topic), "") for topic in topics]
-    for number in range(1, settings.depth + 1):
+    first = 1 + min((path_cost(graph, each.path, settings) for each in start), default=0)
+    for number in range(first, settings.depth + 1):
         try:
             found = _expand(graph, frontier, settings, prefilter, trace)
         except StoreTimeout:
@@ -197,11 +198,7 @@ def _expand(
     while waiting:
         parents, waiting = waiting, []
         incomplete: list[Candidate] = []
-        expansions = graph.map(
-            lambda parent: graph.next_steps(parent.path, restricted=parent.restricted),
-            parents,
-            tolerated=(StoreTimeout,),
-        )
+        expansions = graph.next_steps_of(parents, tolerated=(StoreTimeout,))
         if settings.kinds:
             _look_up_kinds(graph, parents, expansions, settings)
         for parent, expansion in zip(parents, expansions):

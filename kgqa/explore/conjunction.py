@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from kgqa.events import GaveUp, Joined, NoIntersection
 from kgqa.explore.tolerance import TOLERATED
+from kgqa.graph.ends import BATCH, Ends
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, Join, RelationPath, Value
 from kgqa.trace import Trace
@@ -15,6 +16,8 @@ MAX_FIRST = 40
 """Most paths for which joins are searched; the best paths are taken."""
 MAX_PARTNERS = 60
 """Most paths per further topic that are tried as partners of a path; the best paths are taken."""
+AHEAD = 10
+"""How many paths are looked up together."""
 MAX_ENDS = 2000
 """Most end nodes of a path that are compared in memory; with more end nodes, a query tests whether paths meet."""
 
@@ -45,7 +48,9 @@ def join_topics(
     """
     timed_out = finder.timed_out
     found: list[Candidate] = []
-    for candidate in ranked[:MAX_FIRST]:
+    for number, candidate in enumerate(ranked[:MAX_FIRST]):
+        if number % AHEAD == 0:
+            finder.look_up(ranked[number : number + AHEAD])
         others = [topic for topic in partners if topic != candidate.path.topic]
         joined = _joined(candidate, others, partners, finder, alternatives)
         found += joined
@@ -85,6 +90,7 @@ def _joined(
 
 _Ends = tuple[frozenset[Value], bool]
 """Some end nodes of a path, and whether the path has further end nodes."""
+NO_ENDS: _Ends = (frozenset(), False)
 
 
 def _may_meet(here: _Ends, there: _Ends) -> bool:
@@ -104,6 +110,10 @@ class JoinFinder:
         self.timed_out = False
         self._ends: dict[RelationPath, _Ends] = {}
 
+    def look_up(self, candidates: Sequence[Candidate]) -> None:
+        """Look up the end nodes of these paths, and the mediators on them, in few queries."""
+        self._look_up([_part(each.path, position) for each in candidates for position in self._positions(each.path)])
+
     def some(
         self, candidate: Candidate, joins: Sequence[Join], partners: Sequence[Candidate], limit: int
     ) -> list[Join]:
@@ -114,20 +124,18 @@ class JoinFinder:
         path = candidate.path
         found: list[Join] = []
         for position in self._positions(path):
+            here = self._ends_of(_part(path, position))
+            if here == NO_ENDS:
+                continue
             paths = (p.path if position == len(path) else self._onto_mediator(p.path) for p in partners)
             others = [other for other in dict.fromkeys(paths) if other is not None]
-            here: _Ends | None = None
-            for number, other in enumerate(others):
-                if here is None:
-                    start = RelationPath(path.topic, path.steps[:position])
-                    self._look_up([start, *others[: self._graph.concurrency - 1]])
-                    here = self._ends[start]
-                if other not in self._ends:
-                    self._look_up(others[number : number + self._graph.concurrency])
-                if _may_meet(here, self._ends[other]) and self._meets(candidate, (*joins, Join(position, other))):
-                    found.append(Join(position, other))
-                    if len(found) == limit:
-                        return found
+            for start in range(0, len(others), BATCH):
+                some = others[start : start + BATCH]
+                self._look_up(some)
+                near = [Join(position, other) for other in some if _may_meet(here, self._ends[other])]
+                found += self._met(candidate, joins, near, here)
+                if len(found) >= limit:
+                    return found[:limit]
         return found
 
     def _positions(self, path: RelationPath) -> list[int]:
@@ -138,20 +146,35 @@ class JoinFinder:
         first = path.steps[:1]
         return RelationPath(path.topic, first) if self._graph.leads_to_mediator(first[0]) else None
 
+    def _ends_of(self, path: RelationPath) -> _Ends:
+        self._look_up([path])
+        return self._ends[path]
+
     def _look_up(self, paths: Sequence[RelationPath]) -> None:
-        """Look up the end nodes of paths, concurrently."""
         new = [path for path in dict.fromkeys(paths) if path not in self._ends]
-        every = self._graph.map(lambda path: self._graph.ends(path, limit=MAX_ENDS), new, tolerated=TOLERATED)
-        self.timed_out = self.timed_out or any(isinstance(ends, TOLERATED) for ends in every)
+        every = self._tolerantly([Candidate(path, "") for path in new], MAX_ENDS)
         self._ends |= {
-            path: (frozenset(), False) if isinstance(ends, TOLERATED) else (frozenset(ends.values), ends.approximate)
+            path: NO_ENDS if ends is None else (frozenset(ends.values), ends.approximate)
             for path, ends in zip(new, every)
         }
 
-    def _meets(self, candidate: Candidate, joins: Sequence[Join]) -> bool:
-        try:
-            met = self._graph.ends(candidate.path, joins=joins, restricted=candidate.restricted, limit=1)
-        except TOLERATED:
-            self.timed_out = True
-            return False
-        return bool(met.values)
+    def _met(self, candidate: Candidate, joins: Sequence[Join], near: Sequence[Join], here: _Ends) -> list[Join]:
+        """Return those of the joins with which the candidate has ends."""
+        at_end = not (joins or candidate.restricted or candidate.conditions)
+        sure = {
+            j for j in near if at_end and j.at == len(candidate.path) and not here[0].isdisjoint(self._ends[j.path][0])
+        }
+        tested = [join for join in near if join not in sure]
+        ends = self._tolerantly([replace(candidate, joins=(*joins, join)) for join in tested], 1)
+        sure |= {join for join, some in zip(tested, ends) if some is not None and some.values}
+        return [join for join in near if join in sure]
+
+    def _tolerantly(self, candidates: Sequence[Candidate], limit: int) -> list[Ends | None]:
+        """Return the ends of each candidate, and None where the query failed."""
+        found = self._graph.ends_of(candidates, limit=limit, tolerated=TOLERATED)
+        self.timed_out = self.timed_out or any(isinstance(ends, TOLERATED) for ends in found)
+        return [None if isinstance(ends, TOLERATED) else ends for ends in found]
+
+
+def _part(path: RelationPath, length: int) -> RelationPath:
+    return RelationPath(path.topic, path.steps[:length])

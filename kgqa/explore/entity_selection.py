@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kgqa.errors import ResultCapped
 from kgqa.events import Entities, EntitiesFiltered
-from kgqa.explore.tolerance import TOLERATED, map_tolerantly
+from kgqa.explore.tolerance import TOLERATED, without_failures
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, RelationPath
 from kgqa.rank.tournaments.chooser import AnsweringPick, Chooser, EntityGroup, usable_indices
@@ -87,14 +87,9 @@ def select_entities(
 
 
 def _reached(graph: KnowledgeGraph, candidates: Sequence[Candidate], trace: Trace) -> list[tuple[Candidate, Entity]]:
-    every = map_tolerantly(
-        graph,
-        lambda candidate: graph.ends(candidate.path, restricted=candidate.restricted),
-        candidates,
-        trace,
-        worded=lambda candidate: candidate.words,
-        tolerated=(*TOLERATED, ResultCapped),
-    )
+    tolerated = (*TOLERATED, ResultCapped)
+    ends_of = graph.ends_of(candidates, tolerated=tolerated)
+    every = without_failures(candidates, ends_of, trace, worded=lambda each: each.words, tolerated=tolerated)
     return [
         (candidate, end)
         for candidate, ends in every

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kgqa.explore.tolerance import map_tolerantly
+from kgqa.explore.tolerance import TOLERATED, without_failures
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, Named, RelationPath, Step, Value
 from kgqa.trace import Trace
@@ -78,7 +78,7 @@ class PathRows:
 def read_rows(
     graph: KnowledgeGraph, candidates: Sequence[Candidate], trace: Trace, *, limit: int = MAX_WALKS
 ) -> list[PathRows]:
-    """Read some walks along each path and the fields of their nodes: a query per path, and some five for all paths.
+    """Read some walks along each path and the fields of their nodes: some six queries for all paths.
 
     Fields of mediators are read in both directions, those of other nodes outward only, also through a mediator. The
     relations of the path itself and ways back to its topic are left out.
@@ -90,12 +90,9 @@ def read_rows(
     Raises:
         StoreError: the graph failed.
     """
-    every: list[tuple[Candidate, list[tuple[Value, ...]]]] = map_tolerantly(
-        graph,
-        lambda each: graph.walks_along(each.path, **each.limits, limit=limit + 1),
-        candidates,
-        trace,
-        worded=lambda each: each.words,
+    walks_of = graph.walks_of(candidates, limit=limit + 1, tolerated=TOLERATED)
+    every: list[tuple[Candidate, list[tuple[Value, ...]]]] = without_failures(
+        candidates, walks_of, trace, worded=lambda each: each.words
     )
     mediators: set[Value] = set()
     nodes: dict[Value, None] = {}

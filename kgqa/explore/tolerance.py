@@ -35,8 +35,21 @@ def map_tolerantly(
         tolerated: Errors after which an item is left out; other errors are raised.
     """
     items = list(items)
+    results = graph.map(function, items, tolerated=tolerated)
+    return without_failures(items, results, trace, worded=worded, tolerated=tolerated)
+
+
+def without_failures(
+    items: Iterable[Item],
+    results: Iterable[Any],
+    trace: Trace,
+    *,
+    worded: Callable[[Item], str],
+    tolerated: tuple[type[Exception], ...] = TOLERATED,
+) -> list[tuple[Item, Any]]:
+    """Return the items with their results, without those whose result is an error, which the trace records."""
     found = []
-    for item, result in zip(items, graph.map(function, items, tolerated=tolerated)):
+    for item, result in zip(items, results):
         if isinstance(result, tolerated):
             trace.record(GaveUp(path=worded(item), error=str(result)))
         else:

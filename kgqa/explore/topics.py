@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Collection, Iterable, Sequence
 
 from kgqa.errors import NamesNotIndexed, QuestionError, SchemaError
 from kgqa.events import Linked, LinkedMention, Unsupported
@@ -152,12 +150,9 @@ def check_topics(graph: KnowledgeGraph, topics: Sequence[str | Entity], settings
                 f"{text!r} is not an entity id in this graph.", f"Look it up: {_search_command(settings, text)}"
             ) from error
     entities = list(dict.fromkeys(entities))
-    # the labels are needed next, so they are fetched at the same time
-    checks: list[Callable[[], Any]] = [
-        *(partial(graph.exists, each) for each in entities),
-        partial(graph.labels, entities),
-    ]
-    *known, _ = graph.map(lambda check: check(), checks)
+    # the labels are needed next, and what has a label is in the graph
+    labels = graph.labels(entities)
+    known = graph.map(lambda each: each in labels or graph.exists(each), entities)
     for entity, exists in zip(entities, known):
         if not exists:
             raise QuestionError(
@@ -179,7 +174,10 @@ def link_topics(graph: KnowledgeGraph, found: Sequence[Mention], notes: list[str
         QuestionError: There is no mention.
     """
     short = graph.schema.short_id
-    mentions = (LinkedMention(m.text, tuple(short(match.entity.iri) for match in m.matches[:5])) for m in found)
+    mentions = [
+        LinkedMention(m.text, tuple(short(match.entity.iri) for match in m.matches[:5]), m.matches[0].exact)
+        for m in found
+    ]
     trace.record(Linked(mentions=tuple(mentions)))
     if not found:
         if graph.names.count == 0:

@@ -33,19 +33,16 @@ class ChargedQueries:
         """Run the SELECT query queries/NAME.rq with these values. Raises the same errors as `rows`."""
         return self.rows(render(name, view=self._view, **values))
 
-    def select_briefly(self, name: str, *, seconds: float, **values: Any) -> Rows:
-        """Run queries/NAME.rq for at most `seconds`, where the caller can do with smaller queries instead.
-
-        The trace does not record a timeout. Raises the same errors as `rows`.
-        """
-        return self.rows(render(name, view=self._view, **values), timeout=seconds, recorded=False)
+    def select_within(self, seconds: float | None, name: str, *, recorded: bool = True, **values: Any) -> Rows:
+        """Run queries/NAME.rq for at most `seconds`. Arguments and errors: see `rows`."""
+        return self.rows(render(name, view=self._view, **values), timeout=seconds, recorded=recorded)
 
     def rows(self, query: str, *, timeout: float | None = None, recorded: bool = True) -> Rows:
         """Run a SELECT query.
 
         Args:
             timeout: maximum seconds, if less than the graph's own timeout.
-            recorded: whether the trace records a timeout.
+            recorded: whether the trace records a timeout; False if smaller queries are run instead then.
 
         Raises:
             ResultCapped: the server cut the result at its row cap. A path with a cut result cannot be compared with

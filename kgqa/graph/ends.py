@@ -1,24 +1,22 @@
-"""Finds the ends of many relation paths, in one query for up to `BATCH` paths."""
+"""Finds the ends of many relation paths and the walks along them, in one query for up to `BATCH` paths."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, cast
 
-from kgqa.errors import PartialResult, QueryRejected, ResultCapped, StoreCrashed, StoreTimeout
+from kgqa.graph.batches import TIME_SHARE, CallEach, in_batches
 from kgqa.graph.charged_queries import ChargedQueries
-from kgqa.graph.query.patterns import PathPattern
+from kgqa.graph.query.patterns import Node, PathPattern
 from kgqa.graph.query.templates import render_part
-from kgqa.graph.store import count_value
+from kgqa.graph.store import Row, count_value
 from kgqa.model import Candidate, Value
 
 BATCH = 20
 """Most paths per query. Virtuoso rejects queries with many more branches."""
-BATCH_TIME = 0.25
-"""Share of the time limit of a query that a batch may take. Then its paths are looked up one by one."""
-SINGLY = (StoreTimeout, PartialResult, ResultCapped, QueryRejected, StoreCrashed)
-"""Errors of a batch after which its paths are looked up one by one, because a single path may be the cause."""
+Errors = tuple[type[Exception], ...]
+Key = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +28,6 @@ class Ends:
 
     values: tuple[Value, ...]
     approximate: bool
-
-
-Key = tuple[Any, ...]
 
 
 class KnownEnds:
@@ -54,85 +49,113 @@ class KnownEnds:
         self._found[key] = (ends, limit)
 
 
+@dataclass(frozen=True, slots=True)
 class EndsFinder:
-    """Finds the ends of paths.
+    """Finds the ends of paths, and walks along them.
 
-    Args:
+    Attributes:
         pattern: returns the pattern of a candidate.
         queries: runs the queries.
-        call_each: calls a function for each item, and returns errors of the types `tolerated` in place of results; see
-            `CallPool.map`.
+        call_each: calls a function for each item.
         row_cap: number of rows at which results of the store are cut off; None if they are not.
         timeout: maximum seconds for the query of a single path.
         known: ends that need not be looked up; the ends found are added.
     """
 
-    def __init__(
-        self,
-        pattern: Callable[[Candidate], PathPattern],
-        queries: ChargedQueries,
-        call_each: Callable[..., list[Any]],
-        *,
-        row_cap: int | None,
-        timeout: float,
-        known: KnownEnds,
-    ) -> None:
-        self._pattern = pattern
-        self._queries = queries
-        self._call_each = call_each
-        self._row_cap = row_cap
-        self._timeout = timeout
-        self._known = known
+    pattern: Callable[[Candidate], PathPattern]
+    queries: ChargedQueries
+    call_each: CallEach
+    row_cap: int | None
+    timeout: float
+    known: KnownEnds = field(default_factory=KnownEnds)
 
-    def find(
-        self, candidates: Sequence[Candidate], *, limit: int | None, tolerated: tuple[type[Exception], ...]
-    ) -> list[Any]:
-        """Return the ends of each candidate, or the error of its query if that is tolerated. See `ends_of`."""
+    def find(self, candidates: Sequence[Candidate], *, limit: int | None, tolerated: Errors) -> list[Any]:
+        """Return the ends of each candidate, or the error of its query. See `KnowledgeGraph.ends_of`."""
         by_key = {_key(candidate): candidate for candidate in candidates}
-        found: dict[Key, Any] = {key: self._known.get(key, limit) for key in by_key}
+        found: dict[Key, Any] = {key: self.known.get(key, limit) for key in by_key}
         new = [key for key, ends in found.items() if ends is None]
-        walks = [self._pattern(by_key[key]) for key in new]
-        for key, ends in zip(new, self._look_up(walks, limit, tolerated)):
+        most = None if limit is None else limit + 1
+        looked_up = self._in_batches(
+            [self.pattern(by_key[key]) for key in new],
+            lambda walks: [
+                _ends((row[-1] for row in rows), limit)
+                for rows in self._batch("_nested", walks, [walk.nodes[-1:] for walk in walks], most, self.timeout)
+            ],
+            lambda walk: _ends((row[0] for row in self.queries.select("ends", walk=walk, limit=most)), limit),
+            most,
+            tolerated,
+        )
+        for key, ends in zip(new, looked_up):
             found[key] = ends
             if isinstance(ends, Ends):
-                self._known.put(key, ends, limit)
+                self.known.put(key, ends, limit)
         return [found[_key(candidate)] for candidate in candidates]
 
-    def _look_up(
-        self, walks: Sequence[PathPattern], limit: int | None, tolerated: tuple[type[Exception], ...]
+    def walks(
+        self, candidates: Sequence[Candidate], *, limit: int, timeout: float | None, tolerated: Errors
+    ) -> list[Any]:
+        """Return walks along each candidate's path, or the error of its query. See `KnowledgeGraph.walks_of`."""
+        seconds = min(timeout or self.timeout, self.timeout)
+        found = self._in_batches(
+            [self.pattern(candidate) for candidate in candidates],
+            lambda walks: self._batch("_walk", walks, [walk.nodes[1:] for walk in walks], limit, seconds),
+            lambda walk: walks_along(walk, self.queries, limit=limit, timeout=timeout),
+            limit,
+            tolerated,
+        )
+        return [
+            [(candidate.path.topic, *walk) for walk in walks] if isinstance(walks, list) else walks
+            for candidate, walks in zip(candidates, found)
+        ]
+
+    def _in_batches(
+        self,
+        walks: Sequence[PathPattern],
+        batch: Callable[[Sequence[PathPattern]], list[Any]],
+        single: Callable[[PathPattern], Any],
+        most: int | None,
+        tolerated: Errors,
     ) -> list[Any]:
         size = BATCH
-        if limit is not None and self._row_cap is not None:
-            size = max(1, min(size, self._row_cap // (limit + 2)))
-        every = [range(start, min(start + size, len(walks))) for start in range(0, len(walks), size)]
-        batches = [batch for batch in every if len(batch) > 1]
-        results = self._call_each(
-            lambda batch: self._batch([walks[number] for number in batch], limit), batches, tolerated=SINGLY
-        )
-        found: dict[int, Any] = {}
-        for batch, result in zip(batches, results):
-            found |= {} if isinstance(result, SINGLY) else dict(zip(batch, result))
-        rest = [number for number in range(len(walks)) if number not in found]
-        singly = self._call_each(lambda number: self._single(walks[number], limit), rest, tolerated=tolerated)
-        found |= dict(zip(rest, singly))
-        return [found[number] for number in range(len(walks))]
+        if most is not None and self.row_cap is not None:
+            size = max(1, min(size, (self.row_cap - 1) // most))  # the rows of a batch stay below the row cap
+        return in_batches(walks, batch, single, size=size, call_each=self.call_each, tolerated=tolerated)
 
-    def _single(self, walk: PathPattern, limit: int | None) -> Ends:
-        rows = self._queries.select("ends", walk=walk, limit=None if limit is None else limit + 1)
-        return _ends((row[0] for row in rows), limit)
-
-    def _batch(self, walks: Sequence[PathPattern], limit: int | None) -> list[Ends]:
-        rows = self._queries.select_briefly(
-            "ends_of",
-            seconds=BATCH_TIME * self._timeout,
-            end=walks[0].end,
-            parts=[render_part("_nested", walk=walk) for walk in walks],
-            limit=None if limit is None else limit + 1,
+    def _batch(
+        self,
+        pattern: str,
+        walks: Sequence[PathPattern],
+        variables: Sequence[tuple[Node, ...]],
+        most: int | None,
+        timeout: float,
+    ) -> list[list[Row]]:
+        """Return rows of the variables of each path, at most `most` per path; its template is queries/PATTERN.rq."""
+        rows = self.queries.select_within(
+            TIME_SHARE * timeout,
+            "paths",
+            recorded=False,
+            variables=list(dict.fromkeys(name for own in variables for name in own)),
+            parts=[(render_part(pattern, walk=walk), own) for walk, own in zip(walks, variables)],
+            limit=most,
         )
-        found: list[list[Value | None]] = [[] for _ in walks]
-        for number, value in rows:
-            found[count_value(number)].append(value)
-        return [_ends(values, limit) for values in found]
+        found: list[list[Row]] = [[] for _ in walks]
+        for number, *row in rows:
+            # variables of other paths are unbound
+            found[count_value(number)].append(tuple(value for value in row if value is not None))
+        return found
+
+
+def walks_along(
+    walk: PathPattern,
+    queries: ChargedQueries,
+    *,
+    limit: int,
+    timeout: float | None,
+    ends: Sequence[Value] | None = None,
+) -> list[tuple[Value, ...]]:
+    """Return some walks along one path, without the topic. See `KnowledgeGraph.walks_along`."""
+    rows = queries.select_within(timeout, "walks", walk=walk, variables=walk.nodes[1:], ends=ends, limit=limit)
+    return cast(list[tuple[Value, ...]], rows.rows)  # the pattern binds every node, so no value is None
 
 
 def _ends(values: Iterable[Value | None], limit: int | None) -> Ends:

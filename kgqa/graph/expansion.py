@@ -10,18 +10,25 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from kgqa.errors import StoreTimeout
+from kgqa.graph.batches import TIME_SHARE, CallEach, in_batches
 from kgqa.graph.charged_queries import ChargedQueries
-from kgqa.graph.query.patterns import Node, PathPattern, TypeTest, returns
-from kgqa.graph.query.templates import Variable
-from kgqa.graph.store import Rows, count_value
+from kgqa.graph.query.patterns import Node, TypeTest, path_pattern, returns
+from kgqa.graph.query.templates import Variable, render_part
+from kgqa.graph.store import Row, Rows, count_value
 from kgqa.graph.tables.graph_tables import GraphTables
-from kgqa.model import Direction, Entity, RelationPath, Step, Value
+from kgqa.graph.tables.mediators import SIDES
+from kgqa.model import Candidate, Entity, Step, Value
 from kgqa.schema import Schema
 from kgqa.settings_table import WalkRule
+
+BATCH = 20
+"""Most paths whose steps are found by one query. It has three branches per path, and Virtuoso accepts some 300."""
+Columns = defaultdict[str, set[Value]]
+"""The distinct values of each variable of a result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,47 +102,139 @@ class Expansion:
     approximate: bool
 
 
-class ExpansionQuery:
-    """Finds the possible next steps of one path.
+class StepsFinder:
+    """Finds the possible next steps of many paths.
 
     Args:
-        path: the path to extend.
-        pattern: the pattern of the path, built by `path_pattern` with `final=False`.
-        cap: maximum number of nodes at the end of the path that are explored.
+        queries: runs the queries.
+        call_each: calls a function for each item; see `batches.CallEach`.
+        tables: the tables of the graph.
+        walks: the walk rule.
+        cap: maximum number of nodes at the end of a path that are explored.
+        timeout: maximum seconds for the query of a single path.
     """
 
     def __init__(
         self,
-        path: RelationPath,
-        pattern: PathPattern,
-        *,
         queries: ChargedQueries,
+        call_each: CallEach,
+        *,
         tables: GraphTables,
         walks: WalkRule,
         cap: int,
+        timeout: float,
     ) -> None:
-        self._path = path
-        self._pattern = pattern
+        self._queries = queries
+        self._call_each = call_each
+        self._tables = tables
+        self._walks: WalkRule = walks
+        self._cap = cap
+        self._timeout = timeout
+
+    def find(self, candidates: Sequence[Candidate], *, tolerated: tuple[type[Exception], ...]) -> list[Any]:
+        """Return the expansion of each candidate's path, or the error of its query. See `next_steps_of`."""
+        paths = [
+            PathExpansion(each, queries=self._queries, tables=self._tables, walks=self._walks, cap=self._cap)
+            for each in candidates
+        ]
+        found: dict[int, Any] = {}
+        # paths without steps have other variables
+        for some in ([n for n, path in enumerate(paths) if path.is_onward is onward] for onward in (False, True)):
+            columns = in_batches(
+                [paths[n] for n in some],
+                self._batch,
+                lambda path: path.columns(self._queries.select("relations", **path.values())),
+                size=BATCH,
+                call_each=self._call_each,
+                tolerated=tolerated,
+            )
+            found |= dict(zip(some, columns))
+        whole = [n for n in range(len(paths)) if not isinstance(found[n], tolerated)]
+        found |= dict(zip(whole, self._call_each(lambda n: paths[n].expansion(found[n]), whole, tolerated=tolerated)))
+        return [found[n] for n in range(len(paths))]
+
+    def _batch(self, paths: Sequence[PathExpansion]) -> list[Columns]:
+        rows = self._queries.select_within(
+            TIME_SHARE * self._timeout,
+            "relations_of",
+            recorded=False,
+            parts=[render_part("_relations", **path.values()) for path in paths],
+            variables=paths[0].variables,
+        )
+        several: list[list[Row]] = [[] for _ in paths]
+        for number, *row in rows:
+            several[count_value(number)].append(tuple(row))
+        return [path.columns(Rows(rows.variables[1:], own)) for path, own in zip(paths, several)]
+
+
+class PathExpansion:
+    """The possible next steps of one path.
+
+    Args:
+        candidate: the path to extend, and the entities to which its nodes are restricted.
+        queries: runs further queries, which few paths need.
+        tables: the tables of the graph.
+        walks: the walk rule.
+        cap: maximum number of nodes at the end of the path that are explored.
+    """
+
+    def __init__(
+        self, candidate: Candidate, *, queries: ChargedQueries, tables: GraphTables, walks: WalkRule, cap: int
+    ) -> None:
+        self._path = candidate.path
+        pattern = path_pattern(candidate.path, walks, inverse=tables.inverses.get, final=False)
+        self._pattern = replace(pattern, restricted=candidate.restricted) if candidate.restricted else pattern
         self._queries = queries
         self._tables = tables
         self._walks = walks
         self._cap = cap
 
-    def run(self) -> tuple[set[Step], int]:
-        """Find the steps in one query, or in two if the topic has edges to itself: these do not count as steps.
+    @property
+    def is_onward(self) -> bool:
+        """Whether the path has steps; if not, its only end is the topic."""
+        return bool(self._path.steps)
 
-        Returns:
-            All possible next steps, before folding, and the number of nodes at the end of the path.
-        """
-        found = _columns(self._queries.select("relations", **self._values()))
+    @property
+    def variables(self) -> list[Variable]:
+        """The variables of the query's result."""
+        more = "frontier" if self.is_onward else "loop" if self._topic_is_no_end else ""
+        return [Variable(name) for name in (*SIDES, more) if name]
+
+    @property
+    def _topic_is_no_end(self) -> bool:
+        """Whether edges to the topic do not count as steps."""
+        return self._walks in ("topic-not-end", "topic-never")
+
+    @staticmethod
+    def columns(rows: Rows) -> Columns:
+        """Return the distinct values of each variable."""
+        columns: Columns = defaultdict(set)
+        for row in rows:
+            for name, value in zip(rows.variables, row):
+                if value is not None:
+                    columns[name].add(value)
+        return columns
+
+    def expansion(self, found: Columns) -> Expansion:
+        """Fold the steps that were found, after a further query if the topic has edges to itself."""
         if loops := found["loop"]:
-            onward = _columns(
+            onward = self.columns(
                 self._queries.select("past_loops", node=self._path.topic, relations=sorted(loops, key=str))
             )
-            found |= {side: found[side] - loops | onward[side] for side in ("out", "in")}
+            found |= {side: found[side] - loops | onward[side] for side in SIDES}
         frontier = max((count_value(count) for count in found["frontier"]), default=0)
-        sides: tuple[Direction, ...] = ("out", "in")
-        return {Step(node.iri, side) for side in sides for node in found[side] if isinstance(node, Entity)}, frontier
+        tables = self._tables
+        steps = fold_steps(
+            {Step(node.iri, side) for side in SIDES for node in found[side] if isinstance(node, Entity)},
+            self._path.steps[-1] if self._path.steps else None,
+            schema=tables.schema,
+            noise=tables.noise,
+            inverses=tables.inverses,
+            inverse_of=tables.inverse_of,
+            says_more=self.says_more,
+            may_return=self._walks == "free",
+        )
+        return Expansion(steps, approximate=frontier > self._cap)
 
     def says_more(self, leaving: StatementExit) -> bool:
         """Return whether some statement at the end of the path has no claim, because a newer statement replaced it."""
@@ -159,7 +258,8 @@ class ExpansionQuery:
         except StoreTimeout:
             return False  # the step along the claim is a candidate anyway
 
-    def _values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Any]:
+        """Return the values for the template of the query."""
         path, pattern = self._path, self._pattern
         returning: dict[str, list[Entity]] = {"out": [], "in": []}
         previous = pattern.nodes[-2] if len(path) else None
@@ -172,7 +272,7 @@ class ExpansionQuery:
             "walk": pattern,
             "keep": keep,
             "cap": self._cap,
-            "not_node": path.topic if self._walks in ("topic-not-end", "topic-never") else None,
+            "not_node": path.topic if self._topic_is_no_end else None,
             "not_out": returning["out"],
             "not_in": returning["in"],
             "previous": previous,
@@ -183,18 +283,7 @@ class ExpansionQuery:
         inverse: Callable[[str], str | None] = self._tables.inverses.get
         known = {last.relation, inverse(last.relation), *self._tables.inverse_of.get(last.relation, ())}
         relations = sorted(relation for relation in known if relation)
-        sides: tuple[Direction, ...] = ("out", "in")
         return {
             side: [Entity(relation) for relation in relations if returns(Step(relation, side), last, inverse)]
-            for side in sides
+            for side in SIDES
         }
-
-
-def _columns(rows: Rows) -> defaultdict[str, set[Value]]:
-    """Return the distinct values of each variable."""
-    columns: defaultdict[str, set[Value]] = defaultdict(set)
-    for row in rows:
-        for name, value in zip(rows.variables, row):
-            if value is not None:
-                columns[name].add(value)
-    return columns

@@ -5,19 +5,18 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from kgqa.cache import Cache
 from kgqa.conditions import BOOLEAN, Condition
 from kgqa.graph.call_pool import CallPool, Item, Result
 from kgqa.graph.charged_queries import ChargedQueries
 from kgqa.graph.edges import count_edges, find_edges, find_edges_of
-from kgqa.graph.ends import Ends, EndsFinder, KnownEnds
-from kgqa.graph.expansion import Expansion, ExpansionQuery, fold_steps
+from kgqa.graph.ends import Ends, EndsFinder, KnownEnds, walks_along
+from kgqa.graph.expansion import Expansion, StepsFinder
 from kgqa.graph.names.interface import NameMatch, Names
 from kgqa.graph.query import export
-from kgqa.graph.query.patterns import PathPattern, Restrictions, joined_pattern, path_pattern
-from kgqa.graph.query.templates import render
+from kgqa.graph.query.patterns import PathPattern, Restrictions, joined_pattern
 from kgqa.graph.store import DEFAULT_TIMEOUT, Rows, Store
 from kgqa.graph.tables import graph_tables
 from kgqa.graph.tables.graph_tables import GraphTables
@@ -179,24 +178,33 @@ class KnowledgeGraph:
         Args:
             restricted: the entities to which nodes of the path are restricted, by index (1: the node after the topic).
         """
-        pattern = path_pattern(path, self.walks, inverse=self.inverse, final=False)
-        pattern = replace(pattern, restricted=restricted) if restricted else pattern
-        query = ExpansionQuery(
-            path, pattern, queries=self._queries, tables=self.tables, walks=self.walks, cap=self.frontier_cap
+        found: Expansion = self.next_steps_of([Candidate(path, "", restricted=restricted)])[0]
+        return found
+
+    def next_steps_of(
+        self, candidates: Sequence[Candidate], *, tolerated: tuple[type[Exception], ...] = ()
+    ) -> list[Any]:
+        """Find the possible next steps of each candidate's path; see `next_steps`.
+
+        One query finds the steps of up to `expansion.BATCH` paths. If it fails, the steps of each path are looked up
+        by a query of their own.
+
+        Args:
+            candidates: paths with restrictions; joins and conditions are ignored.
+            tolerated: types of exceptions that are returned in place of the steps of a path.
+        """
+        finder = StepsFinder(
+            self._queries,
+            self.map,
+            tables=self.tables,
+            walks=self.walks,
+            cap=self.frontier_cap,
+            timeout=self.timeout,
         )
-        found, frontier = query.run()
-        steps = fold_steps(
-            found,
-            path.steps[-1] if path.steps else None,
-            schema=self.schema,
-            noise=self.tables.noise,
-            inverses=self.inverses,
-            inverse_of=self.tables.inverse_of,
-            says_more=query.says_more,
-            may_return=self.walks == "free",
-        )
+        found = finder.find(candidates, tolerated=tolerated)
+        steps = (step for each in found if isinstance(each, Expansion) for step in each.steps)
         self.tables.label_relations((step.relation for step in steps), self.labels)
-        return Expansion(steps, approximate=frontier > self.frontier_cap)
+        return found
 
     def ends(
         self,
@@ -241,7 +249,22 @@ class KnowledgeGraph:
         Raises:
             StoreError: the query of a path failed with an error that is not tolerated; see `ends`.
         """
-        finder = EndsFinder(
+        return self._ends_finder.find(candidates, limit=limit, tolerated=tolerated)
+
+    def walks_of(
+        self,
+        candidates: Sequence[Candidate],
+        *,
+        limit: int = 100,
+        timeout: float | None = None,
+        tolerated: tuple[type[Exception], ...] = (),
+    ) -> list[Any]:
+        """Return some walks along each candidate's path, in one query like `ends_of`; see `walks_along`."""
+        return self._ends_finder.walks(candidates, limit=limit, timeout=timeout, tolerated=tolerated)
+
+    @property
+    def _ends_finder(self) -> EndsFinder:
+        return EndsFinder(
             lambda each: self.pattern(each.path, **each.limits),
             self._queries,
             self.map,
@@ -249,7 +272,6 @@ class KnowledgeGraph:
             timeout=self.timeout,
             known=self._known_ends if self._trace else KnownEnds(),
         )
-        return finder.find(candidates, limit=limit, tolerated=tolerated)
 
     def walks_along(
         self,
@@ -273,10 +295,9 @@ class KnowledgeGraph:
         if wanted == []:
             return []
         walk = self.pattern(path, joins, restricted, conditions)
-        query = render("walks", view=self.view, walk=walk, variables=walk.nodes[1:], ends=wanted, limit=limit)
-        # the pattern binds every node, so no value of a row is None
-        rows = cast(Iterable[tuple[Value, ...]], self._queries.rows(query, timeout=timeout))
-        return [(path.topic, *row) for row in rows]
+        return [
+            (path.topic, *row) for row in walks_along(walk, self._queries, limit=limit, timeout=timeout, ends=wanted)
+        ]
 
     def pattern(
         self,

@@ -15,6 +15,7 @@ from kgqa.errors import KgqaError, ModelUnavailable, QuestionError, SettingsErro
 from kgqa.events import Failed, GaveUp, StageModels
 from kgqa.explore.linking import find_mentions
 from kgqa.explore.question_kind import unsupported_kind
+from kgqa.explore.question_language import language_notes
 from kgqa.explore.topics import (
     check_text,
     check_topics,
@@ -203,15 +204,16 @@ def ask(
     trace = trace or Trace(budget_of(resources.settings))
     name = resources.settings["ask.method"]
     asked: GraphId | None = None
+    notes: list[str] = []
     try:
         if method(name).graph:
             asked = graph_id(resources.graph)
-        found = _answer(question, list(topics), resources, trace)
+        found = _answer(question, list(topics), resources, trace, notes)
     except BudgetExhausted as error:
         found = Answer(question, "budget_exhausted", reason=error.reason, method=name)
     except KgqaError as error:
         trace.record(Failed(error=type(error).__name__, message=str(error)))
-        found = Answer(question, "failed", reason=str(error), method=name)
+        found = Answer(question, "failed", reason=str(error), method=name, notes=tuple(notes))
     finally:
         if own and not isinstance(graph, KnowledgeGraph):
             resources.close()
@@ -234,7 +236,10 @@ def graph_id(graph: KnowledgeGraph) -> GraphId:
     return GraphId(store.location, iris, fingerprint, triples, graph.schema.name)
 
 
-def _answer(question: Question, topics: Sequence[str | Entity], resources: Resources, trace: Trace) -> Answer:
+def _answer(
+    question: Question, topics: Sequence[str | Entity], resources: Resources, trace: Trace, notes: list[str]
+) -> Answer:
+    """Answer a question; notes for the user are added to `notes` as soon as they are known."""
     text = check_text(question.text)
     question = replace(question, text=text)
     name = resources.settings["ask.method"]
@@ -244,12 +249,13 @@ def _answer(question: Question, topics: Sequence[str | Entity], resources: Resou
     graph = resources.graph.for_question(trace)
     named: Sequence[Named] = ()
     names: Mapping[Value, Sequence[str]] = {}
-    notes: list[str] = []
     if chosen.topics:
         fit = text_similarity(resources.encoder) if resources.encoder is not None else None
         mentions = [] if topics else find_mentions(graph, text, fit=fit)
-        # a language model may recognise that no path answers the question; without a model, it is rejected here
-        if not resources.by_model and unsupported_kind(text):
+        notes += language_notes(graph, text, [mention.text for mention in mentions], topics=bool(topics))
+        # a language model may recognise that no path answers the question; without a model, it is rejected here,
+        # unless the question is in another language, for which the rules are not meant
+        if not (resources.by_model or notes) and unsupported_kind(text):
             kind, request = request_of(text, named_in(graph, text, mentions))
             if request is not None and not topics:
                 mentions = mentions_of_request(graph, request, fit=fit)

@@ -13,7 +13,7 @@ from typing import Any
 
 from kgqa.events import Composed
 from kgqa.explore.rows import read_rows
-from kgqa.explore.tolerance import TOLERATED, map_tolerantly
+from kgqa.explore.tolerance import TOLERATED, without_failures
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.answers import read_numbered_answers
 from kgqa.methods.direct import UNREADABLE
@@ -98,13 +98,8 @@ def compose(
 
 def _retained(graph: KnowledgeGraph, candidates: Sequence[Candidate], empty: Answer, trace: Trace) -> list[Retained]:
     """Return the candidates with paths that lead to nodes other than the question's topics."""
-    every = map_tolerantly(
-        graph,
-        lambda each: graph.ends(each.path, **each.limits, limit=COUNTED),
-        candidates,
-        trace,
-        worded=lambda each: each.words,
-    )
+    ends_of = graph.ends_of(candidates, limit=COUNTED, tolerated=TOLERATED)
+    every = without_failures(candidates, ends_of, trace, worded=lambda each: each.words)
     topics = {topic.value for topic in empty.topics}
     found: list[tuple[Candidate, list[Value]]] = [
         (candidate, [value for value in ends.values if value not in topics - {candidate.path.topic}])

@@ -9,6 +9,7 @@ from typing import Any
 from kgqa.errors import QueryRejected, StoreTimeout
 from kgqa.events import NoWalks
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.query.condition_words import all_words
 from kgqa.model import Candidate, Entity, PathEvidence, RelationPath, Triple, Value
 from kgqa.trace import BudgetExhausted, Trace
 from kgqa.words import arrow_words
@@ -40,7 +41,9 @@ def gather_evidence(
         values instead; if it selects end nodes by a value, also that of their values.
     """
     path, operation = candidate.path, candidate.operation
+    words, computed = all_words(graph, candidate.conditions, operation, len(path))
     marks: dict[str, Any] = {"conditions": candidate.conditions, "operation": operation}
+    marks |= {"condition_words": words, "operation_words": computed}
     steps = operation.steps if operation else ()
     topics = operation.topics if operation else ()
     valued: Sequence[Value] = topics or ends or ()

@@ -8,9 +8,11 @@ from dataclasses import replace
 from kgqa.errors import PartialResult, QueryRejected, StoreTimeout
 from kgqa.events import Checked, GaveUp, Read
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.query.condition_words import all_words
 from kgqa.graph.query.evidence import StatementVocabulary, evidence_query
 from kgqa.graph.query.export import check_names_no_answers, check_no_answers, query_class
 from kgqa.methods.evidence import gather_evidence
+from kgqa.methods.units import present_notes, with_units
 from kgqa.model import (
     Answer,
     Candidate,
@@ -71,7 +73,8 @@ def answer_of_path(
     )
     first, again = graph.map(graph.run_exported, [sparql, sparql])
     values = tuple(dict.fromkeys(first))
-    trace.record(Read(path=candidate.words, answers=len(values)))
+    words, computed = all_words(graph, candidate.conditions, operation, len(candidate.path))
+    trace.record(Read(path=candidate.words, answers=len(values), conditions=words or None, operation=computed or None))
     compared = operation.topics if operation else ()
     others = {topic.value for topic in topics} - {candidate.path.topic, *compared}
     if not set(values) - others:
@@ -88,16 +91,19 @@ def answer_of_path(
     trace.record(Checked(query_class=class_ or "none"))
     named = sorted(graph.named(values), key=_by_name)
     ends = None if operation and operation.is_computed else [item.value for item in named]
+    evidence = gather_evidence(graph, candidate, score, ends and ([v for v in ends if v in chosen] or ends), trace)
+    named, notes = with_units(graph, named, operation, evidence)
     return Answer(
         Question(""),
         "answered",
         answers=tuple(named),
-        evidence=gather_evidence(graph, candidate, score, ends and ([v for v in ends if v in chosen] or ends), trace),
+        evidence=evidence,
         sparql=sparql,
         query_class=class_ or "none",
         grounding="graph",
         defects=() if class_ in ("exact", "restricted") else (DEFECT,),
         approximate=candidate.approximate,
+        notes=(*notes, *present_notes(candidate.conditions, words)),
     )
 
 

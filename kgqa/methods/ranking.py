@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import zip_longest
 from types import MappingProxyType
 
 from kgqa.errors import SettingsError
+from kgqa.events import Linked
 from kgqa.explore.cues import Cues
 from kgqa.llm.model_chooser import ModelChooser
 from kgqa.methods.prompt_view import PromptView
@@ -15,6 +17,8 @@ from kgqa.methods.resources import Resources
 from kgqa.methods.scoring import PathScores, ScoreWeights
 from kgqa.model import Candidate, Entity
 from kgqa.plugins import is_ours
+from kgqa.rank.confidence import Features, calibration, is_calibrated
+from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.prefilter import prefilter
 from kgqa.rank.tournaments.caching import CachingChooser
 from kgqa.rank.tournaments.chooser import (
@@ -26,6 +30,9 @@ from kgqa.rank.tournaments.chooser import (
 from kgqa.rank.tournaments.registry import open_chooser, tournament
 from kgqa.rank.tournaments.voting import VotingChooser
 from kgqa.trace import Trace
+
+RIVALS = 10
+"""How many other paths are compared with the best path to determine the confidence in it."""
 
 
 class Ranking:
@@ -83,18 +90,29 @@ class Ranking:
     @cached_property
     def scores(self) -> PathScores:
         """The scores of paths; created when needed, because a ranking by a language model rarely uses scores."""
+        similarity = self._trained if self._use_trained else None
+        return PathScores(self._asked, self._cues, encoder=self._encoder, weights=self._weights, similarity=similarity)
+
+    @property
+    def _weights(self) -> ScoreWeights:
         settings = self._settings
-        return PathScores(
-            self._asked,
-            self._cues,
-            encoder=self._encoder,
-            weights=ScoreWeights(
-                alignment=settings["rank.alignment"],
-                deeper=settings["rank.depth_penalty"],
-                answer_type=settings["rank.answer_type"],
-            ),
-            similarity=self._trained if self._use_trained else None,
+        return ScoreWeights(
+            alignment=settings["rank.alignment"],
+            deeper=settings["rank.depth_penalty"],
+            answer_type=settings["rank.answer_type"],
         )
+
+    @cached_property
+    def _plain_scores(self) -> PathScores:
+        """The scores on which the confidence is based, whatever chooser is used."""
+        if not self._use_trained and self._encoder is self._calibrated_encoder:
+            return self.scores
+        return PathScores(self._asked, self._cues, encoder=self._calibrated_encoder, weights=self._weights)
+
+    @property
+    def _calibrated_encoder(self) -> CachedEncoder | None:
+        """The embedding model, if confidence was measured with it."""
+        return self._encoder if self._encoder is not None and is_calibrated(self._encoder.name) else None
 
     def _voting(self, chooser: Chooser) -> CachingChooser:
         votes = self._settings["rank.votes"]
@@ -186,6 +204,32 @@ class Ranking:
         distinct = list({c.identity: c for c in candidates}.values())
         values = self.chooser.score(self._asked, distinct) if self._random else self.scores.complete(distinct)
         return sorted(zip(distinct, map(float, values)), key=lambda pair: -pair[1])
+
+    def features(
+        self, candidate: Candidate, ranked: Sequence[tuple[Candidate, object]], *, topics: int, answers: int
+    ) -> Features:
+        """Return the features that determine the confidence in a path (see `rank.confidence`).
+
+        Args:
+            candidate: The path.
+            ranked: All ranked paths.
+            topics: The number of topics of the question.
+            answers: The number of answers.
+        """
+        rivals = [other for other, _ in ranked if other.path != candidate.path][:RIVALS]
+        linked = [mention for event in self._trace.events() if isinstance(event, Linked) for mention in event.mentions]
+        return self._plain_scores.features(candidate, rivals) | {
+            "joined": len(candidate.joins) / (topics - 1) if topics > 1 else 0.0,
+            "inexact": float(any(not mention.exact for mention in linked)),
+            "backward": float(sum(step.direction == "in" for step in candidate.path.steps)),
+            "many": math.log(max(answers, 1)),
+        }
+
+    def confidence(self, features: Features) -> float | None:
+        """Return the share of right answers among answers with these features; None if nothing was measured."""
+        if self.accepted_by or self._random:
+            return None
+        return calibration("embeddings" if self._calibrated_encoder else "words").confidence(features)
 
     @property
     def accepted_by(self) -> str:

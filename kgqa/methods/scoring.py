@@ -11,6 +11,7 @@ import numpy as np
 from kgqa.explore.cues import Cues
 from kgqa.model import Candidate
 from kgqa.rank.alignment import HopAligner
+from kgqa.rank.confidence import Features, explained, margin
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.tournaments.chooser import text_similarity
 
@@ -106,6 +107,16 @@ class PathScores:
         over = np.array([len(c.hops) for c in candidates]) - self._cues.hops
         best: Scores = np.maximum(complete, partial - PROMISE - self._deeper * np.maximum(over, 0))
         return best
+
+    def features(self, candidate: Candidate, rivals: Sequence[Candidate]) -> Features:
+        """Return the features of a path, compared with other paths, that determine the confidence in it."""
+        scores = self.complete([candidate, *rivals])
+        texts = [*candidate.hops, candidate.leads_to]
+        return {
+            "score": float(scores[0]),
+            "margin": margin(scores.tolist()),
+            "explained": explained(self._cues.words, [text for text in texts if text], self._encoder),
+        }
 
     def _complete(self, candidates: Sequence[Candidate], similar: Scores) -> Scores:
         if self._aligner is not None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from kgqa.errors import StoreError, StoreTimeout
 from kgqa.events import GaveUp, Kept, Sufficient
-from kgqa.explore.tolerance import map_tolerantly
+from kgqa.explore.tolerance import map_tolerantly, without_failures
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.client import Stage
 from kgqa.llm.replies.answers import read_numbered_answers
@@ -118,13 +118,10 @@ class ThinkOnGraph:
 
     def _relations(self, frontier: Sequence[Chain]) -> list[tuple[Chain, Step, float]]:
         every: list[tuple[Chain, dict[str, Step]]] = []
-        for chain, expansion in map_tolerantly(
-            self._graph,
-            lambda chain: self._graph.next_steps(chain.from_end()),
-            frontier,
-            self._trace,
-            worded=lambda chain: self._name(chain.end),
-            tolerated=(StoreTimeout,),
+        late = (StoreTimeout,)
+        steps_of = self._graph.next_steps_of([Candidate(chain.from_end(), "") for chain in frontier], tolerated=late)
+        for chain, expansion in without_failures(
+            frontier, steps_of, self._trace, worded=lambda chain: self._name(chain.end), tolerated=late
         ):
             back = [step.reversed() for step in chain.path.steps[-1:]]
             named: dict[str, Step] = {}

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kgqa.errors import PartialResult, StoreError, StoreTimeout
-from kgqa.events import CuesRead, GaveUp, Leaks, Masked, PathsRanked, RankedPath, Rejected, Shown
+from kgqa.events import CuesRead, GaveUp, Leaks, Masked, PathsRanked, RankedPath, Rated, Rejected, Shown
 from kgqa.explore.beam import BeamSettings, explore, path_cost
 from kgqa.explore.conditions.applying import Conditions
 from kgqa.explore.conditions.filters import NEGATED, Wording, without_excluded
@@ -161,7 +161,6 @@ def answer(
                     tournament=ranking.tournament,
                     trace=trace,
                     start=[candidate],
-                    enough=lambda hops: True,
                 )
                 return list(more[-1].kept) if more else []
 
@@ -283,7 +282,8 @@ def _first_answered(
                 first = candidate is ranked[0][0]
                 return _rejected(empty, candidate, score, settings, by=ranking.accepted_by, first=first)
             unaccepted = True
-            notes += (NOT_ACCEPTED,)
+            if ranking.accepted_by:
+                notes += (NOT_ACCEPTED,)
         try:
             found = answer_of_path(graph, candidate, score, empty.topics, trace)
         except (StoreTimeout, PartialResult) as error:
@@ -292,7 +292,8 @@ def _first_answered(
             notes += (f"Skipped a better path ({candidate.words}) whose answers could not be read: {error}",)
             continue
         if found is not None:
-            return replace(_filled(found, empty, notes), accepted=not unaccepted)
+            found = replace(_filled(found, empty, notes), accepted=not unaccepted)
+            return _with_confidence(found, candidate, ranked, ranking, settings, trace)
     if late:
         raise late
     return replace(empty, reason=_no_answers(ranked), notes=notes)
@@ -320,6 +321,31 @@ def _rejected(
     if candidate.approximate:
         reason += "; the search was incomplete, so a better path may be missing"
     return replace(empty, reason=f"{reason}.", approximate=candidate.approximate)
+
+
+def _with_confidence(
+    found: Answer, candidate: Candidate, ranked: Ranked, ranking: Ranking, settings: Settings, trace: Trace
+) -> Answer:
+    """Return the answer of a path with its confidence, or no answer if the confidence is below `ask.min_score`."""
+    least = settings["ask.min_score"]
+    if ranking.accepted_by:
+        note = "--min-score has no effect, because the confidence in an answer is known only without a language model."
+        return replace(found, notes=(*found.notes, hint_text(note))) if least else found
+    features = ranking.features(candidate, ranked, topics=len(found.topics), answers=len(found.answers))
+    confidence = ranking.confidence(features)
+    trace.record(
+        Rated(path=candidate.words, confidence=confidence, features={k: round(v, 4) for k, v in features.items()})
+    )
+    found = replace(found, confidence=confidence)
+    if confidence is None or confidence >= least:
+        return found
+    reason = f"The best answer has a score of {confidence:.0%}, below {hint_text(f'--min-score {least:g}')}"
+    return replace(
+        Answer(found.question, "no_answer", method=found.method, notes=found.notes, topics=found.topics),
+        reason=f"{reason} ({candidate.words}).",
+        approximate=found.approximate,
+        confidence=confidence,
+    )
 
 
 def _filled(found: Answer, empty: Answer, notes: tuple[str, ...]) -> Answer:

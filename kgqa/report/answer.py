@@ -7,7 +7,19 @@ from itertools import chain, repeat
 from typing import get_args
 
 from kgqa.graph.query.tokens import shorten_iris
-from kgqa.model import Answer, Entity, Evidence, GraphId, Named, PathEvidence, QueryClass, QuoteEvidence, Span
+from kgqa.hints import hint_text
+from kgqa.model import (
+    WEAK,
+    Answer,
+    Entity,
+    Evidence,
+    GraphId,
+    Named,
+    PathEvidence,
+    QueryClass,
+    QuoteEvidence,
+    Span,
+)
 from kgqa.words import clean, display_name, safe_text
 
 MAX_SHOWN = 30
@@ -28,16 +40,21 @@ def answer_text(answer: Answer, *, iris: bool = False, notes: bool = True, graph
         graph: show the graph's location and fingerprint too.
     """
     lines: list[str] = []
+    if answer.weak:
+        lines.append(weak_text(answer))
     if answer.answers:
         lines += [_shown(item, iris) for item in answer.answers[:MAX_SHOWN]]
         if len(answer.answers) > MAX_SHOWN:
             lines.append(f"... and {len(answer.answers) - MAX_SHOWN:,} more (use --json to see all)")
     if not answer.answers or answer.status != "answered":
         lines.append(f"{_STATUS_WORDS.get(answer.status, answer.status)}: {clean(answer.reason)}")
+    fields: list[tuple[str, str]] = []
     if answer.response:
         lines += ["", *safe_text(answer.response).split("\n")]
+    if answer.confidence is not None and answer.answers:
+        fields.append(("score", f"{answer.confidence:.0%}: {SCORE}"))
     near = [clean(each.words) + ("" if each.score is None else f" ({each.score:.3g})") for each in answer.nearest]
-    fields = [*_labelled("near", near), *_labelled("try", [clean(hint) for hint in answer.hints])]
+    fields += [*_labelled("near", near), *_labelled("try", [clean(hint) for hint in answer.hints])]
     for cited in answer.citations:
         place = f" [{_place(cited.span)}]" if cited.span else ""
         quote = f" “{clean(cited.quote)}”{place}" if cited.quote else f" {clean(cited.piece)}"
@@ -69,17 +86,28 @@ def answer_text(answer: Answer, *, iris: bool = False, notes: bool = True, graph
     return "\n".join(lines)
 
 
+SCORE = "the share of right answers among answers with such a score (measured on test questions)"
+"""A description of a confidence for people."""
 QUERY_CLASSES = {
-    "exact": "returns exactly these answers (checked)",
-    "restricted": "returns exactly these answers; a model chose entities on the way (checked)",
+    "exact": "checked: returns exactly these answers; this does not show that they answer the question",
+    "restricted": "checked: returns exactly these answers, by way of entities that a model chose; this does not show "
+    "that they answer the question",
     "superset": "returns these answers and others; a model chose among them",
     "none": "does not return these answers",
 }
 """A description of each query class for people."""
 
 
+def weak_text(answer: Answer) -> str:
+    """Say why an answer is a weak match."""
+    if answer.confidence is not None and answer.confidence < WEAK:
+        return f"Weak match (score {answer.confidence:.0%}): the graph may not contain the answer. The best path found:"
+    what = "was accepted as an answer" if answer.confidence is None else "scores above --accept"
+    return f"Weak match: no path {hint_text(what)}. The best path found:"
+
+
 EVIDENCE_CLASSES = dict.fromkeys(get_args(QueryClass), "does not return the evidence") | {
-    "exact": "returns the statements and texts that the answer rests on (checked)"
+    "exact": "checked: returns the statements and texts that the answer rests on"
 }
 """A description of each class of an evidence query for people."""
 
@@ -91,7 +119,9 @@ def _labelled(label: str, lines: Sequence[str]) -> Iterator[tuple[str, str]]:
 def _evidence_fields(evidence: Evidence) -> list[tuple[str, str]]:
     if isinstance(evidence, PathEvidence):
         walks = _walk_lines(evidence)
-        return [("path", clean(evidence.words)), *_labelled("walk", walks)]
+        fields = [("path", clean(evidence.words)), *_labelled("where", list(map(clean, evidence.condition_words)))]
+        fields += [("then", clean(evidence.operation_words))] if evidence.operation_words else []
+        return [*fields, *_labelled("walk", walks)]
     if isinstance(evidence, QuoteEvidence):
         quote = f"“{clean(evidence.words)}” [{_place(evidence.span)}]{_unverified(evidence.verified)}"
         return [("quote", quote)]

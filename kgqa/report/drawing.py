@@ -10,12 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kgqa.report.lenient_json import count_of, list_of, number_of, objects_of, text_of
+from kgqa.report.lenient_json import count_of, list_of, number_of, object_of, objects_of, text_of
 from kgqa.words import clean, local_name, split_words
 
 MAX_WALKS = 8
 MAX_STEPS = 12
+MAX_CONDITIONS = 8
+MAX_LETTERS = 80
 _COLUMN, _ROW, _LEFT, _TOP = 210, 52, 90, 62
+_LINE, _BESIDE, _LETTER = 20, 14, 6
+"""Height of a row of text, distance of a branch from the middle of its node, width of a letter (pixels)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +54,26 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True)
+class Branch:
+    """A condition on the nodes of a column, or the operation on the ends: a line down from x, y1 to a label at y2.
+
+    `full`: tooltip. `kind`: condition or operation.
+    """
+
+    x: int
+    y1: int
+    y2: int
+    text: str
+    full: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
 class Drawing:
     """A drawing of a path: the topic on the left, the ends on the right, relations above their edges.
 
-    `left_out`: number of walks that are not drawn.
+    Conditions and the operation are below the path, each in a row of its own. `left_out`: number of walks that are not
+    drawn.
     """
 
     width: int
@@ -61,6 +81,7 @@ class Drawing:
     nodes: tuple[Node, ...]
     edges: tuple[Arrow, ...]
     labels: tuple[Label, ...]
+    branches: tuple[Branch, ...] = ()
     left_out: int = 0
 
 
@@ -116,8 +137,28 @@ def draw_path(path: Mapping[str, Any]) -> Drawing | None:
         # alternate the height, so that long names do not overlap
         y = 16 if place % 2 else 34
         labels.append(Label(_LEFT + place * _COLUMN + _COLUMN // 2, y, shorter(relation_name(iri), 44), iri))
-    width = _LEFT * 2 + len(steps) * _COLUMN
-    return Drawing(width, _TOP + rows * _ROW, tuple(nodes), tuple(edges), tuple(labels), max(0, len(walks) - MAX_WALKS))
+    bottom = _TOP + rows * _ROW
+    lowest = [max((at[place, key][1] for key in column), default=_TOP) for place, column in enumerate(columns)]
+    branches = _branches(path, lowest, bottom)
+    width = max(_LEFT * 2 + len(steps) * _COLUMN, *(each.x + MAX_LETTERS * _LETTER for each in branches), 0)
+    height = bottom + len(branches) * _LINE
+    left_out = max(0, len(walks) - MAX_WALKS)
+    return Drawing(width, height, tuple(nodes), tuple(edges), tuple(labels), branches, left_out)
+
+
+def _branches(path: Mapping[str, Any], lowest: Sequence[int], bottom: int) -> tuple[Branch, ...]:
+    """Lay out the conditions and the operation; `lowest`: the y of the lowest node of each column."""
+    last = len(lowest) - 1
+    shown = [(each.get("at"), each, "condition") for each in objects_of(path.get("conditions"))[:MAX_CONDITIONS]]
+    operation = object_of(path.get("operation"))
+    place = operation.get("at")
+    branches: list[Branch] = []
+    for at, each, kind in [*shown, (last if place is None else place, operation, "operation")]:
+        words, column = text_of(each.get("words")), count_of(at)
+        if words and column and 0 < column <= last:
+            x, y = _LEFT + column * _COLUMN + _BESIDE, bottom + len(branches) * _LINE + 4
+            branches.append(Branch(x, lowest[column] + 30, y, shorter(words, MAX_LETTERS), words, kind))
+    return tuple(branches)
 
 
 def _key(node: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from kgqa.answer_json import json_text
 from kgqa.evaluation.runs.records import Record
 from kgqa.events import Event, Kept, Leaks, Linked, Masked, MatchPlayed, Pool, Shortlist, Shown
 from kgqa.model_json import read_event
-from kgqa.report.answer import EVIDENCE_CLASSES, QUERY_CLASSES
+from kgqa.report.answer import EVIDENCE_CLASSES, QUERY_CLASSES, SCORE
 from kgqa.report.bracket import stages_of
 from kgqa.report.drawing import draw_path, relation_name
 from kgqa.report.lenient_json import count_of, list_of, number_of, object_of, objects_of, text_of, texts_of
@@ -66,6 +66,9 @@ def question_page(record: Record, place: PageContext) -> Iterator[str]:
             (text_of(each.get("words")), number_of(each.get("score"))) for each in objects_of(answer.get("nearest"))
         ],
         hints=texts_of(answer.get("hints")),
+        confidence=_percent(answer.get("confidence")),
+        score_words=SCORE,
+        weak=answer.get("weak") is True,
         stage=stage,
         unscored=UNSCORED,
         stage_words=STAGES[stage],
@@ -93,6 +96,11 @@ def question_page(record: Record, place: PageContext) -> Iterator[str]:
         calls=_calls(usage_of(record)),
         events=[_event(each) for each in trace if not isinstance(each, _SHOWN_ELSEWHERE)][:MAX_EVENTS],
     )
+
+
+def _percent(share: Any) -> str:
+    number = number_of(share)
+    return "" if number is None else f"{number:.0%}"
 
 
 def _seen(trace: Sequence[Event]) -> dict[str, Any]:
@@ -142,6 +150,8 @@ def _path(path: Mapping[str, Any]) -> dict[str, Any]:
         "words": text_of(path.get("words")),
         "score": number_of(path.get("score")),
         "approximate": path.get("approximate") is True,
+        "conditions": [words for each in objects_of(path.get("conditions")) if (words := text_of(each.get("words")))],
+        "operation": text_of(object_of(path.get("operation")).get("words")),
         "drawing": draw_path(path),
         "triples": [
             [

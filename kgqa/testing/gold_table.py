@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
 
 from kgqa.errors import KgqaError
 from kgqa.evaluation.analysis.reach import Reach, exact_paths
@@ -14,6 +15,7 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
 from kgqa.model import Candidate, Entity, Join, RelationPath, Value
+from kgqa.testing.gold_verdicts import gold_verdict
 from kgqa.testing.model_oracle import Gold
 from kgqa.trace import Trace
 from kgqa.words import relation_words
@@ -58,7 +60,13 @@ def gold_for(question: GoldQuestion, resources: Resources, *, known: dict[Hashab
     names = {each.value: shown.name(each.value, each.name) for each in graph.named(nodes)}
     answers = tuple(dict.fromkeys(names[end] for end in ends if end in names)) or question_names(question)
     paths = [path for solution in reach.solutions for path in solution]
-    return Gold(solutions, frozenset(names.values()), answers, relation_names(graph, paths))
+    found = Gold(solutions, frozenset(names.values()), answers, relation_names(graph, paths))
+    demanded = (
+        None if solutions or settings["ask.judge"] != "rows" else gold_verdict(question, topics, shown, resources)
+    )
+    if demanded is None:
+        return found
+    return replace(found, solutions=(demanded.paths,), verdicts={demanded.main: demanded.demanded})
 
 
 def view_of(text: str, topics: Sequence[Entity], resources: Resources) -> PromptView:

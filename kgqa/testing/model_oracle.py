@@ -13,6 +13,7 @@ import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 WORST = 99
 SAMPLES = " = "
@@ -37,12 +38,14 @@ class Gold:
         nodes: names of the entities on gold paths.
         answers: names of the entities at the ends of gold paths.
         relations: ids and words of the relations on gold paths, for prompts that show single relations.
+        verdicts: map from a solution's path to the conditions and the operation that the judge has to give with it.
     """
 
     solutions: tuple[frozenset[str], ...] = ()
     nodes: frozenset[str] = frozenset()
     answers: tuple[str, ...] = ()
     relations: frozenset[str] = frozenset()
+    verdicts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def rank(self, text: str) -> int:
         """Return how many hops and joins are missing until a path is a solution; `WORST` if no solution contains it."""
@@ -156,7 +159,9 @@ class ModelOracle:
             return json.dumps({"path": best + 1, "verdict": chance.choice(("complete", "missing"))})
         if ranks[best] == WORST:
             return json.dumps({"path": None, "verdict": "wrong"})
-        return json.dumps({"path": best + 1, "verdict": "complete" if ranks[best] == 0 else "missing"})
+        paths = _NUMBERED_PATH.findall(asked)
+        demanded = gold.verdicts.get(_AND.sub("", paths[best]), {}) if ranks[best] == 0 else {}
+        return json.dumps({"path": best + 1, "verdict": "complete" if ranks[best] == 0 else "missing", **demanded})
 
     def _select(self, gold: Gold, asked: str, fields: dict[str, str], chance: random.Random) -> str:
         found = re.search(r"^Select at most (\d+)\.$", asked, re.MULTILINE)

@@ -15,7 +15,7 @@ CAPITAL = "Which city is the capital of the country whose anthem is Kimigayo?"
 KEYS = {
     "id", "question", "status", "reason", "answers", "topics", "paths", "sparql", "query_class", "grounding",
     "approximate", "method", "notes", "defects", "graph", "usage",
-    "evidence", "evidence_sparql", "evidence_class", "response", "citations", "nearest", "hints",
+    "accepted", "confidence", "weak", "evidence", "evidence_sparql", "evidence_class", "response", "citations", "nearest", "hints",
 }  # fmt: skip
 
 

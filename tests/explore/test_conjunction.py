@@ -96,12 +96,12 @@ def test_long_lists_are_intersected_by_the_graph(small, monkeypatch):
 
 
 def test_timeouts_are_recorded(films, monkeypatch):
-    def timed_out(*args, **options):
-        raise StoreTimeout("too late")
+    def timed_out(candidates, **options):
+        return [StoreTimeout("too late")] * len(candidates)
 
     cast = candidates(films, path("m.film", *CAST))
     french = candidates(films, path("m.france", "^people.person.nationality"))
-    monkeypatch.setattr(films, "ends", timed_out)
+    monkeypatch.setattr(films, "ends_of", timed_out)
     finder, trace = JoinFinder(films), Trace()
     assert join_topics(cast, {ent("m.film"): cast, ent("m.france"): french}, finder=finder, trace=trace) == []
     assert finder.timed_out and "gave_up" in {event.kind for event in trace.events()}

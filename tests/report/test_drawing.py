@@ -57,11 +57,34 @@ def test_many_walks_and_steps_are_shortened():
     assert len(draw_path(path(steps=["out"] * 50)).labels) == MAX_STEPS
 
 
-@given(st.lists(st.lists(json_values, max_size=4), max_size=4), st.lists(json_values, max_size=4))
-def test_any_path_stays_inside_the_drawing(walks, steps):
+def test_conditions_and_the_operation_branch_off_at_their_nodes():
+    conditions = [
+        {"at": 1, "words": "?e1 has “from”: x"},
+        {"at": 2, "words": "it is old"},
+        {"at": 9, "words": "no node"},
+    ]
+    found = draw_path(path("abc", "abd") | {"conditions": conditions, "operation": {"words": "Count"}})
+    assert [(b.text, b.kind) for b in found.branches] == [
+        ("?e1 has “from”: x", "condition"),
+        ("it is old", "condition"),
+        ("Count", "operation"),
+    ]
+    inner, answer, operation = found.branches
+    assert inner.x < answer.x == operation.x and inner.y2 < answer.y2 < operation.y2 <= found.height
+    assert all(b.y1 < b.y2 for b in found.branches)
+
+
+@given(
+    st.lists(st.lists(json_values, max_size=4), max_size=4),
+    st.lists(json_values, max_size=4),
+    st.lists(st.fixed_dictionaries({"at": json_values, "words": json_values}), max_size=3),
+)
+def test_any_path_stays_inside_the_drawing(walks, steps, conditions):
     walks = [[{"iri": str(n), "name": each} for n, each in enumerate(walk)] for walk in walks]
     steps = [{"relation": "r", "direction": "in"}, *({"relation": each, "direction": each} for each in steps)]
-    found = draw_path({"steps": steps, "walks": walks, "topic": "t", "mediators": [1, None, "x"]})
+    rest = {"conditions": conditions, "operation": {"at": walks and walks[0], "words": "then"}}
+    found = draw_path({"steps": steps, "walks": walks, "topic": "t", "mediators": [1, None, "x"], **rest})
+    assert all(0 <= each.x <= found.width and 0 <= each.y2 <= found.height for each in found.branches)
     for each in found.nodes:
         assert 0 <= each.x <= found.width and 0 <= each.y <= found.height
 

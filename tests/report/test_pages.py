@@ -121,15 +121,31 @@ def answered_record(by_model) -> Record:
         evidence_class="exact",
     )
     keys = ("evidence", "response", "citations", "evidence_sparql", "evidence_class")
-    return replace(record, answer={**record.answer, **{key: answer_object(answer)[key] for key in keys}})
+    found = {key: answer_object(answer)[key] for key in keys}
+    return replace(record, answer={**record.answer, **found, "paths": [with_conditions(record.answer["paths"][0])]})
+
+
+def with_conditions(path: dict) -> dict:
+    """Return a path of an answer object with a condition on its first node, and an operation."""
+    condition = {"at": 1, "steps": [], "negated": False, "words": "“held from” of ?e1 is in or before 1962"}
+    operation = {"kind": "count", "at": None, "words": "Count every different ?answer."}
+    return {**path, "conditions": [condition], "operation": operation}
 
 
 def test_page_shows_response_citations_and_evidence(answered_record):
     text = page_of(answered_record).text
     for part in ("A long\nresponse.", "a claim", "cited words", "the stated", "a segment", "the quoted", "SELECT ?s",
-                 "urn:chunk:1, 5–10", "role", "Ada", "(checked)"):  # fmt: skip
+                 "urn:chunk:1, 5–10", "role", "Ada", "checked: returns"):  # fmt: skip
         assert part in text
     assert text.count("not found in the text") == 2
+
+
+def test_page_shows_conditions_and_the_operation(answered_record):
+    parsed = page_of(answered_record)
+    for words in ("“held from” of ?e1 is in or before 1962", "Count every different ?answer."):
+        assert parsed.text.count(words) == 3  # under the path, in the drawing, and as its tooltip
+    kinds = {value for name, value in parsed.values if name == "class" and value.startswith("branch")}
+    assert kinds == {"branch condition", "branch operation"}
 
 
 def test_page_without_them_has_no_empty_sections(by_model):

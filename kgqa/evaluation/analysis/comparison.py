@@ -137,11 +137,20 @@ def scores_by_question(records: Iterable[Record]) -> dict[str, Mapping[str, floa
 Grouping = Callable[[Record], str]
 
 
+def _score_bin(confidence: object) -> str:
+    """Return the range of an answer's score; Hit@1 by score is the calibration table of a run."""
+    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 <= confidence <= 1:
+        return ""
+    low = min(int(5 * confidence), 4)
+    return f"{20 * low} to {20 * low + 20}%"
+
+
 GROUPINGS: Mapping[str, Grouping] = {
     "dataset": lambda record: record.dataset,
     "hops": lambda record: "" if record.hops is None else str(record.hops),
     "kind": lambda record: record.kind,
     "level": lambda record: record.level,
+    "score": lambda record: _score_bin(record.answer.get("confidence")) if record.status == "answered" else "",
     "topics": lambda record: str(n) if (n := len(record.topics)) < MORE_TOPICS else f"{MORE_TOPICS} or more",
 }
 """Functions that return the name of a question's group; the name is empty if the data set lacks the property."""

@@ -111,6 +111,7 @@ _ANSWER = {
     **dict.fromkeys(("evidence_sparql", "evidence_class"), optional(is_text)),
     **dict.fromkeys(("paths", "evidence", "citations", "nearest", "trace"), optional(list_of(is_object))),
     "hints": optional(list_of(is_text)),
+    "confidence": optional(is_score),
     "usage": optional(
         object_with(
             **_SPENT,

@@ -9,11 +9,11 @@ from kgqa.conditions import Condition
 from kgqa.events import ConditionsRead, ReadCondition
 from kgqa.explore.conditions.beside import Beside
 from kgqa.explore.conditions.filters import Filters, Found, Wording
-from kgqa.explore.conditions.meaning import condition_words, operation_words
 from kgqa.explore.conditions.operations import Operations, Scored
 from kgqa.explore.conditions.requests import Request
 from kgqa.explore.rows import read_rows
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.query.condition_words import condition_words, node_variable, operation_words
 from kgqa.model import Candidate, Entity
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.lexical import terms
@@ -108,18 +108,15 @@ class Conditions:
     def _record(self, candidate: Candidate, cues: Sequence[str]) -> None:
         """Record which words led to which conditions, and to the operation."""
         graph = self._graph
+        length = len(candidate.path)
         found = [
-            ReadCondition(cue, condition_words(graph, condition))
+            ReadCondition(cue, condition_words(graph, condition, node_variable(condition.at, length)))
             for cue, condition in zip_longest(cues, candidate.conditions, fillvalue=self._noun)
             if isinstance(condition, Condition)
         ]
         if candidate.operation is not None and self._request is not None:
             found.append(ReadCondition(self._request.cue, operation_words(graph, candidate.operation)))
         self._trace.record(ConditionsRead(path=candidate.words, found=tuple(found)))
-        time = self._wording.time
-        if time is not None and time.is_now and any(cue == time.cue for cue in cues):
-            meant = next(each.meaning for each in found if each.words == time.cue)
-            self.notes.append(f"“{time.cue}” was read as: {meant}.")
         if self._operations is not None:
             self.notes += self._operations.notes
 

@@ -8,19 +8,10 @@ from typing import Any
 
 from kgqa.errors import QueryRejected
 from kgqa.graph.query.export import ExportableGraph
-from kgqa.graph.query.operation_words import converted, own_operation, value_kind
+from kgqa.graph.query.operation_words import COMPARED, EXISTS, converted, own_operation, value_kind
 from kgqa.graph.query.tokens import forbid_fetching
 from kgqa.model import Entity
 from kgqa.words import clean, short_words
-
-_COMPARED = {
-    "=": "is",
-    "!=": "is not",
-    "<": "is less than",
-    ">": "is greater than",
-    "<=": "is at most",
-    ">=": "is at least",
-}
 
 _CONDITION_VALUE = re.compile(r"c[0-9]+_[0-9]+")
 _JOINED = {"Join": "", "LeftJoin": "optionally: ", "Minus": "but not: "}
@@ -62,7 +53,7 @@ class _Explainer:
         patterns = own.patterns if own else (algebra.p,)
         conditions = [text for pattern in patterns for text in self._merged(self._walk(pattern, extras))]
         if algebra.name == "AskQuery":
-            head = "Is there anything such that"
+            head = f"{EXISTS} such that"
         elif own:
             head = own.head
             extras += [own.tail] if own.tail else []
@@ -138,12 +129,12 @@ class _Explainer:
 
     def _filter(self, expression: Any) -> list[str]:
         name = getattr(expression, "name", "")
-        if name == "RelationalExpression" and expression.op in _COMPARED:
+        if name == "RelationalExpression" and expression.op in COMPARED:
             if found := converted(expression):
                 return [f"{self._term(found[0])} is {found[1]}"]
             if getattr(expression.expr, "name", "") == "Builtin_STR":  # STR(term) is explained like its term
-                return [f"{self._term(expression.expr.arg)} {_COMPARED[expression.op]} {self._term(expression.other)}"]
-            return [f"{self._term(expression.expr)} {_COMPARED[expression.op]} {self._term(expression.other)}"]
+                return [f"{self._term(expression.expr.arg)} {COMPARED[expression.op]} {self._term(expression.other)}"]
+            return [f"{self._term(expression.expr)} {COMPARED[expression.op]} {self._term(expression.other)}"]
         if name == "RelationalExpression" and expression.op == "IN":
             # STR(term) is explained like its term
             parts = (expression.expr, *expression.other)

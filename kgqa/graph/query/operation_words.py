@@ -8,10 +8,36 @@ from typing import Any
 
 from kgqa.conditions import XSD, year
 
-_RANKS = ("", "second ", "third ", *(f"{number}th " for number in range(4, 11)))
+RANKS = ("", "second ", "third ", *(f"{number}th " for number in range(4, 11)))
 _NUMBER, _DATE = "^[-+]?([0-9]{1,30}", "^-?[0-9]{1,6}"
 """How the patterns of numbers and dates begin in queries/_is_value.rq."""
 _IN_TIME = {"=": "", "!=": "not ", "<": "before ", "<=": "{} or before ", ">": "after ", ">=": "{} or after "}
+_OF_NUMBERS = {"=": "", "!=": "not ", "<": "less than ", "<=": "at most ", ">": "greater than ", ">=": "at least "}
+COMPARED = {
+    "=": "is", "!=": "is not", "<": "is less than", ">": "is greater than", "<=": "is at most", ">=": "is at least",
+}  # fmt: skip
+COUNT, EXISTS, SUM, AVERAGE = "Count every different", "Is there anything", "Add up", "Find the average of"
+DIFFERENCE = "Find the difference between"
+TAKEN = "take the one with the {}{} {}, or those that are equal."
+
+
+def number_words(operator: str, value: str) -> str:
+    """Return a comparison with a number in words, such as "at most 5"."""
+    return f"{_OF_NUMBERS[operator]}{value}"
+
+
+def time_words(operator: str, value: str) -> str:
+    """Return a comparison with a year, month or day in words, such as "in or before 1998"."""
+    preposition = "on" if value[1:].count("-") == 2 else "in"
+    words = _IN_TIME[operator].format(preposition)
+    return f"{words}{'' if words not in ('', 'not ') else preposition + ' '}{value}"
+
+
+def extreme_words(kind: str, scale: str, counted: bool) -> str:
+    """Return the word for the largest or smallest value, such as "latest"."""
+    if counted:
+        return {"most": "most", "least": "fewest"}[kind]
+    return kind if scale == "number" else {"most": "latest", "least": "earliest"}[kind]
 
 
 @dataclass(frozen=True)
@@ -36,10 +62,10 @@ def own_operation(algebra: Any, relation_of: Callable[[Any, Any], str]) -> OwnOp
         if node.p.name == "AggregateJoin":
             (count,) = node.p.A
             if count.name == "Aggregate_Count" and count.distinct and node.p.p.expr is None:
-                return OwnOperation(f"Count every different ?{count.vars} such that", (node.p.p.p,))
+                return OwnOperation(f"{COUNT} ?{count.vars} such that", (node.p.p.p,))
         elif node.expr.name == "Builtin_ABS":
             second, first = (_inner(part) for part in (node.p.p1, node.p.p2))
-            head = f"Find the difference between ?{_value(first)} and ?{_value(second)} such that"
+            head = f"{DIFFERENCE} ?{_value(first)} and ?{_value(second)} such that"
             return OwnOperation(head, (first.p, second.p))
     except (AttributeError, TypeError, ValueError, StopIteration):
         pass  # a query of another form
@@ -51,7 +77,7 @@ def _total(node: Any, relation_of: Callable[[Any, Any], str]) -> OwnOperation | 
     total, count = totals.A
     if _compared(node.expr)[:2] != ("number", ">") or count.name != "Aggregate_Count" or totals.p.expr is not None:
         return None
-    head = {"Aggregate_Sum": "Add up", "Aggregate_Avg": "Find the average of"}[total.name]
+    head = {"Aggregate_Sum": SUM, "Aggregate_Avg": AVERAGE}[total.name]
     block = _inner(totals.p.p)
     value = _value(block)
     relation = relation_of(block, value)
@@ -76,15 +102,14 @@ def _extreme(node: Any, relation_of: Callable[[Any, Any], str]) -> OwnOperation 
     if filters != [("key", "=", "best_1"), *below]:
         return None
     inner = _inner(block)
-    if "A" in inner.p.p:  # values are counted
-        words = {"Aggregate_Max": "most", "Aggregate_Min": "fewest"}[best]
-        value, pattern = inner.p.p.A[0].vars, inner.p.p.p.p
+    counted = "A" in inner.p.p
+    if counted:
+        value, pattern, scale = inner.p.p.A[0].vars, inner.p.p.p.p, "number"
     else:
-        kinds = ("most", "least") if _text_of(inner.expr).startswith(_NUMBER) else ("latest", "earliest")
-        words = {"Aggregate_Max": kinds[0], "Aggregate_Min": kinds[1]}[best]
         value, pattern = _value(inner), inner.p
-    relation = relation_of(pattern, value)
-    tail = f"Of these, take the one with the {_RANKS[rank - 1]}{words} {relation} (?{value}), or those that are equal."
+        scale = "number" if _text_of(inner.expr).startswith(_NUMBER) else "day"
+    words = extreme_words({"Aggregate_Max": "most", "Aggregate_Min": "least"}[best], scale, counted)
+    tail = "Of these, " + TAKEN.format(RANKS[rank - 1], words, f"{relation_of(pattern, value)} (?{value})")
     return OwnOperation(f"Find every ?{_end(block)} such that", (pattern,), tail)
 
 
@@ -95,18 +120,14 @@ def converted(comparison: Any) -> tuple[Any, str] | None:
         return None
     value = str(right.expr[0])
     if left.name == "Function" and str(left.iri) == f"{XSD}double":
-        signs = {"=": "", "!=": "not ", "<": "less than ", "<=": "at most ", ">": "greater than ", ">=": "at least "}
-        return _tested(left), f"{signs[op]}{value}"
-    preposition = "in"
+        return _tested(left), number_words(op, value)
     if left.name == "AdditiveExpression":
         number = int(value)
         if int(next(part for part in _parts(left) if type(part).__name__ == "Literal")) == 100:
             number *= 100
         days, day = divmod(number, 100)  # a month is compared by its beginning 00 or its end 99
-        preposition = "in" if day in (0, 99) else "on"
-        value = f"{year(days // 100).value}-{days % 100:02d}" + (f"-{day:02d}" if preposition == "on" else "")
-    words = _IN_TIME[op].format(preposition)
-    return _tested(left), f"{words}{'' if words not in ('', 'not ') else preposition + ' '}{value}"
+        value = f"{year(days // 100).value}-{days % 100:02d}" + ("" if day in (0, 99) else f"-{day:02d}")
+    return _tested(left), time_words(op, value)
 
 
 def value_kind(expression: Any) -> str:

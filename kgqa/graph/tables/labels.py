@@ -6,6 +6,7 @@ engine therefore gives the same label.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 
 from kgqa.errors import PartialResult, StoreTimeout
@@ -18,6 +19,7 @@ from kgqa.words import local_words
 
 LABEL_BATCH = 50
 """Number of nodes per query. Servers are slow with longer VALUES lists, or refuse them."""
+SAMPLED_NAMES = 5000
 Select = Callable[..., Rows]
 """Renders a template of queries/ and runs the query."""
 
@@ -53,6 +55,19 @@ def find_aliases(
         for node, names in texts.items():
             found[node] += names
     return {e: tuple(dict.fromkeys(texts)) for e, texts in found.items() if texts}
+
+
+def languages_of_names(select: Select, schema: Schema) -> frozenset[str]:
+    """Return the languages of at least a tenth of the labels; "" if so many have no language.
+
+    Only the first `SAMPLED_NAMES` labels of each label predicate are counted.
+    """
+    counts: Counter[str] = Counter()
+    for predicate in schema.label:
+        for language, number in select("name_languages", predicate=Entity(predicate), limit=SAMPLED_NAMES):
+            if isinstance(language, Literal) and isinstance(number, Literal):
+                counts[language.value.lower().partition("-")[0]] += int(number.value)
+    return frozenset(language for language, number in counts.items() if 10 * number >= counts.total())
 
 
 def _look_up(

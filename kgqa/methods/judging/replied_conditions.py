@@ -68,6 +68,8 @@ def _condition(shown: ShownPath, given: RepliedCondition) -> Condition:
     sign: Any = given.sign
     same = values.get(normalise(given.value))
     if isinstance(same, Entity) and sign in ("=", "!="):
+        if not steps and at == len(shown.candidate.path) and sign == "=":
+            raise UnknownPart("A condition may not name the answer; say by another field which answers are meant.")
         return Condition(at, steps, same, negated=sign == "!=")
     literals = [value for value in values.values() if isinstance(value, Literal)]
     if not literals:

@@ -34,6 +34,7 @@ WALK = PathPattern(
 START = PathPattern(nodes=(A,), edges=())
 FULL = {
     "all_nodes": [{}],
+    "any_relation": [{"relations": [R, A]}],
     "any_triple": [{}],
     "named_graphs": [{"limit": 100}],
     "answer": [
@@ -56,9 +57,6 @@ FULL = {
     "degrees": [{"entities": [A, B], "out": True}, {"entities": [A], "out": False}],
     "edges": [{"entities": [A, B], "out": out, "limit": 10} for out in (True, False)],
     "ends": [{"walk": WALK, "limit": None}, {"walk": WALK, "limit": 5}],
-    "ends_of": [
-        {"end": Variable("answer"), "parts": [render_part("_nested", walk=WALK)] * 2, "limit": limit} for limit in (None, 5)
-    ],
     "evidence": [
         {"statements": statements, "chunks": chunks, "vocabulary": StatementVocabulary(A, B, R, A, B, R, A)}
         for statements, chunks in (([A], []), ([], [B]), ([A, B], [B, R]))
@@ -83,6 +81,10 @@ FULL = {
         for out in (True, False)
         for noise, kept in (([], []), ([Literal("http://e/x"), Literal('"')], []), ([Literal("http://e/x")], [R, B]))
     ],
+    "paths": [
+        {"variables": [Variable("e1"), Variable("answer")], "parts": [(render_part("_walk", walk=WALK), WALK.nodes[1:]), (render_part("_nested", walk=WALK), WALK.nodes[2:])], "limit": limit}
+        for limit in (None, 5)
+    ],
     "past_loops": [{"node": A, "relations": [R, B]}],
     "predicate_pairs": [{"predicate": R}],
     "present_nodes": [{"nodes": [A, B]}],
@@ -104,6 +106,10 @@ FULL = {
             (WALK, [Variable("e1"), Variable("answer")], Variable("e1")),
         )
         for not_node, not_out, not_in in ((None, [], []), (A, [], []), *([(None, [R], []), (None, [], [R, B])] if walk is WALK else []))
+    ],
+    "relations_of": [
+        {"parts": [render_part("_relations", walk=walk, keep=walk.nodes[-1:], cap=10, not_node=A, not_out=[], not_in=[], previous=None)] * 2, "variables": [Variable("out"), Variable("in")]}
+        for walk in (START, WALK)
     ],
     "says_more": [
         {"walk": walk, "keep": keep, "cap": 10, "out": out, "exit": R, "claim": B, "owner": owner, "value": value, "untrue": untrue}

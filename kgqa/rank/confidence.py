@@ -1,0 +1,90 @@
+"""The confidence in an answer that was found without a language model: the share of such answers that were right.
+
+`confidence.toml` contains what benchmarks/calibration.py measured on development sets: the coefficients of a logistic
+regression on these features:
+
+- `score`: the score of the path; `margin`: how far it is above the best other path
+- `explained`: how well the words of the path explain those of the question
+- `joined`: the share of the other topics whose paths the path meets
+- `inexact`: 1 if a topic's name was not found literally, else 0
+- `backward`: the number of steps against the direction of a relation
+- `many`: the logarithm of the number of answers
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
+
+import numpy as np
+
+from kgqa.rank.embedding.encoder import CachedEncoder
+from kgqa.rank.lexical import terms
+
+Features = dict[str, float]
+"""The features of an answer by name."""
+Basis = Literal["embeddings", "words"]
+"""What compares question and paths; each has its own coefficients."""
+MARGIN = 0.3
+"""Largest margin that counts; a path without a rival has this margin."""
+NO_WORDS = 0.5
+"""Share of explained words of a question that has no words beside the topic, such as "who is X"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """A logistic regression: coefficients by the names of features."""
+
+    intercept: float
+    weights: Mapping[str, float]
+
+    def confidence(self, features: Mapping[str, float]) -> float:
+        """Return the share of right answers (0 to 1) among answers with these features, in steps of one percent."""
+        total = self.intercept + sum(weight * features[name] for name, weight in self.weights.items())
+        share = 1 / (1 + math.exp(-min(max(total, -50.0), 50.0)))
+        return min(max(round(share, 2), 0.01), 0.99)
+
+
+@cache
+def calibration(basis: Basis) -> Calibration:
+    """Return the measured calibration of `confidence.toml`."""
+    data = _measured()
+    return Calibration(data[basis]["intercept"], data[basis]["weights"])
+
+
+def is_calibrated(encoder: str) -> bool:
+    """Return whether the coefficients for embeddings were measured with the embedding model of this name."""
+    return str(_measured()["model"]) in encoder and "-prompt-" not in encoder
+
+
+@cache
+def _measured() -> dict[str, Any]:
+    return tomllib.loads((files("kgqa.rank") / "confidence.toml").read_text(encoding="utf-8"))
+
+
+def margin(scores: Sequence[float]) -> float:
+    """Return how far the first score is above the largest of the others, from -MARGIN to MARGIN."""
+    if len(scores) < 2:
+        return MARGIN
+    return min(max(scores[0] - max(scores[1:]), -MARGIN), MARGIN)
+
+
+def explained(words: Sequence[str], texts: Sequence[str], encoder: CachedEncoder | None) -> float:
+    """Return how well the words of a question occur in the texts of a path, from 0 to 1, averaged over the words.
+
+    A word counts 1 if a text contains it or another form of it; otherwise its largest cosine with a text or a word of a
+    text, or 0 without an encoder.
+    """
+    if not words:
+        return NO_WORDS
+    known = {term for text in texts for term in terms(text)}
+    share = np.array([1.0 if known & set(terms(word)) else 0.0 for word in words])
+    parts = list(dict.fromkeys([*texts, *(word for text in texts for word in text.split())]))
+    if encoder is not None and parts and not share.all():
+        share = np.maximum(share, (encoder.encode_questions(words) @ encoder.encode(parts).T).max(axis=1))
+    return float(np.clip(share, 0, 1).mean())

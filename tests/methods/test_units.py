@@ -1,0 +1,111 @@
+"""Numbers of answers have the unit that the graph gives, and "now" is said."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from kgqa.answer_json import answer_object
+from kgqa.conditions import XSD, Condition, Operation
+from kgqa.methods.grounding import answer_of_path
+from kgqa.methods.units import present_notes
+from kgqa.model import Candidate, Entity, RelationPath, Step
+from kgqa.report.answer import answer_text
+from kgqa.trace import Trace
+from tests.memory_graph import memory_graph
+
+E, FB, QUDT, WIKIBASE = (
+    "http://e/",
+    "http://rdf.freebase.com/ns/",
+    "http://qudt.org/schema/qudt/",
+    "http://wikiba.se/ontology#",
+)
+LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
+DECIMAL = f"^^<{XSD}decimal>"
+OF_RELATIONS = [
+    f'<{E}a> <{E}height> "3"{DECIMAL} .',
+    f'<{E}b> <{E}height> "5"{DECIMAL} .',
+    f"<{E}height> <{QUDT}unit> <{E}metre> .",
+    f'<{E}metre> <{LABEL}> "metre"@en .',
+]
+
+
+def quantities(first: str, second: str, schema: str) -> list[str]:
+    amount, unit = (f"{QUDT}numericValue", f"{QUDT}unit") if schema == "rdfs" else (
+        f"{WIKIBASE}quantityAmount", f"{WIKIBASE}quantityUnit"
+    )  # fmt: skip
+    lines = [f'<{E}{unit}> <{LABEL}> "{unit}"@en .' for unit in {first, second}]
+    for node, number, of in (("a", 3, first), ("b", 5, second)):
+        lines += [
+            f"<{E}{node}> <{E}height> <{E}quantity_{node}> .",
+            f'<{E}quantity_{node}> <{amount}> "{number}"{DECIMAL} .',
+            f"<{E}quantity_{node}> <{unit}> <{E}{of}> .",
+        ]
+    return lines
+
+
+def difference(lines: list[str], schema: str, *relations: str):
+    steps = tuple(Step(each) for each in relations)
+    topics = (Entity(E + "a"), Entity(E + "b"))
+    candidate = Candidate(RelationPath(topics[0]), "", operation=Operation("difference", steps, topics=topics))
+    with memory_graph(lines, schema=schema) as graph:
+        return answer_of_path(graph, candidate, None, graph.named(topics), Trace())
+
+
+@pytest.mark.parametrize(
+    ("lines", "schema", "relations", "unit"),
+    [
+        (OF_RELATIONS, "rdfs", [E + "height"], "metre"),
+        (quantities("foot", "foot", "rdfs"), "rdfs", [E + "height", QUDT + "numericValue"], "foot"),
+        (quantities("foot", "foot", "wikidata"), "wikidata", [E + "height", WIKIBASE + "quantityAmount"], "foot"),
+        ([f'<{E}a> <{E}height_cm> "3" .', f'<{E}b> <{E}height_cm> "5" .'], "rdfs", [E + "height_cm"], "cm"),
+        (
+            [f'<{E}a> <{E}p1> "3" .', f'<{E}b> <{E}p1> "5" .', f'<{E}p1> <{LABEL}> "height (in m)" .'],
+            "rdfs",
+            [E + "p1"],
+            "m",
+        ),
+        (
+            [
+                f'<{E}{node}> <{E}height> "{number}"^^<http://dbpedia.org/datatype/kilometre> .'
+                for node, number in ("a3", "b5")
+            ],
+            "rdfs",
+            [E + "height"],
+            "kilometre",
+        ),
+        ([f'<{E}a> <{E}height> "3"{DECIMAL} .', f'<{E}b> <{E}height> "5"{DECIMAL} .'], "rdfs", [E + "height"], ""),
+    ],
+    ids=["relation", "qudt", "wikidata", "name", "label", "datatype", "none"],
+)
+def test_unit_of_a_difference(lines, schema, relations, unit):
+    answer = difference(lines, schema, *relations)
+    assert answer_text(answer).startswith(f"2 {unit}\n" if unit else "2\n")
+    assert answer_object(answer)["answers"][0].get("unit", "") == unit and answer.notes == ()
+
+
+def test_different_units_are_noted():
+    answer = difference(quantities("foot", "mile", "rdfs"), "rdfs", E + "height", QUDT + "numericValue")
+    assert answer.notes == ("The numbers have different units: foot, mile.",) and answer.answers[0].unit == ""
+
+
+def test_unit_of_a_number_at_the_end_of_a_path():
+    topic = Entity(E + "a")
+    with memory_graph(OF_RELATIONS, schema="rdfs") as graph:
+        candidates = [
+            Candidate(RelationPath(topic, (Step(E + "height"),)), "", operation=operation)
+            for operation in (None, Operation("count"))
+        ]
+        height, number = (answer_of_path(graph, each, None, graph.named([topic]), Trace()) for each in candidates)
+    assert answer_text(height).startswith("3 metre\n") and answer_text(number).startswith("1\n")
+
+
+@pytest.mark.parametrize(
+    ("relation", "noted"),
+    [("government.government_position_held.to", True), ("people.marriage.end_date", True), ("film.film.sequel", False)],
+)
+def test_absence_of_an_end_date_stands_for_the_present(relation, noted):
+    condition = Condition(1, (Step(FB + relation),), negated=True)
+    found = present_notes([condition], ["there is no “to” of ?e1"], today=date(2026, 11, 23))
+    assert found == (["Read “now” as 2026-11-23: there is no “to” of ?e1."] if noted else [])

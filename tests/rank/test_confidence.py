@@ -1,0 +1,42 @@
+"""The confidence in an answer, and the features that determine it."""
+
+from __future__ import annotations
+
+import pytest
+
+from kgqa.rank.confidence import MARGIN, Calibration, calibration, explained, is_calibrated, margin
+
+FEATURES = {"score": 0.6, "margin": 0.1, "explained": 0.8, "joined": 0.0, "inexact": 0.0, "backward": 0.0, "many": 0.0}
+
+
+def test_logistic_by_hand():
+    used = Calibration(-1.0, {"score": 2.0, "many": -0.5})
+    assert used.confidence({"score": 0.5, "many": 0.0}) == 0.5
+    assert used.confidence({"score": 1.0, "many": 0.0}) == 0.73  # 1 / (1 + exp(-1))
+    assert used.confidence({"score": 99.0, "many": 0.0}) == 0.99 and used.confidence({"score": 0, "many": 99.0}) == 0.01
+
+
+@pytest.mark.parametrize("basis", ["embeddings", "words"])
+def test_better_matches_have_a_higher_score(basis):
+    measured = calibration(basis)
+    assert set(measured.weights) == set(FEATURES)
+    weak, strong = (measured.confidence(FEATURES | {"margin": m, "explained": e}) for m, e in ((0.0, 0.2), (0.2, 1.0)))
+    assert weak < 0.5 < strong
+    assert measured.confidence(FEATURES | {"many": 5.0}) < measured.confidence(FEATURES)
+
+
+def test_margin_is_limited():
+    assert margin([0.5]) == MARGIN
+    assert margin([0.5, 0.1, 0.4]) == pytest.approx(0.1)
+    assert margin([0.9, 0.1]) == MARGIN and margin([0.1, 0.9]) == -MARGIN
+
+
+def test_explained_counts_other_forms_of_a_word():
+    assert explained(["directed", "film"], ["film directed by"], None) == 1.0
+    assert explained(["directs", "population"], ["film directed by"], None) == 0.5
+    assert explained(["population"], [], None) == 0.0
+
+
+def test_other_embedding_models_are_not_calibrated():
+    assert is_calibrated("all-minilm-l6-v2-7649f7894475")
+    assert not is_calibrated("all-minilm-l6-v2-7649f7894475-prompt-0123abcd") and not is_calibrated("bge-small-en")
