@@ -130,7 +130,7 @@ def _path_rows(
                     continue
                 if is_mediator and steps[0].direction == "in" and outward.issuperset(values):
                     continue  # the inverse of an outward field
-                others = [names[v] for v in values if v in names and v not in (path.topic, walk[at - 1])]
+                others = [names[v] for v in values if v in names and v != walk[at - 1]]
                 if others:
                     fields.append(Field(at, steps, tuple(others[:MAX_VALUES])))
         rows.append(Row(tuple(names.get(node) or Named(node, "", "") for node in walk), tuple(fields)))

@@ -137,14 +137,14 @@ def test_as_published(kgqa, oracle):
 
 
 def test_max_calls_returns_the_best_answer_so_far(kgqa, oracle):
-    limited = (*WORDS, "--method", "top-1", "--llm", f"{oracle.url}#oracle", "--max-calls", "3")
+    limited = (*WORDS, "--method", "top-1", "--llm", f"{oracle.url}#oracle", "--max-calls", "2")
     done = kgqa("ask", CAPITAL, *limited, "--json")
     found = json.loads(done.out)
-    assert (done.returncode, found["status"], found["usage"]["calls"]) == (3, "budget_exhausted", 3)
-    assert oracle.calls == 3 and found["answers"] and "more than 3 model calls" in found["reason"]
+    assert (done.returncode, found["status"], found["usage"]["calls"]) == (3, "budget_exhausted", 2)
+    assert oracle.calls == 2 and found["answers"] and "more than 2 model calls" in found["reason"]
     assert found["grounding"] == "graph" and found["sparql"] and found["defects"] == []
     text = kgqa("ask", CAPITAL, *limited)
-    assert "Stopped: The budget is exhausted: more than 3 model calls." in text.out and text.returncode == 3
+    assert "Stopped: The budget is exhausted: more than 2 model calls." in text.out and text.returncode == 3
 
 
 def test_several_questions_from_standard_input(kgqa, oracle):

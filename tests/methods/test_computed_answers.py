@@ -122,6 +122,7 @@ def test_json(graph):
     assert since == {
         "at": 1, "steps": [{"relation": E + "since", "direction": "out"}], "negated": False,
         "operator": "<=", "value": "1998", "datatype": XSD + "gYear",
+        "words": "“since” of ?answer is in or before 1998",
     }  # fmt: skip
     assert kind["entity"] == CITY.iri and kind["negated"]
     assert path["operation"]["kind"] == "count" and path["operation"]["topics"] == []

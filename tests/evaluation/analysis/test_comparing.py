@@ -116,9 +116,20 @@ def test_groupings():
         name: of(record(hops=2, kind="comparative", level="zero-shot", topics=("a", "b")))
         for name, of in GROUPINGS.items()
     }
+    assert found.pop("score") == ""
     assert found == {"dataset": "d", "hops": "2", "kind": "comparative", "level": "zero-shot", "topics": "2"}
     assert GROUPINGS["hops"](record()) == "" and GROUPINGS["topics"](record()) == "0"
     assert GROUPINGS["topics"](record(topics=("a", "b", "c", "d"))) == "3 or more"
+
+
+def test_answers_are_grouped_by_their_score():
+    scores = [0.01, 0.5, 0.99, 1.0, None]
+    found = [
+        GROUPINGS["score"](replace(record(), answer={"status": "answered", "confidence": score})) for score in scores
+    ]
+    assert found == ["0 to 20%", "40 to 60%", "80 to 100%", "80 to 100%", ""]
+    declined = replace(record(), answer={"status": "no_answer", "confidence": 0.3})
+    assert GROUPINGS["score"](declined) == ""
 
 
 def test_scores_by_question():
