@@ -31,7 +31,8 @@ _SUPERLATIVE = re.compile(
     r"|(?:larg|bigg|small|tall|short|high|low|deep|long|old|eld|young|new|earli|lat|fast|slow|rich|poor|heavi|light|"
     r"great|strong|weak|near|clos|furth|farth|warm|cold|hott|wid|narrow|steep|busi|happi)est"
     r"|(?:the|whose|his|her|its|their|'s|’s)\s+(?:first|last)\s+(?!name|names|lady|ladies|language|time|season|person)\w+"
-    r"|(?:is|are|was|were)\s+(?:first|last)\s+\w+\s+(?:of|in|to))\b",
+    r"|(?:is|are|was|were)\s+(?:first|last)\s+\w+\s+(?:of|in|to)"
+    r"|(?<=\w)\s+(?:first|last)\s+(?:wife|husband|spouse|child|son|daughter|film|movie|book|novel|album))\b",
     re.IGNORECASE,
 )
 # "France borders Spain, right?"

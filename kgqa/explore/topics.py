@@ -27,6 +27,7 @@ from kgqa.words import clean, display_name
 MAX_QUESTION_CHARS = 4000
 NAME = "E1"
 """What stands for the names of entities while cue words are read."""
+_ALTERNATIVES = re.compile(r"\b(?:or|than|and)\b", re.IGNORECASE)
 _MOST = re.compile(r"\b(?:most|least|fewest)\b", re.IGNORECASE)
 MANY_EDGES = 1000
 
@@ -96,6 +97,9 @@ def named_in(graph: KnowledgeGraph, text: str, mentions: Sequence[Mention]) -> l
 def mentions_of_request(graph: KnowledgeGraph, request: Request, *, fit: RelationFit | None) -> list[Mention]:
     """Return the mentions in a request; the type of what is counted if the request has no whole name."""
     mentions = find_mentions(graph, request.text, fit=fit)
+    if request.kind in ("compare", "difference") and len(mentions) != 2:
+        sides = _ALTERNATIVES.split(request.text)[-2:]
+        mentions = [mention for side in sides for mention in find_mentions(graph, side, fit=fit)[-1:]]
     if request.counted and not any(each.matches[0].exact for each in mentions):
         mentions = find_mentions(graph, request.counted, fit=fit) or mentions
     return [_with_plural_first(each) for each in mentions]

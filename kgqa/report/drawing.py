@@ -18,7 +18,7 @@ MAX_STEPS = 12
 MAX_CONDITIONS = 8
 MAX_LETTERS = 80
 _COLUMN, _ROW, _LEFT, _TOP = 210, 52, 90, 62
-_LINE, _BESIDE, _LETTER = 20, 14, 6
+_LINE, _BESIDE, _LETTER = 20, 14, 7
 """Height of a row of text, distance of a branch from the middle of its node, width of a letter (pixels)."""
 
 

@@ -65,7 +65,8 @@ class Conditions:
         """Return the paths with the conditions and the operation of the question.
 
         Without an operation, the path whose conditions explain the most words of the question comes first, before the
-        others. With an operation, only the best path with it is returned; no path if there is none.
+        others; with a condition on the time, only this path is returned. With an operation, only the best path with it
+        is returned; no path if there is none.
 
         Args:
             ranked: Paths with their scores, best first.
@@ -100,6 +101,8 @@ class Conditions:
             return ranked
         chosen, score = max(with_some, key=lambda pair: pair[0].explained)
         self._record(chosen.candidate, chosen.cues)
+        if self._wording.time is not None and self._wording.time.cue in chosen.cues:
+            return [(chosen.candidate, score)]  # no answer rather than one from another time
         return [(chosen.candidate, score), *ranked]
 
     def _record(self, candidate: Candidate, cues: Sequence[str]) -> None:

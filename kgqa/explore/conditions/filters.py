@@ -13,7 +13,7 @@ from kgqa.explore.masking import Span
 from kgqa.explore.rows import Field, FieldKey, PathRows
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, Named, Value
-from kgqa.rank.lexical import terms
+from kgqa.rank.lexical import stem, terms
 from kgqa.words import relation_words
 
 STANDS_FOR = frozenset(["person", "location place", "date time"])
@@ -24,6 +24,9 @@ _EXCLUDING = re.compile(
     r"(?:\s+(?:in|by|from|of|with))?(?:\s+(?:the|a|an))?(?:\s+[^\W\d_]+)?\s*$",
     re.IGNORECASE,
 )
+_FEMALE = ("mom", "mother", "mum", "wife", "sister", "daughter", "queen", "aunt", "grandmother", "actress", "female")
+_MALE = ("dad", "father", "husband", "brother", "son", "king", "uncle", "grandfather", "male")
+_GENDERS = dict.fromkeys(_FEMALE, "female") | dict.fromkeys(_MALE, "male")
 NEGATED = re.compile(r"\bnot\b|\b(?:did|does|do|is|are|was|were|has|have)n['’]t\b", re.IGNORECASE)
 """A negation that excludes no entity by its name."""
 _AND = re.compile(r"\s*(?:,|and|or|nor|, and|, or)(?:\s+the)?\s*", re.IGNORECASE)
@@ -123,7 +126,7 @@ class Filters:
                 found = _more(found, times, time.cue, 1)
         for entity in self._wording.excluded:
             found = _excluding(found, rows, entity)
-        return self._named(self._typed(found, rows), rows, fields)
+        return self._named(self._gendered(self._typed(found, rows), rows), rows, fields)
 
     def _words(self, key: FieldKey) -> str:
         return " ".join(relation_words(s.relation, self._graph.schema, self._graph.relation_labels) for s in key[1])
@@ -148,6 +151,28 @@ class Filters:
                     return _more(found, [Condition(*key, type_.value)], self._wording.noun, 1)  # type: ignore[arg-type]
         return found
 
+    def _gendered(self, found: Found, rows: PathRows) -> Found:
+        """Add the gender that a word such as "mother" implies if only some ends have it."""
+        implied = [
+            (word, _GENDERS[word]) for word in map(singular, self._wording.text.lower().split()) if word in _GENDERS
+        ]
+        if len({gender for _, gender in implied}) != 1 or set(map(stem, (word for word, _ in implied))) & set(
+            stems(rows.candidate.words)
+        ):
+            return found
+        word, gender = implied[0]
+        last = len(rows.candidate.path)
+        of_gender: dict[tuple[FieldKey, Entity], set[Value]] = {}
+        for row in rows.rows:
+            for field in row.fields:
+                for value in field.values:
+                    if field.at == last and value.name.lower() == gender and isinstance(value.value, Entity):
+                        of_gender.setdefault((field.key, value.value), set()).add(row.end.value)
+        for (key, entity), ends in of_gender.items():
+            if len(ends) < len(rows.ends):
+                return _more(found, [Condition(*key, entity)], word, 1)
+        return found
+
     def _named(self, found: Found, rows: PathRows, fields: Sequence[tuple[FieldKey, Named]]) -> Found:
         """Add the values beside the walks whose names stand in the question, longest names first."""
         unexplained = set(self._wording.unexplained(rows.candidate))
@@ -166,6 +191,12 @@ class Filters:
             unexplained -= words
             found = _more(found, [Condition(*key, value.value)], value.name, len(words))
         return found
+
+
+def singular(word: str) -> str:
+    """Return a word of the question without punctuation and the ending of a plural."""
+    bare = word.strip("?!.,;:'’\"")
+    return bare if bare in _GENDERS else bare.removesuffix("s").removesuffix("'").removesuffix("’")
 
 
 def _more(found: Found, conditions: Sequence[Condition], cue: str, explained: int) -> Found:
