@@ -126,7 +126,8 @@ def _path_rows(
             own = edges.get(node, {})
             outward = {value for steps, values in own.items() if steps[0].direction == "out" for value in values}
             for steps, values in own.items():
-                if steps[:1] in known[at] and (is_mediator or len(steps) > 1):
+                # a mediator at the end may lead to others along the relation of the topic: the spouses of a marriage
+                if steps[:1] in known[at] and ((is_mediator and at < len(path)) or len(steps) > 1):
                     continue
                 if is_mediator and steps[0].direction == "in" and outward.issuperset(values):
                     continue  # the inverse of an outward field

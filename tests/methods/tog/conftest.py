@@ -49,6 +49,11 @@ FACTS = (
     "m.cap1 sports.captaincy.captain m.bob",
     "m.cap2 sports.captaincy.captain m.ann",
     "m.cap1 sports.captaincy.from 1988",
+    "m.ann people.person.spouse_s m.marriage",
+    "m.carl people.person.spouse_s m.marriage",
+    "m.marriage people.marriage.spouse m.ann",
+    "m.marriage people.marriage.spouse m.carl",
+    "m.marriage people.marriage.from 1988",
     "m.cap2 sports.captaincy.from 1993",
 )
 BORN = "Where was the director of Zorblax born?"
