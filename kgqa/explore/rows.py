@@ -174,6 +174,9 @@ def _fields(graph: KnowledgeGraph, nodes: Iterable[Value], mediators: Container[
             for node, first in beyond[mediator]:
                 if value != node and value not in found[node][first, step]:
                     found[node][first, step].append(value)
+    for fields in found.values():
+        for values in fields.values():
+            values.sort(key=str)  # the engine's order may differ, and only some of the values are kept
     return found
 
 
