@@ -42,8 +42,9 @@ def test_estimate(seconds, cost, text):
 )
 def test_report_of_a_load_without_all_counts(capsys, added, triples, text):
     report = LoadReport(1, 3, added, triples, 0, (), "", 0.5)
-    print_report(report, "<http://g>", "RDFS", {"names": 1200}, as_json=False)
-    assert capsys.readouterr().out.splitlines() == [text, "Schema: RDFS. Names indexed: 1,200. Fingerprint: none"]
+    print_report(report, "<http://g>", "RDFS", {"names": 1200, "warnings": ["no mediators"]}, as_json=False)
+    schema = "Schema: RDFS. Names indexed: 1,200. Fingerprint: none"
+    assert capsys.readouterr().out.splitlines() == [text, schema, "Warning: no mediators"]
 
 
 def test_quiet_load_shows_the_first_malformed_lines(kgqa, tmp_path):

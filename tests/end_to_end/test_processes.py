@@ -50,7 +50,7 @@ def test_every_command_is_tested():
     ("arguments", "code"),
     [
         (["--version"], 0),
-        (["ask", "Is Tokyo in Japan?"], 3),
+        (["ask", "Is Jakarta in Ruritania?"], 3),
         (["ask", QUESTION, "--depth", "many"], 2),
         (["ask", QUESTION, "--graph", "nowhere"], 1),
         (["unknown"], 2),

@@ -30,7 +30,7 @@ def test_show(kgqa):
     system, user = OURS.render("top/compare", **template.example)
     assert (done.returncode, done.err) == (0, "")
     assert done.out == (
-        f"# {template.about}\n# reply: [A] or [B]\n\n[system]\n{system.content}\n\n[user]\n{user.content}\n"
+        f"# {template.about}\n# reply: [A] or [B], and [NEITHER] if the model may abstain\n\n[system]\n{system.content}\n\n[user]\n{user.content}\n"
     )
 
 

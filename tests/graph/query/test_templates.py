@@ -36,6 +36,7 @@ FULL = {
     "all_nodes": [{}],
     "any_relation": [{"relations": [R, A]}],
     "any_triple": [{}],
+    "name_languages": [{"predicate": R, "limit": 5}],
     "named_graphs": [{"limit": 100}],
     "answer": [
         {"walk": WALK, "comments": [Comment("A = a"), Comment("two\nlines")]},
