@@ -172,7 +172,7 @@ class PromptView:
             names.append(f"more than {self._counted} in all")
         elif len(names) < len(values):
             names.append(f"{len(values)} in all")
-        text = "; ".join(names) or "nothing but what the question names"
+        text = "; ".join(names) or "only what the question names"
         self.texts.add(text)
         return text
 
@@ -187,7 +187,7 @@ class PromptView:
             return TOO_MANY
         values = self._shown(candidate)
         if not values:
-            return "nothing but what the question names" if found.values else "nothing"
+            return "only what the question names" if found.values else "nothing"
         texts = self._texts_of(values[:MOST_ENDS])
         names = "; ".join(texts)
         if found.approximate:

@@ -125,3 +125,32 @@ def test_missing_goes_one_hop_beyond_the_depth(asking: Callable[..., Answer]) ->
     answer = asking("Where were its presidents born?", reader, **{"explore.depth": 2})
     assert len(reader.judged) == 2
     assert len(answer.paths[0].path) > 2
+
+
+@pytest.mark.parametrize(
+    ("question", "field", "conditions", "operation", "expected"),
+    [
+        ("When did Kennedy take office?", "from", [("answer", "John F. Kennedy")], None, ["1961"]),
+        ("When was its last president born?", "answer's date of birth", [], {"do": "most", "field": "from"}, ["1961-08-04"]),
+        ("When did the first one start?", "from", [], {"do": "least", "field": "from"}, ["1789"]),
+        ("How many dates?", "from", [], {"do": "count"}, ["5"]),
+    ],
+)  # fmt: skip
+def test_another_field_is_the_answer(
+    asking: Callable[..., Answer],
+    question: str,
+    field: str,
+    conditions: list[tuple[str, str]],
+    operation: dict[str, Any] | None,
+    expected: list[str],
+) -> None:
+    wanted = [{"field": name, "is": "=", "value": value} for name, value in conditions]
+    answer = asking(question, Reader(HOLDERS, {**complete(*wanted, operation=operation), "answer": field}))
+    assert names(answer) == expected and answer.accepted and answer.query_class == "exact"
+
+
+def test_field_of_the_answer_may_not_name_it(asking: Callable[..., Answer]) -> None:
+    named = {"verdict": "complete", "answer": "answer's profession", "conditions": [{"field": "profession", "is": "=", "value": "Writer"}]}  # fmt: skip
+    reader = Reader(HOLDERS, named, complete())
+    asking("What were the professions of its presidents?", reader)
+    assert "may not name the answer" in reader.judged[1]

@@ -472,7 +472,7 @@ class TestSeveralTopics:
 
     def test_path_that_ends_in_a_topic_is_marked(self, run):
         done = run(Model(TWO_TOPIC_GOLD, accept="[NO]"), PRESIDENT, rank__tournament="pairwise")
-        assert any("leads to: nothing but what the question names" in prompt for prompt in done.prompts())
+        assert any("leads to: only what the question names" in prompt for prompt in done.prompts())
 
     def test_rejected_join_continues_the_search(self, run):
         done = run(Model(TWO_TOPIC_GOLD, accept="[NO]"), PRESIDENT)

@@ -77,12 +77,13 @@ class RepliedOperation:
 
 @dataclass(frozen=True, slots=True)
 class PathVerdict:
-    """A verdict. `path`: index of the path from 0; None if the verdict is "wrong"."""
+    """A verdict. `path`: index of the path from 0; None if the verdict is "wrong". `answer`: the field that is asked for."""
 
     kind: VerdictKind
     path: int | None = None
     conditions: tuple[RepliedCondition, ...] = ()
     operation: RepliedOperation | None = None
+    answer: str = ""
 
 
 def read_path_verdict(text: str, *, size: int) -> Reading[PathVerdict]:
@@ -115,9 +116,9 @@ def read_path_verdict(text: str, *, size: int) -> Reading[PathVerdict]:
         return _unusable('has a condition that is not of the form {"field": "a field", "is": "=", "value": "a value"}')
     if operations is None or len(operations) > 1:
         return _unusable('has an operation that is not of the form {"do": "count"} or {"do": "most", "field": F}')
-    return Reading(
-        PathVerdict(kinds[0], number - 1, tuple(conditions), operations[0] if operations else None), repaired
-    )
+    answer = _text(find_key(value, ("answer",))[1])
+    operation = operations[0] if operations else None
+    return Reading(PathVerdict(kinds[0], number - 1, tuple(conditions), operation, answer), repaired)
 
 
 def _unusable(problem: str) -> Reading[PathVerdict]:

@@ -14,9 +14,9 @@ from typing import Any
 from kgqa.conditions import DATE_TEXT, DAY, MONTH, NUMBER_TEXT, XSD, YEAR, Comparison, Condition, Operation, Operator
 from kgqa.explore.rows import FieldKey
 from kgqa.llm.replies.path_verdicts import PathVerdict, RepliedCondition, RepliedOperation
-from kgqa.methods.judging.shown_paths import ANSWER, YEAR_IN_TEXT, ShownPath, values_in
+from kgqa.methods.judging.shown_paths import ANSWER, YEAR_IN_TEXT, ShownPath, values_of
 from kgqa.model import Candidate, Entity, Literal, Named, RelationPath
-from kgqa.words import normalise
+from kgqa.words import hop_words, normalise
 
 _OPPOSITE: dict[str, Operator] = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _END_OF_TERM = re.compile(r"(?:^|\W)(?:to|until|end|ended|end date|to date)$")
@@ -37,10 +37,41 @@ def replied_candidate(shown: ShownPath, verdict: PathVerdict, topics: Sequence[E
     Raises:
         UnknownPart: A field, value or comparison of the verdict does not fit the path.
     """
-    found = shown.candidate
-    conditions = tuple(_condition(shown, each) for each in verdict.conditions)
+    end = _key(shown, verdict.answer or ANSWER)
+    found = _ending_at(shown, end)
+    conditions = tuple(_condition(shown, each, end) for each in verdict.conditions)
     found = replace(found, conditions=tuple(dict.fromkeys((*found.conditions, *conditions))))
-    return _with_operation(shown, found, verdict.operation, topics) if verdict.operation else found
+    return _with_operation(shown, found, verdict.operation, topics, end) if verdict.operation else found
+
+
+def _ending_at(shown: ShownPath, end: FieldKey) -> Candidate:
+    """Return the path that leads to a field of the rows: to the character in place of the actor, or to a date.
+
+    Raises:
+        UnknownPart: The path meets paths from other topics, or has conditions, after the node with the field.
+    """
+    found, graph = shown.candidate, shown.graph
+    at, steps = end
+    if end == (len(found.path), ()):
+        return found
+    if any(join.at > at for join in found.joins) or any(each.at > at for each in found.conditions):
+        raise UnknownPart(f'The answer must be "{ANSWER}" or a field of the last node of this path.')
+    path = RelationPath(found.path.topic, (*found.path.steps[:at], *steps))
+    hops = hop_words(path, graph.schema, graph.relation_labels, is_mediator=graph.leads_to_mediator)
+    restricted = tuple(each for each in found.restricted if each[0] < len(path))
+    return replace(found, path=path, words=", ".join(hops), hops=hops, leads_to="", restricted=restricted)
+
+
+def _placed(shown: ShownPath, key: FieldKey, end: FieldKey) -> FieldKey:
+    """Return where a field lies in the walks of the path that leads to `end`."""
+    (at, steps), (last, ending) = key, end
+    if key == end:
+        return last + len(ending), ()
+    if at > last:
+        return last, (*shown.candidate.path.steps[last:at], *steps)
+    if at == last and len(ending) == len(steps) == 2 and steps[0] == ending[0]:
+        return at + 1, steps[1:]  # a field of the same record
+    return key
 
 
 def _key(shown: ShownPath, name: str) -> FieldKey:
@@ -58,17 +89,18 @@ def _key(shown: ShownPath, name: str) -> FieldKey:
     raise UnknownPart(f'The path has no field "{name}"; its fields are: {fields}.')
 
 
-def _condition(shown: ShownPath, given: RepliedCondition) -> Condition:
-    at, steps = _key(shown, given.field)
+def _condition(shown: ShownPath, given: RepliedCondition, end: FieldKey) -> Condition:
+    key = _key(shown, given.field)
+    at, steps = _placed(shown, key, end)
     if given.sign in ("present", "absent"):
         if not steps:
             raise UnknownPart(f'"{given.field}" is never absent; give "is": "=" or "!=" with a value.')
         return Condition(at, steps, None, negated=given.sign == "absent")
-    values = _values(shown, (at, steps))
+    values = _values(shown, key)
     sign: Any = given.sign
     same = values.get(normalise(given.value))
     if isinstance(same, Entity) and sign in ("=", "!="):
-        if not steps and at == len(shown.candidate.path) and sign == "=":
+        if key == end and sign == "=":
             raise UnknownPart("A condition may not name the answer; say by another field which answers are meant.")
         return Condition(at, steps, same, negated=sign == "!=")
     literals = [value for value in values.values() if isinstance(value, Literal)]
@@ -89,17 +121,17 @@ def _condition(shown: ShownPath, given: RepliedCondition) -> Condition:
 
 def _values(shown: ShownPath, key: FieldKey) -> dict[str, Entity | Literal]:
     """Return the values of a field in all rows, by their normalised name as the prompt shows it."""
-    at, steps = key
     found: dict[str, Entity | Literal] = {}
     for row in shown.rows.rows:
-        values = [row.walk[at]] if not steps else [v for each in row.fields if each.key == key for v in each.values]
-        for value in values:
+        for value in values_of(row, key):
             found.setdefault(normalise(value.name), value.value)
             found.setdefault(normalise(shown.name(value)), value.value)
     return found
 
 
-def _with_operation(shown: ShownPath, found: Candidate, given: RepliedOperation, topics: Sequence[Entity]) -> Candidate:
+def _with_operation(
+    shown: ShownPath, found: Candidate, given: RepliedOperation, topics: Sequence[Entity], end: FieldKey
+) -> Candidate:
     kind: Any = given.kind
     path = found.path
     try:
@@ -107,17 +139,14 @@ def _with_operation(shown: ShownPath, found: Candidate, given: RepliedOperation,
             if len(topics) < 2 or found.conditions or found.joins:
                 raise UnknownPart('There is nothing to compare; leave "compare" out.')
             alone = replace(found, path=RelationPath(path.topic), joins=(), restricted=())
-            ends = [row.end for row in shown.rows.rows]
+            ends = [value for row in shown.rows.rows for value in values_of(row, end)]
             scale: Any = _scale(ends) if kind in Operation.returns_ends else "number"
             return replace(alone, operation=Operation(kind, path.steps, scale=scale, topics=tuple(topics)))
         if kind in ("count", "exists"):
             return replace(found, operation=Operation(kind))
-        at, steps = _key(shown, given.field or ANSWER)
-        values = [
-            value
-            for row in shown.rows.rows
-            for value in ([row.walk[at]] if not steps else values_in(row.fields, (at, steps)))
-        ]
+        key = end if normalise(given.field) in ("", ANSWER) else _key(shown, given.field)
+        at, steps = _placed(shown, key, end)
+        values = [value for row in shown.rows.rows for value in values_of(row, key)]
         if kind in ("sum", "average"):
             if at != len(path):
                 raise UnknownPart(f'Only fields of the answer can be added, not "{given.field}".')

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kgqa.conditions import DATE_TEXT, YEAR
-from kgqa.explore.rows import Field, FieldKey, PathRows, Row
+from kgqa.explore.rows import FieldKey, PathRows, Row
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.prompt_view import PromptView
 from kgqa.model import Candidate, Literal, Named, Step, Value
@@ -18,7 +18,7 @@ from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.lexical import terms
 from kgqa.words import property_words, relation_words
 
-MOST_ROWS = 4
+MOST_ROWS = 6
 MOST_FIELDS = 4
 """Most fields with values in a row."""
 MOST_NAMES = 8
@@ -38,6 +38,7 @@ class ShownPath:
     """One path of a prompt.
 
     Attributes:
+        graph: The graph.
         candidate: The path.
         rows: Its walks with all their fields.
         name: Returns the text that is shown for a node or value.
@@ -47,6 +48,7 @@ class ShownPath:
         notes: Map from an end to its fields that touch the question, as text.
     """
 
+    graph: KnowledgeGraph
     candidate: Candidate
     rows: PathRows
     name: Callable[[Named], str]
@@ -82,7 +84,7 @@ class ShownPaths:
         inner = range(1, len(path))
         hops = tuple(at for at in inner if not self._graph.leads_to_mediator(path.steps[at - 1]))
         mediators = {at for at in (*inner, len(path)) if self._graph.leads_to_mediator(path.steps[at - 1])}
-        shown = ShownPath(rows.candidate, rows, self._name, hops)
+        shown = ShownPath(self._graph, rows.candidate, rows, self._name, hops)
         names = self._field_names(rows, hops, mediators)
         worth = self._worth(rows, names, mediators)
         best = sorted(names, key=lambda key: (-worth[key], key[0], len(key[1])))
@@ -181,7 +183,7 @@ class ShownPaths:
 
     def _is_constant(self, rows: PathRows, key: FieldKey) -> bool:
         """Return whether a field has the same values in all rows, so that it cannot tell answers apart."""
-        every = [{value.value for value in values_in(row.fields, key)} for row in rows.rows]
+        every = [{value.value for value in values_of(row, key)} for row in rows.rows]
         return all(values == every[0] for values in every)
 
     def _similarity(self, texts: list[str]) -> list[float]:
@@ -191,7 +193,7 @@ class ShownPaths:
         return [float(each) for each in np.clip(found, 0.0, 1.0)]
 
     def _is_dated(self, rows: PathRows, key: FieldKey) -> bool:
-        values = (value for row in rows.rows for each in row.fields if each.key == key for value in each.values)
+        values = (value for row in rows.rows for value in values_of(row, key))
         return any(re.match(DATE_TEXT[YEAR] + r"(?:-|$)", value.name) for value in list(values)[:5])
 
     def _touches(self, value: Named) -> float:
@@ -202,6 +204,7 @@ class ShownPaths:
         return len(words & self._asked) / len(words) if words else 0.0
 
 
-def values_in(fields: Sequence[Field], key: FieldKey) -> list[Named]:
-    """Return the values of one field."""
-    return [value for each in fields if each.key == key for value in each.values]
+def values_of(row: Row, key: FieldKey) -> list[Named]:
+    """Return the values of one field in a row, or the node of the walk itself if the field has no steps."""
+    at, steps = key
+    return [value for each in row.fields if each.key == key for value in each.values] if steps else [row.walk[at]]
