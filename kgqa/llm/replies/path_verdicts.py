@@ -77,7 +77,7 @@ class RepliedOperation:
 
 @dataclass(frozen=True, slots=True)
 class PathVerdict:
-    """A verdict. `path`: index of the path from 0; None if the verdict is "wrong". `answer`: the field that is asked for."""
+    """A verdict. `path`: index of the path from 0; None if the verdict is "wrong". `answer`: another field."""
 
     kind: VerdictKind
     path: int | None = None
