@@ -50,6 +50,10 @@ _ONE_THING = re.compile(
     re.IGNORECASE,
 )
 _RELATIVE = re.compile(r"(?<=\w\s)(?:that|which|who|whom|whose|where)(?=\s)", re.IGNORECASE)
+# in "which is the river that flows into X", the clause describes what is asked for
+_DEFINITION = re.compile(
+    r"\W*(?:what|which|who)\s+(?:is|are|was|were)\s+the\s+(?:(?!of\b)\w+\s+){1,2}(?:that|which|who)\b", re.IGNORECASE
+)
 _SHARED = re.compile(r"\b(?:same|shares?|shared|also|together|co-\w+)\b", re.IGNORECASE)
 _ASKS = re.compile(r"\b(?:what|which|who|whom|whose|where|when)\b", re.IGNORECASE)
 # a relative clause without a pronoun, as in "the movies written by", unless the participle belongs to a verb before it
@@ -133,6 +137,8 @@ def _announced(marked: str) -> int:
     clauses = len(_RELATIVE.findall(body)) if alone else 0
     if clauses and not _OPENING.match(marked) and not _IMPERATIVE.match(marked):
         clauses -= 1  # one of the pronouns asks the question, as in "X directed which films"
+    if clauses and _DEFINITION.match(marked):
+        clauses -= 1
     shared = bool(_SHARED.search(body))
     reduced = list(_REDUCED.finditer(marked)) if alone else []
     if not reduced:

@@ -28,6 +28,8 @@ HOPS = [
     ("the films written by Ann were in which languages", 2),
     ("when did the films starred by Ann come out", 2),
     ("what is a film written by Ann", 1),
+    ("what is the film that Ann wrote", 1),
+    ("which is the name of the film that Ann wrote", 2),
     ("which film was written by Ann", 1),
     ("Ann directed which films", 1),
     ("who's the writer of Ann", 1),

@@ -52,7 +52,7 @@ _BORN_FIRST = re.compile(
 )
 _MORE_OF = re.compile(r"\b(?P<how>more|fewer|less)\s+(?P<noun>[^\W\d_]+(?:\s+[^\W\d_]+)?)\b", re.IGNORECASE)
 _DIFFERENCE = re.compile(
-    rf"\bhow\s+much\s+(?:(?P<short>{'|'.join(COMPARATIVES)})|more\s+(?P<long>{'|'.join(LONG_ADJECTIVES)}))\b"
+    rf"\bhow\s+(?:much|many\s+[^\W\d_]+)\s+(?:(?P<short>{'|'.join(COMPARATIVES)})|more\s+(?P<long>{'|'.join(LONG_ADJECTIVES)}))\b"
     r"|\b(?:difference|gap)\s+(?:in|of)\s+(?P<named>[^\W\d_]+)",
     re.IGNORECASE,
 )

@@ -20,6 +20,7 @@ from kgqa.explore.conditions.requests import read_request
         ("Which country in Africa has the most rivers?", "most of", "Which country in Africa ?", "country"),
         ("Who directed the most films?", "most of", "Who directed films?", "person"),
         ("Is Bonn the capital of Germany?", "exists", "Bonn the capital of Germany?", ""),
+        ("How many metres higher is A than B?", "difference", "How many metres higher is A than B?", ""),
         ("What is the average elevation of the mountains in Peru?", "average", "mountains in Peru?", "mountains"),
     ],
 )
