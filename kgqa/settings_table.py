@@ -214,6 +214,13 @@ SETTINGS: tuple[Setting, ...] = (
         option="--min-score",
     ),
     Setting("explore.depth", int, 2, "maximum hops from the topic", minimum=1, option="--depth"),
+    Setting(
+        "explore.extra_hops",
+        int,
+        1,
+        "maximum hops beyond explore.depth if the wording of the question suggests them; without a language model",
+        minimum=0,
+    ),
     Setting("explore.beam", int, 10, "number of paths kept after each hop", minimum=1, option="--beam"),
     Setting(
         "explore.mediator_hop",

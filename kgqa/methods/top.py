@@ -88,8 +88,9 @@ def answer(
     if view is not None and settings["explore.clauses"] == "on":
         clauses = clauses_of(view, topics, resources, trace)
     ranking = Ranking(masked, cues, resources, trace, view, clauses)
+    depth = settings["explore.depth"]
     beam = BeamSettings(
-        settings["explore.depth"],
+        depth + min(max(cues.hops - depth, 0), settings["explore.extra_hops"]) if view is None else depth,
         settings["explore.mediator_hop"],
         settings["rank.wording"],
         kinds=view is None and ranking.scores.uses_kinds,
@@ -171,7 +172,7 @@ def answer(
         else:
             ranked = decisions.ranked_after(hops)
             if settings["explore.lengths"] == "deepest":
-                deepest = [pair for pair in ranked if path_cost(graph, pair[0].path, beam) >= settings["explore.depth"]]
+                deepest = [pair for pair in ranked if path_cost(graph, pair[0].path, beam) >= beam.depth]
                 ranked = deepest or ranked
             _trace_ranked(ranked, graph, trace)
             if view is None:

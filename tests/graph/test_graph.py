@@ -147,6 +147,17 @@ class TestWalkRules:
         graph = make(self.LINES, "rdfs", walks=rule)
         assert short(graph.ends(path("http://e/a", "http://e/r", "^http://e/r")).values) == ends
 
+    @pytest.mark.parametrize("walks, ends", [("topic-not-end", {"m.c"}), ("free", {"m.b", "m.c"})])
+    def test_last_hop_through_a_mediator_does_not_end_where_it_began(self, make, walks, ends):
+        base = "http://rdf.freebase.com/ns/"
+        children, married, spouse = (
+            f"{base}people.{name}" for name in ("person.children", "person.spouse_s", "marriage.spouse")
+        )
+        edges = [("m.a", children, "m.b"), ("m.b", married, "m.x"), ("m.x", spouse, "m.b"), ("m.x", spouse, "m.c")]
+        graph = make([f"<{base}{s}> <{r}> <{base}{o}> ." for s, r, o in edges], "freebase", walks=walks)
+        found = graph.ends(path(f"{base}m.a", children, married, spouse)).values
+        assert {value.iri.removeprefix(base) for value in found} == ends
+
     def test_loop(self, make):
         graph = make(["<http://e/a> <http://e/r> <http://e/a> ."], "rdfs")
         assert graph.ends(path("http://e/a", "http://e/r")).values == ()
