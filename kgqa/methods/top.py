@@ -176,7 +176,9 @@ def answer(
                 ranked = deepest or ranked
             _trace_ranked(ranked, graph, trace)
             if view is None:
-                wording = Wording(drop_spans(text, spans), read_time(text), cues.asked_for, excluded)
+                wording = Wording(
+                    drop_spans(text, spans), read_time(text), cues.asked_for, excluded, "".join(cues.words[-1:])
+                )
                 asked = [topic.value for topic in topics if isinstance(topic.value, Entity)]
                 conditions = Conditions(graph, resources.encoder, wording, request, asked, " ".join(mentions), trace)
                 ranked = conditions.applied(ranked, worded=bool(cues.words))

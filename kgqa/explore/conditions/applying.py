@@ -96,10 +96,11 @@ class Conditions:
     def _conditioned(self, ranked: Scored) -> Scored:
         best = [pair for pair in ranked[:LOOKED_AT] if (ranked[0][1] or 0.0) - (pair[1] or 0.0) <= MARGIN]
         found = self._found(best)
-        with_some = [(found[c], score) for c, score in best if c in found and found[c].cues]
-        if not with_some:
+        if not best:
             return ranked
-        chosen, score = max(with_some, key=lambda pair: pair[0].explained)
+        chosen, score = max(((found.get(c, Found(c)), score) for c, score in best), key=lambda pair: pair[0].explained)
+        if not chosen.cues:
+            return ranked
         self._record(chosen.candidate, chosen.cues)
         if self._wording.time is not None and self._wording.time.cue in chosen.cues:
             return [(chosen.candidate, score)]  # no answer rather than one from another time

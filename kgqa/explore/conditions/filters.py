@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from kgqa.conditions import Condition
+from kgqa.explore.beam import logical_hops
 from kgqa.explore.conditions.beside import stems
 from kgqa.explore.conditions.times import Time, time_conditions
 from kgqa.explore.masking import Span
@@ -56,12 +57,14 @@ class Wording:
         time: The time in it.
         noun: The noun that the answers are, such as "university".
         excluded: The entities after "other than" and the like.
+        last: The word for the last hop.
     """
 
     text: str
     time: Time | None
     noun: str = ""
     excluded: tuple[Entity, ...] = ()
+    last: str = ""
 
     @property
     def restricts(self) -> bool:
@@ -152,7 +155,10 @@ class Filters:
         return found
 
     def _gendered(self, found: Found, rows: PathRows) -> Found:
-        """Add the gender that a word such as "mother" implies if only some ends have it."""
+        """Add the gender that a word such as "mother" implies if only some ends have it.
+
+        Of several words for hops, only the last is about the ends: the father's country is not male.
+        """
         implied = [
             (word, _GENDERS[word]) for word in map(singular, self._wording.text.lower().split()) if word in _GENDERS
         ]
@@ -161,6 +167,8 @@ class Filters:
         ):
             return found
         word, gender = implied[0]
+        if stem(word) not in terms(self._wording.last) and logical_hops(self._graph, rows.candidate.path) > 1:
+            return found
         last = len(rows.candidate.path)
         of_gender: dict[tuple[FieldKey, Entity], set[Value]] = {}
         for row in rows.rows:
@@ -170,7 +178,7 @@ class Filters:
                         of_gender.setdefault((field.key, value.value), set()).add(row.end.value)
         for (key, entity), ends in of_gender.items():
             if len(ends) < len(rows.ends):
-                return _more(found, [Condition(*key, entity)], word, 1)
+                return _more(found, [Condition(*key, entity)], word, 0)
         return found
 
     def _named(self, found: Found, rows: PathRows, fields: Sequence[tuple[FieldKey, Named]]) -> Found:
