@@ -215,11 +215,11 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("explore.depth", int, 2, "maximum hops from the topic", minimum=1, option="--depth"),
     Setting(
-        "explore.extra_hops",
+        "explore.wording_depth",
         int,
-        1,
-        "maximum hops beyond explore.depth if the wording of the question suggests them; without a language model",
-        minimum=0,
+        3,
+        "maximum hops if the wording of the question suggests more than explore.depth; without a language model",
+        minimum=1,
     ),
     Setting("explore.beam", int, 10, "number of paths kept after each hop", minimum=1, option="--beam"),
     Setting(

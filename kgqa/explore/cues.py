@@ -52,7 +52,9 @@ _ONE_THING = re.compile(
 _RELATIVE = re.compile(r"(?<=\w\s)(?:that|which|who|whom|whose|where)(?=\s)", re.IGNORECASE)
 # in "which is the river that flows into X", the clause describes what is asked for
 _DEFINITION = re.compile(
-    r"\W*(?:what|which|who)\s+(?:is|are|was|were)\s+the\s+(?:(?!of\b)\w+\s+){1,2}(?:that|which|who)\b", re.IGNORECASE
+    r"\W*(?:what|which|who)\s+(?:is|are|was|were)\s+the\s+(?:(?!of\b)\w+\s+){1,2}(?:that|which|who)\b"
+    r"(?!\s+(?:the|a|an|their|his|her|its)\b)",
+    re.IGNORECASE,
 )
 _SHARED = re.compile(r"\b(?:same|shares?|shared|also|together|co-\w+)\b", re.IGNORECASE)
 _ASKS = re.compile(r"\b(?:what|which|who|whom|whose|where|when)\b", re.IGNORECASE)

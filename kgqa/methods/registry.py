@@ -82,7 +82,7 @@ _AS_PUBLISHED = {
     "ask.judge": "path",
     "ask.on_exhausted": "none",
     "explore.depth": 3,
-    "explore.extra_hops": 0,
+    "explore.wording_depth": 3,
     "explore.combine": "separate",
     "rank.bm25": "okapi",
     "rank.lexical_weight": 1.0,

@@ -90,7 +90,7 @@ def answer(
     ranking = Ranking(masked, cues, resources, trace, view, clauses)
     depth = settings["explore.depth"]
     beam = BeamSettings(
-        depth + min(max(cues.hops - depth, 0), settings["explore.extra_hops"]) if view is None else depth,
+        max(depth, min(cues.hops, settings["explore.wording_depth"])) if view is None else depth,
         settings["explore.mediator_hop"],
         settings["rank.wording"],
         kinds=view is None and ranking.scores.uses_kinds,
