@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -92,8 +93,10 @@ class ShownPaths:
         others = [key for key in best if key not in valued][:MOST_NAMES]
         shown.keys = {names[key]: key for key in [*valued, *others]}
         texts: dict[str, int] = {}
+        common = Counter(v.value for row in rows.rows for key in valued for v in values_of(row, key))
+        everywhere = {value for value, number in common.items() if number >= len(rows.rows) > 1}
         for row in rows.rows:
-            text, touching = self._row(row, valued, names, hops)
+            text, touching = self._row(row, valued, names, hops, everywhere)
             texts[text] = max(touching, texts.get(text, 0))
             shown.notes.setdefault(row.end.value, text.partition("; ")[2])
         first = sorted(texts, key=lambda text: -texts[text])[:MOST_ROWS] if valued else []
@@ -122,16 +125,24 @@ class ShownPaths:
         return self._view.name(named.value, named.name) or "(no name)"
 
     def _row(
-        self, row: Row, valued: Sequence[FieldKey], names: dict[FieldKey, str], hops: Sequence[int]
+        self,
+        row: Row,
+        valued: Sequence[FieldKey],
+        names: dict[FieldKey, str],
+        hops: Sequence[int],
+        everywhere: Container[Value],
     ) -> tuple[str, int]:
-        """Return the text of a row, and how many of its values occur in the question."""
+        """Return the text of a row, and how many of its values occur in the question.
+
+        Of the values of a field, those in the question come first, and those that all rows have come last.
+        """
         parts = [f"{ANSWER} = {self._name(row.end)}"]
         parts += [f"hop {n} = {self._name(row.walk[at])}" for n, at in enumerate(hops, start=1) if row.walk[at].name]
         touching = 0
         found = {each.key: each for each in row.fields}
         for key in valued:
             if key in found:
-                values = sorted(found[key].values, key=lambda value: -self._touches(value))
+                values = sorted(found[key].values, key=lambda v: (-self._touches(v), v.value in everywhere))
                 touching += self._touches(values[0]) > 0
                 parts.append(f"{names[key]} = {', '.join(self._name(value) for value in values[:2])}")
         return "; ".join(parts), touching
@@ -177,6 +188,8 @@ class ShownPaths:
             worth[key] += 0.6 * shared + close + (0.5 if key[0] in mediators else 0.0)
             if self._in_time and self._is_dated(rows, key):
                 worth[key] += 0.5
+            elif key[0] == len(rows.candidate.path) and name.endswith("type") and not self._is_constant(rows, key):
+                worth[key] += 0.5  # the type tells a college from a school
             elif len(rows.rows) > 1 and worth[key] < 2.0 and self._is_constant(rows, key):
                 worth[key] -= 0.5
         return worth
