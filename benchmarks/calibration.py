@@ -189,7 +189,8 @@ def main() -> None:
             print(f"\n{basis}: {found[basis]}\n\nOn the odd lines, which were not used for the fit:\n")
             print_tables(second, found[basis])
     if options.write:
-        FILE.write_text(written(found), encoding="utf-8")
+        # a basis without records keeps its coefficients
+        FILE.write_text(written({basis: found.get(basis) or calibration(basis) for basis in BASES}), encoding="utf-8")
 
 
 def _work() -> Path:
