@@ -165,12 +165,12 @@ def _fields(graph: KnowledgeGraph, nodes: Iterable[Value], mediators: Container[
     for node, step, value in [*graph.edges_of(entities), *(graph.edges_of(links, "in") if links else ())]:
         if graph.is_noise(step.relation) and (step.relation not in graph.schema.types or node in mediators):
             continue
-        if graph.mediators.extent(step) == "none":
+        if not graph.leads_to_mediator(step):
             found[node][(step,)].append(value)
         elif node not in mediators and graph.leads_to_mediator(step) and len(beyond) < MAX_BEYOND:
             beyond[value].append((node, step))
     for mediator, step, value in graph.edges_of(_entities(beyond)) if beyond else ():
-        if graph.mediators.extent(step) == "none" and not graph.is_noise(step.relation):
+        if not graph.leads_to_mediator(step) and not graph.is_noise(step.relation):
             for node, first in beyond[mediator]:
                 if value != node and value not in found[node][first, step]:
                     found[node][first, step].append(value)
