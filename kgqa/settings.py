@@ -54,6 +54,7 @@ class Settings:
             for key in (f"explore.{name}", f"graph.{name}"):
                 if key in BY_KEY and origins[key] in ("default", self.values["ask.method"]):
                     values[key], origins[key] = check(BY_KEY[key], value, "the graph"), "graph"
+        _limit_hops(values, origins, ("default", self.values["ask.method"]))
         return replace(self, values=values, origins=origins)
 
 
@@ -125,8 +126,16 @@ def resolve(
         for key, value in presets.get(name, {}).items():
             if origins[key] in ("default", method):
                 values[key], origins[key] = value, method if name == "ours" else preset
+    _limit_hops(values, origins, ("default", method, preset))
     notes = tuple(_misspelled_variables(environment, table.values()))
     return Settings(values, origins, frozenset(local), notes, table)
+
+
+def _limit_hops(values: dict[str, Any], origins: dict[str, str], unset: tuple[str, ...]) -> None:
+    """Let the wording of a question not exceed a depth that was set, unless that limit was set too."""
+    depth, wording = "explore.depth", "explore.wording_depth"
+    if origins[depth] not in unset and origins[wording] in unset:
+        values[wording], origins[wording] = values[depth], origins[depth]
 
 
 def _merged(

