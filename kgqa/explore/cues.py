@@ -71,6 +71,18 @@ _KIND_OF_TOPIC = re.compile(
 _ENDS_IN_OF = re.compile(r"\bof(?:\s+(?:the|all|some))*\s*$", re.IGNORECASE)
 # in "the film Avatar", the noun is the kind of the topic, not a hop; in "the films Ann directed", the noun is a hop
 _APPOSITION = re.compile(rf"\bthe\s+\w*[^\W_sS]\s+{_MENTION}", re.IGNORECASE)
+# "where did X study" asks for an organization, not for a place
+_AT_AN_ORGANIZATION = re.compile(
+    r"\bwhere\s+(?:did|does|do|has|have|had|was|were)\b.*"
+    r"\b(?:school|college|university|graduated?|study|studied|educated|works?|worked|employed|teach|teaches|taught)\b",
+    re.IGNORECASE,
+)
+# "what did X do" and "what is X famous for" ask for the profession
+_PROFESSION = re.compile(
+    rf"\bwhat\s+(?:(?:did|does|do|has|have)\s+{_MENTION}\s+(?:do|done)\b(?!\s+(?:about|after|before|for|in|on|with)\s)|"
+    rf"(?:is|are|was|were)\s+{_MENTION}\s+(?:(?:best|most)\s+)?(?:famous|known)\s+for\b)",
+    re.IGNORECASE,
+)
 _ASKED_NOUN = re.compile(
     rf"^(?:in|of|for)?\s*(?:what|which)\s+\w+\s+(?:is|are|was|were|do|does|did)\s+(?:the\s+)?{_MENTION}", re.IGNORECASE
 )
@@ -162,9 +174,13 @@ def _says_more(marked: str, clause: re.Match[str]) -> bool:
 
 
 def _asked_for(marked: str) -> str:
-    """Return the noun after "what" or "which"; for "who", "where" and "when", the kind of answer."""
+    """Return the noun after "what" or "which"; for other question words and some phrases, the kind of answer."""
     if _KIND_OF_TOPIC.search(marked):
         return "type genre"  # "what kind of film is X" asks for the kind, not for a film
+    if _PROFESSION.search(marked):
+        return "profession"
+    if _AT_AN_ORGANIZATION.search(marked):
+        return "organization"
     words = re.findall(r"[^\W\d_]+|\0", _POSSESSIVE.sub("", marked.lower()))
     for index, word in enumerate(words):
         if word in _STANDS_FOR:
