@@ -61,6 +61,7 @@ def test_result_is_not_an_error(kind):
         (414, HTML, "", QueryRejected, "too long"),
         (429, {}, "Slow down", StoreUnavailable, "Slow down"),
         (500, {}, "Virtuoso S1T00 Error SR171: Transaction timed out", StoreTimeout, "S1T00"),
+        (500, {}, "Virtuoso HY008 Error SR203: Async statement killed by SQLCancel.", StoreTimeout, "SR203"),
         (500, {}, '{"head": {"vars": ["x"]}, "results": {"bindings": [ {', StoreTimeout, "while sending"),
         (500, {}, "Virtuoso 42000 Error The estimated execution time 900 (sec) exceeds", StoreTimeout, "estimated"),
         (500, {}, "Virtuoso 42000 Error SR186: No permission to execute", LoginRefused, "SPARQL_UPDATE"),
