@@ -130,18 +130,19 @@ class EndsFinder:
         timeout: float,
     ) -> list[list[Row]]:
         """Return rows of the variables of each path, at most `most` per path; its template is queries/PATTERN.rq."""
+        columns = {name: column for column, name in enumerate(dict.fromkeys(name for own in variables for name in own))}
         rows = self.queries.select_within(
             TIME_SHARE * timeout,
             "paths",
             recorded=False,
-            variables=list(dict.fromkeys(name for own in variables for name in own)),
+            variables=list(columns),
             parts=[(render_part(pattern, walk=walk), own) for walk, own in zip(walks, variables)],
             limit=most,
         )
         found: list[list[Row]] = [[] for _ in walks]
         for number, *row in rows:
-            # variables of other paths are unbound
-            found[count_value(number)].append(tuple(value for value in row if value is not None))
+            path = count_value(number)
+            found[path].append(tuple(row[columns[name]] for name in variables[path]))
         return found
 
 

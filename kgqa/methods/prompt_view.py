@@ -126,19 +126,20 @@ class PromptView:
         self._graph.labels(value for values in shown for value in values if isinstance(value, Entity))
 
     def distinct(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Return the candidates without those that have exactly the end nodes of an earlier one.
+        """Return the candidates without those that have exactly the end nodes of an earlier one, or none.
 
-        Candidates of which only some end nodes are known are all kept.
+        Candidates of which only some end nodes are known are all kept. A path without end nodes returns to its topic.
         """
         self.look_up(candidates)
         kept: list[Candidate] = []
         seen: set[frozenset[Value]] = set()
         for candidate in candidates:
             found = self._ends_known[candidate.identity]
-            values = frozenset(found.values) if isinstance(found, Ends) and not found.approximate else frozenset()
-            if not values or values not in seen:
+            if not isinstance(found, Ends) or found.approximate:
                 kept.append(candidate)
-                seen.add(values)
+            elif found.values and frozenset(found.values) not in seen:
+                kept.append(candidate)
+                seen.add(frozenset(found.values))
         return kept
 
     def _elements(self, candidate: Candidate) -> tuple[str, ...]:
@@ -213,7 +214,8 @@ class PromptView:
         named = [
             each for each in self._graph.named(values) if self.published or not is_unnamed(each, self._graph.schema)
         ]
-        texts = [self.name(each.value, each.name)[:LONGEST_NAME] for each in named]
+        # a date may be there both typed and untyped
+        texts = list(dict.fromkeys(self.name(each.value, each.name)[:LONGEST_NAME] for each in named))
         return texts or ["unnamed"] * bool(values)
 
     def leaked(self) -> int:

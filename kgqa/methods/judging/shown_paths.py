@@ -99,6 +99,8 @@ class ShownPaths:
             text, touching = self._row(row, valued, names, hops, everywhere)
             texts[text] = max(touching, texts.get(text, 0))
             shown.notes.setdefault(row.end.value, text.partition("; ")[2])
+        more = {text.partition("; ")[0] for text in texts if "; " in text}
+        texts = {text: number for text, number in texts.items() if text not in more}
         first = sorted(texts, key=lambda text: -texts[text])[:MOST_ROWS] if valued else []
         number = len(rows.ends)
         count = f"{number if rows.complete else f'more than {number}'} answer{'s' if number != 1 else ''}"
@@ -144,7 +146,8 @@ class ShownPaths:
             if key in found:
                 values = sorted(found[key].values, key=lambda v: (-self._touches(v), v.value in everywhere))
                 touching += self._touches(values[0]) > 0
-                parts.append(f"{names[key]} = {', '.join(self._name(value) for value in values[:2])}")
+                different = list(dict.fromkeys(map(self._name, values)))  # a date may stand there typed and untyped
+                parts.append(f"{names[key]} = {', '.join(different[:2])}")
         return "; ".join(parts), touching
 
     def _field_names(self, rows: PathRows, hops: Sequence[int], mediators: Iterable[int]) -> dict[FieldKey, str]:
