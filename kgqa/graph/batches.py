@@ -39,7 +39,7 @@ def in_batches(
     """
     numbers = range(len(items))
     batches = [each for start in range(0, len(items), size) if len(each := numbers[start : start + size]) > 1]
-    results = call_each(lambda each: batch([items[n] for n in each]), batches, tolerated=SINGLY)
+    results = call_each(lambda each: batch([items[n] for n in each]), batches, tolerated=SINGLY) if batches else ()
     found: dict[int, Any] = {}
     for each, result in zip(batches, results):
         found |= {} if isinstance(result, SINGLY) else dict(zip(each, result))

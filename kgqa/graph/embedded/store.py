@@ -8,6 +8,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -143,8 +144,12 @@ class EmbeddedStore:
         """A hash of this folder for cache keys, because two folders can have the same fingerprint."""
         generation = self._meta.generation
         id = self._meta.id or f"{generation}\0{self.folder.created_ns(generation)}"
-        path = os.fsencode(f"{self.folder.path.resolve()}\0{id}")
-        return f"-{hashlib.sha256(path).hexdigest()[:12]}"
+        text = os.fsencode(f"{self._place}\0{id}")
+        return f"-{hashlib.sha256(text).hexdigest()[:12]}"
+
+    @cached_property
+    def _place(self) -> Path:
+        return self.folder.path.resolve()  # one read of the disk per part of the path, so not for each query
 
     @property
     def meta(self) -> GraphMeta:
