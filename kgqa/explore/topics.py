@@ -113,9 +113,9 @@ def _with_plural_first(mention: Mention) -> Mention:
 
 
 def declined(question: Question, kind: str, trace: Trace) -> Answer:
-    """Return the answer for a question of a kind that paths cannot answer, and record it."""
+    """Return the answer for a question of a kind for which nothing in the graph was found, and record it."""
     trace.record(Unsupported(asks_for=kind))
-    reason = f"The question asks for {kind}, which relation paths alone cannot answer."
+    reason = f"The question asks for {kind}, and no relation or value was found in the graph that decides it."
     return Answer(question, "unsupported", reason=reason)
 
 
