@@ -308,13 +308,15 @@ class KnowledgeGraph:
     ) -> PathPattern:
         """Return the pattern of a path with joins, restrictions and conditions, and filters that exclude mediators.
 
-        A path whose last hop passes a mediator does not end where that hop began: nobody is their own spouse.
+        A hop through a mediator does not end where it began: nobody is their own spouse.
 
         Raises the same errors as `joined_pattern`.
         """
         walk = joined_pattern(path, joins, restricted, self.walks, inverse=self.inverse, conditions=conditions)
-        if self.walks != "free" and len(path) > 2 and self.leads_to_mediator(path.steps[-2]):
-            walk = replace(walk, different=(*walk.different, (walk.nodes[-1], walk.nodes[-3])))
+        if self.walks != "free":
+            through = [at for at in range(1, len(path)) if self.leads_to_mediator(path.steps[at - 1])]
+            others = [(walk.nodes[at + 1], walk.nodes[at - 1]) for at in through]
+            walk = replace(walk, different=tuple(dict.fromkeys((*walk.different, *others))))
         if path.steps and self.mediators.extent(path.steps[-1]) == "some":
             walk = replace(walk, **mediator_filters(self.schema, self.mediators))
         return walk

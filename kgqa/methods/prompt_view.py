@@ -145,13 +145,21 @@ class PromptView:
     def _elements(self, candidate: Candidate) -> tuple[str, ...]:
         hops = self._hops(candidate.path)
         joins = (
-            f"AND{'' if join.at == len(candidate.path) else ' in the same record'} "
+            f"AND{self._meeting(candidate.path, join.at)} "
             f"{self.topic(join.path.topic)} {' '.join(self._hops(join.path))}"
             for join in candidate.joins
         )
         found = (self.topic(candidate.path.topic), *(hops[-1:] if self._last_only else hops), *joins)
         self.texts.add(" ".join(found))
         return found
+
+    def _meeting(self, path: RelationPath, at: int) -> str:
+        """Return where a joined path meets a path: at its end (""), at a record, or at the nodes of a hop."""
+        if at == len(path):
+            return ""
+        if self._graph.leads_to_mediator(path.steps[at - 1]):
+            return " in the same record"
+        return f" at hop {sum(not self._graph.leads_to_mediator(step) for step in path.steps[:at])}"
 
     def _hops(self, path: RelationPath) -> tuple[str, ...]:
         graph = self._graph

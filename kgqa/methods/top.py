@@ -163,7 +163,8 @@ def answer(
                     trace=trace,
                     start=[candidate],
                 )
-                return list(more[-1].kept) if more else []
+                kept = more[-1].kept if more else ()
+                return [replace(each, joins=candidate.joins, conditions=candidate.conditions) for each in kept]
 
             paths = decisions.finalists(hops)
             if judge.accepted is None:

@@ -19,7 +19,7 @@ WORST = 99
 SAMPLES = " = "
 """Stands between a path and some entities at its end."""
 _ARROW = re.compile(r" (?=(?:->|<-) )")
-_AND = re.compile(r" AND (?:in the same record )?(.*?)(?=$| AND )")
+_AND = re.compile(r" AND (?:in the same record |at hop \d+ )?(.*?)(?=$| AND )")
 _NUMBERED_PATH = re.compile(r"^Path \d+: (.*)$", re.MULTILINE)
 _NONE_FITS = ("NEITHER", "[] if none is useful", "reply None")
 """What a prompt says if the reply may be that no candidate is useful."""

@@ -127,6 +127,13 @@ def test_missing_goes_one_hop_beyond_the_depth(asking: Callable[..., Answer]) ->
     assert len(answer.paths[0].path) > 2
 
 
+def test_conditions_of_a_missing_path_stay(asking: Callable[..., Answer]) -> None:
+    term = {"verdict": "missing", "conditions": [{"field": "from", "is": "=", "value": "2009"}]}
+    reader = Reader((HOLDERS, "place of birth"), term, complete())
+    answer = asking("Where was its president of 2009 born?", reader, **{"explore.depth": 2})
+    assert names(answer) == ["Honolulu"] and len(answer.paths[0].conditions) == 1
+
+
 @pytest.mark.parametrize(
     ("question", "field", "conditions", "operation", "expected"),
     [

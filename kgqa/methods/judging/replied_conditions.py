@@ -11,13 +11,27 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from kgqa.conditions import DATE_TEXT, DAY, MONTH, NUMBER_TEXT, XSD, YEAR, Comparison, Condition, Operation, Operator
+from kgqa.conditions import (
+    DATE_TEXT,
+    DAY,
+    MONTH,
+    NUMBER_TEXT,
+    NUMBERS,
+    XSD,
+    YEAR,
+    Comparison,
+    Condition,
+    Operation,
+    Operator,
+)
 from kgqa.explore.rows import FieldKey
 from kgqa.llm.replies.path_verdicts import PathVerdict, RepliedCondition, RepliedOperation
 from kgqa.methods.judging.shown_paths import ANSWER, YEAR_IN_TEXT, ShownPath, values_of
 from kgqa.model import Candidate, Entity, Literal, Named, RelationPath
 from kgqa.words import hop_words, normalise
 
+_DATES = frozenset({YEAR, MONTH, DAY, XSD + "dateTime"})
+_DATE = re.compile(r"-?[01]\d{3}|2[01]\d{2}|-?\d{4}-\d{2}(?:-\d{2})?(?:T.*)?")
 _OPPOSITE: dict[str, Operator] = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _END_OF_TERM = re.compile(r"(?:^|\W)(?:to|until|end|ended|end date|to date)$")
 
@@ -82,9 +96,11 @@ def _key(shown: ShownPath, name: str) -> FieldKey:
     for number, at in enumerate(shown.hops, start=1):
         if wanted == f"hop {number}":
             return at, ()
-    for given, key in shown.keys.items():
-        if wanted in (normalise(given), normalise(given.removeprefix(f"{ANSWER}'s "))):
-            return key
+    # "from" is the term's field if the path has one, although "answer's from" may come first
+    for shorter in (lambda given: given, lambda given: given.removeprefix(f"{ANSWER}'s ")):
+        for given, key in shown.keys.items():
+            if wanted == normalise(shorter(given)):
+                return key
     fields = ", ".join([*shown.keys, ANSWER])
     raise UnknownPart(f'The path has no field "{name}"; its fields are: {fields}.')
 
@@ -167,11 +183,18 @@ def _scale(values: Sequence[Named]) -> Any:
     Raises:
         UnknownPart: They are neither.
     """
-    texts = [value.name for value in values if isinstance(value.value, Literal)]
-    if not texts:
+    literals = [value.value for value in values if isinstance(value.value, Literal)]
+    if not literals:
         raise UnknownPart("The field has no numbers or dates to compare.")
-    dates = sum(bool(re.fullmatch(r"-?\d{4}(-\d{2}){0,2}(T.*)?", text)) for text in texts)
-    return "day" if 2 * dates > len(texts) else "number"
+    return "day" if _are_dates(literals) else "number"
+
+
+def _are_dates(values: Sequence[Literal]) -> bool:
+    """Return whether values are dates. Numbers without a datatype are years only if all values can be dates."""
+    typed = [value.datatype in _DATES for value in values if value.datatype in _DATES or value.datatype in NUMBERS]
+    if typed:
+        return 2 * sum(typed) > len(typed)
+    return all(_DATE.fullmatch(value.value) for value in values)
 
 
 def _literal(text: str, values: Sequence[Literal]) -> Literal:
@@ -181,8 +204,7 @@ def _literal(text: str, values: Sequence[Literal]) -> Literal:
         ValueError: The values are dates or numbers, and the text is neither.
     """
     text = text.strip()
-    dates = [value for value in values if re.match(r"-?\d{4}(-|$)", value.value)]
-    if 2 * len(dates) > len(values):
+    if _are_dates(values):
         for datatype in (YEAR, MONTH, DAY):
             if re.fullmatch(DATE_TEXT[datatype], text[:10]):
                 return Literal(text[:10], datatype)

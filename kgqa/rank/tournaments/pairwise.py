@@ -66,12 +66,22 @@ def _play(
     """Play the matches of a tournament system until it has a result."""
     playing = system(list(range(len(candidates))), k)
     won: list[int] | None = None
+    rejected: set[int] | None = set()  # None after a match that a candidate won
     while True:
         try:
             pairs = next(playing) if won is None else playing.send(won)
         except StopIteration as end:
-            return [candidates[i] for i in end.value]
+            left: list[int] = end.value
+            break
         won = _round(question, [(candidates[i], candidates[j]) for i, j in pairs], chooser, record)
+        if rejected is not None:
+            rejected = rejected | {i for pair in pairs for i in pair} if set(won) <= {NEITHER} else None
+    if rejected and left:
+        # the candidate that had no match is left over, not chosen
+        (last,), other = left, min(rejected)
+        (result,) = _round(question, [(candidates[last], candidates[other])], chooser, record)
+        left = [last] if result == 1 else [other] if result == -1 else []
+    return [candidates[i] for i in left]
 
 
 def _round(question: str, pairs: list[tuple[Candidate, Candidate]], chooser: Chooser, record: Recorder) -> list[int]:

@@ -110,7 +110,7 @@ def test_only_useful_candidates_are_ranked(play, size, k, useful, random):
     class StrictChooser(NoisyOracle):
         def prefer(self, question, pairs):
             for pair in pairs:
-                assert not set(pair) & set(beaten), "a candidate that lost to nobody plays again"
+                assert not set(pair) <= set(beaten), "two candidates that lost to nobody play again"
                 beaten.extend(pair if not set(pair) & set(good) else ())
             replies = super().prefer(question, pairs)
             return [reply if set(pair) & set(good) else NEITHER for reply, pair in zip(replies, pairs)]
@@ -128,9 +128,24 @@ def test_any_preferences_give_distinct_candidates(play, size, k, script):
 
 
 @both_systems
-def test_no_winner_if_all_pairs_are_useless(play):
-    pool = pool_of(8)
-    assert play("q", pool, ScriptedChooser([NEITHER] * 8), k=3) == []
+@pytest.mark.parametrize("size", range(2, 10))
+def test_no_winner_if_all_pairs_are_useless(play, size):
+    assert play("q", pool_of(size), ScriptedChooser([NEITHER] * size), k=3) == []
+
+
+@both_systems
+@pytest.mark.parametrize(("last", "winner"), [(1, 1), (-1, 0), (NEITHER, None)])
+def test_a_candidate_that_had_no_match_gets_one(play, last, winner):
+    pool, asked = pool_of(3), []
+
+    class Chooser(ScriptedChooser):
+        def prefer(self, question, pairs):
+            asked.extend(pairs)
+            return [NEITHER if len(asked) == 1 else last for _ in pairs]
+
+    won = play("q", pool, Chooser([]), k=1)
+    assert len(asked) == 2 and set(asked[0]) | set(asked[1]) == set(pool)
+    assert won == ([asked[1][1 - winner]] if winner is not None else [])
 
 
 @both_systems

@@ -1,0 +1,88 @@
+"""What a verdict means on a path: which field a name stands for, and whether values are dates or numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+
+from kgqa.explore.rows import read_rows
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.llm.replies.path_verdicts import PathVerdict, RepliedCondition, RepliedOperation
+from kgqa.methods.judging.replied_conditions import replied_candidate
+from kgqa.methods.judging.shown_paths import ShownPaths
+from kgqa.methods.prompt_view import PromptView
+from kgqa.model import Candidate, Entity, Literal, RelationPath, Step, Value
+from kgqa.trace import Trace
+from tests.memory_graph import memory_graph
+
+E, NS, XSD = "http://e/", "http://rdf.freebase.com/ns/", "http://www.w3.org/2001/XMLSchema#"
+
+
+@dataclass
+class View:
+    """The question as a language model sees it, without masks."""
+
+    question: str
+    texts: set[str] = field(default_factory=set)
+    masks: bool = False
+
+    def elements(self, candidate: Candidate) -> tuple[str, ...]:
+        return ("topic", "->", candidate.words)
+
+    def name(self, value: Value, name: str) -> str:
+        return name
+
+
+def answers(graph: KnowledgeGraph, path: RelationPath, verdict: PathVerdict, question: str) -> list[str]:
+    """Return the values or ids of the answers that a verdict gives."""
+    rows = read_rows(graph, [Candidate(path, "path")], Trace())
+    (shown,) = ShownPaths(graph, cast(PromptView, View(question)), rows, None).paths
+    found = replied_candidate(shown, verdict, ())
+    query = graph.answer_query(found.path, **{**found.limits, "restricted": dict(found.restricted)}, operation=found.operation)  # fmt: skip
+    values = graph.run_exported(query)
+    return sorted(value.value if isinstance(value, Literal) else value.iri.rpartition("/")[2] for value in values)
+
+
+def towns(values: dict[str, str], datatype: str) -> KnowledgeGraph:
+    typed = f"^^<{XSD}{datatype}>" if datatype else ""
+    lines = [f"<{E}land> <{E}has> <{E}{name}> ." for name in values]
+    return memory_graph([*lines, *(f'<{E}{name}> <{E}size> "{value}"{typed} .' for name, value in values.items())], schema="rdfs")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("values", "datatype", "largest", "over_5000"),
+    [
+        ({"a": "4100", "b": "5200", "c": "1200000"}, "integer", ["c"], ["b", "c"]),
+        ({"a": "1100", "b": "1200", "c": "1300"}, "integer", ["c"], []),
+        ({"a": "8611", "b": "4516", "c": "8848.86"}, "", ["c"], ["a", "c"]),
+        ({"a": "1998", "b": "1999-05-01", "c": "2001"}, "", ["c"], None),
+        ({"a": "1998", "b": "2004"}, "gYear", ["b"], None),
+    ],
+)
+def test_numbers_of_four_digits_are_no_years(values: dict[str, str], datatype: str, largest: list[str], over_5000: Any) -> None:  # fmt: skip
+    graph, path = towns(values, datatype), RelationPath(Entity(E + "land"), (Step(E + "has"),))
+    most = PathVerdict("complete", 0, operation=RepliedOperation("most", "size"))
+    assert answers(graph, path, most, "Which town has the largest size?") == largest
+    over = PathVerdict("complete", 0, (RepliedCondition("size", ">", "5000" if over_5000 is not None else "2000"),))
+    expected = over_5000 if over_5000 is not None else [name for name, value in values.items() if value[:1] == "2"]
+    assert answers(graph, path, over, "Which towns have a size above that?") == expected
+
+
+@pytest.mark.parametrize("question", ["Who was chancellor first?", "Which person was there from 1970?"])
+def test_exact_name_of_a_field_comes_first(question: str) -> None:
+    office, held = "government.government_office_or_title.office_holders", "government.government_position_held."
+    lines = []
+    for name, start, born in (("ann", "1990", "2001"), ("bob", "1998", "1970")):
+        lines += [
+            f"<{NS}m.off> <{NS}{office}> <{NS}m.{name}_term> .",
+            f"<{NS}m.{name}_term> <{NS}{held}office_holder> <{NS}m.{name}> .",
+            f'<{NS}m.{name}_term> <{NS}{held}from> "{start}"^^<{XSD}gYear> .',
+            f"<{NS}m.{name}_term> <{NS}type.object.type> <{NS}government.government_position_held> .",
+            f'<{NS}m.{name}> <{NS}people.person.from> "{born}"^^<{XSD}gYear> .',
+            f'<{NS}m.{name}> <{NS}type.object.name> "{name}"@en .',
+        ]
+    path = RelationPath(Entity(NS + "m.off"), (Step(NS + office), Step(NS + held + "office_holder")))
+    first = PathVerdict("complete", 0, operation=RepliedOperation("least", "from"))
+    assert answers(memory_graph(lines, schema="freebase"), path, first, question) == ["m.ann"]
