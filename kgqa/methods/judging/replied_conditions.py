@@ -96,11 +96,11 @@ def _key(shown: ShownPath, name: str) -> FieldKey:
     for number, at in enumerate(shown.hops, start=1):
         if wanted == f"hop {number}":
             return at, ()
-    # "from" is the term's field if the path has one, although "answer's from" may come first
-    for shorter in (lambda given: given, lambda given: given.removeprefix(f"{ANSWER}'s ")):
-        for given, key in shown.keys.items():
-            if wanted == normalise(shorter(given)):
-                return key
+    # a field with exactly this name comes first: "from" is the field of a term rather than "answer's from"
+    exact = {normalise(given): key for given, key in reversed(shown.keys.items())}
+    short = {normalise(given.removeprefix(f"{ANSWER}'s ")): key for given, key in reversed(shown.keys.items())}
+    if wanted in exact or wanted in short:
+        return exact.get(wanted) or short[wanted]
     fields = ", ".join([*shown.keys, ANSWER])
     raise UnknownPart(f'The path has no field "{name}"; its fields are: {fields}.')
 
