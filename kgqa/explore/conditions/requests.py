@@ -62,7 +62,7 @@ _TOTAL = re.compile(
     r"(?P<noun>[^\W\d_]+(?:\s+(?!of\b|for\b|in\b)[^\W\d_]+){0,2})\s+(?:of|for|in|across)\s+(?:(?:all|every|the)\s+)*",
     re.IGNORECASE,
 )
-# restrictions of the ends that `unsupported_kind` leaves to paths: "higher than 2000 m", "over 8000 m", "older brothers"
+# restrictions of the ends that `unsupported_kind` leaves to paths: "higher than 2000 m", "over 8000 m", "older sons"
 _RESTRICTING = re.compile(
     rf"\b(?:{'|'.join(COMPARATIVES)}|more|less|fewer)(?:\s+\w+){{0,2}}?\s+than\b"
     r"|\b(?:over|above|under|below|at\s+least|at\s+most|up\s+to)\s+\d"
