@@ -51,7 +51,8 @@ _COMPARISON = re.compile(
     re.IGNORECASE,
 )
 _FIRST = re.compile(
-    r"\b(?:born|died|founded|released|published|opened|come out|came out|began|begin)\s+(?:first|last|earlier|later)\b",
+    r"\b(?:born|died|founded|released|published|opened|come out|came out|began|begin)\s+"
+    r"(?:first|last|(?:earlier|later)(?!\s+than\s+(?:the\s+year\s+)?\d))\b",
     re.IGNORECASE,
 )
 _TOTAL = re.compile(r"\b(?:average|total|combined)\s+(?:\w+\s+){1,3}?(?:of|for|in|across)\b", re.IGNORECASE)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import date
 
-from kgqa.conditions import NUMBER_TEXT, Condition, Operation
+from kgqa.conditions import DAY, NUMBER_TEXT, Comparison, Condition, Operation
 from kgqa.errors import StoreError
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.tables.units import units_of
@@ -49,15 +49,17 @@ def with_units(
 
 
 def present_notes(conditions: Sequence[Condition], words: Sequence[str], *, today: date | None = None) -> list[str]:
-    """Return a note for each condition that stands for the present: that there is no end date.
+    """Return a note for each condition that stands for the present: that there is no end date, or none before today.
 
     Args:
         words: the conditions in words.
         today: the date in the note; None for the current date.
     """
+    day = (today or date.today()).isoformat()
     return [
-        f"Read “now” as {(today or date.today()).isoformat()}: {text}."
+        f"Read “now” as {day}: {text}."
         for condition, text in zip(conditions, words)
-        if condition.negated and condition.test is None and condition.steps
+        if condition.negated and condition.steps
+        if condition.test is None or condition.test == Comparison("<", Literal(day, DAY))
         if _ENDS & set(split_words(re.split(r"[./]", local_name(condition.steps[-1].relation))[-1]).split())
     ]

@@ -101,6 +101,7 @@ PLAIN = [
     "in which county is the town?",
     "who is the Count of Monte Cristo played by?",
     "what language do people in almost all of Brazil speak?",
+    "who was born earlier than 1990?",
     "Will Smith starred in which films?",
     "who discovered the element with atomic number 79?",
     "what is the phone number of the embassy?",

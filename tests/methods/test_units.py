@@ -7,10 +7,10 @@ from datetime import date
 import pytest
 
 from kgqa.answer_json import answer_object
-from kgqa.conditions import XSD, Condition, Operation
+from kgqa.conditions import DAY, XSD, Comparison, Condition, Operation, year
 from kgqa.methods.grounding import answer_of_path
 from kgqa.methods.units import present_notes
-from kgqa.model import Candidate, Entity, RelationPath, Step
+from kgqa.model import Candidate, Entity, Literal, RelationPath, Step
 from kgqa.report.answer import answer_text
 from kgqa.trace import Trace
 from tests.memory_graph import memory_graph
@@ -109,3 +109,13 @@ def test_absence_of_an_end_date_stands_for_the_present(relation, noted):
     condition = Condition(1, (Step(FB + relation),), negated=True)
     found = present_notes([condition], ["there is no “to” of ?e1"], today=date(2026, 11, 23))
     assert found == (["Read “now” as 2026-11-23: there is no “to” of ?e1."] if noted else [])
+
+
+def test_no_end_date_before_today_stands_for_the_present():
+    step = (Step(FB + "people.marriage.to"),)
+    conditions = [
+        Condition(1, step, Comparison("<", literal), negated=True)
+        for literal in (Literal("2026-11-23", DAY), Literal("2026-11-22", DAY), year(2026))
+    ]
+    found = present_notes(conditions, ["a", "b", "c"], today=date(2026, 11, 23))
+    assert found == ["Read “now” as 2026-11-23: a."]

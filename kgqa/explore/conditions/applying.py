@@ -24,6 +24,8 @@ LOOKED_AT = 3
 MARGIN = 0.1
 """Most difference between the scores of the best path and of a path beside which conditions are looked for."""
 MAX_WALKS = 200
+NOT_APPLIED = "The time in the question was not applied."
+ONLY_PART = "Only the year of the time in the question was applied."
 
 
 class Conditions:
@@ -74,6 +76,8 @@ class Conditions:
         """
         if self._operations is None:
             return self._conditioned(ranked)
+        if self._ignores_restrictions():
+            return []
         instances = self._operations.instances()
         every = [*ranked, *instances]
         found = self._found([*ranked[:LOOKED_AT], *instances])
@@ -86,9 +90,20 @@ class Conditions:
         self._record(best[0], origin.cues)
         return [best]
 
+    def _ignores_restrictions(self) -> bool:
+        """Return whether a computation would ignore a time or an exclusion in the question.
+
+        Two topics are compared by their values in the graph, which are those of the present.
+        """
+        if self._wording.unread_time:
+            return True
+        between_topics = self._request is not None and self._request.kind in ("compare", "difference")
+        time = self._wording.time
+        return between_topics and (bool(self._wording.excluded) or (time is not None and not time.is_now))
+
     def _is_whole(self, candidate: Candidate, found: Found | None) -> bool:
         """Return whether the time, the exclusions and the names in the question are in the path and its conditions."""
-        if self._wording.restricts and not (found and found.cues):
+        if set(self._wording.restrictions) - (found.applied if found else frozenset()) or (found and found.note):
             return False
         known = terms(" ".join([candidate.words, candidate.leads_to, *(found.cues if found else ())]))
         return not set(self._wording.names) - set(known)
@@ -99,12 +114,24 @@ class Conditions:
         if not best:
             return ranked
         chosen, score = max(((found.get(c, Found(c)), score) for c, score in best), key=lambda pair: pair[0].explained)
+        self._note_ignored(chosen)
         if not chosen.cues:
             return ranked
         self._record(chosen.candidate, chosen.cues)
-        if self._wording.time is not None and self._wording.time.cue in chosen.cues:
+        if self._wording.time in chosen.applied:
             return [(chosen.candidate, score)]  # no answer rather than one from another time
         return [(chosen.candidate, score), *ranked]
+
+    def _note_ignored(self, chosen: Found) -> None:
+        """Note which restrictions of the question the answers do not fulfil."""
+        wording = self._wording
+        if wording.time in chosen.applied:
+            self.notes += [ONLY_PART] if wording.unread_time else []
+        elif wording.time is not None or wording.unread_time:
+            self.notes.append(NOT_APPLIED)
+        self.notes += [chosen.note] if chosen.note else []
+        for entity in self._graph.named([each for each in wording.excluded if each not in chosen.applied]):
+            self.notes.append(f"Nothing was excluded for {entity.name}: it was not found among the answers.")
 
     def _record(self, candidate: Candidate, cues: Sequence[str]) -> None:
         """Record which words led to which conditions, and to the operation."""
@@ -122,6 +149,6 @@ class Conditions:
             self.notes += self._operations.notes
 
     def _found(self, pairs: Scored) -> dict[Candidate, Found]:
-        near = [c for c, _ in pairs if self._wording.restricts or self._wording.unexplained(c)]
+        near = [c for c, _ in pairs if self._wording.restrictions or self._wording.unexplained(c)]
         rows = read_rows(self._graph, near, self._trace, limit=MAX_WALKS) if near else []
         return {each.candidate: self._filters.found(each) for each in rows}

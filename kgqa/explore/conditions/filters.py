@@ -8,16 +8,19 @@ from dataclasses import dataclass, replace
 
 from kgqa.conditions import Condition
 from kgqa.explore.beam import logical_hops
-from kgqa.explore.conditions.beside import stems
-from kgqa.explore.conditions.times import Time, time_conditions
+from kgqa.explore.conditions.beside import is_date, stems
+from kgqa.explore.conditions.times import Time, time_conditions, unread_time
 from kgqa.explore.masking import Span
 from kgqa.explore.rows import Field, FieldKey, PathRows
+from kgqa.explore.tolerance import TOLERATED
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, Named, Value
 from kgqa.rank.lexical import stem, terms
 from kgqa.words import relation_words
 
-STANDS_FOR = frozenset(["person", "location place", "date time"])
+NO_DATES = frozenset(["person", "location place"])
+"""Kinds of answers that stand for "who" and "where"."""
+STANDS_FOR = NO_DATES | {"date time"}
 """Kinds of answers that stand for "who", "where" and "when"; they are no types."""
 
 _EXCLUDING = re.compile(
@@ -41,11 +44,15 @@ class Found:
         candidate: The path with the conditions.
         cues: The words of the question that led to them, one per condition.
         explained: How many words of the question they explain.
+        applied: The restrictions of the question, a time or excluded entities, that became conditions.
+        note: A sentence for the reader if the conditions are weaker than the question; "" if they are not.
     """
 
     candidate: Candidate
     cues: tuple[str, ...] = ()
     explained: int = 0
+    applied: frozenset[Time | Entity] = frozenset()
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +74,14 @@ class Wording:
     last: str = ""
 
     @property
-    def restricts(self) -> bool:
-        """Whether the question has a time or an exclusion."""
-        return self.time is not None or bool(self.excluded)
+    def restrictions(self) -> tuple[Time | Entity, ...]:
+        """The time and the excluded entities."""
+        return (*([self.time] if self.time is not None else ()), *self.excluded)
+
+    @property
+    def unread_time(self) -> str:
+        """The words of a time that could not be read; "" if there are none."""
+        return unread_time(self.text)
 
     @property
     def names(self) -> list[str]:
@@ -123,12 +135,14 @@ class Filters:
             dict.fromkeys((each.key, value) for row in rows.rows for each in row.fields for value in each.values)
         )
         time = self._wording.time
-        if time is not None:
+        # of a path to dates, no end would be who or where something was at a time
+        if time is not None and not (self._wording.noun in NO_DATES and all(is_date(end) for end in rows.ends)):
             words = {key: self._words(key) for key, _ in fields}
-            if times := time_conditions(time, self._wording.text, rows, words):
-                found = _more(found, times, time.cue, 1)
+            placed = time_conditions(time, self._wording.text, rows, words)
+            if placed.conditions:
+                found = replace(_more(found, placed.conditions, time.cue, 1, time), note=placed.note)
         for entity in self._wording.excluded:
-            found = _excluding(found, rows, entity)
+            found = self._excluding(found, rows, entity)
         return self._named(self._gendered(self._typed(found, rows), rows), rows, fields)
 
     def _words(self, key: FieldKey) -> str:
@@ -181,6 +195,24 @@ class Filters:
                 return _more(found, [Condition(*key, entity)], word, 0)
         return found
 
+    def _excluding(self, found: Found, rows: PathRows, entity: Entity) -> Found:
+        """Exclude an entity that is an end, or a value beside the walks."""
+        last = len(rows.candidate.path)
+        if entity in rows.ends or (not rows.complete and self._is_end(rows.candidate, entity)):
+            return _more(found, [Condition(last, (), entity, negated=True)], "not", 1, entity)
+        for row in rows.rows:
+            for field in row.fields:
+                if any(value.value == entity for value in field.values):
+                    return _more(found, [Condition(*field.key, entity, negated=True)], "not", 1, entity)
+        return found
+
+    def _is_end(self, candidate: Candidate, entity: Entity) -> bool:
+        """Return whether an entity is an end of a path of which only some walks were read."""
+        asked = replace(candidate, conditions=(*candidate.conditions, Condition(len(candidate.path), (), entity)))
+        (ends,) = self._graph.ends_of([asked], limit=1, tolerated=TOLERATED)
+        # the graph did not tell in time: excluding an entity that is no end changes nothing
+        return isinstance(ends, TOLERATED) or bool(ends.values)
+
     def _named(self, found: Found, rows: PathRows, fields: Sequence[tuple[FieldKey, Named]]) -> Found:
         """Add the values beside the walks whose names stand in the question, longest names first."""
         unexplained = set(self._wording.unexplained(rows.candidate))
@@ -207,19 +239,16 @@ def singular(word: str) -> str:
     return bare if bare in _GENDERS else bare.removesuffix("s").removesuffix("'").removesuffix("’")
 
 
-def _more(found: Found, conditions: Sequence[Condition], cue: str, explained: int) -> Found:
-    candidate = replace(found.candidate, conditions=(*found.candidate.conditions, *conditions))
-    return Found(candidate, (*found.cues, *[cue] * len(conditions)), found.explained + explained)
-
-
-def _excluding(found: Found, rows: PathRows, entity: Entity) -> Found:
-    if entity in rows.ends:
-        return _more(found, [Condition(len(rows.candidate.path), (), entity, negated=True)], "not", 1)
-    for row in rows.rows:
-        for field in row.fields:
-            if any(value.value == entity for value in field.values):
-                return _more(found, [Condition(*field.key, entity, negated=True)], "not", 1)
-    return found
+def _more(
+    found: Found, conditions: Sequence[Condition], cue: str, explained: int, restriction: Time | Entity | None = None
+) -> Found:
+    return replace(
+        found,
+        candidate=replace(found.candidate, conditions=(*found.candidate.conditions, *conditions)),
+        cues=(*found.cues, *[cue] * len(conditions)),
+        explained=found.explained + explained,
+        applied=found.applied | ({restriction} if restriction is not None else set()),
+    )
 
 
 def _has(fields: Iterable[Field], key: FieldKey, value: Named) -> bool:

@@ -19,6 +19,7 @@ from kgqa.explore.conditions.measures import (
     Measure,
     named_measure,
 )
+from kgqa.explore.question_kind import unsupported_kind
 from kgqa.rank.lexical import STOPWORDS
 
 RequestKind = Literal["count", "exists", "extreme", "most of", "compare", "sum", "average", "difference"]
@@ -61,6 +62,15 @@ _TOTAL = re.compile(
     r"(?P<noun>[^\W\d_]+(?:\s+(?!of\b|for\b|in\b)[^\W\d_]+){0,2})\s+(?:of|for|in|across)\s+(?:(?:all|every|the)\s+)*",
     re.IGNORECASE,
 )
+# restrictions of the ends that `unsupported_kind` leaves to paths: "higher than 2000 m", "over 8000 m", "older sons"
+_RESTRICTING = re.compile(
+    rf"\b(?:{'|'.join(COMPARATIVES)}|more|less|fewer)(?:\s+\w+){{0,2}}?\s+than\b"
+    r"|\b(?:over|above|under|below|at\s+least|at\s+most|up\s+to)\s+\d"
+    r"|\b(?:older|elder|younger|average|median|combined)\s+\w",
+    re.IGNORECASE,
+)
+_BEFORE_YEAR = re.compile(r"\b(?:later|earlier)\s+than(?=\s+(?:the\s+year\s+)?[12][0-9]{3}\b)", re.IGNORECASE)
+_UP_TO_YEAR = re.compile(r"\bup\s+to(?=\s+(?:the\s+year\s+)?(?:1[0-9]|20)[0-9]{2}\s*(?:\?|$))", re.IGNORECASE)
 _PLURAL = re.compile(r"(?:s|people|children|men|women|media)$", re.IGNORECASE)
 _VERB_MEASURES = {
     "born": ("birth", "born"), "died": ("death", "died"), "die": ("death", "died"), "founded": ("founded", "inception"),
@@ -96,7 +106,7 @@ class Request:
 
 
 def read_request(text: str, names: Sequence[str] = ()) -> Request | None:
-    """Return what a question asks to compute; None if no wording is known for it.
+    """Return what a question asks to compute; None if no wording is known for it, or it asks for two computations.
 
     Args:
         text: The question.
@@ -105,8 +115,22 @@ def read_request(text: str, names: Sequence[str] = ()) -> Request | None:
     for read in (_difference, _comparison, _total, _count, _most_of, _superlative, _yes_no):
         found = read(text)
         if found is not None and not _is_named(found.cue, names):
-            return found
+            return None if _asks_for_more(found, names) else found
     return None
+
+
+def _asks_for_more(request: Request, names: Sequence[str]) -> bool:
+    """Return whether the rest of a question has a second superlative, comparison or count, which would be ignored."""
+    rest = request.text
+    if between_topics := request.kind in ("compare", "difference"):
+        rest = re.sub(r"\bthan\b", ",", rest.replace(request.cue, " "))
+    for name in sorted(filter(str.strip, names), key=len, reverse=True):
+        rest = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "X", rest, flags=re.IGNORECASE)
+    rest = _UP_TO_YEAR.sub(" ", _BEFORE_YEAR.sub(" ", rest))
+    kind = unsupported_kind(rest)
+    if kind == "a yes/no question" and (between_topics or request.kind == "exists"):
+        kind = None
+    return kind is not None or bool(_RESTRICTING.search(rest))
 
 
 def _is_named(cue: str, names: Sequence[str]) -> bool:
@@ -175,6 +199,8 @@ def _superlative(text: str) -> Request | None:
 
 def _comparison(text: str) -> Request | None:
     """Read a comparison of two topics: "which is larger, A or B", "is A older than B"."""
+    if _BEFORE_YEAR.search(text):
+        return None  # a time, as in "no later than 1862"
     if not re.search(r"\bor\b|\bthan\b|\b(?:of|between)\b.*\band\b", text, re.IGNORECASE):
         return None
     if found := _COMPARED.search(text):

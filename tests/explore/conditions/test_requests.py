@@ -58,9 +58,42 @@ def test_unknown_requests(question):
     assert read_request(question) is None
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many languages are spoken in the largest country of Europe?",
+        "What is the average length of the longest rivers of Germany?",
+        "What is the largest city of the smallest country in Africa?",
+        "How many countries are larger than France?",
+        "How many mountains are higher than 2000 m?",
+        "How many older brothers does Ann have?",
+        "Is Paris the largest city of France?",
+        "Which is larger, the largest city of Peru or Bonn?",
+        "What is the average number of languages spoken in Africa?",
+    ],
+)
+def test_no_part_of_two_requests_is_dropped(question):
+    assert read_request(question) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("How many kings were there no later than 1862?", "count"),
+        ("How many films other than Alien did Ann direct?", "count"),
+        ("How many children does the first lady have?", "count"),
+        ("Is the Oder longer than the Weser?", "compare"),
+        ("Which film by Ann was released first?", "extreme"),
+    ],
+)
+def test_words_like_a_second_request(question, kind):
+    assert read_request(question).kind == kind
+
+
 def test_words_of_names_are_no_cues():
     assert read_request("who directed The Longest Day?", ["The Longest Day"]) is None
     assert read_request("Is Paris in France?", ["Paris", "France"]).kind == "exists"
+    assert read_request("How many people acted in the longest yard?", ["the longest yard"]).kind == "count"
 
 
 @given(st.sampled_from([*SUPERLATIVES]), st.sampled_from([*ORDINALS.items()]))

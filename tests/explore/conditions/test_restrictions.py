@@ -1,0 +1,128 @@
+"""Times and exclusions in questions: which answers remain, and what the reader is told of a time that has no effect."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from kgqa.methods.ask import ask, open_resources
+from tests.memory_graph import memory_graph
+
+F = "http://rdf.freebase.com/ns/"
+OFFICE, HELD = "government.government_office_or_title.office_holders", "government.government_position_held."
+NEXT_YEAR = date.today().year + 1
+TERMS = {"Ann Alpha": ("1990", "1998"), "Bob Beta": ("1998", "2022"), "Cy Gamma": ("2022", str(NEXT_YEAR))}
+STARTS = {"Ann Alpha": ("1990", ""), "Bob Beta": ("1998", ""), "Cy Gamma": ("2005", "")}
+NOT_APPLIED = "The time in the question was not applied."
+
+
+def triple(subject, predicate, value):
+    value = value if value[0] == '"' else f"<{F}{value}>"
+    return f"<{F}{subject}> <{F}{predicate}> {value} ."
+
+
+def named(entity, name, type_):
+    return [triple(entity, "type.object.name", f'"{name}"@en'), triple(entity, "type.object.type", type_)]
+
+
+def office(terms):
+    lines = named("m.o", "Chancellor of Arland", "government.government_office_or_title")
+    for number, (name, (start, end)) in enumerate(terms.items()):
+        person, term = f"m.p{number}", f"m.t{number}"
+        lines += [*named(person, name, "people.person"), triple("m.o", OFFICE, term)]
+        lines += [triple(term, HELD + "office_holder", person), triple(term, HELD + "office_position_or_title", "m.o")]
+        lines.append(triple(term, "type.object.type", "government.government_position_held"))
+        lines += [triple(term, HELD + what, f'"{year}"') for what, year in (("from", start), ("to", end)) if year]
+    return lines
+
+
+def studio(films, dates=()):
+    lines = named("m.s", "Big Studio", "film.production_company")
+    for number in range(films):
+        film = f"m.f{number:03d}"
+        lines += [
+            *named(film, f"Movie Number {number:03d}", "film.film"),
+            triple("m.s", "film.production_company.films", film),
+        ]
+        lines += [triple(film, f"film.film.{what}", f'"{1990 + number}"') for what in dates]
+    return lines
+
+
+def answered(lines, question):
+    return ask(question, resources=open_resources(memory_graph(lines, schema="freebase")))
+
+
+def names(answer):
+    return [each.name for each in answer.answers]
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Who was Chancellor of Arland no later than 1992?", ["Ann Alpha"]),
+        ("Who was Chancellor of Arland by 1992?", ["Ann Alpha"]),
+        ("Who was Chancellor of Arland from 2000 onwards?", ["Bob Beta", "Cy Gamma"]),
+        ("Who is currently Chancellor of Arland?", ["Cy Gamma"]),  # the end of the term is known in advance
+        ("Who is the current Chancellor of Arland?", ["Cy Gamma"]),
+    ],
+)
+def test_time_in_terms(question, expected):
+    found = answered(office(TERMS), question)
+    assert names(found) == expected and NOT_APPLIED not in found.notes
+
+
+def test_present_is_named():
+    found = answered(office(TERMS), "Who is the current Chancellor of Arland?")
+    assert any(note.startswith(f"Read “now” as {date.today().isoformat()}") for note in found.notes)
+
+
+def test_unread_time_is_noted():
+    found = answered(office(TERMS), "Who was Chancellor of Arland in 1992 or 2001?")
+    assert NOT_APPLIED in found.notes and len(found.answers) == 3
+
+
+def test_no_count_without_the_time():
+    found = answered(office(TERMS), "How many office holders of Chancellor of Arland were there in 1995 or 2001?")
+    assert found.status == "unsupported"
+
+
+@pytest.mark.parametrize(("question", "noted"), [("in 2001", True), ("before 2001", False)])
+def test_terms_without_ends(question, noted):
+    found = answered(office(STARTS), f"Who was Chancellor of Arland {question}?")
+    assert names(found) == ["Ann Alpha", "Bob Beta"]
+    assert any("ended before 2001" in note for note in found.notes) == noted
+
+
+def test_start_is_compared_if_the_question_asks_for_it():
+    assert names(answered(office(STARTS), "Who became Chancellor of Arland in 1998?")) == ["Bob Beta"]
+
+
+def test_no_count_of_terms_without_ends():
+    found = answered(office(STARTS), "How many office holders of Chancellor of Arland were there in 2001?")
+    assert found.status == "unsupported"
+
+
+def test_exclusion_does_not_stand_for_the_time():
+    lines = studio(4, ["initial_release_date", "dvd_release_date"])  # two dates, so the time has no place
+    found = answered(lines, "How many films did Big Studio make other than Movie Number 003 in 1991?")
+    assert found.status == "unsupported"
+    found = answered(lines, "Which films did Big Studio make in 1991 other than Movie Number 003?")
+    assert len(found.answers) == 3 and NOT_APPLIED in found.notes
+
+
+def test_each_excluded_entity_needs_a_condition():
+    lines = [*studio(4), *named("m.x", "Zanzibar Nights", "film.film"), triple("m.x", "film.film.country", "m.c")]
+    question = "{} films did Big Studio make other than Movie Number 003 and Zanzibar Nights?"
+    assert answered(lines, question.format("How many")).status == "unsupported"
+    found = answered(lines, question.format("Which"))
+    assert len(found.answers) == 3 and any("Zanzibar Nights" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("number", [3, 100, 255])
+def test_exclusion_beyond_the_walks_that_are_read(number):
+    lines = studio(260)
+    question = f"{{}} films did Big Studio make other than Movie Number {number:03d}?"
+    found = names(answered(lines, question.format("Which")))
+    assert len(found) == 259 and f"Movie Number {number:03d}" not in found
+    assert names(answered(lines, question.format("How many"))) == ["259"]
