@@ -103,6 +103,8 @@ class Operations:
             return None
         if request.kind == "count":
             values = self._beside.ends(fitting)
+            if not values and not self._beside.ends(replace(candidate, conditions=())):
+                return None  # the path leads nowhere; 0 is an answer only if conditions of the question exclude all ends
             if values and all(is_number(value) for value in values):
                 return fitting  # the graph has the number
             if any(isinstance(value, Literal) for value in values):
