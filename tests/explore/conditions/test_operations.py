@@ -51,9 +51,59 @@ def found(graph, question: str, *candidates: Candidate, cosine: float = 0.0):
 
 
 def test_path_without_ends_is_not_counted():
-    graph = graph_of("ann film one", "one since \"1990\"", "one award prize")
+    graph = graph_of("ann film one", 'one since "1990"', "one award prize")
     nowhere = to("ann", "film", "award", "award", leads_to="award")
     assert found(graph, "How many awards did Ann win?", nowhere) is None
     late = Condition(1, (Step(E + "since"),), Comparison(">", year(1995)))
     film = to("ann", "film", leads_to="film", conditions=(late,))
     assert found(graph, "How many films did Ann make after 1995?", film).operation.kind == "count"
+
+
+CHILDREN = ("father children ann", "mother children ann", "father children bob")
+
+
+@pytest.mark.parametrize("types", [(), ("ann a person", "bob a person", "father a person", "mother a person")])
+def test_relation_followed_backwards_does_not_lead_to_its_own_noun(types):
+    graph = graph_of(*CHILDREN, *types)
+    parents = to("ann", "^children", leads_to="children")
+    siblings = to("ann", "^children", "children", leads_to="children")
+    assert found(graph, "How many children does Ann have?", parents, siblings) is None
+    assert found(graph, "How many children does Father have?", to("father", "children")) is not None
+
+
+def test_describing_relations_are_no_noun():
+    graph = graph_of("one director ann", "two director ann", "one a work", "two a work")
+    films = to("ann", "^director", leads_to="director, genre")
+    assert found(graph, "How many genres does Ann have?", films) is None
+    assert found(graph, "How many works does Ann have?", films) is not None
+
+
+@pytest.mark.parametrize(
+    ("noun", "relation", "cosine", "is_same"),
+    [
+        ("brothers", "sister", 0.77, False),
+        ("husbands", "wife", 0.82, False),
+        ("sons", "daughter", 0.95, False),
+        ("songs", "music", 0.77, False),
+        ("wives", "wife", 0.0, True),
+        ("wives", "spouse", 0.79, True),
+        ("children", "child", 0.0, True),
+        ("movies", "film", 0.84, True),
+    ],
+)
+def test_noun_of_relation(noun, relation, cosine, is_same):
+    graph = graph_of(f"ann {relation} bex", f"ann {relation} cor")
+    best = found(graph, f"How many {noun} does Ann have?", to("ann", relation, leads_to=relation), cosine=cosine)
+    assert (best is not None) == is_same
+
+
+@pytest.mark.parametrize(("cosine", "is_counted"), [(0.7, False), (0.3, True)])
+def test_untyped_ends_of_relation_followed_backwards(cosine, is_counted):
+    graph = graph_of("ann sister bex", "cor sister bex")
+    best = found(graph, "How many brothers does Bex have?", to("bex", "^sister"), cosine=cosine)
+    assert (best is not None) == is_counted
+
+
+def test_noun_is_compared_with_label_of_relation():
+    graph = graph_of("ann P40 bex", "ann P40 cor", 'P40 label "child"')
+    assert found(graph, "How many children does Ann have?", to("ann", "P40")) is not None
