@@ -26,6 +26,9 @@ _DATE = re.compile(rf"{DATE_TEXT[YEAR]}|{DATE_TEXT[MONTH]}|{DATE_TEXT[DAY]}([TZ+
 _OF_THE_END = frozenset(map(stem, ("death", "died", "dead", "end", "to", "until", "dissolved", "closed", "burial")))
 
 
+_OF_BIRTH = frozenset(map(stem, ("birth", "born", "baptism", "baptized", "baptised", "christening", "christened")))
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """A way from a node of the walks to a value.
@@ -145,6 +148,8 @@ class Beside:
         index = len(candidate.path) if at is None else at
         path = RelationPath(candidate.path.topic, candidate.path.steps[:index])
         steps = [step for step in self.steps(path) if step.direction == "out" or either]
+        if measure.events and at is None and any(set(stems(self.words(step))) & _OF_BIRTH for step in steps):
+            return []  # a person's own dates don't say who was the first president
         texts = [self.words(step) for step in steps]
         fits = self._fits(measure, texts)
         found: list[Field] = []
@@ -161,11 +166,12 @@ class Beside:
     def _fits(self, measure: Measure, texts: Sequence[str]) -> list[float]:
         """Return how well relations fit a measure: by a common word, else by cosine; 0 below `ALIGNED`."""
         wanted = [stem(word) for word in measure.words]
+        others = _OF_THE_END | _OF_BIRTH if measure.scale == "day" else _OF_THE_END
         close = self.similarity(measure.phrase or " ".join(measure.words[:8]), texts)
         found = []
         for text, cosine in zip(texts, close):
             words = stems(text)
-            if (set(words) & _OF_THE_END) - set(wanted):
+            if (set(words) & others) - set(wanted):
                 found.append(0.0)
                 continue
             common = [index for index, word in enumerate(wanted) if word in words]

@@ -15,6 +15,7 @@ from kgqa.rank.lexical import STOPWORDS, stem
 from kgqa.words import grouped_steps, type_words
 
 _AFTER_NOUN = frozenset(["spoken", "used", "within", "here", "won", "written", "born", "held", "made", "with"])
+_WHO = re.compile(r"\s*who(?:m|se)?\b", re.IGNORECASE)
 Scored = list[tuple[Candidate, float | None]]
 
 TRIED = 5
@@ -223,6 +224,8 @@ class Operations:
     def _extreme(self, candidate: Candidate, measure: Measure) -> Candidate | None:
         """Order the ends by a field of theirs, or by the time of an event that the path passes."""
         request, path = self._request, candidate.path
+        if _WHO.match(request.text) and any(isinstance(end, Literal) for end in self._beside.ends(candidate)):
+            return None  # "who was the first president" doesn't ask for the date
         places: list[int | None] = [None]
         if measure.events:
             graph = self._beside.graph

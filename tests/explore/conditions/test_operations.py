@@ -9,6 +9,7 @@ from kgqa.explore.conditions.beside import Beside
 from kgqa.explore.conditions.operations import Operations
 from kgqa.explore.conditions.requests import read_request
 from kgqa.model import Candidate, Entity, RelationPath, Step
+from tests.explore.conftest import path
 from tests.memory_graph import memory_graph
 
 E = "http://e/"
@@ -107,3 +108,46 @@ def test_untyped_ends_of_relation_followed_backwards(cosine, is_counted):
 def test_noun_is_compared_with_label_of_relation():
     graph = graph_of("ann P40 bex", "ann P40 cor", 'P40 label "child"')
     assert found(graph, "How many children does Ann have?", to("ann", "P40")) is not None
+
+
+@pytest.mark.parametrize(
+    ("question", "field"),
+    [
+        ("Who was the first chancellor of Arland?", None),
+        ("Who was the last chancellor of Arland?", None),
+        ("Who was the oldest chancellor of Arland?", "date_of_birth"),
+        ("Who was the youngest chancellor of Arland?", "date_of_birth"),
+    ],
+)
+@pytest.mark.parametrize("other", ["date_of_death", "start_of_career", "marriage_date"])
+def test_personal_dates_do_not_order_holders(question, field, other):
+    graph = graph_of(
+        "arland chancellor ann", "arland chancellor bex",
+        'ann date_of_birth "1950-01-01"', 'bex date_of_birth "1930-01-01"',
+        f'ann {other} "1990-01-01"', f'bex {other} "1980-01-01"',
+    )  # fmt: skip
+    best = found(graph, question, to("arland", "chancellor"))
+    assert (best and best.operation.steps) == (field and (Step(E + field),))
+
+
+def test_date_of_a_thing_orders_it():
+    graph = graph_of("ann film one", "ann film two", 'one release_date "1990"', 'two release_date "1980"')
+    best = found(graph, "What was the first film of Ann?", to("ann", "film"))
+    assert best.operation.steps == (Step(E + "release_date"),) and best.operation.kind == "least"
+
+
+def test_who_does_not_ask_for_a_date(small):
+    held = "government.government_position_held"
+    graph = small(
+        f'{held} freebase.type_hints.mediator "true"',
+        "m.off government.office.holders m.t1", "m.off government.office.holders m.t2",
+        f"m.t1 type.object.type {held}", f"m.t2 type.object.type {held}",
+        f"m.t1 {held}.holder m.ann", f"m.t2 {held}.holder m.bex",
+        f'm.t1 {held}.from "1990"', f'm.t2 {held}.from "1998"',
+    )  # fmt: skip
+    holders, dates = (
+        Candidate(path("m.off", "government.office.holders", f"{held}.{last}"), "", hops=("", ""))
+        for last in ("holder", "from")
+    )
+    best = found(graph, "Who was the first in Off?", dates, holders)
+    assert best.path == holders.path and best.operation.at == 1
