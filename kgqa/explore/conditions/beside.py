@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from kgqa.conditions import DATE_TEXT, DAY, MONTH, NUMBER_TEXT, NUMBERS, XSD, YEAR
+from kgqa.conditions import DATE_TEXT, DAY, MONTH, NUMBER_TEXT, NUMBERS, XSD, YEAR, Condition
 from kgqa.explore.conditions.measures import Measure
 from kgqa.explore.tolerance import TOLERATED
 from kgqa.graph.graph import KnowledgeGraph
@@ -26,6 +27,9 @@ _DATE = re.compile(rf"{DATE_TEXT[YEAR]}|{DATE_TEXT[MONTH]}|{DATE_TEXT[DAY]}([TZ+
 _OF_THE_END = frozenset(map(stem, ("death", "died", "dead", "end", "to", "until", "dissolved", "closed", "burial")))
 
 
+_OF_BIRTH = frozenset(map(stem, ("birth", "born", "baptism", "baptized", "baptised", "christening", "christened")))
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """A way from a node of the walks to a value.
@@ -35,7 +39,7 @@ class Field:
         words: The relations in words.
         fit: How well the words fit what was looked for, 0 to 1.
         values: Pairs of a node and a value.
-        without: The nodes without a value.
+        without: The nodes without a value, sorted; none if there are too many nodes to look up.
     """
 
     steps: tuple[Step, ...]
@@ -92,26 +96,53 @@ class Beside:
             steps: The way from the node to the value.
             at: The index of the node in a walk; None for the end.
         """
-        at = len(candidate.path) if at is None else at
-        path = RelationPath(candidate.path.topic, candidate.path.steps[:at]).then(*steps)
-        inside = [each for each in candidate.joins if each.at <= at]
-        conditions = [each for each in candidate.conditions if each.at <= at]
+        return self._pairs(candidate, steps, at)[0]
+
+    def _pairs(
+        self, candidate: Candidate, steps: Sequence[Step], at: int | None
+    ) -> tuple[list[tuple[Value, Value]], bool]:
+        """Return what `pairs` returns, and whether these are all pairs."""
+        before = self._until(candidate, at)
+        path = before.path.then(*steps)
         try:
-            walks = self.graph.walks_along(path, joins=inside, conditions=conditions, limit=MAX_WALKS)
+            walks = self.graph.walks_along(path, joins=before.joins, conditions=before.conditions, limit=MAX_WALKS)
         except TOLERATED:
-            return []
-        return list(dict.fromkeys((walk[at], walk[-1]) for walk in walks))
+            return [], False
+        index = len(before.path)
+        complete = len(walks) < min(MAX_WALKS, self._row_cap())
+        return list(dict.fromkeys((walk[index], walk[-1]) for walk in walks)), complete
+
+    @staticmethod
+    def _until(candidate: Candidate, at: int | None) -> Candidate:
+        """Return a path up to the node at an index of its walks, with the joins and conditions there and before."""
+        if at is None:
+            return candidate
+        return Candidate(
+            RelationPath(candidate.path.topic, candidate.path.steps[:at]),
+            "",
+            joins=tuple(each for each in candidate.joins if each.at <= at),
+            conditions=tuple(each for each in candidate.conditions if each.at <= at),
+        )
 
     def ends(self, candidate: Candidate) -> tuple[Value, ...]:
         """Return the ends of a path, at most `MAX_WALKS`; none if the lookup takes too long."""
+        return self._ends(candidate)[0]
+
+    def _ends(self, candidate: Candidate) -> tuple[tuple[Value, ...], bool]:
+        """Return what `ends` returns, and whether these are all ends."""
         if not candidate.path.steps:
-            return (candidate.path.topic,)
+            return (candidate.path.topic,), True
         try:
-            return self.graph.ends(
+            found = self.graph.ends(
                 candidate.path, joins=candidate.joins, conditions=candidate.conditions, limit=MAX_WALKS
-            ).values
+            )
         except TOLERATED:
-            return ()
+            return (), False
+        return found.values, not found.approximate and len(found.values) < self._row_cap()
+
+    def _row_cap(self) -> float:
+        """Return the number of rows at which the store cuts off results; infinity if it doesn't."""
+        return self.graph.store.capabilities.row_cap or math.inf
 
     def types(self, candidate: Candidate) -> dict[Entity, frozenset[Value]]:
         """Return the types of the ends, each with the ends that have it."""
@@ -145,6 +176,8 @@ class Beside:
         index = len(candidate.path) if at is None else at
         path = RelationPath(candidate.path.topic, candidate.path.steps[:index])
         steps = [step for step in self.steps(path) if step.direction == "out" or either]
+        if measure.events and at is None and any(set(stems(self.words(step))) & _OF_BIRTH for step in steps):
+            return []  # a person's own dates don't say who was the first president
         texts = [self.words(step) for step in steps]
         fits = self._fits(measure, texts)
         found: list[Field] = []
@@ -161,11 +194,12 @@ class Beside:
     def _fits(self, measure: Measure, texts: Sequence[str]) -> list[float]:
         """Return how well relations fit a measure: by a common word, else by cosine; 0 below `ALIGNED`."""
         wanted = [stem(word) for word in measure.words]
+        others = _OF_THE_END | _OF_BIRTH if measure.scale == "day" else _OF_THE_END
         close = self.similarity(measure.phrase or " ".join(measure.words[:8]), texts)
         found = []
         for text, cosine in zip(texts, close):
             words = stems(text)
-            if (set(words) & _OF_THE_END) - set(wanted):
+            if (set(words) & others) - set(wanted):
                 found.append(0.0)
                 continue
             common = [index for index, word in enumerate(wanted) if word in words]
@@ -175,19 +209,30 @@ class Beside:
         return found
 
     def compared(self, candidate: Candidate, measure: Measure, at: int | None = None) -> Field | None:
-        """Return the best field with numbers or dates, as the measure compares, for enough of the nodes."""
+        """Return the best field with numbers or dates, as the measure compares, for enough of the nodes.
+
+        If there are too many nodes to look up, the share of those with a value is unknown, and the field is taken.
+        """
         fits = is_date if measure.scale == "day" else is_number
-        nodes: set[Value] | None = None
+        before = self._until(candidate, at)
+        nodes: tuple[Value, ...] = ()
+        known = None  # whether all nodes are known
         for field in self.fields(candidate, measure, at)[: 2 * MAX_FIELDS]:
-            values = self.pairs(candidate, field.steps, at)
+            values, complete = self._pairs(candidate, field.steps, at)
             right = tuple((node, value) for node, value in values if fits(value))
             if not right or len(right) < len(values):
                 continue
-            if nodes is None:
-                index = len(candidate.path) if at is None else at
-                prefix = RelationPath(candidate.path.topic, candidate.path.steps[:index])
-                nodes = set(self.ends(Candidate(prefix, "")) if at is not None else self.ends(candidate))
+            if known is None:
+                nodes, known = self._ends(before)
             with_value = {node for node, _ in right}
-            if len(with_value) >= COVERED * len(nodes | with_value):
-                return Field(field.steps, field.words, field.fit, right, tuple(nodes - with_value))
+            if known and not complete:
+                # the values of some nodes reach the limit of walks, so the nodes are asked for without their values
+                present = Condition(len(before.path), field.steps)
+                with_it, complete = self._ends(replace(before, conditions=(*before.conditions, present)))
+                with_value.update(with_it)
+            if not (known and complete):
+                return replace(field, values=right)
+            if len(with_value) >= COVERED * len(with_value.union(nodes)):
+                without = sorted(set(nodes) - with_value, key=str)
+                return replace(field, values=right, without=tuple(without))
         return None

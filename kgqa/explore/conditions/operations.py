@@ -15,6 +15,7 @@ from kgqa.rank.lexical import STOPWORDS, stem
 from kgqa.words import grouped_steps, type_words
 
 _AFTER_NOUN = frozenset(["spoken", "used", "within", "here", "won", "written", "born", "held", "made", "with"])
+_WHO = re.compile(r"\s*who(?:m|se)?\b", re.IGNORECASE)
 Scored = list[tuple[Candidate, float | None]]
 
 TRIED = 5
@@ -32,8 +33,23 @@ EXISTS_MARGIN = 0.1
 """Most difference between the score of the best path and that of a path that leads from one topic to the other."""
 SHOWN_MISSING = 3
 """Most ends without a value that a note names."""
-NOUN_FITS = 0.65
-"""Least cosine of the question's noun and the words for the ends."""
+NOUN_FITS = 0.8
+"""Least cosine of two nouns that mean the same; most nouns with a lower one are neighbours, as "songs" and "music"."""
+NOUN_NEAR = 0.65
+"""Least cosine of two nouns that may mean the same or the opposite, as "brothers" and "sister"."""
+_SINGULAR = {
+    "children": "child", "grandchildren": "grandchild", "people": "person", "men": "man", "women": "woman",
+    "wive": "wife", "movy": "movie",
+}  # fmt: skip
+_SPECIFIC = frozenset([
+    "brother", "sister", "husband", "wife", "mother", "father", "son", "daughter", "uncle", "aunt", "nephew", "niece",
+    "grandson", "granddaughter", "grandmother", "grandfather", "man", "woman", "boy", "girl", "king", "queen", "actor",
+    "actress", "parent", "child", "ancestor", "descendant", "predecessor", "successor", "employer", "employee",
+    "teacher", "student", "buyer", "seller", "winner", "loser", "victory", "defeat", "import", "export",
+])  # fmt: skip
+"""Stems of nouns whose opposites are close to them in an embedding model, so that a cosine doesn't tell them apart."""
+_SAME = frozenset({("wife", "spouse"), ("husband", "spouse"), ("kid", "child")})
+"""Stems of a question's noun and of a relation's that mean the same, though the words are close to others, too."""
 
 
 def head_of(name: str) -> tuple[str, ...]:
@@ -43,7 +59,12 @@ def head_of(name: str) -> tuple[str, ...]:
         if kept and (word in STOPWORDS or word in _AFTER_NOUN):
             break
         kept.append(word)
-    return tuple(map(stem, kept[-1:]))
+    return tuple(_SINGULAR.get(each, each) for each in map(stem, kept[-1:]))
+
+
+def noun_head(noun: str) -> tuple[str, ...]:
+    """Return the stem of the last word of a question's noun, in the singular."""
+    return tuple(_SINGULAR.get(each, each) for each in stems(noun)[-1:])
 
 
 class Operations:
@@ -103,6 +124,10 @@ class Operations:
             return None
         if request.kind == "count":
             values = self._beside.ends(fitting)
+            if not values and not self._beside.ends(replace(candidate, conditions=())):
+                # 0 is an answer only if conditions of the question exclude all ends; worse paths leave out a part of it
+                self._undecidable = True
+                return None
             if values and all(is_number(value) for value in values):
                 return fitting  # the graph has the number
             if any(isinstance(value, Literal) for value in values):
@@ -126,12 +151,18 @@ class Operations:
         is_known = set(wanted) < self._named or (len(candidate.path) == 1 and self._is_instances(candidate))
         if not wanted or noun == "person" or is_known:
             return candidate
-        head = wanted[-1:]
+        head = noun_head(noun)
+        last = candidate.path.steps[-1]
+        if any(
+            each.direction == "in" and self._means(self._relation_noun(each), noun) for each in candidate.path.steps
+        ):
+            return None  # backwards, "children" leads to parents, and from there to siblings
         types = self._beside.types(candidate)
         every = frozenset(end for ends in types.values() for end in ends)
         named = dict(zip(types, self._beside.type_names(list(types))))
-        if not every and candidate.path.steps[-1].direction == "in":
-            return candidate if self._score >= UNTYPED_LEAST else None
+        if not every and last.direction == "in":
+            near = self._beside.similarity(noun, [self._relation_noun(last)])[0] >= NOUN_NEAR
+            return candidate if self._score >= UNTYPED_LEAST and not near else None
         same = [type_ for type_, name in named.items() if head_of(name) == head]
         if same:
             best = max(same, key=lambda type_: (stems(named[type_]) == wanted, len(types[type_])))
@@ -142,23 +173,42 @@ class Operations:
                 return None
             step = Step(self._type_predicate())
             return replace(candidate, conditions=(*candidate.conditions, Condition(len(candidate.path), (step,), best)))
-        if head_of(candidate.leads_to) == head or self._is_property(candidate, noun):
+        if self._is_property(candidate, noun):
             return candidate
-        return candidate if self._alike(noun, candidate.leads_to) else None
+        declared = self._beside.graph.target_type(last)
+        return candidate if declared and self._means(type_words(declared, self._beside.graph.schema), noun) else None
 
     def _is_property(self, candidate: Candidate, noun: str) -> bool:
         """Return whether the last relation of a path, without its domain, says that its ends are what a noun names."""
         last = candidate.path.steps[-1]
-        if last.direction == "in":
-            return False
-        words = type_words(last.relation, self._beside.graph.schema)
-        return head_of(words) == stems(noun)[-1:] or self._alike(noun, words)
+        return last.direction == "out" and self._means(self._relation_noun(last), noun)
+
+    def _relation_noun(self, step: Step) -> str:
+        """Return the words of a relation without its domain, or its label."""
+        graph = self._beside.graph
+        return (
+            self._beside.words(step)
+            if step.relation in graph.relation_labels
+            else type_words(step.relation, graph.schema)
+        )
+
+    def _means(self, words: str, noun: str) -> bool:
+        return head_of(words) == noun_head(noun) or self._alike(noun, words)
 
     def _alike(self, noun: str, words: str) -> bool:
-        """Return whether two nouns mean the same; "mountain" and "mountain range", with a word in common, do not."""
+        """Return whether two nouns with different main words mean the same.
+
+        "Mountain" and "mountain range", with a word in common, do not; nor do opposites such as "wives" and "husband".
+        """
         if set(stems(noun)) & set(stems(words)):
             return False
-        return self._beside.similarity(noun, [words])[0] >= NOUN_FITS
+        heads = (*noun_head(noun), *head_of(words))
+        if heads in _SAME:
+            return True
+        if _SPECIFIC & set(heads):
+            return False
+        singular = " ".join([*noun.split()[:-1], *(word.removesuffix("s") for word in noun.split()[-1:])])
+        return max(self._beside.similarity(each, [words])[0] for each in (noun, singular)) >= NOUN_FITS
 
     def _note_missing(self, field: Field) -> None:
         """Note which ends have no value, because the answer is computed without them."""
@@ -174,6 +224,8 @@ class Operations:
     def _extreme(self, candidate: Candidate, measure: Measure) -> Candidate | None:
         """Order the ends by a field of theirs, or by the time of an event that the path passes."""
         request, path = self._request, candidate.path
+        if _WHO.match(request.text) and any(isinstance(end, Literal) for end in self._beside.ends(candidate)):
+            return None  # "who was the first president" doesn't ask for the date
         places: list[int | None] = [None]
         if measure.events:
             graph = self._beside.graph
@@ -217,10 +269,7 @@ class Operations:
     def _passes(self, candidate: Candidate, at: int, noun: str) -> bool:
         """Return whether the node at an index of the walks is what a noun names."""
         path = RelationPath(candidate.path.topic, candidate.path.steps[:at])
-        type_ = self._beside.graph.target_type(path.steps[-1])
-        leads_to = type_words(type_, self._beside.graph.schema) if type_ and at > 1 else candidate.hops[-2]
-        before = Candidate(path, "", leads_to=leads_to)
-        return self.of_kind(before, noun) is not None
+        return self.of_kind(Candidate(path, ""), noun) is not None
 
     def _between_topics(self) -> tuple[Candidate, float] | None:
         """Compare two topics by a number or date that both have, or by how many others they have."""
