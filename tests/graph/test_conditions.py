@@ -47,6 +47,11 @@ FACTS = [
         (B[4], "since", Literal("1999-02")),
         (B[0], "in", X), (B[1], "in", X), (B[1], "in", entity("y")), (B[0], "to", Literal("1")),
         (B[0], "next", entity("c0")), (B[1], "next", entity("c1")), (B[1], "next", entity("c0")),
+        (B[0], "mass", Literal("5.972E24", XSD + "double")), (B[1], "mass", Literal("6.39E23", XSD + "double")),
+        (B[2], "mass", Literal("0.1234567890123456789012")), (B[3], "mass", Literal("1e-30", XSD + "double")),
+        (B[4], "mass", Literal("200000000000000000000")),
+        (B[0], "price", Literal("1e20")), (B[1], "price", number("150000000000000000000")),
+        (B[0], "cost", number("9007199254740993")), (B[1], "cost", number("0.1")), (B[2], "cost", Literal("0.2")),
         (entity("c0"), "pop", Literal("3", XSD + "integer")), (entity("c1"), "pop", Literal("4", XSD + "integer")),
     ]
 ]  # fmt: skip
@@ -101,6 +106,11 @@ CASES = {
     "sum of none": (Operation("sum", steps("nothing")), ""),
     "average": (Operation("average", steps("pop")), "255"),
     "average of none": (Operation("average", steps("nothing")), ""),
+    "sum of large values": (Operation("sum", steps("mass")), "6.611e+24"),
+    "average of large values": (Operation("average", steps("mass")), "1.322e+24"),
+    "a large sum": (Operation("sum", steps("price")), "2.5e+20"),
+    "a large average": (Operation("average", steps("price")), "1.25e+20"),
+    "difference of large values": (Operation("difference", steps("mass"), topics=(B[0], B[1])), "5.333e+24", RelationPath(B[0])),
     "larger topic": (Operation("most", steps("pop"), topics=(B[0], B[1])), "b1", RelationPath(B[0])),
     "difference": (Operation("difference", steps("pop"), topics=(B[0], B[1])), "2.5", RelationPath(B[0])),
 }  # fmt: skip
@@ -126,6 +136,14 @@ def test_answers(small, case):
     found = answers(small, path, conditions, operation)
     assert found == {entity(word) if word[0] in "bc" else word for word in expected.split()}
     assert found == written(NaiveGraph(FACTS).answer(path, conditions, operation))
+
+
+def test_totals_of_decimals_are_exact(small):
+    costs, pair = steps("cost"), (B[0], B[1])
+    (total,) = small.run_exported(small.answer_query(HAS, operation=Operation("sum", costs)))
+    apart = Operation("difference", costs, topics=pair)
+    (difference,) = small.run_exported(small.answer_query(RelationPath(B[0]), operation=apart))
+    assert (total.value, difference.value) == ("9007199254740993.3", "9007199254740992.9")
 
 
 # --- random graphs
