@@ -146,12 +146,24 @@ def test_totals_of_decimals_are_exact(small):
     assert (total.value, difference.value) == ("9007199254740993.3", "9007199254740992.9")
 
 
+@pytest.mark.parametrize("kind", ["sum", "average"])
+def test_a_total_is_of_values_of_the_ends(kind):
+    with pytest.raises(ValueError, match="of the ends"):
+        Operation(kind, steps("pop"), at=1)
+
+
+@pytest.mark.parametrize("operator", ["=", "!="])
+def test_texts_are_compared_without_a_language(operator):
+    with pytest.raises(ValueError, match="without a language"):
+        Comparison(operator, Literal("abc", language="en"))
+
+
 # --- random graphs
 
 NODES, RELATIONS = [entity(f"n{n}") for n in range(5)], [f"http://e/r{n}" for n in range(3)]
 TEXTS = ["5", "5.0", "+5", "-3", ".5", "7.", "1e1", "1E-2", "abc", "", "5 km", "0x5", "NaN", "INF", "--5", "é"]
 DATES = ["1967", "0067", "-0044", "1967Z", "1967-05", "1967-05Z", "1967-05-02", "1967-05-02Z", "1967-05-02+14:00",
-         "1967-12-31T23:59:59Z", "-0044-03-15", "12024-01-01", "67-5-2", "1967-05:00", "1967-5"]  # fmt: skip
+         "1967-12-31T23:59:59Z", "-0044-03-15", "12024-01-01", "67-5-2", "1967-05:00", "1967+02:00", "1967-05+02:00", "1967-05-02:00", "1967-5"]  # fmt: skip
 TYPED = [
     ("5", "integer"), ("-3", "int"), ("2.5", "decimal"), ("5", "decimal"), ("2.5E0", "double"), ("0.5", "float"),
     ("1967", "gYear"), ("1967-05", "gYearMonth"), ("1967-05-02", "date"), ("-0044-03-15", "date"),
