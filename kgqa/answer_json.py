@@ -6,6 +6,7 @@ The fields of an answer object are documented in docs/answer-json.md.
 from __future__ import annotations
 
 import json
+import math
 import re
 from itertools import zip_longest
 from typing import Any
@@ -33,7 +34,7 @@ def answer_object(answer: Answer, *, trace: bool = False) -> dict[str, Any]:
         "question": answer.question.text,
         "status": answer.status,
         "reason": answer.reason,
-        "nearest": to_json(answer.nearest),
+        "nearest": [{**to_json(each), "score": _finite(each.score)} for each in answer.nearest],
         "hints": list(answer.hints),
         "answers": [_named_object(item) for item in answer.answers],
         "topics": [_named_object(item) for item in answer.topics],
@@ -48,7 +49,7 @@ def answer_object(answer: Answer, *, trace: bool = False) -> dict[str, Any]:
         "grounding": answer.grounding,
         "approximate": answer.approximate,
         "accepted": answer.accepted,
-        "confidence": answer.confidence,
+        "confidence": _finite(answer.confidence),
         "weak": answer.weak,
         "method": answer.method,
         "notes": list(answer.notes),
@@ -59,6 +60,11 @@ def answer_object(answer: Answer, *, trace: bool = False) -> dict[str, Any]:
     if trace:
         found["trace"] = [{"kind": event.kind, "at": event.at, **event.detail} for event in answer.trace]
     return found
+
+
+def _finite(number: float | None) -> float | None:
+    """Return the number, or None for NaN and infinity, for which JSON has no notation."""
+    return number if number is not None and math.isfinite(number) else None
 
 
 def _named_object(named: Named) -> dict[str, Any]:
@@ -85,7 +91,7 @@ def _evidence_object(evidence: Evidence) -> dict[str, Any]:
             "operation": _operation_object(evidence.operation) | {"words": evidence.operation_words}
             if evidence.operation
             else None,
-            "score": evidence.score,
+            "score": _finite(evidence.score),
             "approximate": evidence.approximate,
             "mediators": list(evidence.mediators),
             "walks": [[_named_object(node) for node in walk] for walk in evidence.walks],
@@ -93,7 +99,7 @@ def _evidence_object(evidence: Evidence) -> dict[str, Any]:
         }
     more: dict[str, Any]
     if isinstance(evidence, StatementEvidence):
-        more = {"triple": _triple_object(evidence.triple), "confidence": evidence.confidence, "model": evidence.model}
+        more = {"triple": _triple_object(evidence.triple), "confidence": _finite(evidence.confidence), "model": evidence.model}
     elif isinstance(evidence, HyperedgeEvidence):
         more = {"participants": [{"role": each.role, **_named_object(each.node)} for each in evidence.participants]}
     else:

@@ -36,7 +36,8 @@ class Comparison:
     """A comparison with a literal: a number, a year (`xsd:gYear`), a month, a day, or a text without datatype.
 
     Raises:
-        ValueError: the literal is none of these, or a text is compared by size.
+        ValueError: the literal is none of these, a text is compared by size, or it has a language: texts are compared
+            without their languages.
     """
 
     kind: ClassVar = "comparison"
@@ -47,6 +48,8 @@ class Comparison:
         scale = self.scale
         if scale == "text" and self.operator not in ("=", "!="):
             raise ValueError("a text can only be equal or unequal")
+        if self.value.language:
+            raise ValueError("texts are compared without a language; use a literal without one")
 
     @property
     def scale(self) -> Scale:
@@ -106,7 +109,7 @@ class Operation:
         rank: 1 for the largest or smallest value.
         topics: the compared entities. If they are given, the path has no steps: the ends are these topics.
         at: the index in a walk of the node from which the steps lead to the value, such as a mediator with a date; None
-            for the end.
+            for the end. Not for `sum` and `average`.
     """
 
     kind: OperationKind
@@ -128,6 +131,9 @@ class Operation:
             raise ValueError(f"the operation {self.kind} is on numbers")
         if self.kind == "difference" and len(self.topics) != 2:
             raise ValueError("a difference needs two topics")
+        if self.at is not None and self.kind in ("sum", "average"):
+            # the query adds the distinct values of an end: equal values of two mediators would be added once
+            raise ValueError(f"the operation {self.kind} is on values of the ends; leave `at` out")
 
     @property
     def is_computed(self) -> bool:

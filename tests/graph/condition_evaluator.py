@@ -18,8 +18,9 @@ def number_of(value: Value) -> float | None:
 
 def date_of(value: Value) -> tuple[int, ...] | None:
     """Return the year, the year and month, or the year, month and day."""
+    zone = "Z|[-+][0-9]{2}:[0-9]{2}"
     found = re.fullmatch(
-        r"(-?[0-9]{1,6})(?:Z|-([0-9]{2})(?:Z|-([0-9]{2})(?:Z|T.*|[-+][0-9]{2}:[0-9]{2})?)?)?", text_of(value)
+        rf"(-?[0-9]{{1,6}})(?:{zone}|-([0-9]{{2}})(?:{zone}|-([0-9]{{2}})(?:T.*|{zone})?)?)?", text_of(value)
     )
     return tuple(int(part) for part in found.groups()[:3] if part) if found else None
 

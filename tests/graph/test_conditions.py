@@ -47,6 +47,14 @@ FACTS = [
         (B[4], "since", Literal("1999-02")),
         (B[0], "in", X), (B[1], "in", X), (B[1], "in", entity("y")), (B[0], "to", Literal("1")),
         (B[0], "next", entity("c0")), (B[1], "next", entity("c1")), (B[1], "next", entity("c0")),
+        (B[0], "mass", Literal("5.972E24", XSD + "double")), (B[1], "mass", Literal("6.39E23", XSD + "double")),
+        (B[2], "mass", Literal("0.1234567890123456789012")), (B[3], "mass", Literal("1e-30", XSD + "double")),
+        (B[4], "mass", Literal("200000000000000000000")),
+        (B[0], "zoned", Literal("1967+02:00", YEAR)), (B[1], "zoned", Literal("1967-05:00")),
+        (B[2], "zoned", Literal("1967-05-02:00", MONTH)), (B[3], "zoned", Literal("1967-05+14:00")),
+        (B[4], "zoned", Literal("1967-05-02-10:00", DAY)), (B[5], "zoned", Literal("1967+2:00")),
+        (B[0], "price", Literal("1e20")), (B[1], "price", number("150000000000000000000")),
+        (B[0], "cost", number("9007199254740993")), (B[1], "cost", number("0.1")), (B[2], "cost", Literal("0.2")),
         (entity("c0"), "pop", Literal("3", XSD + "integer")), (entity("c1"), "pop", Literal("4", XSD + "integer")),
     ]
 ]  # fmt: skip
@@ -70,6 +78,11 @@ CASES = {
     "from a day": ([is_("since", ">=", Literal("1967-05-02", DAY))], "b1 b3 b4"),
     "before a day before Christ": ([is_("since", "<", Literal("-0044-03-16", DAY))], "b2"),
     "not since 1967": ([is_("since", "=", year(1967), negated=True)], "b2 b3 b4 b5"),
+    "a year with a time zone": ([is_("zoned", "=", year(1967))], "b0 b1 b2 b3 b4"),
+    "a month with a time zone": ([is_("zoned", "=", Literal("1967-05", MONTH))], "b2 b3 b4"),
+    "before a day with time zones": ([is_("zoned", "<", Literal("1967-05-02", DAY))], "b0 b1 b2 b3"),
+    "first with a time zone": (Operation("least", steps("zoned"), "day"), "b0 b1"),
+    "second with a time zone": (Operation("least", steps("zoned"), "day", rank=2), "b2 b3"),
     "a text": ([is_("pop", "=", Literal("abc"))], "b3"),
     "two": ([is_("pop", ">", number("6")), is_("since", "<", year(1990))], "b1 b2"),
     "is b0": ([Condition(1, (), B[0])], "b0"),
@@ -101,6 +114,11 @@ CASES = {
     "sum of none": (Operation("sum", steps("nothing")), ""),
     "average": (Operation("average", steps("pop")), "255"),
     "average of none": (Operation("average", steps("nothing")), ""),
+    "sum of large values": (Operation("sum", steps("mass")), "6.611e+24"),
+    "average of large values": (Operation("average", steps("mass")), "1.322e+24"),
+    "a large sum": (Operation("sum", steps("price")), "2.5e+20"),
+    "a large average": (Operation("average", steps("price")), "1.25e+20"),
+    "difference of large values": (Operation("difference", steps("mass"), topics=(B[0], B[1])), "5.333e+24", RelationPath(B[0])),
     "larger topic": (Operation("most", steps("pop"), topics=(B[0], B[1])), "b1", RelationPath(B[0])),
     "difference": (Operation("difference", steps("pop"), topics=(B[0], B[1])), "2.5", RelationPath(B[0])),
 }  # fmt: skip
@@ -128,12 +146,32 @@ def test_answers(small, case):
     assert found == written(NaiveGraph(FACTS).answer(path, conditions, operation))
 
 
+def test_totals_of_decimals_are_exact(small):
+    costs, pair = steps("cost"), (B[0], B[1])
+    (total,) = small.run_exported(small.answer_query(HAS, operation=Operation("sum", costs)))
+    apart = Operation("difference", costs, topics=pair)
+    (difference,) = small.run_exported(small.answer_query(RelationPath(B[0]), operation=apart))
+    assert (total.value, difference.value) == ("9007199254740993.3", "9007199254740992.9")
+
+
+@pytest.mark.parametrize("kind", ["sum", "average"])
+def test_a_total_is_of_values_of_the_ends(kind):
+    with pytest.raises(ValueError, match="of the ends"):
+        Operation(kind, steps("pop"), at=1)
+
+
+@pytest.mark.parametrize("operator", ["=", "!="])
+def test_texts_are_compared_without_a_language(operator):
+    with pytest.raises(ValueError, match="without a language"):
+        Comparison(operator, Literal("abc", language="en"))
+
+
 # --- random graphs
 
 NODES, RELATIONS = [entity(f"n{n}") for n in range(5)], [f"http://e/r{n}" for n in range(3)]
 TEXTS = ["5", "5.0", "+5", "-3", ".5", "7.", "1e1", "1E-2", "abc", "", "5 km", "0x5", "NaN", "INF", "--5", "é"]
 DATES = ["1967", "0067", "-0044", "1967Z", "1967-05", "1967-05Z", "1967-05-02", "1967-05-02Z", "1967-05-02+14:00",
-         "1967-12-31T23:59:59Z", "-0044-03-15", "12024-01-01", "67-5-2", "1967-05:00", "1967-5"]  # fmt: skip
+         "1967-12-31T23:59:59Z", "-0044-03-15", "12024-01-01", "67-5-2", "1967-05:00", "1967+02:00", "1967-05+02:00", "1967-05-02:00", "1967-5"]  # fmt: skip
 TYPED = [
     ("5", "integer"), ("-3", "int"), ("2.5", "decimal"), ("5", "decimal"), ("2.5E0", "double"), ("0.5", "float"),
     ("1967", "gYear"), ("1967-05", "gYearMonth"), ("1967-05-02", "date"), ("-0044-03-15", "date"),

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import math
+from dataclasses import replace
+
 import pytest
 
 from kgqa.answer_json import answer_object
@@ -9,7 +13,7 @@ from kgqa.conditions import DAY, MONTH, XSD, Comparison, Condition, Operation, y
 from kgqa.graph.query.explain import explain
 from kgqa.graph.query.export import AnswerInQuery
 from kgqa.methods.grounding import answer_of_path
-from kgqa.model import Answer, Candidate, Entity, Literal, RelationPath, Step
+from kgqa.model import Answer, Candidate, Entity, Literal, NearPath, RelationPath, Step
 from kgqa.model_json import from_json, to_json
 from kgqa.trace import Trace
 from tests.memory_graph import memory_graph
@@ -128,6 +132,16 @@ def test_json(graph):
     assert path["operation"]["kind"] == "count" and path["operation"]["topics"] == []
     (plain,) = answer_object(answer(graph))["paths"]
     assert plain["conditions"] == [] and plain["operation"] is None
+
+
+@pytest.mark.parametrize("score", [math.nan, math.inf])
+def test_json_has_no_score_that_is_not_finite(graph, score):
+    found = answer(graph)
+    (path,) = found.paths
+    near = (NearPath("has", score),)
+    written = answer_object(replace(found, evidence=(replace(path, score=score),), confidence=score, nearest=near))
+    json.dumps(written, allow_nan=False)
+    assert written["confidence"] is written["paths"][0]["score"] is written["nearest"][0]["score"] is None
 
 
 MONTHS = [Comparison("<", Literal("1998-05", MONTH)), Comparison(">=", Literal("-0044-03", MONTH))]

@@ -143,7 +143,8 @@ class Conditions:
             if isinstance(condition, Condition)
         ]
         if candidate.operation is not None and self._request is not None:
-            found.append(ReadCondition(self._request.cue, operation_words(graph, candidate.operation)))
+            words = operation_words(graph, candidate.operation, candidate.path.steps)
+            found.append(ReadCondition(self._request.cue, words))
         self._trace.record(ConditionsRead(path=candidate.words, found=tuple(found)))
         if self._operations is not None:
             self.notes += self._operations.notes

@@ -49,9 +49,15 @@ def condition_words(graph: ExportableGraph, condition: Condition, node: str = ""
     return f"it is not true that {text}" if condition.negated else text
 
 
-def operation_words(graph: ExportableGraph, operation: Operation) -> str:
-    """Return an operation in words, such as: Of these, take the one with the most “river length”, ..."""
-    relation = " of ".join(_relation(graph, step) for step in reversed(operation.steps)) or "value"
+def operation_words(graph: ExportableGraph, operation: Operation, path: Sequence[Step]) -> str:
+    """Return an operation in words, such as: Of these, take the one with the most “river length”, ...
+
+    Args:
+        path: the steps of the path. An operation without steps is on the nodes of the path, and is worded by the step
+            that leads to them.
+    """
+    steps = operation.steps or path[: operation.at][-1:]
+    relation = " of ".join(_relation(graph, step) for step in reversed(steps))
     topics = " and ".join(_entity(graph, topic) for topic in operation.topics)
     if operation.kind in operation.returns_ends:
         which = extreme_words(operation.kind, operation.scale, operation.counted)
@@ -72,11 +78,11 @@ def node_variable(at: int, length: int) -> str:
 
 
 def all_words(
-    graph: ExportableGraph, conditions: Sequence[Condition], operation: Operation | None, length: int
+    graph: ExportableGraph, conditions: Sequence[Condition], operation: Operation | None, path: Sequence[Step]
 ) -> tuple[tuple[str, ...], str]:
-    """Return the conditions on a path of this length and the operation in words; "" for no operation."""
-    words = tuple(condition_words(graph, each, node_variable(each.at, length)) for each in conditions)
-    return words, operation_words(graph, operation) if operation else ""
+    """Return the conditions on a path with these steps and the operation in words; "" for no operation."""
+    words = tuple(condition_words(graph, each, node_variable(each.at, len(path))) for each in conditions)
+    return words, operation_words(graph, operation, path) if operation else ""
 
 
 def _value_words(graph: ExportableGraph, test: Comparison) -> str:

@@ -14,6 +14,7 @@ from kgqa.model import Entity
 from kgqa.words import clean, short_words
 
 _CONDITION_VALUE = re.compile(r"c[0-9]+_[0-9]+")
+_PATH_NODE = re.compile(r"e([0-9]+)")
 _JOINED = {"Join": "", "LeftJoin": "optionally: ", "Minus": "but not: "}
 _EXTRAS = {"OrderBy": "Sort them.", "AggregateJoin": "Aggregate them by group."}
 
@@ -98,9 +99,9 @@ class _Explainer:
         return found
 
     def _relation_to(self, pattern: Any, variable: Any) -> str:
-        """Return the words of the last relation in a pattern that has the variable as its subject or object."""
-        found = [relation for s, relation, o in _triples(pattern) if variable in (s, o)]
-        return self._relation(found[-1])
+        """Return the words of the relation that leads to the variable in a pattern."""
+        triples = [triple for triple in _in_order([*_triples(pattern)]) if variable in (triple[0], triple[2])]
+        return self._relation(min(triples, key=lambda triple: _distance(triple, variable))[1])
 
     def _merged(self, conditions: list[str]) -> list[str]:
         """Join the text of a triple that ends in the value of a condition with the texts about this value."""
@@ -186,6 +187,15 @@ def _in_order(triples: list[Any]) -> list[Any]:
         ordered.append(best)
         known |= {best[0], best[2]}
     return ordered
+
+
+def _distance(triple: Any, variable: Any) -> int:
+    """Return 0 if a triple leads to the variable from an earlier node of a path, 1 from a known term, otherwise 2."""
+    other = triple[2] if triple[0] == variable else triple[0]
+    if not _is_variable(other):
+        return 1
+    node, before = _PATH_NODE.fullmatch(variable), _PATH_NODE.fullmatch(other)
+    return 0 if before and (node is None or int(before[1]) < int(node[1])) else 2
 
 
 def _unknown(term: Any, known: set[Any]) -> bool:

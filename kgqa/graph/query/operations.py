@@ -70,9 +70,9 @@ def operation_query(
     else:
         blocks = [_renamed(block, f"_{number}") for number in range(1, operation.rank + 1)]
     extreme = "number" if operation.scale == "number" else "date"
-    scale = extreme if operation.kind in operation.returns_ends else "decimal"  # sums of decimals are exact
+    scale = extreme if operation.kind in operation.returns_ends else "decimal"  # exact; doubles if too large
     return render(f"answer_{_TEMPLATES[operation.kind]}", view=view, comments=comments, block=block, blocks=blocks,
-                  kind=operation.kind, scale=scale, counted=operation.counted, number=_CASTS[scale])  # fmt: skip
+                  kind=operation.kind, scale=scale, counted=operation.counted, number=_CASTS[scale], double=DOUBLE)  # fmt: skip
 
 
 _CASTS = {"number": DOUBLE, "decimal": Entity(XSD + "decimal"), "date": INTEGER}

@@ -32,7 +32,7 @@ def test_words_of_the_demo_questions_are_those_of_explain(graph):
         limits, operation = candidate.limits, candidate.operation
         lines = explain(graph, graph.answer_query(candidate.path, operation=operation, **limits)).split("\n")
         found = {re.sub(r" \(\?value1\)|^ *[0-9]+[.] ", "", line) for line in lines}
-        words, computed = all_words(graph, candidate.conditions, operation, len(candidate.path))
+        words, computed = all_words(graph, candidate.conditions, operation, candidate.path.steps)
         assert found >= set(words), question.text
         if operation and not operation.topics:
             head = re.sub(r" \(every [?]value1\)| such that", "", lines[0])
@@ -63,8 +63,26 @@ def test_comparisons(graph, operator, value):
 @pytest.mark.parametrize("scale", ["number", "day"])
 def test_extremes(graph, rank, scale):
     operation = Operation("most", (LENGTH,), scale=scale, rank=rank)
-    query = graph.answer_query(RelationPath(NORTH_SEA, (MOUTH.reversed(),)), operation=operation)
-    assert operation_words(graph, operation) == explain(graph, query).split("\n")[-1].replace(" (?value1)", "")
+    path = RelationPath(NORTH_SEA, (MOUTH.reversed(),))
+    query = graph.answer_query(path, operation=operation)
+    assert operation_words(graph, operation, path.steps) == explain(graph, query).split("\n")[-1].replace(" (?value1)", "")
+
+
+@pytest.mark.parametrize(
+    "operation, expected",
+    [
+        (Operation("most"), "with the most “river length”"),
+        (Operation("least", at=2), "with the least “river length”"),
+        (Operation("most", counted=True, at=1), "with the most “river mouth”"),
+        (Operation("sum"), "Add up “river length”"),
+        (Operation("average"), "Find the average of “river length”"),
+    ],
+)
+@pytest.mark.parametrize("conditions", [(), (Condition(1, (MOUTH,), NORTH_SEA), Condition(2, (LENGTH.reversed(),), RHINE))])
+def test_values_on_the_path(graph, operation, expected, conditions):
+    path = RelationPath(NORTH_SEA, (MOUTH.reversed(), LENGTH))
+    assert expected in operation_words(graph, operation, path.steps)
+    assert expected in explain(graph, graph.answer_query(path, conditions=conditions, operation=operation))
 
 
 def test_without_node_and_of_topics(graph):
@@ -75,4 +93,4 @@ def test_without_node_and_of_topics(graph):
     assert condition_words(graph, Condition(1, (), RHINE, negated=True)) == "is not Rhine (m.demo_rhine)"
     compared = Operation("difference", (LENGTH,), topics=(RHINE, Entity(NS + "m.demo_danube")))
     words = "Find the difference between “river length” of Rhine (m.demo_rhine) and Danube (m.demo_danube)."
-    assert operation_words(graph, compared) == words
+    assert operation_words(graph, compared, ()) == words
