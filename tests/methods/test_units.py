@@ -85,6 +85,35 @@ def test_unit_of_a_difference(lines, schema, relations, unit):
     assert answer_object(answer)["answers"][0].get("unit", "") == unit and answer.notes == ()
 
 
+@pytest.mark.parametrize(
+    ("label", "unit"),
+    [
+        ("area square miles", "square miles"),
+        ("flow cubic metres", "cubic metres"),
+        ("area (sq km)", "sq km"),
+        ("height foot", "foot"),
+        ("distance in mile", "mile"),
+        ("top speed (km/h)", "km/h"),
+        ("budget usd", "usd"),
+        ("population (2010)", ""),
+        ("height (maximum)", ""),
+        ("date of birth (disputed)", ""),
+        ("population per square mile", ""),
+        ("people (per mile)", ""),
+        ("density grams per litre", ""),
+        ("revenue million usd", ""),
+        ("revenue (MM)", ""),
+        ("reservoir acre feet", ""),
+        ("left foot", ""),
+        ("deaths (m)", ""),
+    ],
+)
+def test_unit_in_the_name_of_a_relation(label, unit):
+    lines = [f'<{E}{node}> <{E}p1> "{number}" .' for node, number in ("a3", "b5")]
+    answer = difference([*lines, f'<{E}p1> <{LABEL}> "{label}" .'], "rdfs", E + "p1")
+    assert answer.answers[0].unit == unit
+
+
 def test_different_units_are_noted():
     answer = difference(quantities("foot", "mile", "rdfs"), "rdfs", E + "height", QUDT + "numericValue")
     assert answer.notes == ("The numbers have different units: foot, mile.",) and answer.answers[0].unit == ""

@@ -12,15 +12,27 @@ from kgqa.model import Entity, Literal, RelationPath, Value
 from kgqa.schema import Schema
 from kgqa.words import clean, local_name, short_words, split_words
 
-_IN_BRACKETS = re.compile(r"[(\[]\s*(?:in\s+)?([^()\[\]]{1,20}?)\s*[)\]]$")
-_NAMED = frozenset(
-    {"metre", "metres", "meter", "meters", "kilometre", "kilometres", "kilometer", "kilometers", "km", "centimetre",
-     "centimetres", "centimeter", "centimeters", "cm", "millimetre", "millimetres", "mm", "mile", "miles", "foot",
-     "feet", "inch", "inches", "kilogram", "kilograms", "kg", "gram", "grams", "tonne", "tonnes", "pound", "pounds",
-     "litre", "litres", "liter", "liters", "hectare", "hectares", "acre", "acres", "percent", "kelvin", "celsius",
-     "fahrenheit", "watt", "watts", "volt", "volts", "hertz", "pascal", "usd", "eur", "gbp"}
+_IN_BRACKETS = re.compile(r"[(\[]\s*(in\s+)?([^()\[\]]{1,30}?)\s*[)\]]$")
+_CLEAR = frozenset(
+    {"metres", "meters", "kilometres", "kilometers", "km", "centimetres", "centimeters", "cm", "millimetres",
+     "millimeters", "mm", "miles", "feet", "inches", "kilograms", "kg", "grams", "tonnes", "pounds", "litres", "liters",
+     "hectares", "acres", "percent", "kelvin", "celsius", "fahrenheit", "watts", "volts", "hertz", "usd", "eur", "gbp",
+     "ft", "mph", "km/h", "m/s", "km²", "km2", "m²", "m2", "m³", "m3", "km³", "km3", "cm²", "cm³", "kg/m³", "g/cm³",
+     "°c", "°f", "%", "€", "$", "£"}
 )  # fmt: skip
-"""The last words of names of relations that are units, as in `height_meters`."""
+"""Units that mean nothing else at the end of a relation's name: plurals, as in `height_meters`, and symbols."""
+_AFTER_MEASURE = frozenset(
+    {"metre", "meter", "kilometre", "kilometer", "centimetre", "centimeter", "millimetre", "millimeter", "mile", "foot",
+     "inch", "kilogram", "gram", "tonne", "pound", "litre", "liter", "hectare", "acre", "watt", "volt", "pascal",
+     "m", "g", "l"}
+)  # fmt: skip
+"""Units that mean something else in other names, as in `left foot`: they are units after "in" or a measure."""
+_MEASURES = frozenset(
+    {"altitude", "area", "capacity", "depth", "diameter", "distance", "elevation", "height", "length", "mass", "power",
+     "pressure", "radius", "range", "size", "thickness", "voltage", "volume", "weight", "width", "in"}
+)  # fmt: skip
+_POWERS = frozenset({"square", "sq", "cubic"})
+_SCALES = frozenset({"thousand", "thousands", "million", "millions", "billion", "billions"})
 _UNTYPED = (XSD, "http://www.w3.org/1999/02/22-rdf-syntax-ns#", "http://www.opengis.net/")
 
 
@@ -68,7 +80,18 @@ def _by_datatype(walks: Sequence[Sequence[Value]]) -> set[str]:
 
 
 def _by_name(words: str) -> set[str]:
+    """Return the unit in the name of a relation: `height (in m)`, `height meters`, `area square miles`."""
     if found := _IN_BRACKETS.search(words):
-        return {found[1]}
-    last = words.split()[-1:]
-    return set(last) & _NAMED if len(words.split()) > 1 else set()
+        before, unit = [*words[: found.start()].split(), *(found[1] or "").split()], found[2].split()
+    else:
+        every = words.split()
+        start = -2 if every[-2:-1] and every[-2].lower() in _POWERS else -1
+        before, unit = every[:start], every[start:]
+    lower = [word.lower() for word in before]
+    if not lower or len(unit) > 2 or any(word.lower() not in _POWERS for word in unit[:-1]):
+        return set()
+    if "per" in lower or lower[-1] in _SCALES | _POWERS | _CLEAR | _AFTER_MEASURE:
+        return set()  # a part of a larger unit: people per mile, million usd, acre feet
+    last = unit[-1] if unit[-1] in ("M", "MM") else unit[-1].lower()  # M and MM are millions
+    known = last in _CLEAR or (last in _AFTER_MEASURE and lower[-1] in _MEASURES)
+    return {" ".join(unit)} if known else set()
