@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from kgqa.conditions import XSD
 from kgqa.graph.tables.changes import VALUE, Pattern, Select, matches
@@ -36,6 +37,30 @@ _SCALES = frozenset({"thousand", "thousands", "million", "millions", "billion", 
 _UNTYPED = (XSD, "http://www.w3.org/1999/02/22-rdf-syntax-ns#", "http://www.opengis.net/")
 
 
+@dataclass(frozen=True, slots=True)
+class Units:
+    """The units of the numbers at the end of a path.
+
+    `of_holders`: for each number that was read, the units of the nodes that hold it. `declared`, `named`: the units
+    that the graph gives to the relation, and that in its name.
+    """
+
+    of_holders: Mapping[Value, frozenset[str]]
+    declared: frozenset[str]
+    named: frozenset[str]
+
+    def of(self, number: Value) -> frozenset[str]:
+        """Return the units of a number: none if unknown, several if several nodes hold it.
+
+        A number that was not read has no unit if others have one from their holders, because its own may differ.
+        """
+        if held := self.of_holders.get(number):
+            return held
+        if number not in self.of_holders and any(self.of_holders.values()):
+            return frozenset()
+        return self.declared or _by_datatype(number) or self.named
+
+
 def units_of(
     path: RelationPath,
     walks: Sequence[Sequence[Value]],
@@ -44,8 +69,8 @@ def units_of(
     relation_labels: Mapping[str, str],
     select: Select,
     find_labels: FindLabels,
-) -> tuple[str, ...]:
-    """Return the units of the numbers at the end of a path, sorted; more than one if they differ, none if unknown.
+) -> Units:
+    """Find the units of the numbers at the end of a path.
 
     Args:
         path: a path that ends in numbers.
@@ -63,20 +88,26 @@ def units_of(
     holders = dict.fromkeys(walk[-2] for walk in walks if len(walk) > 1)
     patterns: list[Pattern] = [(node, Entity(unit), VALUE, 0) for unit in beside for node in holders]
     patterns += [(subject, Entity(predicate), VALUE, 0) for predicate in schema.units_of_relations]
-    found = {unit for values in (matches(select, patterns) if patterns else ()) for unit in values}
-    labels = find_labels([unit for unit in found if isinstance(unit, Entity)])
-    names = {
-        clean(unit.value if isinstance(unit, Literal) else labels.get(unit) or schema.short_id(unit.iri))
-        for unit in found
-    }
-    return tuple(sorted(names or _by_datatype(walks) or _by_name(short_words(relation, schema, relation_labels))))
+    found = matches(select, patterns) if patterns else []
+    labels = find_labels([unit for values in found for unit in values if isinstance(unit, Entity)])
+    units: dict[object, set[str]] = {}
+    for (node, *_), values in zip(patterns, found):
+        units.setdefault(node, set()).update(
+            clean(unit.value if isinstance(unit, Literal) else labels.get(unit) or schema.short_id(unit.iri))
+            for unit in values
+        )
+    held: dict[Value, set[str]] = {}
+    for walk in walks:
+        held.setdefault(walk[-1], set()).update(units.get(walk[-2], ()) if beside and len(walk) > 1 else ())
+    named = _by_name(short_words(relation, schema, relation_labels))
+    of_holders = {number: frozenset(each) for number, each in held.items()}
+    return Units(of_holders, frozenset(units.get(subject, ())), frozenset(named))
 
 
-def _by_datatype(walks: Sequence[Sequence[Value]]) -> set[str]:
-    ends = [walk[-1] for walk in walks]
-    datatypes = {end.datatype for end in ends if isinstance(end, Literal)}
-    known = {datatype for datatype in datatypes if datatype and not datatype.startswith(_UNTYPED)}
-    return {split_words(local_name(datatype)) for datatype in known} if known == datatypes else set()
+def _by_datatype(number: Value) -> frozenset[str]:
+    datatype = number.datatype if isinstance(number, Literal) else ""
+    known = datatype and not datatype.startswith(_UNTYPED)
+    return frozenset({split_words(local_name(datatype))} if known else ())
 
 
 def _by_name(words: str) -> set[str]:
