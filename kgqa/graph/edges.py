@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from kgqa.errors import PartialResult
 from kgqa.graph.store import count_value
 from kgqa.graph.tables.labels import LABEL_BATCH, Select, is_blank_node
 from kgqa.model import Direction, Entity, Literal, Step, Value
@@ -33,21 +34,37 @@ def count_edges(entities: Iterable[Entity], *, select: Select, call_each: CallEa
 
 
 def find_edges_of(
-    entities: Iterable[Entity], direction: Direction, *, limit: int, select: Select
+    entities: Iterable[Entity], direction: Direction, *, limit: int, select: Select, call_each: CallEach
 ) -> list[tuple[Entity, Step, Value]]:
     """Return the edges of many entities in one direction, noise included, in one query per `LABEL_BATCH` entities.
 
+    Where a batch has more edges than one query returns, its entities are queried one by one, because one entity with
+    very many edges would take the place of the edges of all others.
+
     Args:
-        limit: maximum number of edges per query.
+        limit: maximum number of edges per query; each entity gets at least as many if it has them.
     """
     wanted = [entity for entity in dict.fromkeys(entities) if not is_blank_node(entity)]
-    found: list[tuple[Entity, Step, Value]] = []
+    values = {"out": direction == "out", "limit": limit}
+    rows: list[Sequence[Value | None]] = []
     for start in range(0, len(wanted), LABEL_BATCH):
         batch = wanted[start : start + LABEL_BATCH]
-        for entity, relation, node in select("edges", entities=batch, out=direction == "out", limit=limit):
-            if isinstance(entity, Entity) and isinstance(relation, Entity) and node is not None:
-                found.append((entity, Step(relation.iri, direction), node))
-    return found
+        try:
+            found = select("edges", entities=batch, **values)
+        except PartialResult:  # the server cut off the rows before the limit was reached
+            if len(batch) == 1:
+                raise
+            found = None
+        if found is None or (len(found) >= limit and len(batch) > 1):
+            for each in call_each(lambda entity: select("edges", entities=[entity], **values), batch):
+                rows += each
+        else:
+            rows += found
+    return [
+        (entity, Step(relation.iri, direction), node)
+        for entity, relation, node in rows
+        if isinstance(entity, Entity) and isinstance(relation, Entity) and node is not None
+    ]
 
 
 def find_edges(

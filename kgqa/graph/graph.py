@@ -373,8 +373,11 @@ class KnowledgeGraph:
     def edges_of(
         self, entities: Iterable[Entity], direction: Direction = "out", *, limit: int = 2000
     ) -> list[tuple[Entity, Step, Value]]:
-        """Return the edges of many entities, noise included; at most `limit` edges per `LABEL_BATCH` entities."""
-        return find_edges_of(entities, direction, limit=limit, select=self._queries.select)
+        """Return the edges of many entities, noise included.
+
+        If `LABEL_BATCH` entities together have more than `limit` edges, at most `limit` edges of each are returned.
+        """
+        return find_edges_of(entities, direction, limit=limit, select=self._queries.select, call_each=self.map)
 
     def search(self, text: str, *, limit: int = 20) -> list[NameMatch]:
         """Find entities by name or alias, best match first. See `Names.search`."""

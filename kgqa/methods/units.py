@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import date
 
 from kgqa.conditions import DAY, NUMBER_TEXT, Comparison, Condition, Operation
 from kgqa.errors import StoreError
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.tables.units import units_of
-from kgqa.model import Literal, Named, PathEvidence
+from kgqa.graph.tables.units import Units, units_of
+from kgqa.methods.evidence import MAX_ENDS
+from kgqa.model import Literal, Named, PathEvidence, Value
 from kgqa.words import local_name, split_words
 
 _ENDS = frozenset({"to", "end", "ended", "ends", "until", "till", "left", "closed", "dissolved", "died", "death"})
@@ -26,26 +26,54 @@ def with_units(
 
     Args:
         operation: the operation of which the answers are the result; a count has no unit.
-        evidence: the evidence of the answers. Its walks end in the numbers.
+        evidence: the evidence of the answers. Its walks end in the numbers, but may leave out some of them.
     """
-    is_number = [isinstance(a.value, Literal) and bool(re.fullmatch(NUMBER_TEXT, a.value.value)) for a in answers]
-    shown = [each for each in evidence[: 2 if operation and operation.topics else 1] if each.path.steps]
-    if not any(is_number) or not shown or (operation and operation.kind in ("count", "exists")):
+    numbers: list[Value] = [
+        a.value for a in answers if isinstance(a.value, Literal) and re.fullmatch(NUMBER_TEXT, a.value.value)
+    ]
+    shown = [each for each in _evidence_of_numbers(operation, evidence) if each.path.steps]
+    if not numbers or not shown or (operation and operation.kind in ("count", "exists")):
         return list(answers), []
-    units: tuple[str, ...] = ()
-    with suppress(StoreError):  # an answer is valid without a unit
+    walks = [[node.value for node in walk] for each in shown for walk in each.walks]
+    try:
         units = units_of(
             shown[0].path,
-            [[node.value for node in walk] for each in shown for walk in each.walks],
+            walks,
             schema=graph.schema,
             relation_labels=graph.relation_labels,
             select=graph.tables.select,
             find_labels=graph.labels,
         )
-    if len(units) > 1:
-        return list(answers), [f"The numbers have different units: {', '.join(units)}."]
-    named = [replace(each, unit=unit) if number else each for each, number in zip(answers, is_number) for unit in units]
-    return named or list(answers), []
+    except StoreError:  # an answer is valid without a unit
+        return list(answers), []
+    if operation and operation.is_computed:
+        result = _unit_of_result(units, shown)
+        found = dict.fromkeys(numbers, result)
+    else:
+        found = {number: units.of(number) for number in numbers}
+    named = [
+        replace(each, unit=next(iter(own))) if len(own := found.get(each.value, frozenset())) == 1 else each
+        for each in answers
+    ]
+    every = sorted(frozenset().union(*found.values()))
+    return named, [f"The numbers have different units: {', '.join(every)}."] if len(every) > 1 else []
+
+
+def _evidence_of_numbers(operation: Operation | None, evidence: Sequence[PathEvidence]) -> Sequence[PathEvidence]:
+    """Return the evidence whose walks end in the numbers."""
+    if operation and operation.is_computed and operation.at is not None and operation.steps:
+        return evidence[-1:]
+    return evidence[: 2 if operation and operation.topics else 1]
+
+
+def _unit_of_result(units: Units, evidence: Sequence[PathEvidence]) -> frozenset[str]:
+    """Return the unit that all numbers have from which a result is computed, or all their units if they differ."""
+    ends = [{walk[-1].value for walk in each.walks} for each in evidence]
+    found = {units.of(number) for each in ends for number in each}
+    if not found or any(len(each) >= MAX_ENDS for each in ends):
+        found.add(units.of(Literal("")))  # stands for the numbers that the evidence leaves out
+    every: frozenset[str] = frozenset().union(*found)
+    return every if len(found) == 1 or len(every) > 1 else frozenset()
 
 
 def present_notes(conditions: Sequence[Condition], words: Sequence[str], *, today: date | None = None) -> list[str]:

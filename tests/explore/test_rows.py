@@ -11,6 +11,7 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.trace import Trace
+from tests.memory_graph import memory_graph
 
 NS = "http://rdf.freebase.com/ns/"
 HOLDERS = Candidate(
@@ -61,3 +62,33 @@ def test_limit(graph: KnowledgeGraph) -> None:
     (found,) = read_rows(graph, [HOLDERS], Trace(), limit=2)
     assert len(found.rows) == 2
     assert not found.complete
+
+
+HUBS, SMALL = [f"hub{n}" for n in range(4)], [f"small{n}" for n in range(4)]
+
+
+def graph_with_hubs(edges: int) -> KnowledgeGraph:
+    facts = [("topic", "a.b.has", node) for node in (*HUBS, *SMALL)]
+    facts += [(node, "people.person.gender", "f") for node in (*HUBS, *SMALL)]
+    facts += [(hub, "a.b.big", f"x{n}") for hub in HUBS for n in range(edges)]
+    lines = [" ".join(f"<{NS}{term}>" for term in fact) + " ." for fact in facts]
+    return memory_graph([*lines, f'<{NS}f> <{NS}type.object.name> "Female"@en .'])
+
+
+def test_a_hub_leaves_the_fields_of_other_nodes() -> None:
+    has = Candidate(RelationPath(Entity(NS + "topic"), (Step(NS + "a.b.has"),)), "has")
+    with graph_with_hubs(600) as graph:
+        (found,) = read_rows(graph, [has], Trace())
+    assert len(found.rows) == 8
+    assert all(texts(row, 1, "people.person.gender") == ["Female"] for row in found.rows)
+
+
+@pytest.mark.parametrize(("edges", "queries"), [(2, 1), (3, 9)])
+def test_entities_are_queried_one_by_one_only_at_the_limit(edges: int, queries: int) -> None:
+    with graph_with_hubs(edges) as graph:
+        sent = []
+        select = graph.store.select
+        graph.store.select = lambda *args, **options: sent.append(args) or select(*args, **options)
+        found = graph.edges_of([Entity(NS + node) for node in (*HUBS, *SMALL)], limit=17)
+    assert len(sent) == queries
+    assert len(found) == 4 * (edges + 1) + 4

@@ -85,6 +85,35 @@ def test_unit_of_a_difference(lines, schema, relations, unit):
     assert answer_object(answer)["answers"][0].get("unit", "") == unit and answer.notes == ()
 
 
+@pytest.mark.parametrize(
+    ("label", "unit"),
+    [
+        ("area square miles", "square miles"),
+        ("flow cubic metres", "cubic metres"),
+        ("area (sq km)", "sq km"),
+        ("height foot", "foot"),
+        ("distance in mile", "mile"),
+        ("top speed (km/h)", "km/h"),
+        ("budget usd", "usd"),
+        ("population (2010)", ""),
+        ("height (maximum)", ""),
+        ("date of birth (disputed)", ""),
+        ("population per square mile", ""),
+        ("people (per mile)", ""),
+        ("density grams per litre", ""),
+        ("revenue million usd", ""),
+        ("revenue (MM)", ""),
+        ("reservoir acre feet", ""),
+        ("left foot", ""),
+        ("deaths (m)", ""),
+    ],
+)
+def test_unit_in_the_name_of_a_relation(label, unit):
+    lines = [f'<{E}{node}> <{E}p1> "{number}" .' for node, number in ("a3", "b5")]
+    answer = difference([*lines, f'<{E}p1> <{LABEL}> "{label}" .'], "rdfs", E + "p1")
+    assert answer.answers[0].unit == unit
+
+
 def test_different_units_are_noted():
     answer = difference(quantities("foot", "mile", "rdfs"), "rdfs", E + "height", QUDT + "numericValue")
     assert answer.notes == ("The numbers have different units: foot, mile.",) and answer.answers[0].unit == ""
@@ -99,6 +128,61 @@ def test_unit_of_a_number_at_the_end_of_a_path():
         ]
         height, number = (answer_of_path(graph, each, None, graph.named([topic]), Trace()) for each in candidates)
     assert answer_text(height).startswith("3 metre\n") and answer_text(number).startswith("1\n")
+
+
+def amounts(currencies: list[str], operation: Operation | None = None):
+    """Answer with amounts of money from 100 on, each in its currency."""
+    amount, currency = (f"{FB}measurement_unit.money_value.{each}" for each in ("amount", "currency"))
+    lines = []
+    for number, unit in enumerate(currencies):
+        lines += [
+            f"<{FB}m.t> <{FB}a.b.money> <{FB}m.v{number}> .",
+            f'<{FB}m.v{number}> <{amount}> "{100 + number}"{DECIMAL} .',
+            f"<{FB}m.v{number}> <{currency}> <{FB}m.{unit}> .",
+            f'<{FB}m.{unit}> <{FB}type.object.name> "{unit}"@en .',
+        ]
+    topic = Entity(FB + "m.t")
+    candidate = Candidate(RelationPath(topic, (Step(FB + "a.b.money"), Step(amount))), "", operation=operation)
+    with memory_graph(lines) as graph:
+        return answer_of_path(graph, candidate, None, graph.named([topic]), Trace())
+
+
+def test_each_number_has_the_unit_of_its_own_holder():
+    answer = amounts(["dollar", "euro", "dollar"])
+    assert [(each.name, each.unit) for each in answer.answers] == [
+        ("100", "dollar"),
+        ("101", "euro"),
+        ("102", "dollar"),
+    ]
+    assert answer.notes == ("The numbers have different units: dollar, euro.",)
+
+
+def test_numbers_beyond_the_evidence_have_no_unit_of_other_numbers():
+    units = {each.name: each.unit for each in amounts(["dollar"] * 20 + ["euro"] * 5).answers}
+    assert units == {str(100 + n): "dollar" if n < 20 else "" for n in range(25)}
+
+
+@pytest.mark.parametrize(("count", "unit"), [(5, "dollar"), (25, "")])
+def test_a_sum_has_a_unit_if_all_its_numbers_were_read(count, unit):
+    (found,) = amounts(["dollar"] * count, Operation("sum")).answers
+    assert found.unit == unit
+
+
+def test_all_numbers_have_the_unit_of_their_relation():
+    lines = [f'<{E}a> <{E}height> "{n}"{DECIMAL} .' for n in range(100, 125)]
+    topic = Entity(E + "a")
+    with memory_graph([*lines, *OF_RELATIONS[2:]], schema="rdfs") as graph:
+        heights, total = (
+            answer_of_path(
+                graph,
+                Candidate(RelationPath(topic, (Step(E + "height"),)), "", operation=each),
+                None,
+                graph.named([topic]),
+                Trace(),
+            )
+            for each in (None, Operation("sum"))
+        )
+    assert [each.unit for each in (*heights.answers, *total.answers)] == ["metre"] * 26
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from kgqa.conditions import XSD
 from kgqa.graph.tables.changes import VALUE, Pattern, Select, matches
@@ -12,16 +13,52 @@ from kgqa.model import Entity, Literal, RelationPath, Value
 from kgqa.schema import Schema
 from kgqa.words import clean, local_name, short_words, split_words
 
-_IN_BRACKETS = re.compile(r"[(\[]\s*(?:in\s+)?([^()\[\]]{1,20}?)\s*[)\]]$")
-_NAMED = frozenset(
-    {"metre", "metres", "meter", "meters", "kilometre", "kilometres", "kilometer", "kilometers", "km", "centimetre",
-     "centimetres", "centimeter", "centimeters", "cm", "millimetre", "millimetres", "mm", "mile", "miles", "foot",
-     "feet", "inch", "inches", "kilogram", "kilograms", "kg", "gram", "grams", "tonne", "tonnes", "pound", "pounds",
-     "litre", "litres", "liter", "liters", "hectare", "hectares", "acre", "acres", "percent", "kelvin", "celsius",
-     "fahrenheit", "watt", "watts", "volt", "volts", "hertz", "pascal", "usd", "eur", "gbp"}
+_IN_BRACKETS = re.compile(r"[(\[]\s*(in\s+)?([^()\[\]]{1,30}?)\s*[)\]]$")
+_CLEAR = frozenset(
+    {"metres", "meters", "kilometres", "kilometers", "km", "centimetres", "centimeters", "cm", "millimetres",
+     "millimeters", "mm", "miles", "feet", "inches", "kilograms", "kg", "grams", "tonnes", "pounds", "litres", "liters",
+     "hectares", "acres", "percent", "kelvin", "celsius", "fahrenheit", "watts", "volts", "hertz", "usd", "eur", "gbp",
+     "ft", "mph", "km/h", "m/s", "km²", "km2", "m²", "m2", "m³", "m3", "km³", "km3", "cm²", "cm³", "kg/m³", "g/cm³",
+     "°c", "°f", "%", "€", "$", "£"}
 )  # fmt: skip
-"""The last words of names of relations that are units, as in `height_meters`."""
+"""Units that mean nothing else at the end of a relation's name: plurals, as in `height_meters`, and symbols."""
+_AFTER_MEASURE = frozenset(
+    {"metre", "meter", "kilometre", "kilometer", "centimetre", "centimeter", "millimetre", "millimeter", "mile", "foot",
+     "inch", "kilogram", "gram", "tonne", "pound", "litre", "liter", "hectare", "acre", "watt", "volt", "pascal",
+     "m", "g", "l"}
+)  # fmt: skip
+"""Units that mean something else in other names, as in `left foot`: they are units after "in" or a measure."""
+_MEASURES = frozenset(
+    {"altitude", "area", "capacity", "depth", "diameter", "distance", "elevation", "height", "length", "mass", "power",
+     "pressure", "radius", "range", "size", "thickness", "voltage", "volume", "weight", "width", "in"}
+)  # fmt: skip
+_POWERS = frozenset({"square", "sq", "cubic"})
+_SCALES = frozenset({"thousand", "thousands", "million", "millions", "billion", "billions"})
 _UNTYPED = (XSD, "http://www.w3.org/1999/02/22-rdf-syntax-ns#", "http://www.opengis.net/")
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """The units of the numbers at the end of a path.
+
+    `of_holders`: for each number that was read, the units of the nodes that hold it. `declared`, `named`: the units
+    that the graph gives to the relation, and that in its name.
+    """
+
+    of_holders: Mapping[Value, frozenset[str]]
+    declared: frozenset[str]
+    named: frozenset[str]
+
+    def of(self, number: Value) -> frozenset[str]:
+        """Return the units of a number: none if unknown, several if several nodes hold it.
+
+        A number that was not read has no unit if others have one from their holders, because its own may differ.
+        """
+        if held := self.of_holders.get(number):
+            return held
+        if number not in self.of_holders and any(self.of_holders.values()):
+            return frozenset()
+        return self.declared or _by_datatype(number) or self.named
 
 
 def units_of(
@@ -32,8 +69,8 @@ def units_of(
     relation_labels: Mapping[str, str],
     select: Select,
     find_labels: FindLabels,
-) -> tuple[str, ...]:
-    """Return the units of the numbers at the end of a path, sorted; more than one if they differ, none if unknown.
+) -> Units:
+    """Find the units of the numbers at the end of a path.
 
     Args:
         path: a path that ends in numbers.
@@ -51,24 +88,41 @@ def units_of(
     holders = dict.fromkeys(walk[-2] for walk in walks if len(walk) > 1)
     patterns: list[Pattern] = [(node, Entity(unit), VALUE, 0) for unit in beside for node in holders]
     patterns += [(subject, Entity(predicate), VALUE, 0) for predicate in schema.units_of_relations]
-    found = {unit for values in (matches(select, patterns) if patterns else ()) for unit in values}
-    labels = find_labels([unit for unit in found if isinstance(unit, Entity)])
-    names = {
-        clean(unit.value if isinstance(unit, Literal) else labels.get(unit) or schema.short_id(unit.iri))
-        for unit in found
-    }
-    return tuple(sorted(names or _by_datatype(walks) or _by_name(short_words(relation, schema, relation_labels))))
+    found = matches(select, patterns) if patterns else []
+    labels = find_labels([unit for values in found for unit in values if isinstance(unit, Entity)])
+    units: dict[object, set[str]] = {}
+    for (node, *_), values in zip(patterns, found):
+        units.setdefault(node, set()).update(
+            clean(unit.value if isinstance(unit, Literal) else labels.get(unit) or schema.short_id(unit.iri))
+            for unit in values
+        )
+    held: dict[Value, set[str]] = {}
+    for walk in walks:
+        held.setdefault(walk[-1], set()).update(units.get(walk[-2], ()) if beside and len(walk) > 1 else ())
+    named = _by_name(short_words(relation, schema, relation_labels))
+    of_holders = {number: frozenset(each) for number, each in held.items()}
+    return Units(of_holders, frozenset(units.get(subject, ())), frozenset(named))
 
 
-def _by_datatype(walks: Sequence[Sequence[Value]]) -> set[str]:
-    ends = [walk[-1] for walk in walks]
-    datatypes = {end.datatype for end in ends if isinstance(end, Literal)}
-    known = {datatype for datatype in datatypes if datatype and not datatype.startswith(_UNTYPED)}
-    return {split_words(local_name(datatype)) for datatype in known} if known == datatypes else set()
+def _by_datatype(number: Value) -> frozenset[str]:
+    datatype = number.datatype if isinstance(number, Literal) else ""
+    known = datatype and not datatype.startswith(_UNTYPED)
+    return frozenset({split_words(local_name(datatype))} if known else ())
 
 
 def _by_name(words: str) -> set[str]:
+    """Return the unit in the name of a relation: `height (in m)`, `height meters`, `area square miles`."""
     if found := _IN_BRACKETS.search(words):
-        return {found[1]}
-    last = words.split()[-1:]
-    return set(last) & _NAMED if len(words.split()) > 1 else set()
+        before, unit = [*words[: found.start()].split(), *(found[1] or "").split()], found[2].split()
+    else:
+        every = words.split()
+        start = -2 if every[-2:-1] and every[-2].lower() in _POWERS else -1
+        before, unit = every[:start], every[start:]
+    lower = [word.lower() for word in before]
+    if not lower or len(unit) > 2 or any(word.lower() not in _POWERS for word in unit[:-1]):
+        return set()
+    if "per" in lower or lower[-1] in _SCALES | _POWERS | _CLEAR | _AFTER_MEASURE:
+        return set()  # a part of a larger unit: people per mile, million usd, acre feet
+    last = unit[-1] if unit[-1] in ("M", "MM") else unit[-1].lower()  # M and MM are millions
+    known = last in _CLEAR or (last in _AFTER_MEASURE and lower[-1] in _MEASURES)
+    return {" ".join(unit)} if known else set()
