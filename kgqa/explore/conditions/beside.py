@@ -216,7 +216,7 @@ class Beside:
         fits = is_date if measure.scale == "day" else is_number
         before = self._until(candidate, at)
         nodes: tuple[Value, ...] = ()
-        known = None  # whether all nodes are known
+        known: bool | None = None  # whether all nodes are known
         for field in self.fields(candidate, measure, at)[: 2 * MAX_FIELDS]:
             values, complete = self._pairs(candidate, field.steps, at)
             right = tuple((node, value) for node, value in values if fits(value))
