@@ -99,7 +99,11 @@ def _evidence_object(evidence: Evidence) -> dict[str, Any]:
         }
     more: dict[str, Any]
     if isinstance(evidence, StatementEvidence):
-        more = {"triple": _triple_object(evidence.triple), "confidence": _finite(evidence.confidence), "model": evidence.model}
+        more = {
+            "triple": _triple_object(evidence.triple),
+            "confidence": _finite(evidence.confidence),
+            "model": evidence.model,
+        }
     elif isinstance(evidence, HyperedgeEvidence):
         more = {"participants": [{"role": each.role, **_named_object(each.node)} for each in evidence.participants]}
     else:

@@ -189,3 +189,29 @@ def test_other_queries_are_not_taken_for_operations(graph, old, new):
     query = graph.answer_query(HAS, operation=Operation("most", POP, rank=2))
     assert old in query
     assert "take the one" not in explain(graph, query.replace(old, new, 1))
+
+
+def test_a_changed_total_is_not_explained_as_a_total(graph):
+    query = graph.answer_query(HAS, operation=Operation("sum", POP))
+    text = explain(graph, query.replace("?number > 0", "?number > 5"))
+    assert "Add up" not in text and "?number is greater than “5”" in text, text
+
+
+@pytest.mark.parametrize(
+    "pattern, expected",
+    [
+        (
+            "{ ?x e:pop ?y OPTIONAL { ?x e:kind ?z FILTER(?z > 5) } }",
+            ["  2. optionally: ?x has “kind”: ?z and ?z is greater than “5”"],
+        ),
+        (
+            "{ ?x e:pop ?y MINUS { ?x e:kind ?z . ?z e:has ?w } }",
+            ["  2. but not: ?x has “kind”: ?z and ?z has “has”: ?w"],
+        ),
+        ("{ ?x e:pop ?y } OFFSET 10", ["Leave out the first 10."]),
+        ("{ ?x e:pop ?y } LIMIT 5 OFFSET 10", ["Leave out the first 10.", "Return at most 5."]),
+    ],
+)
+def test_every_part_that_changes_the_result_is_explained(graph, pattern, expected):
+    lines = explain(graph, f"PREFIX e: <{E}> SELECT ?x {pattern}").split("\n")
+    assert lines[:2] == ["Find every ?x such that", "  1. ?x has “pop”: ?y"] and lines[2:] == expected

@@ -15,7 +15,7 @@ from kgqa.words import clean, short_words
 
 _CONDITION_VALUE = re.compile(r"c[0-9]+_[0-9]+")
 _PATH_NODE = re.compile(r"e([0-9]+)")
-_JOINED = {"Join": "", "LeftJoin": "optionally: ", "Minus": "but not: "}
+_JOINED = {"LeftJoin": "optionally: ", "Minus": "but not: "}
 _EXTRAS = {"OrderBy": "Sort them.", "AggregateJoin": "Aggregate them by group."}
 
 
@@ -69,9 +69,14 @@ class _Explainer:
         name = getattr(node, "name", "")
         if name == "BGP":
             return [self._triple(*triple) for triple in _in_order(node.triples)]
+        if name == "Join":
+            return self._walk(node.p1, extras) + self._walk(node.p2, extras)
         if name in _JOINED:
-            conditions = self._walk(node.p1, extras)
-            return conditions + [_JOINED[name] + text for text in self._walk(node.p2, extras)]
+            conditions, inner = self._walk(node.p1, extras), self._walk(node.p2, extras)
+            if name == "LeftJoin" and getattr(node.expr, "name", "") != "TrueFilter":
+                inner += self._filter(node.expr)
+            # one line, because the parts hold or fail together
+            return [*conditions, _JOINED[name] + " and ".join(self._merged(inner))] if inner else conditions
         if name == "Union":
             left, right = ("; and ".join(self._walk(side, extras)) for side in (node.p1, node.p2))
             return [f"either {left} — or {right}"]
@@ -84,8 +89,11 @@ class _Explainer:
             conditions += self._filter(node.expr)
         elif name == "Extend":
             conditions.append(f"?{node['var']} is computed")
-        elif name in _EXTRAS or (name == "Slice" and node.length is not None):
-            extras.append(_EXTRAS.get(name) or f"Return at most {node.length}.")
+        elif name == "Slice":
+            extras += [f"Leave out the first {node.start}."] if node.start else []
+            extras += [f"Return at most {node.length}."] if node.length is not None else []
+        elif name in _EXTRAS:
+            extras.append(_EXTRAS[name])
         return conditions
 
     def _values(self, node: Any) -> list[str]:

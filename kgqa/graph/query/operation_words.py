@@ -75,7 +75,7 @@ def own_operation(algebra: Any, relation_of: Callable[[Any, Any], str]) -> OwnOp
 def _total(node: Any, relation_of: Callable[[Any, Any], str]) -> OwnOperation | None:
     totals = _inner(node.p).p.p
     total, _, count = totals.A  # the second is for totals that are too large for decimals
-    if _compared(node.expr)[:2] != ("number", ">") or count.name != "Aggregate_Count" or totals.p.expr is not None:
+    if _compared(node.expr) != ("number", ">", "0") or count.name != "Aggregate_Count" or totals.p.expr is not None:
         return None
     head = {"Aggregate_Sum": SUM, "Aggregate_Avg": AVERAGE}[total.name]
     block = _inner(totals.p.p)

@@ -72,7 +72,8 @@ def operation_query(
     extreme = "number" if operation.scale == "number" else "date"
     scale = extreme if operation.kind in operation.returns_ends else "decimal"  # exact; doubles if too large
     return render(f"answer_{_TEMPLATES[operation.kind]}", view=view, comments=comments, block=block, blocks=blocks,
-                  kind=operation.kind, scale=scale, counted=operation.counted, number=_CASTS[scale], double=DOUBLE)  # fmt: skip
+                  kind=operation.kind, scale=scale, counted=operation.counted, number=_CASTS[scale],
+                  double=DOUBLE)  # fmt: skip
 
 
 _CASTS = {"number": DOUBLE, "decimal": Entity(XSD + "decimal"), "date": INTEGER}

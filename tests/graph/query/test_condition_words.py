@@ -65,7 +65,9 @@ def test_extremes(graph, rank, scale):
     operation = Operation("most", (LENGTH,), scale=scale, rank=rank)
     path = RelationPath(NORTH_SEA, (MOUTH.reversed(),))
     query = graph.answer_query(path, operation=operation)
-    assert operation_words(graph, operation, path.steps) == explain(graph, query).split("\n")[-1].replace(" (?value1)", "")
+    assert operation_words(graph, operation, path.steps) == explain(graph, query).split("\n")[-1].replace(
+        " (?value1)", ""
+    )
 
 
 @pytest.mark.parametrize(
@@ -78,7 +80,9 @@ def test_extremes(graph, rank, scale):
         (Operation("average"), "Find the average of “river length”"),
     ],
 )
-@pytest.mark.parametrize("conditions", [(), (Condition(1, (MOUTH,), NORTH_SEA), Condition(2, (LENGTH.reversed(),), RHINE))])
+@pytest.mark.parametrize(
+    "conditions", [(), (Condition(1, (MOUTH,), NORTH_SEA), Condition(2, (LENGTH.reversed(),), RHINE))]
+)
 def test_values_on_the_path(graph, operation, expected, conditions):
     path = RelationPath(NORTH_SEA, (MOUTH.reversed(), LENGTH))
     assert expected in operation_words(graph, operation, path.steps)
