@@ -77,10 +77,10 @@ class _Translator:
         self._subtracted: tuple[Any, Any] | None = None
         self._answer = self._read_answer()
         self._read_order()
+        for expression in group.filters:  # grows by the filters of groups that a filter makes required
+            self._read_filter(expression)
         for variable, values in group.values.items():
             self._fix(variable, values)
-        for expression in list(group.filters):
-            self._read_filter(expression)
         for each in group.negated:
             self._negate(each)
 
@@ -133,8 +133,15 @@ class _Translator:
         query = self._query
         if "having" in query:
             raise Untranslatable("HAVING")
+        if "valuesClause" in query:
+            raise Untranslatable("VALUES after the pattern")
+        aggregated = self._count or self._order is not None
+        if aggregated and "groupby" in query:
+            raise Untranslatable("a value per group")
         if "limitoffset" not in query:
             return
+        if aggregated:
+            raise Untranslatable("order of a computed value")
         limits = query["limitoffset"]
         skipped = int(limits["offset"]) if "offset" in limits else 0
         keys = query["orderby"].condition if "orderby" in query else []
@@ -177,8 +184,6 @@ class _Translator:
                 self._negate(group)
             else:
                 self._group.add(group)
-                for each in group.filters:
-                    self._read_filter(each)
         elif name == "Builtin_BOUND":
             self._group.add(self._optional_with(expression.arg))
         elif name == "UnaryNot" and getattr(plain(expression.expr), "name", "") == "Builtin_BOUND":
@@ -196,8 +201,9 @@ class _Translator:
         names = {getattr(each, "name", "") for each in (first, *others)}
         if names == {"Builtin_NOTEXISTS", "Builtin_EXISTS"}:
             absent, present = sorted((first, *others), key=lambda each: each.name, reverse=True)
-            there = read_group(present.graph)
-            if [step for _, step, _ in there.edges] != [step for _, step, _ in read_group(absent.graph).edges]:
+            there, missing = read_group(present.graph), read_group(absent.graph)
+            restricted = missing.filters or missing.values or missing.negated or missing.bound
+            if restricted or [step for _, step, _ in there.edges] != [step for _, step, _ in missing.edges]:
                 raise Untranslatable("alternatives")
         elif names == {"UnaryNot", "RelationalExpression"}:
             present = next(each for each in (first, *others) if each.name == "RelationalExpression")
@@ -244,12 +250,14 @@ class _Translator:
     def _fix(self, variable: Any, values: Sequence[Any]) -> None:
         if len(values) != 1 or type(values[0]).__name__ != "URIRef":
             raise Untranslatable("list of values")
+        if self._values.get(variable, str(values[0])) != str(values[0]):
+            raise Untranslatable("several values of a variable")
         self._values[variable] = str(values[0])
 
     def _negate(self, group: Group, *, opposite: bool = False) -> None:
         """Add that a chain from a variable of the query has no match."""
         roots = [variable for variable in group.variables if variable in self._group.variables]
-        if len(roots) != 1 or group.optional or group.negated or group.values:
+        if len(roots) != 1 or group.optional or group.negated or group.values or group.bound:
             raise Untranslatable("comparison of two values")
         comparisons: dict[Any, list[Comparison]] = {}
         for each in group.filters:
@@ -274,6 +282,11 @@ class _Translator:
         A variable that must be a certain entity is replaced by this entity; if there is no candidate then, it becomes
         a condition.
         """
+        between_topics = self._group.bound or self._subtracted
+        if between_topics and (self._comparisons or self._unequal or self._negated or self._values):
+            raise Untranslatable("condition of compared topics")
+        if between_topics and (self._count or self._order):
+            raise Untranslatable("order of a computed value")
         if self._group.bound:
             return self._compared_topics()
         if self._subtracted:
@@ -304,7 +317,7 @@ class _Translator:
         mirrored = starts[0][1] in tree.connected(smaller)
         goals = (smaller, larger) if mirrored else (larger, smaller)
         steps, others = (tree.path(start, goal)[0] for start, goal in zip(starts, goals))
-        if steps != others:
+        if steps != others or tree.size != 2 * len(steps):
             raise Untranslatable("comparison of two values")
         order = _Order("least" if mirrored else "most", None)
         operation = replace(self._extreme(order, steps, None), topics=(Entity(str(first)), Entity(str(second))))
@@ -318,13 +331,15 @@ class _Translator:
             near = tree.connected(value)
             starts = ((entity, start) for entity in tree.entities for start in tree.starts(entity))
             ways += [(entity, tree.path(start, value)[0]) for entity, start in starts if start[1] in near]
-        if len(ways) != 2 or ways[0][1] != ways[1][1]:
+        if len(ways) != 2 or ways[0][1] != ways[1][1] or tree.size != 2 * len(ways[0][1]):
             raise Untranslatable("comparison of two values")
         topics = tuple(Entity(iri) for iri, _ in ways)
         return Candidate(RelationPath(topics[0]), "", operation=Operation("difference", ways[0][1], topics=topics))
 
     def _in(self, tree: Tree) -> Candidate:
         tree.check(self._answer)
+        if not {*self._comparisons, *self._negated} <= tree.connected(self._answer):
+            raise Untranslatable("condition of a variable without facts")
         excluded = self._unequal.get(self._answer, [])
         given = [topic for topic in self._topics if topic in excluded] + list(self._topics)
         reason: Untranslatable | None = None
@@ -350,6 +365,8 @@ class _Translator:
             beside = [each for each in tree.branches(node) if each.node not in nodes and (at > 1 or each.edge != back)]
             for branch in beside:
                 if order and order.variable in branch:
+                    if any(each in branch for each in (*self._comparisons, *self._values, *self._negated)):
+                        raise Untranslatable("condition of the value of an order")
                     operation = self._extreme(order, branch.way_to(order.variable), None if at == len(nodes) else at)
                     continue
                 for way, test in chains(branch, self._comparisons, self._values, self._negated):

@@ -14,7 +14,8 @@ OPPOSITE: dict[str, Any] = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=
 MIRRORED = {"=": "=", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 DATES = frozenset({"dateTime", "date", "datetime", "gYear", "gYearMonth"})
 _ON_LANGUAGE = frozenset({"Builtin_isLITERAL", "Builtin_LANG", "Builtin_LANGMATCHES"})
-_DATE = re.compile(r"(-?[0-9]{4,6})(?:-([0-9]{2})(?:-([0-9]{2})(?:[TZ+-].*)?)?)?")
+_DATE = re.compile(r"(-?[0-9]{4,6})(?:-([0-9]{2})(?:-([0-9]{2})(?:T([0-9:.]+))?(?:[TZ+-].*)?)?)?")
+_MIDNIGHT = re.compile(r"00:00(:00)?(\.0+)?")
 
 
 def is_about_language(expression: Any) -> bool:
@@ -74,7 +75,9 @@ def comparison(
             return Comparison(operator, Literal(f"{int(text):04d}", YEAR))
         dated |= operator not in ("=", "!=") and "-" in text[1:]
         if dated and (found := _DATE.fullmatch(text)):
-            year, month, day = found.groups()
+            year, month, day, time = found.groups()
+            if time and not _MIDNIGHT.fullmatch(time) and not (time == "23:59:59" and operator in (">", "<=")):
+                raise Untranslatable("time of day")
             first = (month or "01", day or "01") == ("01", "01") and operator in ("<", ">=")
             last = (month, day) == ("12", "31") and operator in (">", "<=")
             if first or last or month is None:

@@ -50,6 +50,8 @@ class Group:
         """Add the content of a group that must match too."""
         self.edges += other.edges
         self.filters += other.filters
+        if any(self.values.get(variable, values) != values for variable, values in other.values.items()):
+            raise Untranslatable("several values of a variable")
         self.values |= other.values
         self.optional += other.optional
         self.negated += other.negated
@@ -128,7 +130,7 @@ def read_group(pattern: Any) -> Group:
         elif part.name == "InlineData":
             if len(part.var) != 1:
                 raise Untranslatable("rows of values")
-            group.values[part.var[0]] = list(part.value)
+            group.add(Group(values={part.var[0]: list(part.value)}))
         elif part.name == "Bind":
             group.bound.append((part.var, plain(part.expr)))
         else:

@@ -37,7 +37,15 @@ class Branch:
 
 
 class Tree:
-    """The triples of a query as a graph; every use of an entity or literal is a node of its own."""
+    """The triples of a query as a graph; every use of an entity or literal is a node of its own.
+
+    Attributes:
+        entities: IRIs of the entities next to variables.
+        size: number of triples.
+
+    Raises:
+        Untranslatable: a triple has no variable, so it belongs to no path.
+    """
 
     def __init__(self, edges: Sequence[tuple[Any, Step, Any]], fixed: dict[Any, str]) -> None:
         from rdflib import URIRef
@@ -47,8 +55,12 @@ class Tree:
         self.entities: list[str] = []
         self._starts: list[tuple[str, Step, Any]] = []
         self._pairs = 0
+        self.size = 0
         placed = ((_placed(s, fixed, URIRef), step, _placed(o, fixed, URIRef)) for s, step, o in edges)
         for subject, step, value in dict.fromkeys(placed):
+            self.size += 1
+            if not is_variable(subject) and not is_variable(value):
+                raise Untranslatable("fact without a variable")
             pair = is_variable(subject) + is_variable(value)
             self._pairs += pair == 2
             for here, there, way in ((subject, value, step), (value, subject, step.reversed())):

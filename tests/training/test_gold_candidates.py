@@ -72,7 +72,30 @@ IN_1999 = (
         # the path begins at the entity that leads past the node with two conditions
         ("SELECT ?x { " + P + "?x :mayor ?m . ?m :person :bo ; :year ?t FILTER(?t > 2000) }", "x"),
         ("SELECT ?x { " + P + "?x :mayor ?m . ?m :person :bo ; :year ?t FILTER(?t < 2000) }", ""),
+        ("SELECT ?x { " + P + "OPTIONAL { ?x :size ?s FILTER(?s > 7) } FILTER(?s < 10) }", "z"),
+        ("SELECT ?x { " + P + "FILTER EXISTS { ?x :has ?h VALUES ?h { :b } } }", "x"),
+        ("SELECT (ABS(?a - ?b) AS ?d) { :x :size ?a . :y :size ?b }", "7"),
         # the reasons
+        ("ASK { :ada :knows :bo . :ada :governs :p9 }", "! fact without a variable"),
+        ("ASK { :ada :governs ?y . ?y :title :king . :ada :knows :m1 }", "! fact without a variable"),
+        (
+            "SELECT (COUNT(DISTINCT ?y) AS ?n) { :ada :governs ?y . ?y :title ?t } "
+            "GROUP BY ?t ORDER BY DESC(?n) LIMIT 1",
+            "! a value per group",
+        ),
+        (
+            "SELECT (ABS(?a - ?b) AS ?d) { :x :size ?a . :y :size ?b FILTER(?a > 100) }",
+            "! condition of compared topics",
+        ),
+        ("SELECT ?x { " + P + "} VALUES ?x { :x }", "! VALUES after the pattern"),
+        (
+            "SELECT ?x { " + P + "?x :founded ?f FILTER(?f > '1900-01-02T12:00:00'^^xsd:dateTime) }",
+            "! time of day",
+        ),
+        (
+            "SELECT ?x { " + P + "?x :size ?s FILTER(?s < 10) } ORDER BY DESC(xsd:double(?s)) LIMIT 1",
+            "! condition of the value of an order",
+        ),
         ("SELECT ?x { { :ada :knows ?x } UNION { ?x :knows :ada } }", "! union"),
         ("SELECT ?x { :ada :knows* ?x }", "! path of any length"),
         ("SELECT ?x { :ada :knows ?x . ?x :knows ?z . ?z :knows ?x }", "! cycle"),
