@@ -308,7 +308,7 @@ class KnowledgeGraph:
     ) -> PathPattern:
         """Return the pattern of a path with joins, restrictions and conditions, and filters that exclude mediators.
 
-        A hop through a mediator does not end where it began: nobody is their own spouse.
+        A hop through a mediator never leads back to the node before it: nobody is their own spouse.
 
         Raises the same errors as `joined_pattern`.
         """

@@ -126,7 +126,7 @@ class PromptView:
         self._graph.labels(value for values in shown for value in values if isinstance(value, Entity))
 
     def distinct(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Return the candidates without those that have exactly the end nodes of an earlier one, or none.
+        """Return the candidates without those that have no end nodes, or exactly those of an earlier one.
 
         Candidates of which only some end nodes are known are all kept. A path without end nodes returns to its topic.
         """
@@ -222,7 +222,7 @@ class PromptView:
         named = [
             each for each in self._graph.named(values) if self.published or not is_unnamed(each, self._graph.schema)
         ]
-        # a date may be there both typed and untyped
+        # a date may be stored both typed and untyped
         texts = list(dict.fromkeys(self.name(each.value, each.name)[:LONGEST_NAME] for each in named))
         return texts or ["unnamed"] * bool(values)
 

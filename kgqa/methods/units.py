@@ -31,7 +31,7 @@ def with_units(
     numbers: list[Value] = [
         a.value for a in answers if isinstance(a.value, Literal) and re.fullmatch(NUMBER_TEXT, a.value.value)
     ]
-    shown = [each for each in _evidence_of_numbers(operation, evidence) if each.path.steps]
+    shown = [each for each in evidence[: 2 if operation and operation.topics else 1] if each.path.steps]
     if not numbers or not shown or (operation and operation.kind in ("count", "exists")):
         return list(answers), []
     walks = [[node.value for node in walk] for each in shown for walk in each.walks]
@@ -57,13 +57,6 @@ def with_units(
     ]
     every = sorted(frozenset().union(*found.values()))
     return named, [f"The numbers have different units: {', '.join(every)}."] if len(every) > 1 else []
-
-
-def _evidence_of_numbers(operation: Operation | None, evidence: Sequence[PathEvidence]) -> Sequence[PathEvidence]:
-    """Return the evidence whose walks end in the numbers."""
-    if operation and operation.is_computed and operation.at is not None and operation.steps:
-        return evidence[-1:]
-    return evidence[: 2 if operation and operation.topics else 1]
 
 
 def _unit_of_result(units: Units, evidence: Sequence[PathEvidence]) -> frozenset[str]:

@@ -131,7 +131,7 @@ class Conditions:
             self.notes.append(NOT_APPLIED)
         self.notes += [chosen.note] if chosen.note else []
         for entity in self._graph.named([each for each in wording.excluded if each not in chosen.applied]):
-            self.notes.append(f"Nothing was excluded for {entity.name}: it was not found among the answers.")
+            self.notes.append(f"{entity.name} was not excluded, because it is not among the answers.")
 
     def _record(self, candidate: Candidate, cues: Sequence[str]) -> None:
         """Record which words led to which conditions, and to the operation."""

@@ -256,9 +256,7 @@ def _started(time: Time, start: FieldKey, words: Mapping[FieldKey, str]) -> Plac
     condition = Condition(*start, Comparison("<=", year(time.last)))
     if time.first is None:
         return PlacedTime((condition,))  # whatever began by then was the case by then
-    note = (
-        f"Answers whose time ended before {time.first} are included: the graph has “{words[start]}” but no end dates."
-    )
+    note = f"Answers that ended before {time.first} may be included: the graph has “{words[start]}” but no end dates."
     return PlacedTime((condition,), note)
 
 

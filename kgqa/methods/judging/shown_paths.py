@@ -146,7 +146,7 @@ class ShownPaths:
             if key in found:
                 values = sorted(found[key].values, key=lambda v: (-self._touches(v), v.value in everywhere))
                 touching += self._touches(values[0]) > 0
-                different = list(dict.fromkeys(map(self._name, values)))  # a date may stand there typed and untyped
+                different = list(dict.fromkeys(map(self._name, values)))  # a date may be stored typed and untyped
                 parts.append(f"{names[key]} = {', '.join(different[:2])}")
         return "; ".join(parts), touching
 

@@ -110,7 +110,7 @@ def test_only_useful_candidates_are_ranked(play, size, k, useful, random):
     class StrictChooser(NoisyOracle):
         def prefer(self, question, pairs):
             for pair in pairs:
-                assert not set(pair) <= set(beaten), "two candidates that lost to nobody play again"
+                assert not set(pair) <= set(beaten), "two rejected candidates are compared again"
                 beaten.extend(pair if not set(pair) & set(good) else ())
             replies = super().prefer(question, pairs)
             return [reply if set(pair) & set(good) else NEITHER for reply, pair in zip(replies, pairs)]
