@@ -1,8 +1,8 @@
 """The items that a corpus is made of, as they were read from text, and where they were read.
 
 An item is one claim: that a chunk, an entity, a statement or a hyperedge exists, that two names mean the same entity,
-or that an entity is the same as one of a knowledge graph. Items are immutable and named by their content: equal items have
-equal IRIs. An edit adds items (`Addition`) and hides them (`Removal`); what a corpus contains follows from the set of
+or that an entity is the same as one of a knowledge graph. Items are immutable and named by their content: equal items
+have equal keys. An edit adds items (`Addition`) and hides them (`Removal`); what a corpus contains follows from the set of
 its edits (`kgqa.corpus.edit_log`).
 """
 
