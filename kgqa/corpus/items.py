@@ -2,8 +2,8 @@
 
 An item is one claim: that a chunk, an entity, a statement or a hyperedge exists, that two names mean the same entity,
 or that an entity is the same as one of a knowledge graph. Items are immutable and named by their content: equal items
-have equal keys. An edit adds items (`Addition`) and hides them (`Removal`); what a corpus contains follows from the set of
-its edits (`kgqa.corpus.edit_log`).
+have equal keys. An edit adds items (`Addition`) and hides them; what a corpus contains follows from the set of its
+edits (`kgqa.corpus.edit_log`).
 """
 
 from __future__ import annotations
@@ -159,8 +159,7 @@ class LinkItem:
 
 Item = DocumentItem | ChunkItem | EntityItem | StatementItem | HyperedgeItem | SameItem | LinkItem
 KINDS: dict[str, type[Any]] = {
-    each.kind: each
-    for each in (DocumentItem, ChunkItem, EntityItem, StatementItem, HyperedgeItem, SameItem, LinkItem)
+    each.kind: each for each in (DocumentItem, ChunkItem, EntityItem, StatementItem, HyperedgeItem, SameItem, LinkItem)
 }
 
 
