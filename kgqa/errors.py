@@ -4,6 +4,8 @@
   · SettingsError
   · PluginError
   · SchemaError
+  * DocumentError
+    · DocumentWithheld
   · InvalidTerm
   · QuestionError
   * ModelUnavailable
@@ -67,6 +69,14 @@ class PluginError(KgqaError):
 
 class SchemaError(KgqaError):
     """A schema file cannot be read or is invalid, or a string is not an entity id in the graph's schema."""
+
+
+class DocumentError(KgqaError):
+    """A file cannot be read as a document. Other files are not affected."""
+
+
+class DocumentWithheld(DocumentError):
+    """A file or record looks like a key or a password, so it is left out unless the user asks for it."""
 
 
 class InvalidTerm(KgqaError):

@@ -1,0 +1,1 @@
+"""Readers of file formats. Each turns the bytes of a file into `Content`."""
