@@ -1,0 +1,1 @@
+"""Retrievers: from a query to the best pieces of a corpus."""

@@ -1,0 +1,103 @@
+"""The index on disk: follows the corpus, survives crashes, distrusts its files."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kgqa.corpus.index.corpus_index import CorpusIndex
+from kgqa.corpus.retrieve.opening import open_retriever
+from tests.corpus.memory_corpus import corpus_of
+
+PASSAGES = [
+    ("Ada Lovelace", "Ada wrote the first program. She was born in London.", [("Ada Lovelace", "born in", "London")]),
+    ("Charles Babbage", "He designed the analytical engine.", [("Charles Babbage", "designed", "analytical engine")]),
+    ("巴黎", "巴黎是法国的首都。"),
+    ("Café Rouge", "The price was $1,363.00 in Beyoncé's café."),
+]
+
+
+def found(index, query, kind="chunk", k=3):
+    return [piece.text.split("\n")[0] for piece in open_retriever(index, kind).search([query], k)[0]]
+
+
+def test_every_kind_is_found_by_words(tmp_path):
+    index = CorpusIndex.open(tmp_path, corpus_of(PASSAGES))
+    assert found(index, "Who designed an engine?")[0] == "Charles Babbage"
+    assert found(index, "法国首都")[:1] == ["巴黎"]
+    assert found(index, "1,363.00") == ["Café Rouge"] == found(index, "beyonce")
+    (piece,) = open_retriever(index, "statement").search(["born London"], 5)[0]
+    assert piece.text == "Ada Lovelace born in London" and piece.triples[0].object.iri.startswith("urn:kgqa:entity:")
+    (span,) = piece.spans
+    chunk = index.pieces("chunk").get(span.chunk)
+    assert chunk.text[span.begin : span.end] == "Ada Lovelace"
+    assert found(index, "London", "entity") == ["London"]
+
+
+def test_index_follows_the_corpus(tmp_path):
+    CorpusIndex.open(tmp_path, corpus_of(PASSAGES))
+    index = CorpusIndex.open(tmp_path, corpus_of([*PASSAGES[:1], ("Engine", "An engine.")], seq=2))
+    assert found(index, "engine") == ["Engine"] and len(index.pieces("chunk")) == 2
+    assert len(list(tmp_path.glob("g*"))) == 1
+
+
+def test_unchanged_corpus_is_not_read_again(tmp_path):
+    corpus = corpus_of(PASSAGES)
+    CorpusIndex.open(tmp_path, corpus)
+    corpus.chunk_records = None
+    assert found(CorpusIndex.open(tmp_path, corpus), "engine") == ["Charles Babbage"]
+
+
+def damaged(name):
+    def damage(folder):
+        (file,) = folder.glob(name)
+        file.write_bytes(file.read_bytes()[:-4] + b"\xff\xff\xff\x7f")
+
+    return damage
+
+
+def truncated(name):
+    def damage(folder):
+        (file,) = folder.glob(name)
+        file.write_bytes(file.read_bytes()[:-1])
+
+    return damage
+
+
+def manifest(change):
+    def damage(folder):
+        (file,) = folder.glob("g*/manifest.json")
+        data = json.loads(file.read_text())
+        change(data)
+        file.write_text(json.dumps(data))
+
+    return damage
+
+
+DAMAGES = {
+    "short array": truncated("g*/chunk.words.scores"),
+    "short text": truncated("g*/chunk.pieces"),
+    "positions": damaged("g*/chunk.pieces.ends"),
+    "starts": damaged("g*/chunk.words.starts"),
+    "no manifest": lambda folder: next(folder.glob("g*/manifest.json")).unlink(),
+    "not json": lambda folder: next(folder.glob("g*/manifest.json")).write_text("{"),
+    "object array": manifest(lambda data: data["arrays"]["chunk.words.scores"].update(dtype="object")),
+    "outside": manifest(lambda data: data["arrays"].update({"../x": {"dtype": "uint8", "shape": [1]}})),
+    "huge": manifest(lambda data: data["arrays"]["chunk.words.scores"].update(shape=[1 << 60])),
+    "pointer": lambda folder: (folder / "index.json").write_text('{"generation": "../elsewhere"}'),
+    "list": lambda folder: (folder / "index.json").write_text("[]"),
+    "format": manifest(lambda data: data["about"].update(format=99)),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_damaged_index_is_built_again(tmp_path, damage):
+    CorpusIndex.open(tmp_path, corpus_of(PASSAGES))
+    damage(tmp_path)
+    assert found(CorpusIndex.open(tmp_path, corpus_of(PASSAGES)), "engine") == ["Charles Babbage"]
+
+
+def test_empty_corpus_finds_nothing(tmp_path):
+    index = CorpusIndex.open(tmp_path, corpus_of([]))
+    assert found(index, "engine") == [] and open_retriever(index).search([], 5) == []
