@@ -19,6 +19,7 @@ from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.rank.embedding.onnx_encoder import OnnxEncoder, open_int8_encoder, open_local_encoder
 from kgqa.rank.embedding.remote import RemoteEncoder
 from kgqa.rank.embedding.sentence_models import INSTALL_COMMAND, TorchEncoder, find_model, packaged_minilm
+from kgqa.rank.embedding.tokens import UNKNOWN_LIMIT, Spans, estimated_spans
 
 Precision = Literal["fp32", "int8"]
 NO_MODEL = (
@@ -55,6 +56,24 @@ class CachedEncoder:
         self._query_prompt = query_prompt
         self._memory: dict[str, np.ndarray] = {}
         self._questions: dict[str, np.ndarray] = {}
+
+    @property
+    def max_tokens(self) -> int:
+        """How many tokens of a text the model reads."""
+        return int(getattr(self._encoder, "max_tokens", UNKNOWN_LIMIT))
+
+    def token_spans(self, texts: Sequence[str]) -> list[Spans]:
+        """Return where the tokens of texts stand; by estimate if the model is on a server."""
+        spans: Callable[[Sequence[str]], list[Spans]] = getattr(self._encoder, "token_spans", estimated_spans)
+        return spans(texts)
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Return how many tokens each text has; by estimate if the model is on a server."""
+        return list(map(len, self.token_spans(texts)))
+
+    def encode_once(self, texts: Sequence[str]) -> np.ndarray:
+        """Return the vectors of strings that are kept by the caller, such as chunks of documents; none are cached."""
+        return self._encoder.encode(texts)
 
     def responds(self, seconds: float) -> bool:
         """Return whether the encoder's server replies within `seconds`; True for an encoder without a server."""

@@ -22,6 +22,7 @@ import numpy as np
 from kgqa.cache import Cache
 from kgqa.errors import ModelUnavailable
 from kgqa.rank.embedding.sentence_models import BATCH_SIZE, ModelFiles, TorchEncoder
+from kgqa.rank.embedding.tokens import Spans, TokenSpans
 
 MINIMUM_COSINE = 0.9999
 MAX_PARAMETERS = 200_000_000
@@ -40,6 +41,7 @@ class OnnxEncoder:
     Attributes:
         size: The length of the vectors.
         query_prompt: The text that the model expects before a question.
+        max_tokens: How many tokens of a text the model reads, without the special ones.
     """
 
     def __init__(self, folder: Path, name: str) -> None:
@@ -63,6 +65,12 @@ class OnnxEncoder:
         self._tokenizer.enable_truncation(about["max_tokens"])
         self._tokenizer.enable_padding(pad_id=about["pad_id"], pad_token=about["pad_token"])
         self._lock = threading.Lock()
+        self._whole = TokenSpans(self._tokenizer)
+        self.max_tokens = int(about["max_tokens"]) - int(self._tokenizer.num_special_tokens_to_add(False))
+
+    def token_spans(self, texts: Sequence[str]) -> list[Spans]:
+        """Return where the tokens of texts stand, also of those beyond `max_tokens`."""
+        return self._whole.of(texts)
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Return unit vectors, float32 of shape (len(texts), size)."""

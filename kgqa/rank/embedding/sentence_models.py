@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from kgqa.errors import ModelUnavailable
+from kgqa.rank.embedding.tokens import UNKNOWN_LIMIT, Spans, TokenSpans, estimated_spans
 from kgqa.words import clean
 
 BATCH_SIZE = 64
@@ -70,6 +71,14 @@ class TorchEncoder:
                 f"The embedding model {files.source} cannot be loaded: {clean(str(error))[:300]}"
             ) from error
         self.query_prompt = self.model.prompts.get("query") or ""
+        self._tokenizer = getattr(self.model.tokenizer, "backend_tokenizer", None)
+        self._whole = TokenSpans(self._tokenizer)
+        special = self._tokenizer.num_special_tokens_to_add(False) if self._tokenizer else 2
+        self.max_tokens = max(1, int(self.model.max_seq_length or UNKNOWN_LIMIT) - int(special))
+
+    def token_spans(self, texts: Sequence[str]) -> list[Spans]:
+        """Return where the tokens of texts stand, by estimate if the model's tokenizer does not tell."""
+        return self._whole.of(texts) if self._tokenizer else estimated_spans(texts)
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Return unit vectors, float32 of shape (len(texts), size)."""

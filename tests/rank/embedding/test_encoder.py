@@ -232,3 +232,19 @@ def test_vectors_survive_trimming_by_another_thread(onnx, monkeypatch):
     both = cached.encode(["first", "second"])
     assert np.array_equal(both[0], first[0])
     assert cosines(both, onnx.encode(["first", "second"])).min() > 0.9999
+
+
+def test_tokens_are_counted_beyond_the_models_limit(encoder, onnx):
+    text = TEXTS[18]
+    (spans,) = encoder.token_spans([text])
+    assert onnx.max_tokens == 254 == encoder.max_tokens and len(spans) == 600 == encoder.count_tokens([text])[0]
+    assert text[spans[-2][0] : spans[-1][1]] == "tokens" and encoder.count_tokens(["", "東京"]) == [0, 2]
+    assert (encoder.encode_once(TEXTS[:2]) == onnx.encode(TEXTS[:2])).all()
+
+
+def test_tokens_are_estimated_without_a_tokenizer():
+    class Remote:
+        name = "remote"
+
+    (spans,) = CachedEncoder(Remote(), None).token_spans(["Müller's 東京"])
+    assert spans == [(0, 4), (4, 6), (6, 7), (7, 8), (9, 10), (10, 11)]
