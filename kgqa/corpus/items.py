@@ -42,7 +42,8 @@ def digest(*parts: str, length: int = 16) -> str:
 def normal_name(name: str) -> str:
     """Return the form in which names are compared: NFKC, case-folded, single spaces, no quotes around it."""
     text = " ".join(unicodedata.normalize("NFKC", name).casefold().split())
-    return text.strip("\"'“”‘’«»„`").strip() or text
+    text = text.strip("\"'“”‘’«»„` ") or text
+    return text if text == name else normal_name(text)  # so that the normal form of a normal form is the same
 
 
 @lru_cache(1 << 16)
@@ -55,6 +56,7 @@ def slug(text: str) -> str:
     return "_".join(re.findall(r"[a-z0-9]+", plain.lower()))[:_MAX_SLUG].strip("_")
 
 
+@lru_cache(1 << 17)
 def name_iri(prefix: str, name: str, *more: str) -> str:
     """Return the IRI of a name: readable, and different for names that differ in their normal forms."""
     readable = slug(name)

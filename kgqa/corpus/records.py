@@ -111,6 +111,22 @@ class CommunityRecord:
     summary: str
 
 
+@dataclass(frozen=True, slots=True)
+class RelationRecord:
+    """A relation of statements, or a role of hyperedges. `name`: its words in normal form."""
+
+    iri: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class TypeRecord:
+    """A type of entities. `name`: its words in normal form."""
+
+    iri: str
+    name: str
+
+
 class CorpusReader(Protocol):
     """What indexes and retrievers read. Records come in the order of their IRIs."""
 
