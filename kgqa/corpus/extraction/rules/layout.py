@@ -21,6 +21,42 @@ _NO_TARGET_NAMES = frozenset(
 # the second column of a table whose first column holds keys
 _VALUE_HEADERS = {"value", "values", "wert", "werte", "valor", "valores", "valeur", "valeurs", "значение", "值", "値"}
 
+
+class Layout:
+    """The layout of one document.
+
+    Args:
+        document: The document.
+        topic: What the document is about; the subject of facts that name no other.
+    """
+
+    def __init__(self, document: Document, topic: Party) -> None:
+        self._document = document
+        self._topic = topic
+
+    def facts(self, begin: int, end: int) -> Iterator[RuleFact]:
+        """Yield the facts of the elements that lie within a part of the text."""
+        elements = self._document.elements
+        for element in elements[bisect_left(self._begins, begin) : bisect_left(self._begins, end)]:
+            if element.begin < element.end <= end:
+                yield from self._facts_of(element)
+
+    def _facts_of(self, element: Element) -> Iterator[RuleFact]:
+        kind, cells = element.kind, element.cells
+        if kind == "heading" and cells:
+            yield from self._heading(element)
+        elif kind == "link" and cells:
+            yield from self._link(element)
+        elif kind == "table_row":
+            yield from self._row(element)
+        elif kind == "key_value" and len(cells) == 2:
+            yield from self._pair("key-value", element, self._subject(element), *cells)
+        elif kind == "definition" and len(cells) == 2:
+            yield from self._definition(element)
+
+    def _text(self, span: Span) -> str:
+        return clean(self._document.text[span[0] : span[1]])
+
     def _heading(self, element: Element) -> Iterator[RuleFact]:
         text = self._text(element.cells[0])
         if not text or len(text) > MAX_TEXT_CHARS:
@@ -89,7 +125,7 @@ _VALUE_HEADERS = {"value", "values", "wert", "werte", "valor", "valores", "valeu
         return self._topic
 
     def _section(self, element: Element) -> str:
-        before = bisect_right(self._headings, (element.begin, "")) - 1
+        before = bisect_right(self._headings, (element.begin, "\U0010ffff")) - 1
         return self._headings[before][1] if before >= 0 else ""
 
     @cached_property

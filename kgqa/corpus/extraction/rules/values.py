@@ -11,20 +11,8 @@ from datetime import date
 from kgqa.conditions import DAY, MONTH, XSD, YEAR
 from kgqa.terms import Literal
 
-MONTHS = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-]
+_HALF_YEARS = ("january february march april may june", "july august september october november december")
+MONTHS = tuple(month for half in _HALF_YEARS for month in half.split())
 MONTH_PATTERN = "|".join([*MONTHS, *(month[:3] for month in MONTHS if month != "may"), "sept"])
 DATE_PATTERN = (
     rf"(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)? (?:of )?(?P<month>{MONTH_PATTERN})\.?,? (?P<year>\d{{3,4}})"
