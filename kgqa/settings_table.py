@@ -528,7 +528,8 @@ SETTINGS: tuple[Setting, ...] = (
         dict,
         None,
         "other values for single stages: a table with a table per stage (link, clauses, filter, tournament, entity, "
-        "decide, judge, or a stage of the method) of model, temperature, top_p, seed, max_tokens, extra_body",
+        "decide, judge, a stage of the method, or extract, resolve, summarise of a corpus) of model, temperature, top_p, "
+        "seed, max_tokens, extra_body",
         trusted=True,
     ),
     Setting(
@@ -541,6 +542,27 @@ SETTINGS: tuple[Setting, ...] = (
         metavar="FOLDER",
     ),
     Setting("llm.prices", str, None, "TOML file with the prices of models, in USD per million tokens", trusted=True),
+    Setting(
+        "corpus.extract",
+        str,
+        "auto",
+        "what is taken from the text of a corpus. triples: entities and facts; hyperedges: facts with any number of "
+        "participants; openie: named entities, then facts (two prompts per chunk); these need a language model. rules: "
+        "what can be read without a model; none: nothing; auto: triples with a language model, otherwise rules",
+        choices=("auto", "triples", "hyperedges", "openie", "rules", "none"),
+        option="--extract",
+    ),
+    Setting(
+        "corpus.limit", int, 20, "maximum facts per chunk of a corpus", minimum=1, maximum=200, option="--max-facts"
+    ),
+    Setting(
+        "corpus.images",
+        str,
+        "on",
+        "whether figures and image files of a corpus are sent to the language model, which has to accept images",
+        choices=("on", "off"),
+        option="--images",
+    ),
     Setting("cache.folder", str, None, "cache folder; if not set, your user's cache folder", trusted=True),
     Setting("cache.limit_gb", float, 10.0, "maximum size of the cache, in GB", minimum=0, trusted=True),
 )

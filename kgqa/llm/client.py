@@ -16,6 +16,10 @@ STAGES: tuple[Stage, ...] = ("link", "clauses", "filter", "tournament", "entity"
 "link" finds the topic in the text; "clauses" splits the question; "filter" and "tournament" select relations and paths;
 "entity" selects entities; "decide" decides whether the evidence is enough, and answers; "judge" grades answers.
 """
+CORPUS_STAGES: tuple[Stage, ...] = ("extract", "resolve", "summarise")
+"""The stages of building a corpus: "extract" finds facts in text; "resolve" decides whether two names mean the same
+entity; "summarise" describes communities.
+"""
 Failure = Literal["", "refused", "empty", "length", "rejected", "unreachable", "not_recorded"]
 """Why a completion cannot be used; "" if it can.
 

@@ -6,20 +6,19 @@ The caller supplies functions that describe a path and the entities at its end i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import takewhile
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from kgqa.events import Unparsed
-from kgqa.llm.client import Completion, Message, Prompt, Stage
+from kgqa.llm.asking import ReplyReader
+from kgqa.llm.asking import ask_and_read as ask_and_read
+from kgqa.llm.client import Prompt, Stage
 from kgqa.llm.models import QuestionModels
 from kgqa.llm.prompts import Prompts
 from kgqa.llm.replies.choices import read_choice
 from kgqa.llm.replies.indices import read_answering, read_indices
-from kgqa.llm.replies.json_values import Reading
 from kgqa.llm.replies.scores import read_scores
 from kgqa.model import Candidate
 from kgqa.rank.tournaments.chooser import NEITHER, Acceptance, AnsweringPick, EntityGroup
@@ -27,8 +26,6 @@ from kgqa.rank.tournaments.chooser import NEITHER, Acceptance, AnsweringPick, En
 T = TypeVar("T")
 Elements = tuple[str, ...]
 """A path in words: the topic, then one string per hop."""
-ReplyReader = Callable[[str], Reading[T]]
-"""Extracts a value from the text of a reply."""
 Compare = Literal["choice", "mark", "reasons"]
 LETTERS = ("A", "B")
 RELEVANCE = ("RELEVANT", "NOT RELEVANT")
@@ -211,47 +208,3 @@ class ModelChooser:
 
     def _ask(self, prompts: Sequence[Prompt], readers: Sequence[ReplyReader[T]]) -> list[T | None]:
         return ask_and_read(self._models, self._prompts, prompts, readers, reask=self._reask)
-
-
-def ask_and_read(
-    models: QuestionModels,
-    prompts: Prompts,
-    asked: Sequence[Prompt],
-    readers: Sequence[ReplyReader[T]],
-    *,
-    reask: int = 1,
-) -> list[T | None]:
-    """Send prompts of one stage and return the values read from the replies, in order; None for an unusable reply.
-
-    After an unusable reply, the prompt is sent again with an explanation of the problem, at most `reask` times; the
-    value is never guessed. The numbers of repaired, repeated and unusable replies are added to the stage's usage.
-    """
-    values: list[T | None] = [None] * len(asked)
-    waiting = dict(enumerate(asked))
-    for attempt in range(reask + 1):
-        if not waiting:
-            break
-        stage = asked[0].stage
-        if attempt:
-            models.trace.tally(stage, reasked=len(waiting))
-        completions = models.complete(list(waiting.values()))
-        again = {}
-        for (index, prompt), completion in zip(waiting.items(), completions):
-            failed: Reading[Any] = Reading(None, problem="It has no answer.")
-            reading = failed if completion.failure else readers[index](completion.text)
-            if reading.value is not None:
-                values[index] = reading.value
-                models.trace.tally(stage, repaired=int(reading.repaired))
-            elif completion.failure not in ("rejected", "unreachable", "not_recorded"):
-                again[index] = _with_problem(prompt, completion, reading.problem, prompts)
-        waiting = again
-    unparsed = sum(value is None for value in values)
-    if unparsed:
-        models.trace.tally(asked[0].stage, unparsed=unparsed)
-        models.trace.record(Unparsed(stage=asked[0].stage, count=unparsed))
-    return values
-
-
-def _with_problem(prompt: Prompt, completion: Completion, problem: str, prompts: Prompts) -> Prompt:
-    reply = Message("assistant", completion.text.strip()[:4000] or "(nothing)")
-    return replace(prompt, messages=(*prompt.messages, reply, *prompts.render("top/reask", problem=problem)))

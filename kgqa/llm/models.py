@@ -17,7 +17,7 @@ from kgqa.events import NoReply, Reasoning
 from kgqa.hints import hint_text
 from kgqa.llm.backends.openai import OpenAIChat
 from kgqa.llm.backends.vllm import VLLMChat
-from kgqa.llm.client import LLM, STAGES, Completion, Prompt, Sampling, Stage
+from kgqa.llm.client import CORPUS_STAGES, LLM, STAGES, Completion, Prompt, Sampling, Stage
 from kgqa.llm.replay import Replay
 from kgqa.plugins import did_you_mean, method_extension, stage_names
 from kgqa.servers import KEY_VARIABLE, OPENAI_KEY_VARIABLE
@@ -147,8 +147,12 @@ class QuestionModels:
                 self.trace.record(Reasoning(stage=stage, text=completion.reasoning[:2000]))
 
 
-def open_models(settings: Settings) -> Models | None:
+def open_models(settings: Settings, *, stages: Sequence[Stage] = ()) -> Models | None:
     """Open the language models named in the settings; return None if no model is named.
+
+    Args:
+        settings: The settings.
+        stages: Stages beside those of questions, such as `CORPUS_STAGES`.
 
     Raises:
         SettingsError: A name or a value is invalid.
@@ -156,19 +160,19 @@ def open_models(settings: Settings) -> Models | None:
     """
     default = (settings["llm.model"] or "none").strip()
     declared = _declared_stages(settings)
-    stages = settings["llm.stages"] or {}
-    known = {*STAGES, *declared}
-    if unknown := stages.keys() - known and stages.keys() - known - {*stage_names()}:
-        every = list(dict.fromkeys((*STAGES, *declared)))
+    tables = settings["llm.stages"] or {}
+    used = tuple(dict.fromkeys((*STAGES, *stages, *declared)))
+    if unknown := tables.keys() - {*used, *CORPUS_STAGES} and tables.keys() - {*used, *CORPUS_STAGES, *stage_names()}:
+        every = list(dict.fromkeys((*used, *CORPUS_STAGES)))
         near = did_you_mean(min(unknown), every)
         raise SettingsError(f"Unknown stage {min(unknown)!r} in llm.stages.", f"{near}Stages: {', '.join(every)}.")
-    stages = _checked(stages, "llm.stages", ("model", *_SAMPLING))
+    tables = _checked(tables, "llm.stages", ("model", *_SAMPLING))
     if default == "none" and settings["llm.replay"] and settings["llm.replay_only"] == "on":
         default = f"replay:{settings['llm.replay']}"
     if default == "none":
         if settings["llm.replay"] or settings["llm.replay_only"] == "on":
             raise SettingsError("The language model whose replies are recorded is not set.", "Add --llm MODEL.")
-        if any("model" in table for table in stages.values()):
+        if any("model" in table for table in tables.values()):
             raise SettingsError(
                 "llm.stages names a language model for some stages only.", "Set llm.model for the other stages."
             )
@@ -179,8 +183,8 @@ def open_models(settings: Settings) -> Models | None:
     by_stage: dict[str, LLM] = {}
     sampling: dict[str, Sampling] = {}
     with ExitStack() as closing:
-        for stage in dict.fromkeys((*STAGES, *declared)):
-            table = stages.get(stage, {})
+        for stage in used:
+            table = tables.get(stage, {})
             name = table.get("model", default)
             if name not in opened:
                 opened[name] = open_model(name, settings)

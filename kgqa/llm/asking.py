@@ -1,0 +1,102 @@
+"""Sends prompts to the language models of a question and reads the replies; unusable replies are asked for again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from kgqa.events import Unparsed
+from kgqa.llm.client import Completion, Message, Prompt
+from kgqa.llm.models import QuestionModels
+from kgqa.llm.prompts import Prompts
+from kgqa.llm.replies.json_values import Reading
+
+T = TypeVar("T")
+ReplyReader = Callable[[str], Reading[T]]
+"""Extracts a value from the text of a reply."""
+_FINAL = ("rejected", "unreachable", "not_recorded")
+_REASONS = {
+    "refused": "the model declined to reply",
+    "empty": "the reply has no text",
+    "length": "the reply was cut off",
+    "rejected": "the server does not accept the prompt",
+    "unreachable": "the server did not reply",
+    "not_recorded": "the reply is not recorded",
+}
+
+
+def ask_and_read(
+    models: QuestionModels,
+    prompts: Prompts,
+    asked: Sequence[Prompt],
+    readers: Sequence[ReplyReader[T]],
+    *,
+    reask: int = 1,
+) -> list[T | None]:
+    """Send prompts of one stage and return the values read from the replies, in order; None for an unusable reply.
+
+    After an unusable reply, the prompt is sent again with an explanation of the problem, at most `reask` times; the
+    value is never guessed. The numbers of repaired, repeated and unusable replies are added to the stage's usage.
+    """
+    return [reading.value for reading in ask_readings(models, prompts, asked, readers, reask=reask)]
+
+
+def ask_readings(
+    models: QuestionModels,
+    prompts: Prompts,
+    asked: Sequence[Prompt],
+    readers: Sequence[ReplyReader[T]],
+    *,
+    reask: int = 1,
+    cut_off: bool = False,
+) -> list[Reading[T]]:
+    """Send prompts like `ask_and_read`, and return the readings; one without a value says in `problem` why.
+
+    Args:
+        models: The models of the question.
+        prompts: The prompt files.
+        asked: The prompts.
+        readers: The reader of each reply.
+        reask: How often a prompt is sent again.
+        cut_off: Whether a reply that was cut off at its token limit is read as far as it goes.
+    """
+    found: list[Reading[T]] = [Reading(None)] * len(asked)
+    waiting = dict(enumerate(asked))
+    for attempt in range(reask + 1):
+        if not waiting:
+            break
+        stage = asked[0].stage
+        if attempt:
+            models.trace.tally(stage, reasked=len(waiting))
+        completions = models.complete(list(waiting.values()))
+        again = {}
+        for (index, prompt), completion in zip(waiting.items(), completions):
+            readable = not completion.failure or (cut_off and completion.failure == "length")
+            reading = readers[index](completion.text) if readable else Reading(None, problem="It has no answer.")
+            if reading.value is not None:
+                found[index] = reading
+                models.trace.tally(stage, repaired=int(reading.repaired))
+                continue
+            found[index] = Reading(None, problem=_reason(completion, reading))
+            if completion.failure not in _FINAL:
+                again[index] = _with_problem(prompt, completion, reading.problem, prompts)
+        waiting = again
+    unparsed = sum(reading.value is None for reading in found)
+    if unparsed:
+        models.trace.tally(asked[0].stage, unparsed=unparsed)
+        models.trace.record(Unparsed(stage=asked[0].stage, count=unparsed))
+    return found
+
+
+def _reason(completion: Completion, reading: Reading[Any]) -> str:
+    """Return why a reply has no value."""
+    if not completion.failure:
+        return reading.problem
+    reason = _REASONS.get(completion.failure, completion.failure)
+    return f"{reason}: {completion.detail}" if completion.detail else reason
+
+
+def _with_problem(prompt: Prompt, completion: Completion, problem: str, prompts: Prompts) -> Prompt:
+    reply = Message("assistant", completion.text.strip()[:4000] or "(nothing)")
+    return replace(prompt, messages=(*prompt.messages, reply, *prompts.render("top/reask", problem=problem)))
