@@ -59,7 +59,8 @@ SETTINGS: tuple[Setting, ...] = (
         "graph.path",
         str,
         None,
-        "graph folder, URL of a SPARQL endpoint, or NAME:REST (store of another package); if not set, the demo graph",
+        "graph folder, corpus folder, URL of a SPARQL endpoint, or NAME:REST (store of another package); if not set, "
+        "the demo graph",
     ),
     Setting(
         "graph.iri",
@@ -69,6 +70,15 @@ SETTINGS: tuple[Setting, ...] = (
         "named graph)",
         option="--graph-iri",
         metavar="IRI",
+    ),
+    Setting(
+        "graph.view",
+        str,
+        None,
+        "views of a corpus to query, separated by commas: facts, hyper, text, statements, communities, edits; if not "
+        "set, facts",
+        option="--view",
+        metavar="NAME",
     ),
     Setting(
         "graph.schema",
@@ -145,6 +155,13 @@ SETTINGS: tuple[Setting, ...] = (
         str,
         None,
         "user name for the server's login; the password is read from KGQA_ENDPOINT_PASSWORD",
+        trusted=True,
+    ),
+    Setting(
+        "endpoint.login_server",
+        str,
+        None,
+        "URL of a server, other than on this machine, that gets your login if a corpus folder names it",
         trusted=True,
     ),
     Setting("endpoint.connect_timeout", float, 5.0, "maximum seconds to wait for a connection", minimum=0.001),

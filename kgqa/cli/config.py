@@ -58,6 +58,7 @@ def _lines(settings: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
 
 def _of_graph(settings: Settings) -> dict[str, Any]:
     """Read the settings stored in a graph folder, without opening the graph, or those of a store of another package."""
+    from kgqa.corpus_file import read_corpus_file
     from kgqa.graph.demo import demo_folder
     from kgqa.graph.embedded.folder import GraphFolder
     from kgqa.graph.foreign_stores import is_foreign, open_foreign_store
@@ -65,6 +66,9 @@ def _of_graph(settings: Settings) -> dict[str, Any]:
     from kgqa.methods.ask import cache_of
 
     place = settings["graph.path"]
+    corpus = read_corpus_file(place)
+    if corpus:
+        place = str(corpus.location)
     if place and is_address(place):
         return {}  # a server stores no settings
     if place and is_foreign(place):

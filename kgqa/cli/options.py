@@ -20,8 +20,8 @@ _GRAPH = click.option(
     "--graph",
     "graph_path",
     metavar="FOLDER|URL|NAME:REST",
-    help="graph folder, URL of a SPARQL endpoint, or NAME:REST (a store of another package, such as rdflib:file.ttl). "
-    "[the bundled demo graph]",
+    help="graph folder, corpus folder, URL of a SPARQL endpoint, or NAME:REST (a store of another package, such as "
+    "rdflib:file.ttl). [the bundled demo graph]",
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="print JSON, for scripts")
 
@@ -95,12 +95,14 @@ def setting_option(key: str, *names: str) -> Callable[[Command], Command]:
 
 
 def graph_options(function: Command) -> Command:
-    """Add --graph, --graph-iri and --languages."""
-    return _GRAPH(setting_option("graph.iri")(setting_option("graph.languages")(function)))
+    """Add --graph, --graph-iri, --view and --languages."""
+    options = (setting_option(key) for key in ("graph.iri", "graph.view", "graph.languages"))
+    return combined(_GRAPH, *options)(function)
 
 
 _ELSEWHERE = (
     "graph.iri",
+    "graph.view",
     "graph.languages",
     "endpoint.profile",
     "rank.precision",

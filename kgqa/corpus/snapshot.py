@@ -31,6 +31,7 @@ from kgqa.corpus.items import (
     name_iri,
     normal_name,
 )
+from kgqa.corpus.rdf.terms import stored_value
 from kgqa.corpus.records import (
     ChunkRecord,
     DocumentRecord,
@@ -41,7 +42,6 @@ from kgqa.corpus.records import (
     StatementRecord,
     TypeRecord,
 )
-from kgqa.corpus.terms import stored_value
 from kgqa.terms import Entity, Literal
 
 

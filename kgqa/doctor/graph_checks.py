@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from kgqa.corpus_file import read_corpus_file
 from kgqa.doctor.checks import Check, failed, first_case, ok, seconds_words, skipped, warning
 from kgqa.doctor.sample import draw_sample, names_of, select
 from kgqa.doctor.subject import Subject
@@ -61,7 +62,8 @@ def check_schema(subject: Subject) -> Check:
     """
     assert subject.id is not None
     settings, store = subject.settings, subject.store
-    name = settings["graph.schema"] or store.settings.get("schema")
+    corpus = read_corpus_file(settings["graph.path"])
+    name = settings["graph.schema"] or (corpus.schema_source if corpus else store.settings.get("schema"))
     origin = "from the settings" if settings["graph.schema"] else "stored with the graph" if name else "detected"
     given = load_schema(name) if name else None
     own = [given] if given and given.name not in BUNDLED else []

@@ -12,6 +12,7 @@ from typing import Any
 from typing import Literal as OneOf
 from urllib.parse import urlsplit
 
+from kgqa.corpus_file import read_corpus_file
 from kgqa.doctor.checks import Check, failed, first_case, ok, seconds_words, skipped, warning
 from kgqa.doctor.subject import QUERY_SECONDS, REASONS, LimitedStore, Subject
 from kgqa.errors import LoginRefused, PartialResult, QueryRejected, RowCapMet, StoreError, StoreTimeout
@@ -22,7 +23,7 @@ from kgqa.graph.endpoint.profiles import Profile, profile_of
 from kgqa.graph.endpoint.requests.access import PASSWORD_VARIABLE, Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.foreign_stores import is_foreign
-from kgqa.graph.opening import open_store
+from kgqa.graph.opening import open_store, view_of
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import DEFAULT_TIMEOUT, is_address
 from kgqa.model import Entity, GraphId
@@ -54,9 +55,13 @@ def check_reachable(subject: Subject) -> Check:
         StoreUnavailable, StoreIncomplete, StoreBusy: see `open_store`.
     """
     place = subject.settings["graph.path"]
-    is_endpoint = place and is_address(place)
+    corpus = read_corpus_file(place)
+    is_endpoint = bool(corpus.url if corpus else place and is_address(place))
     if is_endpoint:
         given = EndpointOptions.of(subject.settings)
+        if corpus:
+            given.check_login(corpus)
+            place = corpus.url
         access = replace(given.access, patience=min(given.access.patience, PATIENCE))
         options = replace(given, access=access, caches=False)
         store = LimitedStore(options.open(place, cache=subject.cache, timeout=QUERY_SECONDS), access)
@@ -122,7 +127,7 @@ def check_graph(subject: Subject) -> Check:
     Raises:
         InvalidTerm: a graph in the settings is not an IRI.
     """
-    store, wanted = subject.store, (subject.settings["graph.iri"] or "").split()
+    store, wanted = subject.store, view_of(subject.settings, subject.settings["graph.path"])
     try:
         there: tuple[str, ...] | None = user_graphs(store)
     except (StoreTimeout, PartialResult):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kgqa.cache import Cache
+from kgqa.corpus_file import DEFAULT_VIEW, read_corpus_file
 from kgqa.errors import SettingsError
 from kgqa.graph.demo import demo_folder
 from kgqa.graph.detection import default_view, detect_schema
@@ -22,10 +23,11 @@ from kgqa.schema import (
 )
 from kgqa.settings import Settings
 from kgqa.settings_table import WALK_RULES, WalkRule
+from kgqa.words import clean
 
 
 def open_store(location: str | Path, *, writable: bool = False, create: bool = False) -> Store:
-    """Open a folder made by `kgqa graph load`, the SPARQL endpoint at an address, or `NAME:REST`.
+    """Open a folder made by `kgqa graph load`, the graph of a corpus folder, a SPARQL endpoint, or `NAME:REST`.
 
     `NAME` is a store of an installed package, see `open_foreign_store`; a folder of such a name is `./NAME:REST`, or a
     `Path`.
@@ -38,8 +40,17 @@ def open_store(location: str | Path, *, writable: bool = False, create: bool = F
     Raises:
         StoreUnavailable: there is no store, or the store is not readable.
         StoreBusy: another process is writing to the folder.
-        SettingsError: the address is not valid, or `writable` or `create` was given with an address.
+        SettingsError: the address is not valid, or `writable` or `create` was given with an address or a corpus
+            folder.
     """
+    corpus = read_corpus_file(location)
+    if corpus:
+        if writable or create:
+            raise SettingsError(
+                f"The graph of {clean(str(location))} is made from documents.",
+                "Change these: kgqa corpus add FILE --into FOLDER",
+            )
+        location = corpus.location
     if is_address(location):
         if writable or create:
             raise SettingsError("To write to a server, name the graph to write to: EndpointStore(url, writable=IRI).")
@@ -62,13 +73,14 @@ def open_graph(
     endpoint: EndpointOptions | None = None,
     languages: Sequence[str] = (),
 ) -> KnowledgeGraph:
-    """Open a graph folder, a SPARQL endpoint, or the bundled demo graph.
+    """Open a graph folder, the graph of a corpus folder, a SPARQL endpoint, or the bundled demo graph.
 
     Args:
         location: a folder, an address or `NAME:REST` (see `open_store`); None for the demo graph.
         schema: a schema, the name of a bundled schema, or the path of a schema file (TOML); None for the schema stored
             in the folder, or else the schema that `detect_schema` finds.
-        view: IRIs of the graphs to query; empty for the result of `default_view`.
+        view: IRIs of the graphs to query, or names of views of a corpus, such as `hyper`; empty for the view `facts` of
+            a corpus, or the result of `default_view`.
         writable: whether `store.edit` may change the graph; see `open_store`. The demo graph cannot be changed.
         walks: the walk rule (see `patterns.path_pattern`); None for the rule stored in the folder, or else the
             schema's rule.
@@ -82,9 +94,14 @@ def open_graph(
         StoreUnavailable, StoreIncomplete, StoreBusy, SchemaError, SettingsError: see `kgqa.errors`.
     """
     cache = cache or Cache.default()
+    corpus, endpoint = read_corpus_file(location), endpoint or EndpointOptions()
+    view = graphs_of(view, location)
     store: Store
     if location is not None and is_address(location) and not writable:
-        store = (endpoint or EndpointOptions()).open(str(location), cache=cache, timeout=timeout)
+        store = endpoint.open(str(location), cache=cache, timeout=timeout)
+    elif corpus and corpus.url and not writable:
+        endpoint.check_login(corpus)
+        store = endpoint.open(corpus.url, cache=cache, timeout=timeout)
     else:
         if location is None and writable:
             raise SettingsError("The demo graph cannot be changed.", "Give the folder of another graph.")
@@ -92,8 +109,8 @@ def open_graph(
     try:
         settings = dict(store.settings)
         kept = settings.pop("schema", None)
-        schema = schema or kept
-        view = tuple(view) or default_view(store)
+        schema = schema or (corpus.schema_source if corpus else kept)
+        view = view or default_view(store)
         if isinstance(schema, Schema):
             chosen = schema
         else:
@@ -119,6 +136,39 @@ def open_graph(
     return graph
 
 
+def graphs_of(view: Sequence[str], location: str | Path | None) -> tuple[str, ...]:
+    """Return the IRIs of the graphs to query; those of a corpus folder may be given by the name of a view.
+
+    Raises:
+        SettingsError: the corpus has no view of this name.
+        StoreUnavailable: see `read_corpus_file`.
+    """
+    corpus = read_corpus_file(location)
+    if not corpus:
+        return tuple(view)
+    chosen = (corpus.graphs_of([each]) if ":" not in each else (each,) for each in view or [DEFAULT_VIEW])
+    return tuple(dict.fromkeys(iri for graphs in chosen for iri in graphs))
+
+
+def view_of(settings: Settings, location: str | Path | None) -> tuple[str, ...]:
+    """Return the IRIs of the graphs that the settings choose: `graph.iri`, or views of a corpus by `graph.view`.
+
+    Raises:
+        SettingsError: both settings have a value, or the location is not a corpus folder with these views.
+        StoreUnavailable: see `read_corpus_file`.
+    """
+    graphs = (settings["graph.iri"] or "").split()
+    names = (settings["graph.view"] or "").replace(",", " ").split()
+    if graphs and names:
+        raise SettingsError("graph.iri and graph.view both choose graphs.", "Give --graph-iri or --view.")
+    if names and not read_corpus_file(location):
+        raise SettingsError(
+            f"{clean(str(location or 'The demo graph'))} is not a corpus folder and has no views.",
+            "Name the graph to query: --graph-iri IRI",
+        )
+    return graphs_of(graphs or names, location)
+
+
 def open_graph_of(
     settings: Settings, location: str | Path | None = None, *, cache: Cache | None = None
 ) -> KnowledgeGraph:
@@ -131,7 +181,7 @@ def open_graph_of(
     return open_graph(
         location,
         schema=settings["graph.schema"],
-        view=(settings["graph.iri"] or "").split(),
+        view=view_of(settings, location),
         walks=settings["graph.walks"],
         frontier_cap=settings["graph.frontier_cap"],
         timeout=settings["graph.timeout"],

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 from kgqa.cache import Cache
+from kgqa.corpus_file import CorpusFile
 from kgqa.errors import SettingsError
 from kgqa.graph.endpoint.requests.access import PASSWORD_VARIABLE, Access, check_address
 from kgqa.graph.endpoint.result_cache import ResultCache
@@ -24,6 +27,7 @@ class EndpointOptions:
         caches: whether results are stored on disk.
         cache_days: days after which stored results expire. cache_bytes: the largest total size of stored results.
         row_cap: number of rows at which the server is known to truncate results.
+        login_server: URL of a server that gets the login even if only a corpus folder names it.
     """
 
     profile: str = "auto"
@@ -32,6 +36,7 @@ class EndpointOptions:
     cache_days: float = 7.0
     cache_bytes: int = 2 << 30
     row_cap: int | None = None
+    login_server: str = ""
 
     @classmethod
     def of(cls, settings: Settings) -> EndpointOptions:
@@ -65,6 +70,25 @@ class EndpointOptions:
             cache_days=settings["endpoint.cache_days"],
             cache_bytes=int(settings["endpoint.cache_gb"] * (1 << 30)),
             row_cap=settings["endpoint.row_cap"],
+            login_server=settings["endpoint.login_server"] or "",
+        )
+
+    def check_login(self, corpus: CorpusFile) -> None:
+        """Check that no login is sent to a server that only a corpus folder names; the folder may be another person's.
+
+        Raises:
+            SettingsError: there is a login, and the server is neither on this machine nor `login_server`.
+        """
+        url = corpus.url and check_address(corpus.url)
+        if not url or not (self.access.user or self.access.password) or _is_loopback(url):
+            return
+        if self.login_server and check_address(self.login_server) == url:
+            return
+        raise SettingsError(
+            f"Your login is not sent to {clean(url)[:200]}, because only the corpus folder "
+            f"{clean(str(corpus.folder))} names this server.",
+            "To log in there, set endpoint.login_server in your own settings file, or the environment variable "
+            "KGQA_ENDPOINT_LOGIN_SERVER, to this URL.",
         )
 
     def open(
@@ -89,3 +113,12 @@ class EndpointOptions:
             row_cap=self.row_cap,
             writable=writable,
         )
+
+
+def _is_loopback(url: str) -> bool:
+    """Return whether a server is on this machine, which is certain for `localhost` and for addresses in numbers."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

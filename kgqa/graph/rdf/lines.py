@@ -24,7 +24,7 @@ GENID = "urn:kgqa:genid:"
 _IRI_CHARS = rb"[A-Za-z0-9\-._~:/?@!$&'()*+,;=]"
 _RUN = _IRI_CHARS + rb"*+(?:%[0-9A-Fa-f]{2}" + _IRI_CHARS + rb"*+)*+"
 _IRI = rb"<[A-Za-z][A-Za-z0-9+.\-]*+:" + _RUN + rb"(?:#" + _RUN + rb")?>"
-_TEXT = rb'"(?:[^"\\\x00-\x1f\x7f]++|\\["\\nr])*+"'
+_TEXT = rb'"(?:[^"\\\x00-\x1f\x7f]++|\\["\\nrtbf])*+"'
 _TAG = rb"@[a-z]{1,8}(?:-[a-z0-9]{1,8})*+"
 _TYPE = rb"\^\^(?!<http://www\.w3\.org/2001/XMLSchema#string>)" + _IRI
 _OBJECT = rb"(?:" + _IRI + rb"|" + _TEXT + rb"(?:" + _TAG + rb"|" + _TYPE + rb")?)"

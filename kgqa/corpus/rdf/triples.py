@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
-from kgqa.corpus import vocabulary as v
 from kgqa.corpus.items import ROLE, digest
+from kgqa.corpus.rdf import vocabulary as v
+from kgqa.corpus.rdf.terms import decimal_term, integer_term, iri_term, text_term, triple_of, value_term
 from kgqa.corpus.records import (
     ChunkRecord,
     CommunityRecord,
@@ -24,7 +25,6 @@ from kgqa.corpus.records import (
     TypeRecord,
 )
 from kgqa.corpus.snapshot import Snapshot, role_iri, type_iri
-from kgqa.corpus.terms import decimal_term, integer_term, iri_term, text_term, triple_of, value_term
 from kgqa.model import Triple
 
 LINES_PER_BLOCK = 4096
@@ -37,11 +37,13 @@ def _constant(iri: str) -> str:
 _TYPE, _LABEL, _ALIAS = _constant(v.TYPE_OF), _constant(v.LABEL), _constant(v.ALIAS)
 _IN_DOCUMENT, _BEGIN, _END = _constant(v.IN_DOCUMENT), _constant(v.BEGIN), _constant(v.END)
 _DERIVED_FROM, _PARTY = _constant(v.DERIVED_FROM), _constant(v.PARTY)
+_PARTY_LABELS = (
+    f"{_PARTY} {_LABEL} {text_term(v.PARTY_LABEL)}",
+    f"{_constant(v.HYPEREDGE_TYPE)} {_LABEL} {text_term('hyperedge')}",
+)
 CONSTANTS: Mapping[str, tuple[str, ...]] = {
-    "hyper": (
-        f"{_PARTY} {_LABEL} {text_term(v.PARTY_LABEL)}",
-        f"{_constant(v.HYPEREDGE_TYPE)} {_LABEL} {text_term('hyperedge')}",
-    )
+    view: (f"{_constant(v.CORPUS)} {_constant(v.VIEW)} {text_term(view)}", *(_PARTY_LABELS if view == "hyper" else ()))
+    for view in v.VIEWS
 }
 """The triples of each view that do not depend on the content of the corpus, as texts."""
 
@@ -64,7 +66,7 @@ def triples_of(snapshot: Snapshot) -> dict[str, set[Triple]]:
 
 def constant_triples() -> dict[str, set[Triple]]:
     """Return the triples of each view that do not depend on the content of the corpus."""
-    return {view: set(map(triple_of, CONSTANTS.get(view, ()))) for view in v.VIEWS}
+    return {view: set(map(triple_of, CONSTANTS[view])) for view in v.VIEWS}
 
 
 def quad_blocks(snapshot: Snapshot, *, base: str = v.KC) -> Iterator[bytes]:

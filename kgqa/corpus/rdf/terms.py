@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pyoxigraph as ox
 
-from kgqa.corpus.vocabulary import XSD
+from kgqa.corpus.rdf.vocabulary import XSD
 from kgqa.graph.embedded.tsv import decode_term
 from kgqa.graph.rdf.lines import stored_line
 from kgqa.model import Triple
