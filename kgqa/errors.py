@@ -4,6 +4,7 @@
   · SettingsError
   · PluginError
   · SchemaError
+  · CorpusError
   * DocumentError
     · DocumentWithheld
   · InvalidTerm
@@ -69,6 +70,10 @@ class PluginError(KgqaError):
 
 class SchemaError(KgqaError):
     """A schema file cannot be read or is invalid, or a string is not an entity id in the graph's schema."""
+
+
+class CorpusError(KgqaError):
+    """A corpus cannot be opened, read or changed: it is missing, damaged, in use, or the change is not possible."""
 
 
 class DocumentError(KgqaError):

@@ -30,6 +30,7 @@ COMMUNITY = "urn:kgqa:community:"
 EDIT = "urn:kgqa:edit:"
 """Prefixes of the IRIs of what a corpus contains."""
 _MAX_SLUG = 60
+_OPTIONAL = ("page", "completeness")
 
 
 def digest(*parts: str, length: int = 16) -> str:
@@ -57,6 +58,7 @@ def slug(text: str) -> str:
 
 
 @lru_cache(1 << 17)
+@lru_cache(1 << 16)
 def name_iri(prefix: str, name: str, *more: str) -> str:
     """Return the IRI of a name: readable, and different for names that differ in their normal forms."""
     readable = slug(name)
@@ -220,7 +222,7 @@ def item_from(kind: str, text: str) -> Item:
     try:
         data = json.loads(text)
         return KINDS[kind](**{key: _value(key, value) for key, value in data.items()})  # type: ignore[no-any-return]
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"not an item of the kind {kind[:40]!r}") from error
 
 
@@ -235,10 +237,27 @@ def _plain(value: Any) -> Any:
 
 
 def _value(key: str, value: Any) -> Any:
+    """Return a field of an item from its form in JSON. Raises TypeError or ValueError if it has another form."""
     if key in ("subject", "party"):
-        return Party(*value)
+        return _party(value)
     if key == "object":
-        return Literal(**value) if isinstance(value, dict) else Party(*value)
+        return Literal(**dict(zip(value, map(_text, value.values())))) if isinstance(value, dict) else _party(value)
     if key == "participants":
-        return tuple((role, Party(*party)) for role, party in value)
+        return tuple((_text(role), _party(party)) for role, party in value)
+    if key in ("begin", "end", "page", "completeness"):
+        allowed = int if key != "completeness" else (int, float)
+        if isinstance(value, bool) or (not isinstance(value, allowed) and not (value is None and key in _OPTIONAL)):
+            raise TypeError(f"{key} is not a number")
+        return value
+    return _text(value)
+
+
+def _party(value: Any) -> Party:
+    name, kind = value
+    return Party(_text(name), _text(kind))
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("not a text")
     return value

@@ -1,0 +1,66 @@
+"""Reads the additions that are live now, or were live after an earlier edit."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+from kgqa.corpus.items import Addition
+from kgqa.corpus.storage.connection import Connections
+from kgqa.corpus.storage.rows import (
+    ADDITION_COLUMNS,
+    ADDITION_TABLES,
+    LIVE,
+    AdditionReader,
+    concern_key,
+    look_up,
+)
+
+_ROWS = 2_000
+_AT = f"a.edit <= :seq AND {LIVE}"
+_CONCERNING = f"""
+    SELECT {ADDITION_COLUMNS} FROM concerns k CROSS JOIN {ADDITION_TABLES}
+    WHERE k.key IN (??) AND a.item = k.item AND {_AT}"""
+
+
+class LiveAdditions:
+    """The live additions of a corpus. `seq` is the number of an edit: what was live directly after it."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    def all(self, seq: int, kinds: Collection[str] = ()) -> Iterator[Addition]:
+        """Yield all live additions, or those of some kinds of items (`Item.kind`)."""
+        wanted = f"AND i.kind IN ({', '.join(repr(str(kind)) for kind in sorted(kinds))})" if kinds else ""
+        with self._connections.reading() as connection:
+            cursor = connection.execute(
+                f"SELECT {ADDITION_COLUMNS} FROM {ADDITION_TABLES} WHERE {_AT} {wanted} ORDER BY a.id", {"seq": seq}
+            )
+            yield from AdditionReader().read(cursor)
+
+    def concerning(self, iris: Iterable[str], seq: int) -> list[Addition]:
+        """Return the live additions that say something about one of the IRIs (`kgqa.corpus.snapshot.concerned`).
+
+        Few others may be among them.
+        """
+        keys = sorted({concern_key(iri) for iri in iris})
+        with self._connections.reading() as connection:
+            rows = {row[0]: row for row in look_up(connection, _CONCERNING, keys, {"seq": seq})}
+            return list(AdditionReader().read(rows.values()))
+
+    def named(self, iris: Iterable[str], seq: int) -> set[str]:
+        """Return those of the IRIs that live additions say something about."""
+        query = f"""SELECT DISTINCT k.key FROM concerns k WHERE k.key IN (??) AND EXISTS (
+            SELECT 1 FROM additions a WHERE a.item = k.item AND {_AT})"""
+        by_key = {concern_key(iri): iri for iri in iris}
+        with self._connections.reading() as connection:
+            return {by_key[key] for (key,) in look_up(connection, query, list(by_key), {"seq": seq})}
+
+    def touched(self, after: int, until: int) -> list[Addition]:
+        """Return the additions that edits with numbers above `after` up to `until` added, removed or brought back."""
+        query = f"""SELECT {ADDITION_COLUMNS} FROM {ADDITION_TABLES} WHERE a.id IN (
+            SELECT id FROM additions WHERE edit <= :until AND id >= (
+                SELECT COALESCE(MIN(first), 0) FROM edits WHERE seq > :after)
+            UNION SELECT addition FROM flips WHERE seq > :after AND seq <= :until)"""
+        with self._connections.reading() as connection:
+            rows = connection.execute(query, {"after": after, "until": until})
+            return list(AdditionReader().read(rows))
