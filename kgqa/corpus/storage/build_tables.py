@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+
 from kgqa.corpus.storage.connection import Connections
 from kgqa.corpus.storage.rows import look_up
 

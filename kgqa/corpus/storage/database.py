@@ -15,6 +15,7 @@ from kgqa.corpus.items import Addition, DocumentItem
 from kgqa.corpus.storage.build_tables import BuildTables
 from kgqa.corpus.storage.communities import CommunityTable
 from kgqa.corpus.storage.connection import Connections
+from kgqa.corpus.storage.dependents import dependent_edits
 from kgqa.corpus.storage.live_additions import LiveAdditions
 from kgqa.corpus.storage.log_writer import append_edit
 from kgqa.corpus.storage.rows import (
@@ -83,6 +84,15 @@ class Database:
             self._value("SELECT additions FROM edits WHERE seq = ?", edit.seq),
             self._value("SELECT COUNT(*) FROM removals WHERE edit = ?", edit.seq),
         )
+
+    def is_active(self, edit: Edit) -> bool:
+        """Return whether an edit is not undone."""
+        return bool(self._value("SELECT active FROM edits WHERE seq = ?", edit.seq))
+
+    def dependents(self, edit: Edit) -> list[Edit]:
+        """Return the active edits that build on an edit, directly or not, in the order of the log."""
+        with self._connections.reading() as run:
+            return dependent_edits(run, edit)
 
     def additions_of(self, edit: Edit) -> Iterator[Addition]:
         """Yield what an edit adds, in its order."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from kgqa.corpus.items import Addition
+from kgqa.corpus.items import Addition, Item, LinkItem, SameItem
 from kgqa.corpus.storage.connection import Connections
 from kgqa.corpus.storage.rows import (
     ADDITION_COLUMNS,
@@ -47,6 +47,26 @@ class LiveAdditions:
             rows = {row[0]: row for row in look_up(connection, _CONCERNING, keys, {"seq": seq})}
             return list(AdditionReader().read(rows.values()))
 
+    def identities(self, entities: Iterable[str], seq: int) -> tuple[list[SameItem], list[LinkItem]]:
+        """Return the live items that say what means the same as some entities, directly or over others.
+
+        Args:
+            entities: IRIs of names (`Party.iri`), or of entities of a knowledge graph.
+        """
+        found: set[SameItem | LinkItem] = set()
+        known: set[str] = set()
+        asked = set(entities)
+        with self._connections.reading() as connection:
+            while asked:
+                known |= asked
+                keys = sorted(concern_key(iri, identity=True) for iri in asked)
+                rows = list(look_up(connection, _CONCERNING, keys, {"seq": seq}))
+                items = {each.item for each in AdditionReader().read(rows)}
+                found |= {item for item in items if isinstance(item, (SameItem, LinkItem))}
+                asked = {iri for item in items for iri in _ends(item)} - known
+        same = [item for item in found if isinstance(item, SameItem)]
+        return same, [item for item in found if isinstance(item, LinkItem)]
+
     def named(self, iris: Iterable[str], seq: int) -> set[str]:
         """Return those of the IRIs that live additions say something about."""
         query = f"""SELECT DISTINCT k.key FROM concerns k WHERE k.key IN (??) AND EXISTS (
@@ -64,3 +84,9 @@ class LiveAdditions:
         with self._connections.reading() as connection:
             rows = connection.execute(query, {"after": after, "until": until})
             return list(AdditionReader().read(rows))
+
+
+def _ends(item: Item) -> tuple[str, ...]:
+    if isinstance(item, SameItem):
+        return item.left, item.right
+    return (item.entity, item.target) if isinstance(item, LinkItem) else ()

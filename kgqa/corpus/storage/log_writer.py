@@ -74,14 +74,14 @@ def _update_live(connection: sqlite3.Connection, edit: Edit, removals: Sequence[
         # an addition that an earlier edit removed from its document in every edit is not live
         rows = run(f"{_STATE} a.edit = :seq AND a.id >= :first", {"seq": edit.seq, "first": _first(connection, edit)})
         changed += [(id, edit.seq, 0) for id, _, _, live in rows if not live]
-    candidates = dict.fromkeys(id for removal in removals for id in _matching(connection, removal))
+    candidates = dict.fromkeys(id for removal in removals for id in matching(connection, removal))
     if edit.kind == "undo":
         for number in _toggled(connection, edit):
             run("UPDATE edits SET active = NOT active WHERE seq = ?", (number,))
             first, count = run("SELECT first, additions FROM edits WHERE seq = ?", (number,)).fetchone()
             candidates.update(dict.fromkeys(range(first, first + count)))
             of_edit = run("SELECT target, document, item FROM removals WHERE edit = ?", (number,)).fetchall()
-            candidates.update(dict.fromkeys(id for each in of_edit for id in _matching(connection, Removal(*each))))
+            candidates.update(dict.fromkeys(id for each in of_edit for id in matching(connection, Removal(*each))))
     found = look_up(connection, f"{_STATE} a.id IN (??)", list(candidates), {"seq": edit.seq})
     changed += [(id, edit.seq, live) for id, of, before, live in found if before != live and of != edit.seq]
     connection.executemany("INSERT INTO flips (addition, seq, live) VALUES (?, ?, ?)", changed)
@@ -98,7 +98,7 @@ def _toggled(connection: sqlite3.Connection, undo: Edit) -> list[int]:
     return [edit.seq for edit in edits if edit.id in after ^ before]
 
 
-def _matching(connection: sqlite3.Connection, removal: Removal) -> Iterator[int]:
+def matching(connection: sqlite3.Connection, removal: Removal) -> Iterator[int]:
     """Yield the ids of the additions whose tags a removal removes."""
     query = "SELECT a.id FROM additions a"
     tests = []

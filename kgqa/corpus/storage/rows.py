@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import Any
 
 from kgqa.corpus.edit_log import EDIT_KINDS, Edit, EditSource
-from kgqa.corpus.items import Addition, HyperedgeItem, Item, LinkItem, digest, item_from, normal_name
+from kgqa.corpus.items import Addition, HyperedgeItem, Item, LinkItem, SameItem, digest, item_from, normal_name
 from kgqa.corpus.snapshot import concerned
 from kgqa.errors import CorpusError
 from kgqa.untrusted_json import load_json
@@ -59,10 +59,12 @@ def item_of(kind: Any, body: Any) -> Item:
 
 def concern_keys(item: Item) -> set[int]:
     """Return the keys under which an item is found by what it says something about; see `concern_key`."""
-    iris = set(concerned(item))
+    if isinstance(item, SameItem):
+        return {concern_key(item.left, identity=True), concern_key(item.right, identity=True)}
     if isinstance(item, LinkItem):
-        iris.add(item.target)
-    elif isinstance(item, HyperedgeItem) and not item.participants:
+        return {concern_key(item.entity, identity=True), concern_key(item.target, identity=True)}
+    iris = set(concerned(item))
+    if isinstance(item, HyperedgeItem) and not item.participants:
         iris.add(segment_iri(item.segment))
     return set(map(concern_key, iris))
 
@@ -72,9 +74,14 @@ def segment_iri(segment: str) -> str:
     return f"segment:{digest(normal_name(segment))}"
 
 
-def concern_key(iri: str) -> int:
-    """Return a hash of an IRI of 64 bits. In the rare case of equal hashes, more is read than needed."""
-    return int.from_bytes(blake2b(iri.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big", signed=True)
+def concern_key(iri: str, *, identity: bool = False) -> int:
+    """Return a hash of an IRI of 64 bits. In the rare case of equal hashes, more is read than needed.
+
+    Args:
+        identity: whether the key finds what else means the same entity (`SameItem`, `LinkItem`).
+    """
+    text = f"={iri}" if identity else iri
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big", signed=True)
 
 
 def edit_row(edit: Edit) -> tuple[Any, ...]:

@@ -1,0 +1,164 @@
+"""The folder of a corpus: where its parts are, and corpus.json, which says what it is made of.
+
+mycorpus/
+corpus.json       the graph (the folder `graph`, or the URL of a server), its views, its schema, settings of the build
+corpus.sqlite     the texts, the log of edits, replies of models: everything else follows from it
+graph/            the graph folder, unless the graph is on a server
+index/            vectors, words, matrices
+write.lock        locked by the process that writes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from kgqa.atomic_files import replace_file
+from kgqa.corpus.rdf.vocabulary import KC, graph_iris
+from kgqa.corpus_file import FILE_NAME, GRAPH_FOLDER, CorpusFile, corpus_file_of, read_corpus_file
+from kgqa.errors import CorpusError, StoreUnavailable
+from kgqa.lock_files import only_one
+from kgqa.untrusted_json import is_text
+
+DATABASE = "corpus.sqlite"
+INDEX = "index"
+LOCK = "write.lock"
+STAGING = ".loading.nq"
+BASE = "base"
+"""The key of corpus.json that holds the prefix of the IRIs of the graphs."""
+
+
+class CorpusFolder:
+    """The folder of a corpus.
+
+    Args:
+        path: The folder; it need not exist.
+
+    Raises:
+        CorpusError: corpus.json cannot be read, or has a wrong value.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        try:
+            self._file = read_corpus_file(self.path)
+        except StoreUnavailable as error:
+            raise CorpusError(error.message, "Restore corpus.json, or build the corpus again.") from error
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a corpus."""
+        return self._file is not None
+
+    @property
+    def file(self) -> CorpusFile:
+        """The content of corpus.json. Raises CorpusError if there is no corpus."""
+        if self._file is None:
+            raise CorpusError(
+                f"There is no corpus at {self.path}.", f"Build it: kgqa corpus build FILES --into {self.path}"
+            )
+        return self._file
+
+    @property
+    def base(self) -> str:
+        """The prefix of the IRIs of the graphs."""
+        base = self.file.others.get(BASE, KC)
+        if not is_text(base):
+            raise CorpusError(f"{self.path / FILE_NAME} has a wrong value of {BASE!r}.", "Correct the file.")
+        return str(base)
+
+    @property
+    def graphs(self) -> dict[str, str]:
+        """The IRI of the graph of each view that the Editor writes."""
+        return graph_iris(self.base)
+
+    @property
+    def database(self) -> Path:
+        """The SQLite file."""
+        return self.path / DATABASE
+
+    @property
+    def graph(self) -> Path:
+        """The graph folder, which is not there if the graph is on a server."""
+        return self.path / GRAPH_FOLDER
+
+    @property
+    def index(self) -> Path:
+        """The folder of the indexes."""
+        return self.path / INDEX
+
+    @property
+    def staging(self) -> Path:
+        """A temporary file of quads."""
+        return self.path / STAGING
+
+    def create(self, *, graph: str = GRAPH_FOLDER, base: str = KC, settings: Mapping[str, Any] | None = None) -> None:
+        """Create the folder with its corpus.json.
+
+        Args:
+            graph: the URL of the server that holds the graph, if the folder does not.
+            base: the prefix of the IRIs of the graphs.
+            settings: other keys of corpus.json and their values.
+
+        Raises:
+            CorpusError: the folder contains other files, a value is wrong, or the folder is not writable.
+        """
+        if self.exists:
+            raise CorpusError(f"There is a corpus at {self.path}.", "Choose another folder.")
+        others = sorted(each.name for each in self.path.iterdir()) if self.path.is_dir() else []
+        if [name for name in others if name not in (LOCK, STAGING)]:
+            raise CorpusError(f"{self.path} contains other files.", "Choose a new folder for the corpus.")
+        views = {view: (iri,) for view, iri in graph_iris(base).items()}
+        more = {**(settings or {}), **({BASE: base} if base != KC else {})}
+        with _writing(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+        self.save(CorpusFile(self.path, graph, views, "corpus", more))
+
+    def save(self, file: CorpusFile) -> None:
+        """Replace corpus.json.
+
+        Raises:
+            CorpusError: a value is wrong, or the folder is not writable.
+        """
+        import json
+
+        file = replace(file, folder=self.path)
+        try:
+            text = file.text()
+            self._file = corpus_file_of(self.path, json.loads(text))
+        except (TypeError, ValueError) as error:
+            raise CorpusError(f"A setting of the corpus is wrong: {error}.", "Correct the setting.") from error
+        with _writing(self.path):
+            replace_file(self.path / FILE_NAME, [text.encode()])
+
+    def set(self, **settings: Any) -> None:
+        """Change other keys of corpus.json than those of `CorpusFile`; nothing is written if they have these values."""
+        others = {**self.file.others, **settings}
+        if others != dict(self.file.others):
+            self.save(replace(self.file, others=others))
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the lock of the process that writes. Raises CorpusError if another process holds it."""
+        with _writing(self.path):
+            lock = only_one(self.path / LOCK)
+            alone = lock.__enter__()
+        try:
+            if not alone:
+                raise CorpusError(f"Another process is writing to the corpus at {self.path}.", "Try again later.")
+            yield
+        finally:
+            lock.__exit__(None, None, None)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise CorpusError(
+            f"{path} cannot be written: {error.strerror}.", "Choose a folder that is writable."
+        ) from error
