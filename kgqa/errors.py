@@ -77,7 +77,11 @@ class CorpusError(KgqaError):
 
 
 class DocumentError(KgqaError):
-    """A file cannot be read as a document. Other files are not affected."""
+    """A file cannot be read as a document; other files are not affected. `reason`: why, without the file's name."""
+
+    def __init__(self, reason: str, source: str = "") -> None:
+        super().__init__(f"{source} cannot be read: {reason}" if source else reason)
+        self.reason = reason
 
 
 class DocumentWithheld(DocumentError):

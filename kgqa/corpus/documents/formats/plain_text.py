@@ -5,7 +5,8 @@ from __future__ import annotations
 import codecs
 
 from kgqa.corpus.documents.document import safe_text
-from kgqa.corpus.documents.formats.content import Content
+from kgqa.corpus.documents.formats.content import Content, sorted_elements
+from kgqa.corpus.documents.formats.lines import key_value_lines, list_items
 from kgqa.corpus.documents.limits import Limits
 from kgqa.errors import DocumentError
 
@@ -20,16 +21,22 @@ _SAMPLE = 1 << 16
 
 
 def read_plain_text(data: bytes, limits: Limits) -> Content:
-    """Read plain text.
+    """Read plain text; its elements are key-value lines and list items.
 
     Raises:
         DocumentError: It is not text, or too long.
     """
-    return Content(decode(data, limits))
+    text = decode(data, limits)
+    return Content(text, elements=sorted_elements(key_value_lines(text) + list_items(text), limits))
 
 
-def decode(data: bytes, limits: Limits) -> str:
+def decode(data: bytes, limits: Limits, *, declared: str = "") -> str:
     """Return the text of a file: in the encoding of its byte order mark, in UTF-8, or in the most likely encoding.
+
+    Args:
+        data: The content of the file.
+        limits: The largest number of characters.
+        declared: The encoding that the file names; used if the text is not UTF-8.
 
     Raises:
         DocumentError: It is not text, or too long.
@@ -39,11 +46,19 @@ def decode(data: bytes, limits: Limits) -> str:
         text = data[len(mark) :].decode(encoding)
     except UnicodeDecodeError as error:
         if mark:
-            raise DocumentError(f"the text is not valid {encoding.upper()}") from error
-        text = _guess(data)
+            raise DocumentError(f"its text is not valid {encoding.upper()}") from error
+        text = _declared(data, declared) or _guess(data)
     if len(text) > limits.characters:
         raise DocumentError(f"the text has more than {limits.characters:,} characters")
     return safe_text(text)
+
+
+def _declared(data: bytes, encoding: str) -> str:
+    try:
+        # browsers read both names as Windows-1252
+        return data.decode("cp1252" if encoding.lower() in ("iso-8859-1", "us-ascii") else encoding) if encoding else ""
+    except (LookupError, ValueError):
+        return ""
 
 
 def _guess(data: bytes) -> str:
