@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kgqa.corpus.edit_log import Edit, Removal, ordered
+from kgqa.corpus.edit_log import Edit, Removal, heads, ordered
 from kgqa.corpus.items import Addition, DocumentItem
 from kgqa.corpus.storage.build_tables import BuildTables
 from kgqa.corpus.storage.communities import CommunityTable
@@ -77,6 +77,10 @@ class Database:
         with self._connections.reading() as run:
             row = run.execute(f"SELECT {EDIT_COLUMNS} FROM edits WHERE id = ?", (id,)).fetchone()
             return edit_of(row) if row else None
+
+    def heads(self, seq: int) -> tuple[str, ...]:
+        """Return the ids of the last edits of the log up to a number; several after logs were merged."""
+        return heads(self.edits(0, seq))
 
     def counts(self, edit: Edit) -> tuple[int, int]:
         """Return how many additions and removals an edit has."""

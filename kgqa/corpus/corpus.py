@@ -1,0 +1,157 @@
+"""An opened corpus: its records, texts, indexes and retrievers, and where its graph is."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from kgqa.cache import Cache
+from kgqa.corpus.editor import Editor
+from kgqa.corpus.folder import CorpusFolder
+from kgqa.corpus.graph_writer import BulkLoad
+from kgqa.corpus.index.corpus_index import CorpusIndex
+from kgqa.corpus.reader import DatabaseReader
+from kgqa.corpus.records import ChunkRecord
+from kgqa.corpus.retrieve.opening import open_retriever
+from kgqa.corpus.retrieve.retriever import Retriever
+from kgqa.corpus.storage.database import Database
+from kgqa.errors import CorpusError
+from kgqa.graph.store import Store
+
+
+class Corpus:
+    """A corpus. One that is open for reading is thread-safe and shows the state in which it was opened.
+
+    Attributes:
+        folder: Its folder.
+        database: Its database.
+        cache: Where data derived from its graph is cached; None for the user's cache.
+    """
+
+    def __init__(
+        self,
+        folder: CorpusFolder,
+        *,
+        editor: Editor | None = None,
+        cache: Cache | None = None,
+        encoder: Any = None,
+    ) -> None:
+        self.folder = folder
+        self.cache = cache
+        self.database = editor.database if editor else Database(folder.database)
+        self._editor = editor
+        self._encoder = encoder
+        self._lock = threading.RLock()
+        self._reader: DatabaseReader | None = None
+        self._index: CorpusIndex | None = None
+        self._resources = ExitStack()
+        self._resources.callback((editor or self.database).close)
+
+    @classmethod
+    def open(
+        cls,
+        path: Path | str,
+        *,
+        writable: bool = False,
+        cache: Cache | None = None,
+        encoder: Any = None,
+        store: Store | None = None,
+        bulk_load: BulkLoad | None = None,
+    ) -> Corpus:
+        """Open a corpus.
+
+        Args:
+            path: its folder.
+            writable: whether to change it; only one process at a time can.
+            cache: where data derived from its graph is cached; None for the user's cache.
+            encoder: the embedding model of its index; None for an index of words.
+            store, bulk_load: see `Editor`; only if it is writable.
+
+        Raises:
+            CorpusError: there is no corpus, it is damaged, or another process is writing to it.
+        """
+        folder = CorpusFolder(path)
+        folder.file  # noqa: B018 - raises the error for a folder without a corpus
+        editor = Editor(folder, store=store, bulk_load=bulk_load) if writable else None
+        try:
+            return cls(folder, editor=editor, cache=cache, encoder=encoder)
+        except BaseException:
+            if editor:
+                editor.close()
+            raise
+
+    @property
+    def editor(self) -> Editor:
+        """The Editor. Raises CorpusError if the corpus is open for reading only."""
+        if self._editor is None:
+            raise CorpusError("The corpus is open for reading only.", python="Open it with writable=True.")
+        return self._editor
+
+    @property
+    def reader(self) -> DatabaseReader:
+        """The records of the corpus; if it is open for writing, those after the last edit."""
+        with self._lock:
+            if self._reader is None or (self._editor and self._reader.seq != self.database.seq):
+                self._reader = DatabaseReader(self.database)
+            return self._reader
+
+    @property
+    def graph_location(self) -> str | Path:
+        """The graph folder, or the URL of the graph."""
+        return self.folder.file.location
+
+    @property
+    def views(self) -> Mapping[str, tuple[str, ...]]:
+        """The IRIs of the graphs of each view."""
+        return self.folder.file.views
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of what the corpus contains."""
+        return self.reader.fingerprint
+
+    def text(self, document: str) -> str:
+        """Return the text of a document, as it was read.
+
+        Args:
+            document: the IRI of the document.
+
+        Raises:
+            CorpusError: the corpus does not have this document.
+        """
+        found = self.reader.text(document)
+        if found is None:
+            raise CorpusError(f"The corpus has no text of {document}.", "List its documents: kgqa corpus status")
+        return found
+
+    def chunk(self, iri: str) -> ChunkRecord | None:
+        """Return a chunk by its IRI; None if the corpus does not have it."""
+        return self.reader.chunk(iri)
+
+    @property
+    def index(self) -> CorpusIndex:
+        """The index; if the corpus has changed since it was written, it is brought up to date first."""
+        with self._lock:
+            reader = self.reader
+            if self._index is None or self._index.seq != reader.seq:
+                self._index = CorpusIndex.open(
+                    self.folder.index, reader, self._encoder, identity=reader.fingerprint
+                )  # fmt: skip
+            return self._index
+
+    def retriever(self, *arguments: Any, **options: Any) -> Retriever:
+        """Return a retriever on the index; see `open_retriever`."""
+        return open_retriever(self.index, *arguments, **options)
+
+    def close(self) -> None:
+        """Close the corpus. Closing twice does no harm."""
+        self._resources.close()
+
+    def __enter__(self) -> Corpus:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
