@@ -545,8 +545,8 @@ SETTINGS: tuple[Setting, ...] = (
         dict,
         None,
         "other values for single stages: a table with a table per stage (link, clauses, filter, tournament, entity, "
-        "decide, judge, a stage of the method, or extract, resolve, summarise of a corpus) of model, temperature, top_p, "
-        "seed, max_tokens, extra_body",
+        "decide, judge, a stage of the method, or extract, resolve, summarise of a corpus) of model, temperature, "
+        "top_p, seed, max_tokens, extra_body",
         trusted=True,
     ),
     Setting(

@@ -59,7 +59,8 @@ def ask_readings(
         asked: The prompts.
         readers: The reader of each reply.
         reask: How often a prompt is sent again.
-        cut_off: Whether a reply that was cut off at its token limit is read as far as it goes.
+        cut_off: Whether a reply that was cut off at its token limit is read as far as it goes; `problem` of such a
+            reading says so.
     """
     found: list[Reading[T]] = [Reading(None)] * len(asked)
     waiting = dict(enumerate(asked))
@@ -75,7 +76,8 @@ def ask_readings(
             readable = not completion.failure or (cut_off and completion.failure == "length")
             reading = readers[index](completion.text) if readable else Reading(None, problem="It has no answer.")
             if reading.value is not None:
-                found[index] = reading
+                cut = completion.failure == "length"
+                found[index] = replace(reading, repaired=True, problem=_reason(completion, reading)) if cut else reading
                 models.trace.tally(stage, repaired=int(reading.repaired))
                 continue
             found[index] = Reading(None, problem=_reason(completion, reading))

@@ -1,0 +1,75 @@
+"""Reads the JSON replies of models that extract facts. The readers never raise, whatever the text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kgqa.llm.replies.json_values import Reading, find_key, json_values, key_name, last_part
+
+ENTITIES = ("entities", "named entities", "nodes")
+TRIPLES = ("triples", "facts", "relations", "relationships", "statements", "edges")
+HYPEREDGES = ("hyperedges", "segments", "facts")
+SUBJECT = ("subject", "head", "source", "s")
+RELATION = ("relation", "predicate", "relationship", "r", "p")
+OBJECT = ("object", "tail", "target", "o")
+NAME = ("name", "entity", "text", "entity name")
+TYPE = ("type", "entity type", "category", "label")
+QUOTE = ("quote", "evidence", "source text", "span")
+SEGMENT = ("segment", "text", "statement", "knowledge segment")
+PARTICIPANTS = ("participants", "entities", "parties", "nodes")
+"""Names of keys, with the one that prompts ask for first."""
+MAX_ITEMS = 1_000
+"""Most items of one list that are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawReply:
+    """The lists of a reply as they came: anything that JSON can hold."""
+
+    facts: tuple[Any, ...] = ()
+    entities: tuple[Any, ...] = ()
+
+
+def read_lists(text: str, facts: tuple[str, ...], entities: tuple[str, ...] = ()) -> Reading[RawReply]:
+    """Read a JSON object with a list of facts and maybe a list of entities, or the bare list of facts.
+
+    Args:
+        text: The reply.
+        facts: The names that the list of facts may have; the prompt asks for the first one.
+        entities: The names that the list of entities may have; () if none is asked for.
+    """
+    try:
+        return _read_lists(text, facts, entities)
+    except RecursionError:
+        return Reading(None, problem="The JSON is nested too deeply.")
+
+
+def _read_lists(text: str, facts: tuple[str, ...], entities: tuple[str, ...]) -> Reading[RawReply]:
+    name = facts[0].replace(" ", "_")
+    expected = f'Reply with a JSON object with the list "{name}".'
+    values = json_values(last_part(text))
+    if not values:
+        return Reading(None, problem=f"It contains no JSON. {expected}")
+    for each in reversed(values):  # the last one that has a list of facts
+        repaired = each.repaired or len(values) > 1
+        if isinstance(each.value, list):
+            return Reading(RawReply(tuple(each.value[:MAX_ITEMS])), repaired)
+        found, value = find_key(each.value, facts)
+        if not found:
+            continue
+        if not isinstance(value, list):
+            return Reading(None, problem=f'The value of "{name}" is not a list. {expected}')
+        known = find_key(each.value, entities)[1] if entities else None
+        named = tuple(known[:MAX_ITEMS]) if isinstance(known, list) else ()
+        return Reading(RawReply(tuple(value[:MAX_ITEMS]), named), repaired)
+    return Reading(None, problem=f'The JSON has no list "{name}". {expected}')
+
+
+def field_of(item: Any, names: tuple[str, ...]) -> Any:
+    """Return the value of the first of these keys that an object has; None if it has none, or is not an object."""
+    if not isinstance(item, Mapping):
+        return None
+    keys = {key_name(key): value for key, value in item.items()}
+    return next((keys[name] for name in names if name in keys), None)
