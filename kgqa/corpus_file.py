@@ -112,6 +112,21 @@ def read_corpus_file(location: str | Path | None) -> CorpusFile | None:
         ) from error
 
 
+def check_no_corpus(location: str | Path) -> None:
+    """Check that a location that somebody wants to write to is no corpus folder.
+
+    Raises:
+        SettingsError: it is one.
+        StoreUnavailable: see `read_corpus_file`.
+    """
+    if read_corpus_file(location):
+        folder = clean(str(location))
+        raise SettingsError(
+            f"The graph of the corpus {folder} is made from documents.",
+            f"Change these: kgqa corpus add FILE --into {folder}",
+        )
+
+
 def corpus_file_of(folder: Path, data: Any) -> CorpusFile:
     """Check the content of a corpus.json.
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from kgqa.corpus_file import check_no_corpus
 from kgqa.graph.embedded.atomic_files import write_atomically
 from kgqa.graph.embedded.loading import load_graph, make_folder
 from kgqa.graph.store import LoadReport, OnError, Progress
@@ -39,7 +40,9 @@ def load_into_folder(
         StoreBusy: another load is running.
         StoreUnavailable: the folder is not writable, or contains other files.
         KeyboardInterrupt: Ctrl-C; the load can be resumed.
+        SettingsError: the folder is a corpus folder.
     """
+    check_no_corpus(folder)
     return load_graph(
         folder,
         files,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kgqa.cache import Cache
-from kgqa.corpus_file import DEFAULT_VIEW, read_corpus_file
+from kgqa.corpus_file import DEFAULT_VIEW, check_no_corpus, read_corpus_file
 from kgqa.errors import SettingsError
 from kgqa.graph.demo import demo_folder
 from kgqa.graph.detection import default_view, detect_schema
@@ -43,13 +43,10 @@ def open_store(location: str | Path, *, writable: bool = False, create: bool = F
         SettingsError: the address is not valid, or `writable` or `create` was given with an address or a corpus
             folder.
     """
+    if writable or create:
+        check_no_corpus(location)
     corpus = read_corpus_file(location)
     if corpus:
-        if writable or create:
-            raise SettingsError(
-                f"The graph of {clean(str(location))} is made from documents.",
-                "Change these: kgqa corpus add FILE --into FOLDER",
-            )
         location = corpus.location
     if is_address(location):
         if writable or create:

@@ -63,7 +63,10 @@ class TestSchemas:
             ("wikidata", WIKIDATA),
             (
                 "corpus",
-                ["<http://e/a> <http://e/r> <http://e/b> .", '<urn:kgqa:corpus:Corpus> <urn:kgqa:corpus:view> "facts" .'],
+                [
+                    "<http://e/a> <http://e/r> <http://e/b> .",
+                    '<urn:kgqa:corpus:Corpus> <urn:kgqa:corpus:view> "facts" .',
+                ],
             ),
             ("rdfs", ["<http://e/a> <http://e/r> <http://e/b> .", f'<http://e/a> <{RDFS}label> "A" .']),
             ("rdfs", ["<http://e/a> <http://e/r> <http://e/b> ."]),

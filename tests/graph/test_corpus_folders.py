@@ -1,0 +1,148 @@
+"""Corpus folders are opened like graph folders: views by name, schemas, and what a strange folder cannot do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kgqa.corpus_file import CorpusFile, read_corpus_file
+from kgqa.errors import SettingsError, StoreUnavailable
+from kgqa.graph.embedded.loading import load_graph
+from kgqa.graph.endpoint.options import EndpointOptions
+from kgqa.graph.endpoint.requests.access import PASSWORD_VARIABLE, Access
+from kgqa.graph.loading import load_into_folder
+from kgqa.graph.opening import open_graph, open_graph_of, open_store
+from kgqa.model import Entity
+from kgqa.settings import resolve
+from kgqa.testing.sparql_server import SparqlServer
+from tests.graph.in_process_loads import in_process_loads
+
+FACTS, HYPER = "urn:kgqa:corpus:facts", "urn:kgqa:corpus:hyper"
+LINES = [f"<urn:a> <urn:knows> <urn:b> <{FACTS}> .", f"<urn:h> <urn:kgqa:corpus:party> <urn:b> <{HYPER}> ."]
+VIEWS = {"facts": (FACTS,), "hyper": (HYPER,)}
+ABROAD = "https://sparql.example.org/sparql"
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    """Make a corpus folder with a graph in two views."""
+    made = tmp_path / "corpus"
+    made.mkdir()
+    (tmp_path / "data.nq").write_text("\n".join(LINES) + "\n")
+    with in_process_loads():
+        load_graph(made / "graph", [tmp_path / "data.nq"])
+    write(made)
+    return made
+
+
+def write(folder: Path, **values) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "corpus.json").write_text(CorpusFile(folder, **{"views": VIEWS, **values}).text())
+    return folder
+
+
+def settings(**given):
+    return resolve(given, environment={}, user_file=Path("/nowhere"))
+
+
+def test_views_by_name(folder):
+    for view, graphs in (((), [FACTS]), (["hyper"], [HYPER]), (["hyper", "facts"], [HYPER, FACTS]), ([FACTS], [FACTS])):
+        with open_graph(folder, view=view) as graph:
+            assert [each.iri for each in graph.view] == graphs and graph.schema.name == "corpus"
+    with open_graph_of(settings(view="facts, hyper"), folder) as graph:
+        assert graph.exists(Entity("urn:h")) and graph.exists(Entity("urn:a"))
+    with open_graph_of(settings(graph_iri=HYPER, graph_path=folder)) as graph:
+        assert graph.exists(Entity("urn:h")) and not graph.exists(Entity("urn:a"))
+    with open_store(folder) as store:
+        assert store.triples_of([FACTS]) == 1
+    with pytest.raises(SettingsError, match="has no view 'text'"):
+        open_graph(folder, view=["text"])
+    with pytest.raises(SettingsError, match="both choose graphs"):
+        open_graph_of(settings(view="hyper", graph_iri=HYPER), folder)
+    with pytest.raises(SettingsError, match="is not a corpus folder"):
+        open_graph_of(settings(view="hyper"), folder / "graph")
+
+
+def test_schema_of_the_folder(folder):
+    (folder / "own.toml").write_text('name = "own"')
+    write(folder, schema="own.toml")
+    with open_graph(folder) as graph:
+        assert graph.schema.name == "own"
+    with open_graph(folder, schema="rdfs") as graph:
+        assert graph.schema.name == "rdfs"
+
+
+def test_only_the_documents_change_a_corpus(folder):
+    for options in ({"writable": True}, {"create": True}):
+        with pytest.raises(SettingsError, match="is made from documents"):
+            open_store(folder, **options)
+    with pytest.raises(SettingsError, match="is made from documents"):
+        open_graph(folder, writable=True)
+    with pytest.raises(SettingsError, match="is made from documents"):
+        load_into_folder([folder.parent / "data.nq"], folder)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        [], {"format": 2}, {"graph": "../elsewhere"}, {"graph": "/etc"}, {"graph": "graph/../.."}, {"graph": "file:///etc"},
+        {"schema": "../secret.toml"}, {"schema": "/etc/x.toml"}, {"schema": "own.txt"}, {"views": ["facts"]},
+        {"views": {"facts": []}}, {"views": {"facts": ["not an iri"]}}, {"views": {"Facts!": [FACTS]}},
+        {"views": {"facts": ["urn:x> <y"]}}, {"views": {"facts": FACTS}}, {"graph": ["graph"]},
+    ],
+)  # fmt: skip
+def test_wrong_files_are_refused(folder, data):
+    data = {"format": 1, "views": {"facts": [FACTS]}, **data} if isinstance(data, dict) else data
+    (folder / "corpus.json").write_text(json.dumps(data))
+    with pytest.raises(StoreUnavailable, match="corpus.json cannot be read"):
+        open_graph(folder)
+
+
+def test_broken_files_are_refused(folder):
+    for data in (b"{", b"\xff", b"[" * 10_000, b" " * (1 << 21)):
+        (folder / "corpus.json").write_bytes(data)
+        with pytest.raises(StoreUnavailable, match="corpus.json cannot be read"):
+            open_store(folder)
+
+
+def test_text_is_read_back(tmp_path):
+    made = CorpusFile(tmp_path, ABROAD, VIEWS, "own.toml", {"chunking": {"size": 400}})
+    (tmp_path / "corpus.json").write_text(made.text())
+    assert read_corpus_file(tmp_path) == made and made.location == ABROAD
+    assert read_corpus_file(tmp_path / "graph") is read_corpus_file(ABROAD) is read_corpus_file(None) is None
+
+
+def test_a_folder_that_names_a_server(tmp_path):
+    with SparqlServer(()) as server:
+        folder = write(tmp_path / "corpus", graph=server.url)
+        options = EndpointOptions(access=Access(user="me", password="secret"), profile="generic", caches=False)
+        with open_graph(folder, endpoint=options) as graph:
+            assert graph.store.location == server.url and graph.schema.name == "corpus"
+
+
+def test_a_folder_cannot_have_a_login_sent_elsewhere(tmp_path, monkeypatch):
+    folder = write(tmp_path / "corpus", graph=ABROAD)
+    for access in (Access(user="me"), Access(password="secret")):
+        with pytest.raises(SettingsError, match="Your login is not sent to https://sparql.example.org/sparql"):
+            open_graph(folder, endpoint=EndpointOptions(access=access))
+    monkeypatch.setenv(PASSWORD_VARIABLE, "secret")
+    with pytest.raises(SettingsError, match="endpoint.login_server"):
+        open_graph_of(settings(), folder)
+    with open_graph_of(settings(endpoint_login_server=ABROAD, schema="corpus"), folder) as graph:
+        assert graph.store.location == ABROAD
+    monkeypatch.delenv(PASSWORD_VARIABLE)
+    for host in ("localhost", "127.0.0.1", "[::1]", "127.1.2.3"):
+        own = EndpointOptions(access=Access(user="me"))
+        own.check_login(CorpusFile(folder, f"http://{host}:8890/sparql"))
+    for url in ("http://localhost.evil.org/", "http://127.0.0.1.evil.org/", "http://10.0.0.1/", ABROAD + "x"):
+        own = EndpointOptions(access=Access(user="me"), login_server=ABROAD)
+        with pytest.raises(SettingsError, match="not sent"):
+            own.check_login(CorpusFile(folder, url))
+
+
+def test_the_login_server_is_the_users_own_setting(tmp_path):
+    (tmp_path / "kgqa.toml").write_text(f'[endpoint]\nlogin_server = "{ABROAD}"\n')
+    with pytest.raises(SettingsError, match=r"cannot be set by a kgqa.toml in the working folder"):
+        resolve({}, environment={}, folder=tmp_path, user_file=tmp_path / "none.toml")
