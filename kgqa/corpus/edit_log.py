@@ -191,8 +191,6 @@ def verify_chain(edits: Iterable[Edit], content: Callable[[Edit], str] = content
             problems.append(f"{name} was changed")
         if edit.id in known:
             problems.append(f"{name} occurs twice")
-        if not edit.previous and known:
-            problems.append(f"{name} names no edit before it")
         problems += [f"the edit {id} before {name} is missing" for id in edit.previous if id not in known]
         if edit.kind == "undo" and edit.target not in known:
             problems.append(f"{name} undoes an edit that is missing")
