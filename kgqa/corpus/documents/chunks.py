@@ -23,10 +23,12 @@ from kgqa.errors import SettingsError
 CountTokens = Callable[[Sequence[str]], list[int]]
 """Counts the tokens of texts, without the marks that a model adds at their ends."""
 MIN_SIZE = 20
-MIN_FILL = 0.7
+MIN_FILL = 0.75
 """The part of a chunk's size after which it may end at a sentence; it may end earlier at a paragraph or section."""
-MIN_FILL_PARAGRAPH = 0.5
+MIN_FILL_PARAGRAPH = 0.6
 _BATCH = 256
+_MAX_CHARACTERS = 6
+"""Characters of a token in most texts."""
 _BLANK = re.compile(r"\s*")
 
 
@@ -105,12 +107,9 @@ def _fit(texts: Sequence[str], spans: Sequence[tuple[int, int]], size: ChunkSize
         end - begin <= size.size and (size.unit == "characters" or text.isascii())
         for text, (begin, end) in zip(texts, spans)
     ]
-    # no word has thousands of characters in a token, so long texts need not be counted as a whole
-    asked = [
-        i
-        for i, (begin, end) in enumerate(spans)
-        if not fits[i] and size.unit == "tokens" and end - begin < 50 * size.size
-    ]
+    # a text that is much longer is split at once, with the same result
+    limit = _MAX_CHARACTERS * size.size if size.unit == "tokens" else 0
+    asked = [i for i, (begin, end) in enumerate(spans) if not fits[i] and end - begin < limit]
     for i, count in zip(asked, measure([texts[i][slice(*spans[i])] for i in asked]) if asked else ()):
         fits[i] = count <= size.size
     return fits
@@ -144,26 +143,38 @@ class _Splitter:
     def _segments(self, begin: int, end: int) -> tuple[list[Cut], list[int]]:
         """Return the cuts, the two ends included, and the lengths of the segments between them."""
         cuts = [(begin, Strength.SECTION), *self._cuts(begin, end), (end, Strength.SECTION)]
-        lengths = self._lengths([at for at, _ in cuts])
-        while any(length > self._size.size for length in lengths):
-            finer: list[Cut] = []
-            for (at, strength), (stop, _), length in zip(cuts, cuts[1:], lengths):
-                finer.append((at, strength))
-                if length > self._size.size:
-                    finer += word_cuts(self._text, at, stop) or ()
-                    if finer[-1][0] == at and stop - at > 1:
-                        middle = at + min((stop - at) // 2, self._size.size)
-                        finer.append((grapheme_cut(self._text, at, stop, middle), Strength.GRAPHEME))
-            finer.append(cuts[-1])
-            if len(finer) == len(cuts):
-                break  # single characters of more tokens than a chunk may have
-            cuts, lengths = finer, self._lengths([at for at, _ in finer])
-        return cuts, lengths
+        lengths = self._lengths(cuts)
+        while True:
+            parts = {
+                number: [cuts[number], *self._finer_cuts(cuts[number][0], cuts[number + 1][0]), cuts[number + 1]]
+                for number, length in enumerate(lengths)
+                if length > self._size.size and cuts[number + 1][0] - cuts[number][0] > 1
+            }
+            if not parts:
+                return cuts, lengths
+            counted = iter(self._lengths(*parts.values()))
+            cuts, lengths = (
+                [cut for number, cut in enumerate(cuts) for cut in parts.get(number, [cut, cut])[:-1]],
+                [
+                    each
+                    for number, length in enumerate(lengths)
+                    for each in (islice(counted, len(parts[number]) - 1) if number in parts else [length])
+                ],
+            )
 
-    def _lengths(self, places: Sequence[int]) -> list[int]:
+    def _finer_cuts(self, begin: int, end: int) -> list[Cut]:
+        """Return the cuts in a segment that is longer than a chunk: between words, or in the middle of a word."""
+        middle = begin + min((end - begin) // 2, self._size.size)
+        return list(word_cuts(self._text, begin, end)) or [
+            (grapheme_cut(self._text, begin, end, middle), Strength.GRAPHEME)
+        ]
+
+    def _lengths(self, *cuts: Sequence[Cut]) -> list[int]:
+        """Return the lengths of the segments between cuts, for each sequence of cuts."""
+        ends = [(begin, end) for each in cuts for (begin, _), (end, _) in pairwise(each)]
         if self._size.unit == "characters":
-            return [stop - at for at, stop in pairwise(places)]
-        return self._measure([self._text[at:stop] for at, stop in pairwise(places)])
+            return [end - begin for begin, end in ends]
+        return self._measure([self._text[begin:end] for begin, end in ends])
 
     def _cuts(self, begin: int, end: int) -> list[Cut]:
         """Return the cuts within the text; of several at one place, the strongest."""

@@ -31,7 +31,8 @@ Cut = tuple[int, Strength]
 """An offset in a text, and how good a place for a cut it is."""
 
 _BLANK_LINES = re.compile(r"\s*?\n[^\S\n]*\r?\n\s*")
-_WORD = re.compile(r"\S+\s*")
+# Chinese and Japanese have no spaces between words, so long sentences are cut after commas
+_WORD = re.compile(r"[^\s，、；：]+[\s，、；：]*|[，、；：]+\s*")
 _SENTENCE = re.compile(r"[.!?…]+[\"'”’»)\]]*\s+|[。！？｡؟۔।॥]+[\"'”’」』»)）\]]*\s*")
 # sentencex counts some of these characters wrongly, and stops with an error
 _SPACES = str.maketrans(dict.fromkeys("\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000", " ")) | dict.fromkeys(
