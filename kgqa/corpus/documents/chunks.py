@@ -103,7 +103,7 @@ def _split_batch(
 def _fit(texts: Sequence[str], spans: Sequence[tuple[int, int]], size: ChunkSize, measure: CountTokens) -> list[bool]:
     """Return which of `text[begin:end]` are not longer than a chunk."""
     fits = [
-        # a token has at least one ASCII character
+        # each token of ASCII text has at least one character
         end - begin <= size.size and (size.unit == "characters" or text.isascii())
         for text, (begin, end) in zip(texts, spans)
     ]
@@ -138,7 +138,13 @@ class _Splitter:
         """Return the spans of the chunks of `text[begin:end]`, which is longer than one chunk."""
         cuts, lengths = self._segments(begin, end)
         spans = self._pack(cuts, lengths)
-        return spans if self._size.unit == "characters" else self._checked(spans)
+        if self._size.unit == "characters":
+            return spans
+        found: list[tuple[int, int]] = []
+        for span in self._checked(spans):
+            if not found or span[1] > found[-1][1]:  # a part of a chunk may be only the overlap
+                found.append(span)
+        return found
 
     def _segments(self, begin: int, end: int) -> tuple[list[Cut], list[int]]:
         """Return the cuts, the two ends included, and the lengths of the segments between them."""
@@ -195,7 +201,16 @@ class _Splitter:
         for place in after_heading:
             if strengths.get(place) != Strength.SECTION:
                 strengths[place] = Strength.LINE
-        return [(place, strengths[place]) for place in sorted(strengths) if begin < place < end]
+        cuts: list[Cut] = []
+        after = end
+        for place in sorted(strengths, reverse=True):
+            blank = _BLANK.match(self._text, place, end)
+            if begin < place < end and (
+                blank is None or blank.end() < after
+            ):  # white space belongs to what is before it
+                cuts.append((place, strengths[place]))
+                after = place
+        return cuts[::-1]
 
     def _pack(self, cuts: Sequence[Cut], lengths: Sequence[int]) -> list[tuple[int, int]]:
         totals = [0, *accumulate(lengths)]

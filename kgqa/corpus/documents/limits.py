@@ -43,7 +43,7 @@ class Limits:
     figure_bytes: int = 8 * _MIB
     all_figure_bytes: int = 64 * _MIB
     seconds: float = 60.0
-    memory_bytes: int = 2 << 30
+    memory_bytes: int = 1 << 30
 
 
 DEFAULT_LIMITS = Limits()

@@ -51,6 +51,8 @@ def read_html(data: bytes, limits: Limits) -> Content:
     try:
         root = etree.fromstring(text.encode(), parser)
     except etree.LxmlError as error:
+        if getattr(error, "code", 0) == etree.ErrorTypes.ERR_NO_MEMORY:
+            raise MemoryError from error
         raise DocumentError("it is not HTML") from error
     if any(entry.type_name == "ERR_RESOURCE_LIMIT" for entry in parser.error_log):
         raise DocumentError("it is nested too deeply, or one of its texts is too long")
