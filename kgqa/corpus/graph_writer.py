@@ -122,16 +122,11 @@ class GraphWriter:
             known = _recorded(self._database.build.state(_WRITTEN))
             if known and known[1] == graph.meta().fingerprint:
                 return known[0]
-        query = render("last_edit", view=(Entity(self._folder.graphs["edits"]),), number=Entity(SEQ))
-        rows = list(self.store.select(query, fresh=True))
-        if not rows:
+        found = graph_position(self.store, self._folder.graphs["edits"], self._database)
+        if found is None:
+            self._clear()
             return 0
-        edit, number = rows[0][0], count_value(rows[0][1])
-        known_edit = self._database.edit(edit.iri) if isinstance(edit, Entity) else None
-        if known_edit is None or known_edit.seq != number:
-            self._clear()  # the graphs belong to another log
-            return 0
-        return number
+        return found
 
     def _clear(self) -> None:
         self._at = 0
@@ -224,6 +219,16 @@ class GraphWriter:
         if not self._server:
             fingerprint = GraphFolder(self._folder.graph).meta().fingerprint
             self._database.build.put_state(_WRITTEN, json.dumps([self._at, fingerprint]))
+
+
+def graph_position(store: Store, graph: str, database: Database) -> int | None:
+    """Return the number of the last edit that a graph of edits contains; None if it belongs to another log."""
+    rows = list(store.select(render("last_edit", view=(Entity(graph),), number=Entity(SEQ)), fresh=True))
+    if not rows:
+        return 0
+    edit, number = rows[0][0], count_value(rows[0][1])
+    known = database.edit(edit.iri) if isinstance(edit, Entity) else None
+    return number if known is not None and known.seq == number else None
 
 
 def _recorded(text: str) -> tuple[int, str] | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from kgqa.corpus.edit_log import Edit, EditSource
 from kgqa.corpus.items import digest, name_iri
 from kgqa.corpus.rdf import vocabulary as v
-from kgqa.corpus.rdf.terms import integer_term, iri_term, is_iri, text_term, triple_of
-from kgqa.model import Triple
+from kgqa.corpus.rdf.terms import integer_term, iri_term, is_iri, stored_value, text_term, triple_of, value_term
+from kgqa.model import Literal, Triple
 
 
 def edit_texts(edit: Edit, *, additions: int | None = None, removals: int | None = None) -> list[str]:
@@ -28,7 +28,7 @@ def edit_texts(edit: Edit, *, additions: int | None = None, removals: int | None
         *(f"{iri} <{v.PREVIOUS}> {iri_term(each)}" for each in edit.previous),
     ]
     if edit.at:
-        found.append(f"{iri} <{v.STARTED_AT}> {text_term(edit.at)}^^<{v.XSD}dateTime>")
+        found.append(f"{iri} <{v.STARTED_AT}> {value_term(stored_value(Literal(edit.at, f'{v.XSD}dateTime')))}")
     texts = ((v.REASON, edit.reason), (v.SESSION, edit.session), (v.QUESTION, edit.question), (v.CONTENT, edit.content))
     found += [f"{iri} <{relation}> {text_term(text)}" for relation, text in texts if text]
     if edit.target:

@@ -105,6 +105,13 @@ class Database:
         with self._connections.reading() as run:
             yield from AdditionReader().read(run.execute(query, (edit.seq,)))
 
+    def additions_of_document(self, edit: str, document: str) -> Iterator[Addition]:
+        """Yield what an edit (its id) read from a document (its IRI), live or not."""
+        query = f"""SELECT {ADDITION_COLUMNS} FROM {ADDITION_TABLES} JOIN edits e ON e.seq = a.edit
+            WHERE d.text = ? AND e.id = ? ORDER BY a.id"""
+        with self._connections.reading() as run:
+            yield from AdditionReader().read(run.execute(query, (document, edit)))
+
     def removals_of(self, edit: Edit) -> tuple[Removal, ...]:
         """Return what an edit removes."""
         with self._connections.reading() as run:
@@ -175,6 +182,28 @@ class Database:
             ORDER BY e.seq"""
         with self._connections.reading() as run:
             return [str(id) for (id,) in run.execute(query, {"document": document, "seq": self.seq})]
+
+    def tags(self) -> Iterator[tuple[str, str, str, bool]]:
+        """Yield edit, document and key of the item of each addition, and whether it is live."""
+        query = f"""SELECT e.id, d.text, i.key, {LIVE} FROM additions a JOIN edits e ON e.seq = a.edit
+            JOIN items i ON i.id = a.item JOIN words d ON d.id = a.document ORDER BY a.id"""
+        with self._connections.reading() as run:
+            for edit, document, item, live in run.execute(query, {"seq": self.seq}):
+                yield edit, document, item, bool(live)
+
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """Yield the stored texts, each after its hash."""
+        with self._connections.reading() as run:
+            for digest, text in run.execute("SELECT digest, text FROM texts"):
+                yield str(digest), str(text)
+
+    def hash_of_table(self, name: str) -> str:
+        """Return a hash of the rows of a table. Two databases with the same edits have the same rows in most tables."""
+        found = hashlib.sha256()
+        with self._connections.reading() as run:
+            for row in run.execute(f"SELECT * FROM {name} ORDER BY 1, 2"):
+                found.update(repr(row).encode("utf-8", "surrogatepass"))
+        return found.hexdigest()
 
     def items(self) -> Iterator[tuple[str, Any]]:
         """Yield the key of each item that was ever added, and the item."""

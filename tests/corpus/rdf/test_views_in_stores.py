@@ -130,7 +130,10 @@ def test_joins_and_conditions(corpus):
     both = RelationPath(DIRECTOR, (Step(relation_iri("directed")), Step(relation_iri("released in"))))
     released = Literal("2019", f"{v.XSD}gYear")
     only = graph.ends(both, restricted=((1, (entity(PARASITE),)),)).values
-    assert only == (released,) and graph.run_exported(graph.answer_query(both, restricted={1: (entity(PARASITE),)})) == only
+    assert (
+        only == (released,)
+        and graph.run_exported(graph.answer_query(both, restricted={1: (entity(PARASITE),)})) == only
+    )
 
 
 def test_conditions_on_what_takes_part_in_a_hyperedge(corpus):
