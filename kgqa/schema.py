@@ -7,6 +7,7 @@ graph. For example, it gives the predicate that marks mediator types, and kgqa l
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -57,6 +58,7 @@ class Schema:
     range: tuple[str, ...] = ()
     domain_from_name: bool = False
     wording: Wording = "label"
+    labelled: tuple[str, ...] = ()
     inverse: tuple[str, ...] = ()
     labelled_as: tuple[tuple[str, str], ...] = ()
     units_of_relations: tuple[str, ...] = ()
@@ -125,6 +127,10 @@ class Schema:
         if relation in self.noise_except:
             return False
         return relation.startswith(self.noise_prefixes) or relation in self.label or relation in self.alias
+
+    def is_labelled(self, relation: str) -> bool:
+        """Return whether a relation appears under its label in output, ranking and prompts."""
+        return self.wording == "label" or relation.startswith(self.labelled)
 
     def label_subject(self, relation: str) -> str:
         """Return the IRI that has the label of a relation, for example wd:P36 for wdt:P36."""
@@ -217,6 +223,7 @@ _FIELDS: dict[str, tuple[str, _Shape]] = {
     "range": ("types.range", _IRIS),
     "domain_from_name": ("types.domain_from_name", _FLAG),
     "wording": ("relations.wording", _one_of(get_args(Wording))),
+    "labelled": ("relations.labelled", _IRIS),
     "inverse": ("relations.inverse", _IRIS),
     "labelled_as": ("relations.labelled_as", _PAIRS),
     "units_of_relations": ("relations.unit", _IRIS),
@@ -286,6 +293,22 @@ def parse_schema(text: str, *, where: str = "schema") -> Schema:
                 raise SchemaError(f"{where}: {key} must be {wanted}.")
             values[field] = converted(found[key], expand)
     return Schema(prefixes=prefixes, source=text, **values)
+
+
+def schema_text(schema: Schema) -> str:
+    """Return a schema as TOML text, with full IRIs; `parse_schema` reads the same schema from it."""
+    default = Schema(name="", title="", prefixes={}, source="")
+    sections: dict[str, list[str]] = {"": []}
+    for field, (key, _) in _FIELDS.items():
+        value = getattr(schema, field)
+        if value != getattr(default, field):
+            section, _, name = key.rpartition(".")
+            sections.setdefault(section, []).append(f"{name} = {json.dumps(value, ensure_ascii=False)}")
+    sections["prefixes"] = [
+        f"{json.dumps(name)} = {json.dumps(iri, ensure_ascii=False)}" for name, iri in schema.prefixes.items()
+    ]
+    parts = ["\n".join([*([f"[{name}]"] if name else []), *lines]) for name, lines in sections.items() if lines]
+    return "\n\n".join(parts) + "\n"
 
 
 def bundled_schema(name: str) -> Schema:

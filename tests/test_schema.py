@@ -74,6 +74,14 @@ _local = st.text(
 
 
 @pytest.mark.parametrize("name", BUNDLED)
+def test_schema_as_text(name):
+    schema = bundled_schema(name)
+    again = parse_schema(schema_text(schema))
+    assert replace(again, source=schema.source) == schema
+    assert schema_text(again) == again.source
+
+
+@pytest.mark.parametrize("name", BUNDLED)
 def test_short_id_round_trip(name):
     schema = bundled_schema(name)
     bases = [*schema.prefixes.values(), "http://elsewhere.org/", "urn:x:"]

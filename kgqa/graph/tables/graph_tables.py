@@ -336,14 +336,14 @@ class GraphTables:
 
     @property
     def relation_labels(self) -> dict[str, str]:
-        """Labels of relations, for schemas that name relations by labels (`wording = "label"`)."""
-        if self.schema.wording != "label":
+        """Labels of the relations that the schema names by their labels; see `Schema.is_labelled`."""
+        if self.schema.wording != "label" and not self.schema.labelled:
             return {}
         return cast(dict[str, str], self._table(self._relation_labels))
 
     def _label_relations(self) -> dict[str, str]:
-        relations = [r for r in self.relations if not self.is_noise(r)]
-        many = len(relations) > MANY_RELATIONS or not self.counted
+        relations = [r for r in self.relations if not self.is_noise(r) and self.schema.is_labelled(r)]
+        many = self.schema.wording == "label" and (len(relations) > MANY_RELATIONS or not self.counted)
         known = declared_labels(self.schema, self._whole) if many else {}
         # relations that were not counted may be too many to look up in batches
         return find_relation_labels(
@@ -357,7 +357,8 @@ class GraphTables:
         named = {name for subject in subjects for name in (subject.iri, *self.schema.named_by(subject.iri))}
         relations = self.relations
         touched = named | {name for name in changes.relations if (name in relations) != (name in labels)}
-        present = [name for name in touched if name in relations and not self.is_noise(name)]
+        wanted = (name for name in touched if name in relations and self.schema.is_labelled(name))
+        present = [name for name in wanted if not self.is_noise(name)]
         if not present and labels.keys().isdisjoint(touched):
             return labels
         kept = {name: label for name, label in labels.items() if name not in touched}
@@ -365,10 +366,11 @@ class GraphTables:
 
     def label_relations(self, relations: Iterable[str], find_labels: FindLabels) -> None:
         """Look up the labels of the given relations, if the graph is too large for a list of all its relations."""
-        if self.schema.wording != "label" or self.counted:
+        if (self.schema.wording != "label" and not self.schema.labelled) or self.counted:
             return
         asked: dict[str, None] = self._values.get("labelled-relations", dict)
-        new = [r for r in relations if r not in asked and r not in self.relation_labels]
+        known = self.relation_labels
+        new = [r for r in relations if self.schema.is_labelled(r) and r not in asked and r not in known]
         asked.update(dict.fromkeys(new))
         self.relation_labels.update(find_relation_labels(new, self.schema, {}, find_labels))
 

@@ -1,0 +1,157 @@
+"""A knowledge graph beside a corpus: a question walks over both.
+
+An entity of the text that means one of the knowledge graph (`LinkItem`) has its IRI, so that paths cross from one to the
+other. The view `facts` consists of both graphs. If the corpus has a graph folder, the triples of the knowledge graph are
+copied into it, as a named graph; on a server, the view names the knowledge graph's own graphs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from kgqa.atomic_files import replace_file
+from kgqa.corpus.folder import CorpusFolder
+from kgqa.corpus.rdf import vocabulary as v
+from kgqa.corpus.rdf.terms import iri_term
+from kgqa.corpus_file import GRAPH_FOLDER
+from kgqa.errors import CorpusError
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.rdf.dump import dump_blocks
+from kgqa.graph.store import is_address
+from kgqa.schema import Schema, bundled_schema, parse_schema, schema_text
+from kgqa.untrusted_json import check_keys, is_text, list_of
+from kgqa.words import clean
+
+SCHEMA_FILE = "schema.toml"
+"""The file in a corpus folder with the schema of both graphs."""
+KEY = "beside"
+"""The key of corpus.json that names the knowledge graph."""
+
+
+@dataclass(frozen=True, slots=True)
+class BesideGraph:
+    """The knowledge graph beside a corpus.
+
+    Attributes:
+        location: Its graph folder, or the URL of the server that also holds the corpus.
+        graphs: The IRIs of its named graphs; empty for the default graph of a folder.
+    """
+
+    location: str
+    graphs: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, corpus_settings: Mapping[str, Any]) -> BesideGraph | None:
+        """Read the graph from the keys of corpus.json; None if there is none. Raises CorpusError for a wrong value."""
+        record = corpus_settings.get(KEY)
+        if record is None:
+            return None
+        try:
+            if not isinstance(record, dict):
+                raise ValueError("it is not an object")
+            check_keys(record, {"location": is_text, "graphs": list_of(is_text)})
+            return cls(record["location"], tuple(record.get("graphs", ())))
+        except (ValueError, KeyError) as error:
+            raise CorpusError(f"corpus.json has a wrong value of {KEY!r}: {error}", "Correct the file.") from error
+
+    def record(self) -> dict[str, Any]:
+        """Return the value for corpus.json."""
+        return {"location": self.location, "graphs": list(self.graphs)}
+
+    def quad_blocks(self, *, base: str = v.KC) -> Iterator[bytes]:
+        """Yield the triples of a graph folder as lines of N-Quads in the corpus's graph `beside`.
+
+        Raises:
+            StoreError: see `dump_blocks`.
+        """
+        end = f" {iri_term(v.beside_graph(base))} .\n".encode()
+        for block in dump_blocks(Path(self.location), self.graphs):
+            yield block.replace(b" .\n", end)
+
+
+def set_beside(folder: CorpusFolder, graph: KnowledgeGraph) -> BesideGraph:
+    """Put a knowledge graph beside a new corpus: corpus.json then has views of both, and the schema of both is written.
+
+    The triples of a graph folder are copied when the Editor writes the graphs of the corpus for the first time.
+
+    Args:
+        folder: the corpus folder, with a corpus.json and without a graph folder.
+        graph: the knowledge graph, in a graph folder, or on the server that holds the graphs of the corpus.
+
+    Raises:
+        CorpusError: the corpus has a graph folder already, or the knowledge graph is elsewhere.
+    """
+    file, base = folder.file, folder.base
+    where = graph.store.location
+    view = tuple(entity.iri for entity in graph.view)
+    if file.url:
+        if not is_address(where) or where.rstrip("/") != file.url.rstrip("/"):
+            raise CorpusError(
+                f"The corpus is on {clean(file.url)}, but {clean(where)} is not.",
+                "Load the knowledge graph into the same server, or build the corpus in a folder.",
+            )
+        if clash := set(view) & set(folder.graphs.values()):
+            raise CorpusError(f"<{sorted(clash)[0]}> is a graph of the corpus itself.", "Name another graph.")
+        beside, shown = BesideGraph(file.url, view), view
+    else:
+        if graph.store.capabilities.remote or not (Path(where) / "graph.json").is_file():
+            raise CorpusError(
+                f"{clean(where)} is not a graph folder.",
+                "Load the knowledge graph into a folder, or build the corpus on its server.",
+            )
+        if (folder.path / GRAPH_FOLDER).exists():
+            raise CorpusError(
+                f"{clean(str(folder.path))} has been built already.", "Build a new corpus beside this graph."
+            )
+        beside, shown = BesideGraph(str(Path(where).resolve()), view), (v.beside_graph(base),)
+    with_facts = {"facts": (folder.graphs["facts"], *shown), v.BESIDE: shown}
+    both = merged_schema(graph.schema, bundled_schema("corpus"))
+    replace_file(folder.path / SCHEMA_FILE, [both.source.encode()])
+    folder.save(
+        replace(
+            file,
+            views={**file.views, **with_facts},
+            schema=SCHEMA_FILE,
+            others={**file.others, KEY: beside.record()},
+        )
+    )
+    return beside
+
+
+def merged_schema(graph: Schema, corpus: Schema) -> Schema:
+    """Return the schema of a knowledge graph and a corpus together.
+
+    The knowledge graph's rules come first. Of the corpus's noise, only what its graphs `facts` and `hyper` contain is
+    added, because the knowledge graph may use the same vocabularies for facts.
+    """
+    noise = tuple(iri for iri in (v.KC, v.LABEL, v.ALIAS, v.TYPE_OF, v.SUB_RELATION_OF) if not graph.is_noise(iri))
+    labelled = graph.labelled
+    if graph.wording != "label":
+        labelled = _union(labelled, (corpus.prefixes["relation"], corpus.prefixes["role"], v.PARTY))
+    merged = replace(
+        graph,
+        name=f"{graph.name}-corpus",
+        title=f"{graph.title} and text corpus",
+        prefixes={**corpus.prefixes, **graph.prefixes},
+        detect=_union(graph.detect, corpus.detect),
+        fallback=False,
+        id_base=graph.id_base or corpus.id_base,
+        label=_union(graph.label, corpus.label),
+        alias=_union(graph.alias, corpus.alias),
+        languages=_union(graph.languages, corpus.languages),
+        types=_union(graph.types, corpus.types),
+        labelled=labelled,
+        inverse=_union(graph.inverse, corpus.inverse),
+        noise_prefixes=_union(graph.noise_prefixes, noise),
+        noise_except=_union(graph.noise_except, corpus.noise_except),
+        mediator_types=_union(graph.mediator_types, corpus.mediator_types),
+        mediator_subject_of=_union(graph.mediator_subject_of, corpus.mediator_subject_of),
+    )
+    return parse_schema(schema_text(merged), where=SCHEMA_FILE)
+
+
+def _union(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*first, *second)))
