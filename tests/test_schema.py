@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import assume, example, given
@@ -10,7 +11,16 @@ from hypothesis import strategies as st
 
 from kgqa.errors import SchemaError, SettingsError
 from kgqa.model import Entity
-from kgqa.schema import BUNDLED, STANDARD_PREFIXES, bundled_schema, language_list, load_schema, parse_schema, value_of
+from kgqa.schema import (
+    BUNDLED,
+    STANDARD_PREFIXES,
+    bundled_schema,
+    language_list,
+    load_schema,
+    parse_schema,
+    schema_text,
+    value_of,
+)
 
 NS = "http://rdf.freebase.com/ns/"
 WD = "http://www.wikidata.org/entity/"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from kgqa.corpus.difference import Difference, difference
 from kgqa.corpus.folder import CorpusFolder
+from kgqa.corpus.rdf.beside import BesideGraph
 from kgqa.corpus.rdf.edit_triples import edit_texts
 from kgqa.corpus.rdf.terms import triple_of
 from kgqa.corpus.rdf.triples import community_texts, quad_blocks, quad_lines
@@ -183,6 +184,9 @@ class GraphWriter:
             with open(file, "xb") as output:
                 output.writelines(quad_blocks(snapshot, base=base))
                 output.writelines(quad_lines(more, base=base))
+                beside = BesideGraph.of(self._folder.file.others)
+                if beside and not self._server:
+                    output.writelines(beside.quad_blocks(base=base))
             step("file")
             self._load(file)
         finally:

@@ -1,8 +1,8 @@
 """A knowledge graph beside a corpus: a question walks over both.
 
-An entity of the text that means one of the knowledge graph (`LinkItem`) has its IRI, so that paths cross from one to the
-other. The view `facts` consists of both graphs. If the corpus has a graph folder, the triples of the knowledge graph are
-copied into it, as a named graph; on a server, the view names the knowledge graph's own graphs.
+An entity of the text that means one of the knowledge graph (`LinkItem`) has its IRI, so that paths cross from one to
+the other. The view `facts` consists of both graphs. If the corpus has a graph folder, the triples of the knowledge
+graph are copied into it, as a named graph; on a server, the view names the knowledge graph's own graphs.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def set_beside(folder: CorpusFolder, graph: KnowledgeGraph) -> BesideGraph:
                 "Load the knowledge graph into the same server, or build the corpus in a folder.",
             )
         if clash := set(view) & set(folder.graphs.values()):
-            raise CorpusError(f"<{sorted(clash)[0]}> is a graph of the corpus itself.", "Name another graph.")
+            raise CorpusError(f"<{min(clash)}> is a graph of the corpus itself.", "Name another graph.")
         beside, shown = BesideGraph(file.url, view), view
     else:
         if graph.store.capabilities.remote or not (Path(where) / "graph.json").is_file():

@@ -33,7 +33,8 @@ def dump_blocks(folder: Path, graphs: Sequence[str] = ()) -> Iterator[bytes]:
     with EmbeddedStore(folder, workers=1) as store:
         files = store.folder.store_dir(store.meta.generation)
         command = [sys.executable, "-m", "kgqa.graph.rdf.dump", str(files), *graphs]
-        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
+        nothing = subprocess.DEVNULL
+        with subprocess.Popen(command, stdin=nothing, stdout=subprocess.PIPE, stderr=nothing) as process:
             assert process.stdout is not None
             try:
                 yield from blocks(process.stdout)
