@@ -123,13 +123,14 @@ class ArrayFolder:
         if not math.prod(shape):
             return np.empty(shape, dtype=dtype)
         try:
-            return np.memmap(self.folder / name, dtype=np.dtype(dtype).newbyteorder("<"), mode="r", shape=shape)
+            mapped = np.memmap(self.folder / name, dtype=np.dtype(dtype).newbyteorder("<"), mode="r", shape=shape)
+            return np.asarray(mapped)  # slices of a plain array are faster
         except (OSError, OverflowError) as error:
             raise ValueError(f"the array {name} cannot be read: {error}") from error
 
     def texts(self, name: str) -> Texts:
         """Open texts that `ArrayWriter.add_texts` wrote. Raises the same errors as `array`."""
-        data, ends = self.array(name, "uint8"), np.asarray(self.array(f"{name}.ends", "int64"))
+        data, ends = self.array(name, "uint8"), self.array(f"{name}.ends", "int64")
         if not len(ends) or ends[0] != 0 or ends[-1] != len(data) or (np.diff(ends) < 0).any():
             raise ValueError(f"the positions of the texts {name} are wrong")
         return Texts(data, ends)

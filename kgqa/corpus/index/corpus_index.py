@@ -2,11 +2,11 @@
 
     index/
       index.json      which generation is current
-      g<seq>-<n>/     one generation: pieces, BM25, matrices; never changed once it is written
-      vectors/        the vectors (see `kgqa.corpus.index.vector_files`)
+      g<seq>-<n>/     one generation: pieces, BM25, the graph of PageRank; never changed once it is written
+      vectors/        the vectors (see `kgqa.corpus.index.vector_files`), unless they are kept elsewhere
 
 A new generation is written beside the old one and takes its place by an atomic replacement of `index.json`. A process
-that is killed leaves the old index or the new one.
+that is killed leaves the old index or the new one, and the vectors that it has computed.
 """
 
 from __future__ import annotations
@@ -14,24 +14,31 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from kgqa.atomic_files import replace_file
-from kgqa.corpus.index.array_folder import ArrayFolder, ArrayWriter
-from kgqa.corpus.index.entries import INDEXED, Entries
-from kgqa.corpus.index.piece_table import PieceTable, write_pieces
-from kgqa.corpus.index.word_index import WordIndex, WordIndexBuilder
+from kgqa.corpus.index.array_folder import ArrayFolder
+from kgqa.corpus.index.entries import INDEXED
+from kgqa.corpus.index.generation import FORMAT, Progress, write_generation
+from kgqa.corpus.index.graph_matrix import GraphMatrix, read_graph_matrix
+from kgqa.corpus.index.piece_table import PieceTable
+from kgqa.corpus.index.vector_files import VectorFiles
+from kgqa.corpus.index.vector_store import VectorSnapshot, VectorStore
+from kgqa.corpus.index.windows import TextEncoder
+from kgqa.corpus.index.word_index import WordIndex
 from kgqa.corpus.records import CorpusReader
-from kgqa.errors import StoreBusy
+from kgqa.errors import StoreBusy, StoreUnavailable
 from kgqa.lock_files import WAIT_SECONDS, only_one
-from kgqa.model import Piece, PieceKind
+from kgqa.model import PieceKind
 
-FORMAT = 1
 CURRENT = "index.json"
 LOCK = "lock"
+VECTORS = "vectors"
+NO_VECTORS = "Without an embedding model, texts are found by the words that they share with the question (BM25)."
+OUTDATED = "The index is being updated by another process; the latest changes of the corpus cannot be found yet."
 _ATTEMPTS = 5
 
 
@@ -40,55 +47,80 @@ class CorpusIndex:
 
     Attributes:
         seq: Number of the last edit of the corpus that the index contains.
-        notes: What the reader of a search should know about the index.
+        encoder: The embedding model; None if the index has no vectors.
+        notes: What the user should know about results.
     """
 
-    def __init__(self, folder: ArrayFolder, *, notes: tuple[str, ...] = ()) -> None:
+    def __init__(self, folder: ArrayFolder, store: VectorStore | None, encoder: TextEncoder | None) -> None:
         """Open a generation.
 
         Raises:
             ValueError: It is damaged.
         """
         self.seq = int(folder.about["seq"])
-        self.notes = notes
+        self.encoder = encoder
+        self.notes: tuple[str, ...] = () if encoder is not None else (NO_VECTORS,)
+        self._folder = folder
         self._pieces = {kind: PieceTable(folder, kind) for kind in INDEXED}
         self._words = {kind: WordIndex(folder, kind) for kind in INDEXED}
         for kind in INDEXED:
             if len(self._pieces[kind]) != len(self._words[kind]):
                 raise ValueError(f"the pieces and words of the kind {kind} do not belong together")
+        self._store = store
+        self.vectors: VectorSnapshot | None = None
+        if store is not None and encoder is not None:
+            self.vectors = store.snapshot(str(folder.about["vectors"]))
 
     @classmethod
-    def open(cls, folder: Path, reader: CorpusReader, encoder: Any = None, *, identity: str = "") -> CorpusIndex:
+    def open(
+        cls,
+        folder: Path,
+        reader: CorpusReader,
+        encoder: TextEncoder | None = None,
+        *,
+        identity: str = "",
+        store: VectorStore | None = None,
+        progress: Progress | None = None,
+    ) -> CorpusIndex:
         """Open the index of a corpus; if the corpus has changed since, bring the index up to date first.
+
+        Only texts that are new are embedded. If another process is updating the index, the last finished one is opened,
+        with a note.
 
         Args:
             folder: The folder of the index; created if it is missing.
             reader: The corpus.
-            encoder: The embedding model.
+            encoder: The embedding model; None to search by words only.
             identity: A string that differs for different corpora, and for states of one corpus with the same `seq`.
+            store: Where the vectors are kept; None for files in `folder`.
+            progress: Called as texts are embedded.
 
         Raises:
             StoreBusy: There is no index yet, and another process is building it.
+            StoreUnavailable: The folder cannot be written.
         """
-        wanted = {"seq": reader.seq, "identity": identity}
-        found = _load(cls, folder)
-        if found is not None and found[1] == wanted:
-            return found[0]
-        folder.mkdir(parents=True, exist_ok=True)
-        with only_one(folder / LOCK, wait_seconds=WAIT_SECONDS) as alone:
-            found = _load(cls, folder)  # another process may have built it meanwhile
-            if found is not None and found[1] == wanted:
-                return found[0]
-            if not alone:
-                if found is None:
-                    raise StoreBusy("Another process is building the index of this corpus.", "Try again later.")
-                found[0].notes = ("The index is being updated; the latest changes cannot be found yet.",)
-                return found[0]
-            _build(folder, reader, wanted)
-            found = _load(cls, folder)
-            if found is None:
-                raise StoreBusy(f"The index in {folder} was changed by another program.", "Try again.")
-            return found[0]
+        wanted = {"seq": reader.seq, "identity": identity, "encoder": encoder.name if encoder is not None else ""}
+        if encoder is not None and store is None:
+            store = VectorFiles(folder / VECTORS, encoder.encode_questions(["?"]).shape[1])
+        found = _load(folder, store, encoder)
+        if found is not None and _is_state(found, wanted):
+            return found
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with only_one(folder / LOCK, wait_seconds=WAIT_SECONDS) as alone:
+                found = _load(folder, store, encoder)  # another process may have written it meanwhile
+                if found is not None and _is_state(found, wanted):
+                    return found
+                if alone:
+                    _update(folder, reader, wanted, encoder, store, progress)
+                    found = _load(folder, store, encoder)
+                elif found is not None:
+                    found.notes = (*found.notes, OUTDATED)
+        except OSError as error:
+            raise StoreUnavailable(f"The index in {folder} cannot be written: {error.strerror or error}.") from error
+        if found is None:
+            raise StoreBusy("Another process is building the index of this corpus.", "Try again later.")
+        return found
 
     def pieces(self, kind: PieceKind) -> PieceTable:
         """Return the pieces of one kind."""
@@ -98,49 +130,78 @@ class CorpusIndex:
         """Return the BM25 index of one kind."""
         return self._words[kind]
 
+    @cached_property
+    def graph(self) -> GraphMatrix:
+        """The graph on which PageRank runs."""
+        sizes = {kind: len(self._pieces[kind]) for kind in INDEXED}
+        return read_graph_matrix(
+            self._folder, entities=sizes["entity"], chunks=sizes["chunk"], statements=sizes["statement"]
+        )
 
-def _load(cls: type[CorpusIndex], folder: Path) -> tuple[CorpusIndex, dict[str, Any]] | None:
-    """Open the current generation with its state; None if there is none that can be used."""
+    def close(self) -> None:
+        """Close the vectors; files that are mapped into memory are closed when nothing uses them any more."""
+        if self.vectors is not None:
+            self.vectors.close()
+        if self._store is not None:
+            self._store.close()
+
+    def __enter__(self) -> CorpusIndex:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _is_state(index: CorpusIndex, wanted: dict[str, Any]) -> bool:
+    """Return whether an index has this state. Without an encoder, an index with vectors does as well."""
+    about = index._folder.about
+    return all(about[key] == value for key, value in wanted.items() if value or key != "encoder")
+
+
+def _load(folder: Path, store: VectorStore | None, encoder: TextEncoder | None) -> CorpusIndex | None:
+    """Open the current generation; None if there is none that can be used."""
     for _ in range(_ATTEMPTS):  # a generation that is read may be removed, because a newer one has taken its place
+        name = ""
         try:
             name = _current(folder)
             opened = ArrayFolder(folder / name)
-            if opened.about["format"] != FORMAT:
+            if opened.about["format"] != FORMAT or not {"seq", "identity", "encoder"} <= opened.about.keys():
                 return None
-            return cls(opened), {key: opened.about[key] for key in ("seq", "identity")}
+            if encoder is not None and opened.about["encoder"] != encoder.name:
+                return None
+            return CorpusIndex(opened, store, encoder)
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError):
-            with suppress(OSError, ValueError):
+            with suppress(OSError, ValueError, TypeError):
                 if _current(folder) == name:
                     return None
     return None
 
 
 def _current(folder: Path) -> str:
-    data = json.loads((folder / CURRENT).read_text(encoding="utf-8"))
-    name = data["generation"] if isinstance(data, dict) else None
+    with open(folder / CURRENT, "rb") as file:
+        data = json.loads(file.read(1 << 16))
+    name = data["generation"] if isinstance(data, dict) and "generation" in data else None
     if not isinstance(name, str) or not name.startswith("g") or name != os.path.basename(name):
         raise ValueError("index.json names no generation")
     return name
 
 
-def _build(folder: Path, reader: CorpusReader, state: dict[str, Any]) -> None:
+def _update(
+    folder: Path,
+    reader: CorpusReader,
+    state: dict[str, Any],
+    encoder: TextEncoder | None,
+    store: VectorStore | None,
+    progress: Progress | None,
+) -> None:
+    """Write a new generation, make it the current one, and remove all others."""
     name = _new_name(folder, state["seq"])
-    writer = ArrayWriter(folder / name)
-    entries = Entries(reader)
-    for kind in INDEXED:
-        words = WordIndexBuilder()
-
-        def pieces(kind: PieceKind = kind, words: WordIndexBuilder = words) -> Iterator[Piece]:
-            for entry in entries.of(kind):
-                words.add(entry.text)
-                yield entry.piece
-
-        write_pieces(writer, kind, pieces())
-        words.write(writer, kind)
-    writer.finish({"format": FORMAT, **state})
+    version = write_generation(folder / name, reader, state, encoder=encoder, store=store, progress=progress)
     replace_file(folder / CURRENT, [json.dumps({"format": FORMAT, "generation": name}).encode()])
+    if store is not None and version:
+        store.discard(version)
     for other in folder.glob("g*"):
         if other.name != name and other.is_dir():
             shutil.rmtree(other, ignore_errors=True)

@@ -27,12 +27,13 @@ MAX_SPANS = 20
 class IndexEntry:
     """One record in the index.
 
-    `text` is what is searched. Before a chunk stands the title of its document, because a chunk from the middle of a
-    document often does not say what it is about.
+    `text` is what is searched. `head` is searched, too, with every part of the text: it is the title of a chunk's
+    document, because a chunk from the middle of a document often does not say what it is about.
     """
 
     piece: Piece
     text: str
+    head: str = ""
 
 
 class Entries:
@@ -76,8 +77,8 @@ class Entries:
         self._begins[record.iri] = record.begin
         span = Span(record.document, record.iri, 0, len(record.text))
         title = self._titles.get(record.document, "").strip()
-        text = record.text if not title or title in record.text else f"{title}\n{record.text}"
-        return IndexEntry(Piece(record.iri, "chunk", record.text, spans=(span,)), text)
+        head = "" if title in record.text else title
+        return IndexEntry(Piece(record.iri, "chunk", record.text, spans=(span,)), record.text, head)
 
     def _entity(self, record: EntityRecord) -> IndexEntry:
         types = f" ({', '.join(record.types)})" if record.types else ""

@@ -24,6 +24,17 @@ _UNSPACED = re.compile(
 )
 
 
+class _WithoutMarks(dict[int, int | None]):
+    """A table for `str.translate` that removes accents, vowel signs and other marks."""
+
+    def __missing__(self, char: int) -> int | None:
+        self[char] = None if unicodedata.category(chr(char)).startswith("M") else char
+        return self[char]
+
+
+_WITHOUT_MARKS = _WithoutMarks()
+
+
 def search_terms(text: str) -> list[str]:
     """Return the terms by which a text is found, in order.
 
@@ -31,7 +42,7 @@ def search_terms(text: str) -> list[str]:
     """
     if text.isascii():
         return terms(text)
-    folded = "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char))
+    folded = unicodedata.normalize("NFKD", text).translate(_WITHOUT_MARKS)
     found: list[str] = []
     for word in terms(unicodedata.normalize("NFKC", folded)):
         unspaced = _UNSPACED.search(word)
@@ -99,7 +110,7 @@ class WordIndex:
         self._words = folder.texts(f"{kind}.words")
         self._scores = folder.array(f"{kind}.words.scores", "float32")
         self._texts = folder.array(f"{kind}.words.texts", "int32")
-        self._starts = np.asarray(folder.array(f"{kind}.words.starts", "int64"))
+        self._starts = folder.array(f"{kind}.words.starts", "int64")
         count = folder.array(f"{kind}.words.count", "int64")
         if len(count) != 1 or not 0 <= count[0] < 1 << 31 or len(self._scores) != len(self._texts):
             raise ValueError(f"the index of words of the kind {kind} is damaged")
@@ -132,26 +143,3 @@ class WordIndex:
         except (IndexError, UnicodeDecodeError) as error:
             raise ValueError("the index of words is damaged") from error
         return found
-
-
-def best_rows(scores: np.ndarray, k: int, *, above: float | None = None) -> list[tuple[int, float]]:
-    """Return the rows with the k highest scores, best first, equal scores in the order of the rows.
-
-    Args:
-        scores: Scores of shape (n,).
-        k: How many rows.
-        above: Only rows with a higher score count.
-    """
-    if above is not None:
-        rows = np.flatnonzero(scores > above)
-        return [(int(rows[row]), score) for row, score in best_rows(scores[rows], k)]
-    k = min(k, len(scores))
-    if k <= 0:
-        return []
-    if k < len(scores):
-        least = np.partition(scores, len(scores) - k)[len(scores) - k]
-        rows = np.flatnonzero(scores >= least)
-    else:
-        rows = np.arange(len(scores))
-    order = rows[np.argsort(-scores[rows], kind="stable")][:k]
-    return [(int(row), float(scores[row])) for row in order]

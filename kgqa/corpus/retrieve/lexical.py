@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kgqa.corpus.index.best_rows import best_rows
 from kgqa.corpus.index.piece_table import PieceTable
-from kgqa.corpus.index.word_index import WordIndex, best_rows
+from kgqa.corpus.index.word_index import WordIndex
 from kgqa.model import Piece
 
 

@@ -32,7 +32,7 @@ def test_every_kind_is_found_by_words(tmp_path):
     (span,) = piece.spans
     chunk = index.pieces("chunk").get(span.chunk)
     assert chunk.text[span.begin : span.end] == "Ada Lovelace"
-    assert found(index, "London", "entity") == ["London"]
+    assert found(index, "London", "entity") == ["London"] and found(index, "born London", "statement")
 
 
 def test_index_follows_the_corpus(tmp_path):
