@@ -98,6 +98,6 @@ def _records(source: Source, limits: Limits, keys: bool, report: Report) -> Iter
                 report(place, f"it contains {found}")
             else:
                 seen.add(name)
-                title = record.title or record.id or PurePosixPath(source.name).stem
+                title = record.title or record.id or PurePosixPath(source.name.removesuffix(".gz")).stem
                 elements = key_value_lines(record.text) if "\n" in record.text else ()
                 yield Document(name, title, "text/plain", digest, record.text, elements=tuple(elements))

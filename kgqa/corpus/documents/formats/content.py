@@ -100,7 +100,9 @@ class TextBuilder:
             if len(self._elements) >= self._limits.elements:
                 raise DocumentError(f"it has more than {self._limits.elements:,} elements")
             target = safe_text(target.strip())[:MAX_TARGET]
-            self._elements.append(Element(kind, *span, level, cells, header, target))
+            # an empty first cell has the place at which the text before the row ends
+            inside = tuple((max(begin, span[0]), max(end, span[0])) for begin, end in cells)
+            self._elements.append(Element(kind, *span, level, inside, header, target))
 
     @property
     def text(self) -> str:

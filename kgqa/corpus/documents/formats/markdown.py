@@ -25,7 +25,8 @@ _DEFINITION = re.compile(
 _LINK_BEGIN = re.compile(r"(?:[\[<][*_`~\s]{0,8})$")
 _LINK_END = re.compile(r"[*_`~]{0,3}\](?:\([^()\r\n]*(?:\([^()\r\n]*\)[^()\r\n]*)*\)|\[[^\]\r\n]*\])?|>")
 _MARKS_BEFORE = re.compile(r"(?:[*_~]+|`+|\[)$")
-_MARKS_AFTER = re.compile(r"[*_~]+|`+|" + _LINK_END.pattern)
+_EMPHASIS = re.compile(r"[*_~]+|`+")
+_MARKS_AFTER = re.compile(_EMPHASIS.pattern + "|" + _LINK_END.pattern)
 _QUOTE_MARKS = re.compile(r"[\s>]*")
 _PIPE = re.compile(r"\\.|\|")
 _REACH = 4_000
@@ -207,5 +208,7 @@ class _Reader:
         before = _LINK_BEGIN.search(self.text, max(begin, start - 12), start)
         after = _LINK_END.match(self.text, stop, end)
         outer = (before.start() if before else start, after.end() if after else stop)
-        self.elements.append(Element("link", *outer, cells=((start, stop),), target=safe_text(target)[:MAX_TARGET]))
+        marks = _EMPHASIS.match(self.text, stop, end)
+        cell = (start, marks.end() if marks and marks[0] in self.text[start:stop] else stop)
+        self.elements.append(Element("link", *outer, cells=(cell,), target=safe_text(target)[:MAX_TARGET]))
         return outer[1]
