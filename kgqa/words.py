@@ -32,6 +32,8 @@ def clean(text: str) -> str:
 
     Bytes of file names that are not UTF-8 are shown as \xNN.
     """
+    if text.isprintable():
+        return " ".join(text.split())
     text = _BYTE.sub(lambda found: f"\\x{ord(found[0]) - 0xDC00:02x}", text)
     kept = "".join(" " if c in "\t\n\r\v\f\x85\u2028\u2029" else c for c in text)
     return " ".join("".join(c for c in kept if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn")).split())
