@@ -139,3 +139,37 @@ def freebase() -> None:
     are malformed; kgqa drops such lines and counts them by reason. docs/freebase.md lists the time and disk space that
     loading takes.
     """
+
+
+@click.command(
+    "corpus",
+    cls=LazyGroup,
+    lazy_commands={
+        "build": ("kgqa.cli.corpus.build:build", "Read documents into a corpus, or bring a corpus up to date."),
+        "add": ("kgqa.cli.corpus.build:add", "Add documents to a corpus."),
+        "remove": ("kgqa.cli.corpus.remove:remove", "Remove documents, and what only they say."),
+        "status": ("kgqa.cli.corpus.status:status", "Show what a corpus contains, and what failed."),
+        "check": ("kgqa.cli.corpus.check:check", "Check a corpus for damage."),
+        "search": ("kgqa.cli.corpus.search:search", "Find chunks, statements, entities and more."),
+        "export": ("kgqa.cli.corpus.export:export", "Write the graph, the statements or the triples of a corpus."),
+        "estimate": ("kgqa.cli.corpus.estimate:estimate", "Show what a build would cost, without any model call."),
+    },
+)
+def corpus() -> None:
+    """Turn documents into a graph, to search and to ask.
+
+    \b
+    From documents to answers, without a language model (docs/corpus.md):
+      kgqa corpus build docs/ --into corpus/
+      kgqa corpus status corpus/
+      kgqa corpus search "who built the lighthouse?" --graph corpus/
+      kgqa ask "..." --graph corpus/
+
+    \b
+    With a language model, which finds more facts:
+      kgqa corpus estimate docs/ --llm openai:gpt-4.1-mini
+      kgqa corpus build docs/ --into corpus/ --llm openai:gpt-4.1-mini --max-cost 5
+
+    A build can be repeated at any time: it reads only what has changed. After Ctrl-C or a crash, run the same command
+    again; no model call is paid for twice.
+    """

@@ -25,6 +25,7 @@ COMMANDS = {
     "export": ("kgqa.cli.report:export", "Write the SPARQL queries behind the answers of a run."),
     "score": ("kgqa.cli.eval.score:command", "Score the published predictions of other systems."),
     "graph": ("kgqa.cli.groups:graph", "Load, inspect and search a graph."),
+    "corpus": ("kgqa.cli.groups:corpus", "Turn documents into a graph, to search and to ask."),
     "virtuoso": ("kgqa.cli.groups:virtuoso", "Install, start, inspect and stop a Virtuoso server."),
     "freebase": ("kgqa.cli.groups:freebase", "Clean the Freebase dump and load it into a server."),
     "rank": ("kgqa.cli.rank:command", "Train a ranker of relation paths."),

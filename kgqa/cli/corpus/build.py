@@ -1,0 +1,174 @@
+"""`kgqa corpus build | add`: read documents into a corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kgqa.cli.bars import StageBar
+from kgqa.cli.corpus.options import (
+    CORPUS,
+    EXIT_STOPPED,
+    Tools,
+    build_options,
+    embedding_options,
+    model_options,
+    open_tools,
+    reading_options,
+    writing_options,
+)
+from kgqa.cli.options import JSON, check_usage, print_result, say, stop_message
+from kgqa.corpus.building.options import BuildOptions
+from kgqa.corpus.building.report import BuildReport
+from kgqa.words import clean
+
+
+@click.command("build")
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--into", "folder", required=True, type=click.Path(path_type=Path), metavar="CORPUS", help="the corpus")
+@click.option(
+    "--triples",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="triples that were extracted elsewhere, in the format of HippoRAG; needs no model",
+)
+@click.option(
+    "--dataset", metavar="NAME:FILE", help="read the passages of a question set (see kgqa data list), such as musique:dev"
+)
+@click.option("--sample", type=click.IntRange(1), metavar="N", help="with --dataset: only the passages of N questions")
+@click.option("--seed", type=click.IntRange(0), default=0, help="with --sample: seed of the sample. [0]")
+@click.option(
+    "--beside",
+    metavar="GRAPH",
+    help="link entities to those of this graph (folder or URL); questions then walk over both",
+)
+@click.option("--keep-missing", is_flag=True, help="keep documents whose file has vanished from a folder")
+@reading_options
+@click.option("--graph-url", metavar="URL", help="keep the graph on a SPARQL server; only for a new corpus")
+@click.option("--vectors", metavar="URI", help="keep the vectors in a LanceDB database; only for a new corpus")
+@model_options
+@embedding_options
+@JSON
+@writing_options
+def build(
+    paths: tuple[Path, ...],
+    folder: Path,
+    triples: Path | None,
+    dataset: str | None,
+    sample: int | None,
+    seed: int,
+    keep_missing: bool,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Read the documents in PATHS into a corpus, or bring a corpus up to date.
+
+    PATHS are folders and files: txt, md, html, pdf, docx, and passages as jsonl or json. Without PATHS, --triples and
+    --dataset, the files of the last build are read again. What has not changed is not read again, and no model call is
+    paid for twice: run the same command again after Ctrl-C or a crash. Documents whose file has vanished from a folder
+    in PATHS are removed.
+
+    \b
+    Examples:
+      kgqa corpus build docs/ --into corpus/
+      kgqa corpus build docs/ --into corpus/ --llm openai:gpt-4.1-mini --max-cost 5
+      kgqa corpus build --triples openie.json --into corpus/
+      kgqa corpus build --dataset musique:dev --sample 100 --into corpus/
+      kgqa corpus build docs/ --into corpus/ --beside mygraph/
+
+    Exit codes: 0 complete, 1 error, 3 not complete (failed chunks, or the limit on costs), 130 Ctrl-C.
+    """
+    check_usage((sample and not dataset, "--sample needs --dataset."))
+    chosen = build_options(options, prune=not keep_missing)
+    given: dict[str, Any] = {"triples": triples}
+    if dataset:
+        given["documents"] = dataset_documents(dataset, sample, seed)
+    return run_build(folder, paths, chosen, options, given, as_json)
+
+
+@click.command("add")
+@CORPUS
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@reading_options
+@model_options
+@embedding_options
+@JSON
+@writing_options
+def add(folder: Path, paths: tuple[Path, ...], as_json: bool, **options: Any) -> int:
+    """Add the documents in PATHS to CORPUS, with the options that it was built with.
+
+    Documents that were removed by `kgqa corpus remove` are added again. No document is removed.
+
+    \b
+    Example:
+      kgqa corpus add corpus/ report.pdf notes/
+    """
+    chosen = build_options(options, prune=False)
+    return run_build(folder, paths, chosen, options, {"must_exist": True, "restore": True}, as_json)
+
+
+def dataset_documents(dataset: str, sample: int | None, seed: int) -> Iterable[Any]:
+    """Return the passages of the questions of a data set as documents."""
+    from kgqa.evaluation.datasets.passages import passage_documents
+
+    return passage_documents(dataset, sample=sample, seed=seed)
+
+
+def run_build(
+    folder: Path,
+    paths: tuple[Path, ...],
+    chosen: BuildOptions,
+    options: dict[str, Any],
+    given: dict[str, Any],
+    as_json: bool,
+) -> int:
+    """Build a corpus, show the progress, and print the report. Returns the exit code."""
+    from kgqa.corpus.building.build import build_corpus
+
+    given |= {name: options.pop(name, None) for name in ("graph_url", "vectors")}
+    beside, ray = options.pop("beside", None), options.pop("ray", None)
+    with ExitStack() as opened:
+        tools = opened.enter_context(open_tools(options))
+        if beside:
+            given["beside"] = opened.enter_context(_open_beside(beside, tools))
+        if ray:
+            from kgqa.cluster import open_cluster
+
+            given["cluster"] = opened.enter_context(open_cluster(None if ray == "local" else ray))
+        opened.enter_context(stop_message(f"What was done is kept in {folder}. Run the same command again to go on."))
+        bar = opened.enter_context(StageBar(leave=False))
+        report = build_corpus(
+            folder,
+            paths,
+            options=chosen,
+            settings=tools.settings,
+            encoder=tools.encoder,
+            models=tools.models,
+            prompts=tools.prompts,
+            cache=tools.cache,
+            progress=bar,
+            **given,
+        )
+    print_result(as_json, {**asdict(report), "complete": report.complete}, report_lines(report))
+    if not as_json:
+        for note in report.notes:
+            say(f"kgqa: {clean(note)}")
+    return 0 if report.complete else EXIT_STOPPED
+
+
+def _open_beside(location: str, tools: Tools) -> Any:
+    from kgqa.graph.opening import open_graph_of
+
+    return open_graph_of(tools.settings, location, cache=tools.cache)
+
+
+def report_lines(report: BuildReport) -> Iterable[str]:
+    """Yield the report of a build as lines of text."""
+    documents = {name: getattr(report, name) for name in ("added", "changed", "removed", "unchanged")}
+    parts = [f"{count:,} {name}" for name, count in documents.items() if count]
+    yield f"Documents: {', '.join(parts) or 'none'}"
