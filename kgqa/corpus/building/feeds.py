@@ -1,0 +1,164 @@
+"""Where documents come from: files, a file of triples that were extracted elsewhere, or documents that are given.
+
+A feed has a name, under which the corpus remembers it, and yields passages: a document, and, if they are known already,
+its chunk and what was extracted from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from kgqa.corpus.documents.document import Document
+from kgqa.corpus.documents.reading import read_source
+from kgqa.corpus.documents.sources import Source, find_sources
+from kgqa.corpus.extraction.openie import stream_openie
+from kgqa.corpus.extraction.results import ChunkResult
+from kgqa.corpus.items import ChunkItem, digest
+from kgqa.errors import DocumentError, SettingsError
+
+TRIPLES = "triples:"
+"""Prefix of the root of a file of triples."""
+Report = Callable[[str, str], None]
+"""Called with the name of something that is left out, and the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A document; and its only chunk and the result for it, if they are known. `malformed`: triples left out."""
+
+    document: Document
+    chunk: ChunkItem | None = None
+    result: ChunkResult | None = None
+    malformed: tuple[tuple[str, str], ...] = ()
+
+
+class Feed(Protocol):
+    """A place where documents come from. `root`: what the user gave; `extracted`: whether results come with it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def root(self) -> str: ...
+
+    @property
+    def extracted(self) -> bool: ...
+
+    def digest(self) -> str:
+        """Return a hash of the content. Raises DocumentError if it cannot be read."""
+        ...
+
+    def passages(self, report: Report) -> Iterator[Passage]:
+        """Yield the passages. Raises DocumentError if the rest cannot be read."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FileFeed:
+    """A file of documents."""
+
+    source: Source
+    root: str
+    extracted: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    def digest(self) -> str:
+        return self.source.digest()
+
+    def passages(self, report: Report) -> Iterator[Passage]:
+        return (Passage(document) for document in read_source(self.source, report=report))
+
+
+@dataclass(frozen=True, slots=True)
+class TriplesFeed:
+    """A file of passages and triples in the format of HippoRAG."""
+
+    path: Path
+    extracted: bool = True
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @property
+    def root(self) -> str:
+        return f"{TRIPLES}{self.path.resolve()}"
+
+    def digest(self) -> str:
+        if not self.path.is_file():
+            raise DocumentError(f"{self.path} does not exist.", "Give a file of extracted triples: --triples FILE")
+        return Source(self.name, self.path, self.path.stat().st_size).digest()
+
+    def passages(self, report: Report) -> Iterator[Passage]:
+        for each in stream_openie(self.path):
+            yield Passage(each.document, each.chunk, each.result, each.malformed)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenFeed:
+    """Documents that a program passes in. `name`: what they are called together, such as `musique:dev`."""
+
+    name: str
+    documents: Sequence[Document]
+    extracted: bool = False
+
+    @property
+    def root(self) -> str:
+        return f"given:{self.name}"
+
+    def digest(self) -> str:
+        return digest(*(part for each in self.documents for part in (each.source, each.digest)), length=32)
+
+    def passages(self, report: Report) -> Iterator[Passage]:
+        return map(Passage, self.documents)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The feeds of a build by root, and the files that were left out."""
+
+    feeds: dict[str, list[Feed]]
+    skipped: tuple[tuple[str, str], ...] = ()
+
+
+def find_feeds(
+    paths: Sequence[str | Path],
+    *,
+    triples: Path | None = None,
+    given: Iterable[GivenFeed] = (),
+    ignore: Sequence[str] = (),
+    hidden: bool = False,
+) -> Found:
+    """Find all documents.
+
+    Args:
+        paths: Files and folders.
+        triples: A file of extracted triples.
+        given: Documents of other origin.
+        ignore: Patterns of files that are left out.
+        hidden: Whether hidden files are read.
+
+    Raises:
+        SettingsError: A path does not exist.
+    """
+    feeds: dict[str, list[Feed]] = {}
+    skipped: list[tuple[str, str]] = []
+    for path in map(Path, paths):
+        if not path.exists():
+            raise SettingsError(f"{path} does not exist.", "Give files and folders that can be read.")
+        root = str(path.resolve())
+        found = find_sources([path], ignore=ignore, hidden=hidden)
+        feeds.setdefault(root, []).extend(FileFeed(source, root) for source in found.sources)
+        skipped += found.skipped
+    if triples is not None:
+        feed = TriplesFeed(Path(triples))
+        feeds[feed.root] = [feed]
+    for each in given:
+        feeds[each.root] = [each]
+    return Found(feeds, tuple(skipped))
