@@ -38,7 +38,9 @@ from kgqa.words import clean
     help="triples that were extracted elsewhere, in the format of HippoRAG; needs no model",
 )
 @click.option(
-    "--dataset", metavar="NAME:FILE", help="read the passages of a question set (see kgqa data list), such as musique:dev"
+    "--dataset",
+    metavar="NAME:FILE",
+    help="read the passages of a question set (see kgqa data list), such as musique:dev",
 )
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="with --dataset: only the passages of N questions")
 @click.option("--seed", type=click.IntRange(0), default=0, help="with --sample: seed of the sample. [0]")

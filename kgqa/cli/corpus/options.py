@@ -50,9 +50,7 @@ reading_options = combined(
         metavar="PATTERN",
         help="files to leave out, as in a .gitignore file; repeat for several patterns",
     ),
-    click.option(
-        "--hidden", is_flag=True, help="also read hidden files, and files that look like keys or passwords"
-    ),
+    click.option("--hidden", is_flag=True, help="also read hidden files, and files that look like keys or passwords"),
 )
 """Options that say which files are read, and how."""
 

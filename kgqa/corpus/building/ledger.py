@@ -6,27 +6,29 @@ A build writes an edit first and the ledger afterwards, so after a crash the led
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from typing import Literal
 
+from kgqa.corpus.storage.database import Database
+
 ProblemKind = Literal["skipped", "failed", "waiting", "malformed", "rejected"]
-_TABLES = """
-CREATE TABLE IF NOT EXISTS ledger_files (
-    name TEXT PRIMARY KEY, root TEXT NOT NULL, digest TEXT NOT NULL, key TEXT NOT NULL, removed INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS ledger_documents (
-    iri TEXT PRIMARY KEY, source TEXT NOT NULL, file TEXT NOT NULL, digest TEXT NOT NULL, key TEXT NOT NULL,
-    edit TEXT NOT NULL, chunks INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS ledger_documents_file ON ledger_documents (file);
-CREATE TABLE IF NOT EXISTS ledger_problems (
-    kind TEXT NOT NULL, file TEXT NOT NULL, place TEXT NOT NULL, reason TEXT NOT NULL, chunk TEXT NOT NULL
-);
-CREATE INDEX IF NOT EXISTS ledger_problems_file ON ledger_problems (file);
-"""
+_TABLES = (
+    """CREATE TABLE IF NOT EXISTS ledger_files (
+        name TEXT PRIMARY KEY, root TEXT NOT NULL, digest TEXT NOT NULL, key TEXT NOT NULL, removed INTEGER NOT NULL
+    ) WITHOUT ROWID""",
+    """CREATE TABLE IF NOT EXISTS ledger_documents (
+        iri TEXT PRIMARY KEY, source TEXT NOT NULL, file TEXT NOT NULL, digest TEXT NOT NULL, key TEXT NOT NULL,
+        edit TEXT NOT NULL, chunks INTEGER NOT NULL
+    ) WITHOUT ROWID""",
+    "CREATE INDEX IF NOT EXISTS ledger_documents_file ON ledger_documents (file)",
+    """CREATE TABLE IF NOT EXISTS ledger_problems (
+        id INTEGER PRIMARY KEY, kind TEXT NOT NULL, file TEXT NOT NULL, place TEXT NOT NULL, reason TEXT NOT NULL,
+        chunk TEXT NOT NULL
+    )""",
+    "CREATE INDEX IF NOT EXISTS ledger_problems_file ON ledger_problems (file)",
+)
+_DOCUMENT = "iri, source, file, digest, key, edit, chunks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,89 +79,93 @@ class Problem:
 
 
 class Ledger:
-    """The ledger in an open database. Not thread-safe.
+    """Reads and writes the ledger. Changes are stored at once, or with the transaction that is open.
 
     Args:
-        connection: The database.
-        writable: Whether missing tables are created.
+        database: The database of the corpus.
+        writable: Whether to create the tables of the ledger, if they are missing.
     """
 
-    def __init__(self, connection: sqlite3.Connection, *, writable: bool = False) -> None:
-        self._connection = connection
+    def __init__(self, database: Database, *, writable: bool = False) -> None:
+        self._database = database
         if writable:
-            connection.executescript(_TABLES)
-
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Write all changes in the block, or none."""
-        with self._connection:
-            yield
+            with database.transaction() as run:
+                for table in _TABLES:
+                    run.execute(table)
 
     # ---- files ----
 
     def files(self) -> dict[str, FileEntry]:
         """Return all files by name."""
-        rows = self._connection.execute("SELECT name, root, digest, key, removed FROM ledger_files ORDER BY name")
-        return {row[0]: FileEntry(*row[:4], bool(row[4])) for row in rows}
+        with self._database.reading() as run:
+            rows = run.execute("SELECT name, root, digest, key, removed FROM ledger_files ORDER BY name")
+            return {row[0]: FileEntry(*map(str, row[:4]), bool(row[4])) for row in rows}
 
-    def put_files(self, entries: Iterable[FileEntry]) -> None:
-        """Write files; an entry replaces that of the same name."""
-        self._connection.executemany(
-            "INSERT OR REPLACE INTO ledger_files VALUES (?, ?, ?, ?, ?)", map(astuple, entries)
-        )
+    def put_file(self, entry: FileEntry) -> None:
+        """Write a file in place of the file of the same name."""
+        with self._database.transaction() as run:
+            run.execute("INSERT OR REPLACE INTO ledger_files VALUES (?, ?, ?, ?, ?)", astuple(entry))
 
-    def forget_files(self, names: Iterable[str]) -> None:
-        """Delete files, and what was left out of them."""
-        rows = [(name,) for name in names]
-        self._connection.executemany("DELETE FROM ledger_files WHERE name = ?", rows)
-        self._connection.executemany("DELETE FROM ledger_problems WHERE file = ?", rows)
+    def forget_file(self, name: str) -> None:
+        """Delete a file, and what was left out of it."""
+        with self._database.transaction() as run:
+            run.execute("DELETE FROM ledger_files WHERE name = ?", (name,))
+            run.execute("DELETE FROM ledger_problems WHERE file = ?", (name,))
 
     # ---- documents ----
 
-    def documents(self, file: str | None = None) -> list[DocumentEntry]:
-        """Return the documents of a file, or all, in the order of their sources."""
+    def documents(self, file: str | None = None) -> dict[str, DocumentEntry]:
+        """Return the documents of a file, or all, by IRI, in the order of their sources."""
         where, values = ("", ()) if file is None else (" WHERE file = ?", (file,))
-        query = f"SELECT iri, source, file, digest, key, edit, chunks FROM ledger_documents{where} ORDER BY source"
-        return [DocumentEntry(*row) for row in self._connection.execute(query, values)]
+        query = f"SELECT {_DOCUMENT} FROM ledger_documents{where} ORDER BY source"
+        with self._database.reading() as run:
+            return {row[0]: DocumentEntry(*row) for row in run.execute(query, values)}
 
     def document(self, iri: str) -> DocumentEntry | None:
         """Return a document by its IRI."""
-        query = "SELECT iri, source, file, digest, key, edit, chunks FROM ledger_documents WHERE iri = ?"
-        row = self._connection.execute(query, (iri,)).fetchone()
-        return None if row is None else DocumentEntry(*row)
+        with self._database.reading() as run:
+            row = run.execute(f"SELECT {_DOCUMENT} FROM ledger_documents WHERE iri = ?", (iri,)).fetchone()
+            return None if row is None else DocumentEntry(*row)
 
     def count_documents(self) -> int:
         """Return the number of documents."""
-        return int(self._connection.execute("SELECT count(*) FROM ledger_documents").fetchone()[0])
+        with self._database.reading() as run:
+            return int(run.execute("SELECT count(*) FROM ledger_documents").fetchone()[0])
 
     def put_documents(self, entries: Iterable[DocumentEntry]) -> None:
         """Write documents; an entry replaces that of the same IRI."""
-        self._connection.executemany(
-            "INSERT OR REPLACE INTO ledger_documents VALUES (?, ?, ?, ?, ?, ?, ?)", map(astuple, entries)
-        )
+        with self._database.transaction() as run:
+            run.executemany("INSERT OR REPLACE INTO ledger_documents VALUES (?, ?, ?, ?, ?, ?, ?)", map(astuple, entries))
 
     def forget_documents(self, iris: Iterable[str]) -> None:
         """Delete documents."""
-        self._connection.executemany("DELETE FROM ledger_documents WHERE iri = ?", [(iri,) for iri in iris])
+        with self._database.transaction() as run:
+            run.executemany("DELETE FROM ledger_documents WHERE iri = ?", [(iri,) for iri in iris])
 
     # ---- problems ----
 
     def problems(self, *kinds: ProblemKind, limit: int = -1) -> list[Problem]:
-        """Return the first problems of some kinds, or of all, by file and place."""
+        """Return the first problems of some kinds, or of all, by file."""
         where = f" WHERE kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
-        query = f"SELECT kind, file, place, reason, chunk FROM ledger_problems{where} ORDER BY file, rowid LIMIT ?"
-        return [Problem(*row) for row in self._connection.execute(query, (*kinds, limit))]
+        query = f"SELECT kind, file, place, reason, chunk FROM ledger_problems{where} ORDER BY file, id LIMIT ?"
+        with self._database.reading() as run:
+            return [Problem(*row) for row in run.execute(query, (*kinds, limit))]
 
     def count_problems(self) -> dict[str, int]:
         """Return the number of problems of each kind."""
-        return dict(self._connection.execute("SELECT kind, count(*) FROM ledger_problems GROUP BY kind"))
+        with self._database.reading() as run:
+            return dict(run.execute("SELECT kind, count(*) FROM ledger_problems GROUP BY kind"))
 
     def files_to_retry(self) -> set[str]:
         """Return the files with chunks that failed or wait."""
-        query = "SELECT DISTINCT file FROM ledger_problems WHERE kind IN ('failed', 'waiting')"
-        return {row[0] for row in self._connection.execute(query)}
+        with self._database.reading() as run:
+            rows = run.execute("SELECT DISTINCT file FROM ledger_problems WHERE kind IN ('failed', 'waiting')")
+            return {str(row[0]) for row in rows}
 
     def put_problems(self, file: str, problems: Iterable[Problem]) -> None:
         """Replace all problems of a file."""
-        self._connection.execute("DELETE FROM ledger_problems WHERE file = ?", (file,))
-        self._connection.executemany("INSERT INTO ledger_problems VALUES (?, ?, ?, ?, ?)", map(astuple, problems))
+        with self._database.transaction() as run:
+            run.execute("DELETE FROM ledger_problems WHERE file = ?", (file,))
+            run.executemany(
+                "INSERT INTO ledger_problems (kind, file, place, reason, chunk) VALUES (?, ?, ?, ?, ?)", map(astuple, problems)
+            )

@@ -52,7 +52,8 @@ def chunk_size(text: str) -> ChunkSize:
         return PRESETS[text]
     if found is None:
         raise SettingsError(
-            f"{text[:40]!r} is not a size of chunks.", "Write SIZE/OVERLAP in tokens, such as 1024/20, or 2000/100chars."
+            f"{text[:40]!r} is not a size of chunks.",
+            "Write SIZE/OVERLAP in tokens, such as 1024/20, or 2000/100chars.",
         )
     size, overlap, unit = int(found[1]), int(found[2]), found[3] or "tokens"
     return ChunkSize(size, overlap, "tokens" if unit == "tokens" else "characters")
