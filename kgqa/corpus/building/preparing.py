@@ -1,0 +1,157 @@
+"""Opens the folder of a corpus for a build, and finds out how it was built before.
+
+The size of chunks and the kind of extraction are kept in corpus.json. A later build that does not name them goes on
+with them, and can run without the language model as long as no text has to be read.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from kgqa.corpus.building.options import (
+    DEFAULT_CHUNKS,
+    MODEL_MODES,
+    BuildOptions,
+    chunk_size,
+    chunk_text,
+    in_characters,
+)
+from kgqa.corpus.documents.chunks import ChunkSize
+from kgqa.corpus.extraction.opening import open_extractor
+from kgqa.corpus.extraction.requests import Extractor
+from kgqa.corpus.folder import CorpusFolder
+from kgqa.corpus.items import digest, slug
+from kgqa.corpus.rdf.vocabulary import KC
+from kgqa.corpus_file import GRAPH_FOLDER
+from kgqa.errors import CorpusError, SettingsError
+from kgqa.graph.store import is_address
+from kgqa.llm.models import Models
+from kgqa.llm.prompts import Prompts
+from kgqa.rank.embedding.encoder import CachedEncoder
+from kgqa.settings import Settings
+from kgqa.words import clean
+
+CHUNKS, EXTRACT, EXTRACTOR, TOKENS, VECTORS = "chunks", "extract", "extractor", "tokens", "vectors"
+"""Keys of corpus.json: the size of chunks, the kind of extraction, what extracted, what counts tokens, where vectors
+are."""
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """How documents are read in this build.
+
+    Attributes:
+        size: The size of chunks.
+        extractor: The extractor; None if nothing is extracted, or if `missing` is set.
+        key: Hash of what results depend on, beside the documents.
+        missing: What is missing to read documents; "" if they can be read.
+        hint: What to do about it.
+        stored: What is written to corpus.json.
+        notes: What a user should know.
+    """
+
+    size: ChunkSize
+    extractor: Extractor | None
+    key: str
+    missing: str = ""
+    hint: str = ""
+    stored: dict[str, Any] | None = None
+    notes: tuple[str, ...] = ()
+
+    def check(self) -> None:
+        """Raise SettingsError if documents have to be read and something is missing."""
+        if self.missing:
+            raise SettingsError(self.missing, self.hint)
+
+
+def open_folder(path: Path | str, *, must_exist: bool = False, graph_url: str | None = None) -> CorpusFolder:
+    """Open the folder of a corpus, or create it.
+
+    Raises:
+        CorpusError: It has to exist and does not, or cannot be created.
+        SettingsError: The graph of the corpus is elsewhere than `graph_url`.
+    """
+    folder = CorpusFolder(path)
+    if folder.exists:
+        if graph_url and folder.file.url != graph_url:
+            where = folder.file.url or folder.graph
+            raise SettingsError(
+                f"The graph of {folder.path} is at {clean(str(where))}.", "Build another corpus, or leave out --graph-url"
+            )
+        return folder
+    if must_exist:
+        raise CorpusError(f"There is no corpus at {folder.path}.", f"Build it: kgqa corpus build FILES --into {folder.path}")
+    if graph_url and not is_address(graph_url):
+        raise SettingsError(f"{clean(graph_url)} is not the URL of a server.", "Give --graph-url http://HOST:PORT/sparql")
+    # several corpora may share a server, so each has graphs of its own there
+    base = f"{KC}{slug(folder.path.name) or 'corpus'}-{secrets.token_hex(4)}:" if graph_url else KC
+    folder.create(graph=graph_url or GRAPH_FOLDER, base=base)
+    return folder
+
+
+def prepared(
+    folder: CorpusFolder | None,
+    options: BuildOptions,
+    settings: Settings,
+    *,
+    encoder: CachedEncoder | None,
+    models: Models | None,
+    prompts: Prompts,
+) -> Preparation:
+    """Find out how documents are read: as given, or as in the last build, or by default.
+
+    Args:
+        folder: The corpus; None for a new one.
+        options: The options of the build.
+        settings: The settings; `corpus.extract` names the kind of extraction.
+        encoder: The embedding model, which counts tokens.
+        models: The language models.
+        prompts: The prompts.
+
+    Raises:
+        SettingsError: The options contradict each other.
+    """
+    stored = dict(folder.file.others) if folder is not None else {}
+    notes: list[str] = []
+    size, token_key, missing, hint = _chunks(options.chunks, stored, encoder, notes)
+    mode = settings["corpus.extract"]
+    if mode == "auto":
+        known = stored.get(EXTRACT)
+        mode = known if isinstance(known, str) else ("triples" if models is not None else "rules")
+    extractor, name, extractor_key = None, "", mode
+    if mode in MODEL_MODES and models is None:
+        extractor_key = str(stored.get(EXTRACTOR, ["", ""])[1])
+        who = clean(str(stored.get(EXTRACTOR, [mode, ""])[0]))
+        if stored.get(EXTRACT) != mode:
+            raise SettingsError(f"Extraction of {mode} needs a language model.", "Add --llm MODEL, or --extract rules")
+        missing = missing or f"The facts of this corpus are extracted by a language model ({who})."
+        hint = hint or "To read new text, add --llm MODEL; to extract all facts anew by rules, add --extract rules"
+    else:
+        chosen = replace(settings, values={**settings.values, "corpus.extract": mode})
+        extractor = open_extractor(chosen, models, prompts, max_cost=options.max_cost)
+        if extractor is not None:
+            name, extractor_key = extractor.name, extractor.key
+            stored[EXTRACTOR] = [name, extractor_key]
+    stored |= {CHUNKS: chunk_text(size), EXTRACT: mode, TOKENS: token_key}
+    key = digest(chunk_text(size), token_key, extractor_key)
+    return Preparation(size, extractor, key, missing, hint, stored, tuple(notes))
+
+
+def _chunks(
+    given: str | None, stored: dict[str, Any], encoder: CachedEncoder | None, notes: list[str]
+) -> tuple[ChunkSize, str, str, str]:
+    """Return the size of chunks, what counts their tokens, and what is missing for it."""
+    known = stored.get(CHUNKS)
+    size = chunk_size(given or (known if isinstance(known, str) else DEFAULT_CHUNKS))
+    if size.unit == "characters":
+        return size, "", "", ""
+    if encoder is not None:
+        return size, encoder.name, "", ""
+    if given or known:
+        missing = "Chunks are measured in tokens of an embedding model, and none is in use."
+        return size, str(stored.get(TOKENS, "")), missing, "Measure them in characters: --chunk 4000/80chars"
+    notes.append("Without an embedding model, chunks are measured in characters.")
+    return in_characters(size), "", "", ""

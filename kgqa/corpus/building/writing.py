@@ -1,0 +1,188 @@
+"""Writes documents into the log of a corpus: one edit for the first build, later one edit for each document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from kgqa.corpus.building.documents import DerivedDocument, DocumentSteps
+from kgqa.corpus.building.ledger import FileEntry, Ledger, Problem
+from kgqa.corpus.building.plan import ToRead, key_of
+from kgqa.corpus.editor import Editor
+from kgqa.corpus.items import Addition
+from kgqa.errors import DocumentError
+
+AGENT = "kgqa corpus build"
+_EDIT_PENDING = ""
+
+
+@dataclass
+class Written:
+    """What was written.
+
+    `added`, `changed`, `removed`: numbers of documents; `same`: documents that were read and have not changed;
+    `chunks`: of the added and changed ones; `edits`: number of edits; `skipped`: files that could not be read.
+    """
+
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    same: int = 0
+    chunks: int = 0
+    edits: int = 0
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+
+
+class DocumentWriter:
+    """Writes what a build reads.
+
+    Args:
+        editor: The Editor of the corpus.
+        ledger: The ledger of the corpus.
+        steps: The steps from files to documents.
+        progress: Called with the number of documents after each of them.
+    """
+
+    def __init__(self, editor: Editor, ledger: Ledger, steps: DocumentSteps, progress: Callable[[int], None]) -> None:
+        self._editor = editor
+        self._ledger = ledger
+        self._steps = steps
+        self._progress = progress
+        self._done = 0
+        self.written = Written()
+
+    def write_all(self, files: Sequence[ToRead]) -> None:
+        """Write all documents of an empty corpus as one edit."""
+        texts = _CurrentText()
+        database = self._editor.database
+        with database.transaction():
+            edit = self._editor.apply("insert", self._stream(files, texts), agent=AGENT, reason="first build", texts=texts)
+            if not self.written.added:
+                raise _NothingRead
+            self._ledger.set_edit(_EDIT_PENDING, edit.id)
+        self.written.edits += 1
+
+    def _stream(self, files: Sequence[ToRead], texts: _CurrentText) -> Iterator[Addition]:
+        seen: set[str] = set()
+        for file in files:
+            problems: list[Problem] = []
+            for document in self._documents(file, problems):
+                if document.entry.iri in seen:
+                    continue
+                seen.add(document.entry.iri)
+                problems += document.problems
+                texts.set(document.entry.iri, document.text)
+                yield from document.additions
+                self._editor.database.put_text(document.entry.iri, document.entry.digest, document.text)
+                self._ledger.put_documents([document.entry])
+                self.written.added += 1
+                self.written.chunks += document.entry.chunks
+            self._finish(file, problems)
+
+    def write_each(self, files: Sequence[ToRead]) -> None:
+        """Write each new or changed document as an edit, and remove those that have vanished from their file."""
+        for file in files:
+            problems: list[Problem] = []
+            before = self._ledger.documents(file.feed.name)
+            for document in self._documents(file, problems):
+                before.pop(document.entry.iri, None)
+                problems += document.problems
+                self._write(document)
+            if not any(name == file.feed.name for name, _ in self.written.skipped):
+                self.remove(list(before))  # those that the file no longer contains
+            self._finish(file, problems)
+
+    def _write(self, document: DerivedDocument) -> None:
+        entry = document.entry
+        known = self._ledger.document(entry.iri)
+        old = self._editor.database.edits_of_document(entry.iri)
+        if old and self._is_same(document, old):
+            self.written.same += 1
+            self._ledger.put_documents([replace(entry, edit=old[-1])])
+            return
+        removals = self._editor.removals_of_document(entry.iri)
+        edit = self._editor.apply(
+            "update" if removals else "insert",
+            document.additions,
+            removals,
+            agent=AGENT,
+            reason="changed" if known else "new",
+            target=entry.iri,
+            texts={entry.iri: document.text},
+        )
+        self._ledger.put_documents([replace(entry, edit=edit.id)])
+        self.written.edits += 1
+        self.written.chunks += entry.chunks
+        if removals:
+            self.written.changed += 1
+        else:
+            self.written.added += 1
+
+    def _is_same(self, document: DerivedDocument, edits: Sequence[str]) -> bool:
+        """Return whether edits added exactly what a document consists of, even if a later edit removed some of it."""
+        database, iri = self._editor.database, document.entry.iri
+        if len(edits) > 1:
+            return False
+        return set(database.additions_of_document(edits[0], iri)) == set(document.additions)
+
+    def remove(self, documents: Sequence[str], *, agent: str = AGENT, reason: str = "no longer there") -> None:
+        """Remove documents by their IRIs."""
+        for iri in documents:
+            removals = self._editor.removals_of_document(iri)
+            if removals:
+                self._editor.apply("delete", (), removals, agent=agent, reason=reason, target=iri)
+                self.written.edits += 1
+                self.written.removed += 1
+            self._ledger.forget_documents([iri])
+
+    def remove_file(self, name: str) -> None:
+        """Remove the documents of a file that is no longer there."""
+        self.remove(list(self._ledger.documents(name)))
+        self._ledger.forget_file(name)
+
+    def _documents(self, file: ToRead, problems: list[Problem]) -> Iterator[DerivedDocument]:
+        """Yield the documents of a file; if the rest of it cannot be read, note why."""
+        steps = self._steps
+        steps.skipped.clear()
+        try:
+            for document in steps.derive(file.feed):
+                yield document
+                self._done += 1
+                self._progress(self._done)
+        except DocumentError as error:
+            self.written.skipped.append((file.feed.name, error.message))
+            problems.append(Problem("skipped", file.feed.name, file.feed.name, error.message))
+        self.written.skipped += steps.skipped
+        problems += [Problem("skipped", file.feed.name, name, reason) for name, reason in steps.skipped]
+
+    def _finish(self, file: ToRead, problems: Sequence[Problem]) -> None:
+        name = file.feed.name
+        self._ledger.put_problems(name, problems)
+        if any(each.kind == "skipped" and each.place == name for each in problems):
+            return  # it is read again by the next build
+        self._ledger.put_file(FileEntry(name, file.feed.root, file.digest, key_of(file.feed, self._steps.key)))
+
+
+class _NothingRead(Exception):
+    """No document could be read, so there is no edit."""
+
+
+class _CurrentText(Mapping[str, str]):
+    """The text of the document that is being written; the others are on disk already."""
+
+    def __init__(self) -> None:
+        self._iri, self._text = "", ""
+
+    def set(self, iri: str, text: str) -> None:
+        self._iri, self._text = iri, text
+
+    def __getitem__(self, iri: str) -> str:
+        if iri != self._iri or not iri:
+            raise KeyError(iri)
+        return self._text
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
