@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,7 +14,6 @@ from kgqa.cli.bars import StageBar
 from kgqa.cli.corpus.options import (
     CORPUS,
     EXIT_STOPPED,
-    Tools,
     build_options,
     embedding_options,
     model_options,
@@ -27,6 +26,10 @@ from kgqa.corpus.building.options import BuildOptions
 from kgqa.corpus.building.report import BuildReport
 from kgqa.words import clean
 
+if TYPE_CHECKING:
+    from kgqa.corpus.building.feeds import GivenFeed
+    from kgqa.corpus.building.tools import Tools
+
 
 @click.command("build")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
@@ -37,6 +40,7 @@ from kgqa.words import clean
     metavar="FILE",
     help="triples that were extracted elsewhere, in the format of HippoRAG; needs no model",
 )
+@click.option("--demo", is_flag=True, help="read the bundled demo documents")
 @click.option(
     "--dataset",
     metavar="NAME:FILE",
@@ -64,6 +68,7 @@ def build(
     dataset: str | None,
     sample: int | None,
     seed: int,
+    demo: bool,
     keep_missing: bool,
     as_json: bool,
     **options: Any,
@@ -89,8 +94,8 @@ def build(
     chosen = build_options(options, prune=not keep_missing)
     given: dict[str, Any] = {"triples": triples}
     if dataset:
-        given["documents"] = dataset_documents(dataset, sample, seed)
-    return run_build(folder, paths, chosen, options, given, as_json)
+        given["given"] = [dataset_feed(dataset, sample, seed)]
+    return run_build(folder, (*paths, *([demo_documents()] if demo else ())), chosen, options, given, as_json)
 
 
 @click.command("add")
@@ -110,15 +115,23 @@ def add(folder: Path, paths: tuple[Path, ...], as_json: bool, **options: Any) ->
     Example:
       kgqa corpus add corpus/ report.pdf notes/
     """
-    chosen = build_options(options, prune=False)
-    return run_build(folder, paths, chosen, options, {"must_exist": True, "restore": True}, as_json)
+    chosen = build_options(options, prune=False, restore=True)
+    return run_build(folder, paths, chosen, options, {"must_exist": True}, as_json)
 
 
-def dataset_documents(dataset: str, sample: int | None, seed: int) -> Iterable[Any]:
-    """Return the passages of the questions of a data set as documents."""
+def dataset_feed(dataset: str, sample: int | None, seed: int) -> GivenFeed:
+    """Return the passages of the questions of a data set."""
+    from kgqa.corpus.building.feeds import GivenFeed
     from kgqa.evaluation.datasets.passages import passage_documents
 
-    return passage_documents(dataset, sample=sample, seed=seed)
+    return GivenFeed(dataset, passage_documents(dataset, sample_size=sample, seed=seed))
+
+
+def demo_documents() -> Path:
+    """Return the folder of the bundled documents."""
+    from importlib.resources import files
+
+    return Path(str(files("kgqa") / "demo" / "corpus"))
 
 
 def run_build(
@@ -132,7 +145,7 @@ def run_build(
     """Build a corpus, show the progress, and print the report. Returns the exit code."""
     from kgqa.corpus.building.build import build_corpus
 
-    given |= {name: options.pop(name, None) for name in ("graph_url", "vectors")}
+    given |= {name: options.pop(name) for name in ("graph_url",) if name in options}
     beside, ray = options.pop("beside", None), options.pop("ray", None)
     with ExitStack() as opened:
         tools = opened.enter_context(open_tools(options))
@@ -147,12 +160,8 @@ def run_build(
         report = build_corpus(
             folder,
             paths,
+            tools=tools,
             options=chosen,
-            settings=tools.settings,
-            encoder=tools.encoder,
-            models=tools.models,
-            prompts=tools.prompts,
-            cache=tools.cache,
             progress=bar,
             **given,
         )

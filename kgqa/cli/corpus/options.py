@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from kgqa.cli.options import combined, say, setting_option, settings_from, verbosity_options
-from kgqa.corpus.building.options import EXTRACT_MODES, BuildOptions
-from kgqa.settings import Settings
+from kgqa.corpus.building.options import BuildOptions
 
 if TYPE_CHECKING:
-    from kgqa.cache import Cache
-    from kgqa.llm.models import Models
-    from kgqa.llm.prompts import Prompts
-    from kgqa.rank.embedding.encoder import CachedEncoder
+    from kgqa.corpus.building.tools import Tools
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 EXIT_STOPPED = 3
@@ -30,12 +25,8 @@ GRAPH = click.option(
 )
 
 reading_options = combined(
-    click.option(
-        "--extract",
-        type=click.Choice(EXTRACT_MODES),
-        help="what is extracted: triples, hyperedges or openie (by a language model), rules (tables, key-value lines, "
-        "links, definitions, dates), none. [triples with --llm, else rules]",
-    ),
+    setting_option("corpus.extract"),
+    setting_option("corpus.limit"),
     click.option(
         "--chunk",
         "chunks",
@@ -43,14 +34,17 @@ reading_options = combined(
         help="length of chunks and of their overlap, in tokens of the embedding model, such as 400/50; in characters: "
         "2000/100chars. [1024/20]",
     ),
-    click.option("--vision", is_flag=True, default=None, help="send figures and image files to the language model too"),
+    click.option(
+        "--vision", is_flag=True, help="send figures and image files to the language model, which must accept images"
+    ),
     click.option(
         "--ignore",
         multiple=True,
         metavar="PATTERN",
         help="files to leave out, as in a .gitignore file; repeat for several patterns",
     ),
-    click.option("--hidden", is_flag=True, help="also read hidden files, and files that look like keys or passwords"),
+    click.option("--hidden", is_flag=True, help="also read hidden files"),
+    click.option("--keys", is_flag=True, help="also read files that look as if they contained keys or passwords"),
 )
 """Options that say which files are read, and how."""
 
@@ -84,33 +78,19 @@ writing_options = combined(
 """Options of the commands that read documents into a corpus."""
 
 
-def build_options(options: dict[str, Any], *, prune: bool = True) -> BuildOptions:
-    """Return the options of a build from those of the command."""
-    return BuildOptions(
-        extract=options.pop("extract"),
-        chunks=options.pop("chunks"),
-        vision=options.pop("vision"),
-        ignore=options.pop("ignore"),
-        hidden=options.pop("hidden"),
-        max_cost=options.pop("max_cost", None),
-        prune=prune,
-    )
-
-
-@dataclass(frozen=True)
-class Tools:
-    """The models and the cache that a command uses."""
-
-    settings: Settings
-    cache: Cache
-    encoder: CachedEncoder | None
-    models: Models | None
-    prompts: Prompts
+def build_options(options: dict[str, Any], **more: Any) -> BuildOptions:
+    """Take the options of a build from those of the command."""
+    if options.pop("vision"):
+        options["corpus__images"] = "on"
+    names = ("chunks", "ignore", "hidden", "keys")
+    return BuildOptions(**{name: options.pop(name) for name in names}, max_cost=options.pop("max_cost", None), **more)
 
 
 @contextmanager
-def open_tools(options: dict[str, Any]) -> Iterator[Tools]:
-    """Open the embedding model and the language model that the options name."""
+def open_tools(options: dict[str, Any], *, ray: str | None = None) -> Iterator[Tools]:
+    """Open the embedding model, the language model and the cluster that the options name."""
+    from kgqa.corpus.building.tools import Tools
+    from kgqa.llm.client import CORPUS_STAGES
     from kgqa.llm.models import open_models
     from kgqa.llm.prompts import Prompts
     from kgqa.methods.ask import cache_of
@@ -130,7 +110,7 @@ def open_tools(options: dict[str, Any]) -> Iterator[Tools]:
         )
     prompts = Prompts(Path(settings["llm.prompts"]) if settings["llm.prompts"] else None)
     with ExitStack() as closing:
-        models = open_models(settings)
+        models = open_models(settings, stages=CORPUS_STAGES)
         if models is not None:
             closing.callback(models.close)
-        yield Tools(settings, cache, encoder, models, prompts)
+        yield Tools(settings, encoder, models, prompts, cache)

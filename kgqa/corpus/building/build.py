@@ -1,14 +1,14 @@
 """Builds a corpus, or brings it up to date: the steps from documents to a graph that can be searched and asked.
 
-    find         feeds.py            files, extracted triples, given documents
-    compare      plan.py             with the ledger: what is unchanged is not read
-    read, chunk  documents.py        texts with offsets
-    extract      extracting.py       known results first; each new one is kept at once
-    write        writing.py          one edit for the first build, later one for each document
-    resolve      deriving.py         which names mean the same entity; links to a graph beside
-    communities  deriving.py         and their summaries
-    publish      kgqa/corpus/editor  other processes see the graph
-    index        deriving.py         words, vectors, matrices
+find         feeds.py            files, extracted triples, given documents
+compare      plan.py             with the ledger: what is unchanged is not read
+read, chunk  documents.py        texts with offsets
+extract      extracting.py       known results first; each new one is kept at once
+write        writing.py          one edit for the first build, later one for each document
+resolve      deriving.py         which names mean the same entity; links to a graph beside
+communities  deriving.py         and their summaries
+publish      editor.py           other processes see the graph
+index        deriving.py         words, vectors, matrices
 """
 
 from __future__ import annotations
@@ -16,22 +16,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-from kgqa.cache import Cache
-from kgqa.corpus.building.deriving import Tools, derive
 from kgqa.corpus.building.documents import DocumentSteps
 from kgqa.corpus.building.extracting import Extraction
-from kgqa.corpus.building.feeds import GivenFeed, find_feeds
-from kgqa.corpus.building.ledger import Ledger
+from kgqa.corpus.building.feeds import TRIPLES, GivenFeed, find_feeds
+from kgqa.corpus.building.ledger import FileEntry, Ledger, Problem
 from kgqa.corpus.building.options import BuildOptions
-from kgqa.corpus.building.plan import make_plan
-from kgqa.corpus.building.preparing import open_folder, prepared
+from kgqa.corpus.building.plan import Plan, make_plan
+from kgqa.corpus.building.preparing import Preparation, open_folder, prepared
 from kgqa.corpus.building.report import BuildReport
-from kgqa.corpus.building.writing import write_documents
+from kgqa.corpus.building.tools import Tools
+from kgqa.corpus.building.writing import DocumentWriter
 from kgqa.corpus.editor import Editor
-from kgqa.settings import Settings, resolve
 
 Progress = Callable[[str, int, int], None]
 """Called with a stage, and how many of how many items are done; the total is 0 if it is unknown."""
@@ -39,3 +37,156 @@ Progress = Callable[[str, int, int], None]
 
 def _no_progress(stage: str, done: int, total: int) -> None:
     """Show nothing."""
+
+
+def build_corpus(
+    folder: Path | str,
+    paths: Sequence[Path | str] = (),
+    *,
+    tools: Tools,
+    options: BuildOptions = BuildOptions(),  # noqa: B008  immutable
+    triples: Path | str | None = None,
+    given: Sequence[GivenFeed] = (),
+    must_exist: bool = False,
+    graph_url: str | None = None,
+    progress: Progress = _no_progress,
+) -> BuildReport:
+    """Build a corpus, or bring it up to date.
+
+    Args:
+        folder: The corpus; created if it is missing.
+        paths: Files and folders to read. If there are no documents of any kind, the paths of earlier builds.
+        tools: The models, settings and cache.
+        options: How documents are read.
+        triples: A file of extracted triples in the format of HippoRAG.
+        given: Documents of other origin.
+        must_exist: Whether it is an error that there is no corpus yet.
+        graph_url: The server that holds the graph of a new corpus; None for the folder.
+        progress: Called as the work proceeds.
+
+    Returns:
+        What was done. Failed chunks do not fail the build; they are counted, and the next build retries them.
+
+    Raises:
+        CorpusError: The corpus cannot be opened, or another process is writing to it.
+        DocumentError: A path does not exist.
+        SettingsError: An option is wrong, or a language model is missing.
+        ModelUnavailable: The language model does not reply.
+    """
+    opened = open_folder(folder, must_exist=must_exist, graph_url=graph_url)
+    report = BuildReport(str(opened.path))
+    ways = prepared(opened, options, tools)
+    report.notes += ways.notes
+    with Editor(opened) as editor:
+        ledger = Ledger(editor.database, writable=True)
+        build = _Build(editor, ledger, ways, report, progress)
+        with build.timed("read"):
+            plan = build.plan(paths, options, triples, given)
+        build.read(plan)
+        with build.timed("graph"):
+            progress("writing the graph", 0, 0)
+            editor.publish()
+        if ways.stored is not None:
+            opened.set(**ways.stored)
+    return report
+
+
+class _Build:
+    """The steps of one build."""
+
+    def __init__(
+        self, editor: Editor, ledger: Ledger, ways: Preparation, report: BuildReport, progress: Progress
+    ) -> None:
+        self._editor = editor
+        self._ledger = ledger
+        self._ways = ways
+        self._report = report
+        self._progress = progress
+
+    @contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        """Add the time of a block to a stage of the report."""
+        start = time.monotonic()
+        yield
+        seconds = self._report.seconds
+        seconds[stage] = round(seconds.get(stage, 0.0) + time.monotonic() - start, 3)
+
+    def plan(
+        self, paths: Sequence[Path | str], options: BuildOptions, triples: Path | str | None, given: Sequence[GivenFeed]
+    ) -> Plan:
+        """Find the documents, and compare them with those of the corpus."""
+        known = self._ledger.files()
+        if not (paths or triples or given):
+            paths, triples = _earlier_roots(known)
+        found = find_feeds(
+            paths,
+            triples=None if triples is None else Path(triples),
+            given=given,
+            ignore=options.ignore,
+            hidden=options.hidden,
+            keys=options.keys,
+        )
+        plan = make_plan(
+            found.feeds,
+            known,
+            key=self._ways.key,
+            retry=self._ledger.files_to_retry(),
+            prune=options.prune,
+            restore=options.restore,
+        )
+        self._report.skipped += [*found.skipped, *plan.skipped]
+        self._report.unchanged = sum(len(self._ledger.documents(name)) for name in plan.unchanged)
+        self._report.kept_out = len(plan.kept_out)
+        for root in found.feeds:
+            self._ledger.put_problems(
+                root, [Problem("skipped", root, name, why) for name, why in (*found.skipped, *plan.skipped)]
+            )
+        return plan
+
+    def read(self, plan: Plan) -> None:
+        """Read, extract and write the documents of a plan."""
+        if any(not file.feed.extracted for file in plan.read):
+            self._ways.check()
+        extractor, database = self._ways.extractor, self._editor.database
+        asks = extractor is not None and extractor.needs_model
+        extraction = Extraction(extractor, database.build) if extractor is not None and asks else None
+        steps = DocumentSteps(self._ways.size, self._ways.count_tokens, extractor, extraction, self._ways.key)
+        if extraction is not None:
+            with self.timed("extract"):
+                self._extract(plan, steps, extraction)
+        writer = DocumentWriter(self._editor, self._ledger, steps, partial(self._progress, "documents", total=0))
+        with self.timed("documents"):
+            if plan.read and not database.seq:
+                writer.write_all(plan.read)
+            else:
+                writer.write_each(plan.read)
+            for name in plan.vanished:
+                writer.remove_file(name)
+        written, report = writer.written, self._report
+        report.added, report.changed, report.removed = written.added, written.changed, written.removed
+        report.unchanged += written.same
+        report.chunks, report.edits = written.chunks, report.edits + written.edits
+        report.skipped += written.skipped
+        counts = self._ledger.count_problems()
+        report.failed, report.waiting = counts.get("failed", 0), counts.get("waiting", 0)
+        report.malformed, report.rejected = counts.get("malformed", 0), counts.get("rejected", 0)
+
+    def _extract(self, plan: Plan, steps: DocumentSteps, extraction: Extraction) -> None:
+        done = 0
+        for file in plan.read:
+            for requests in steps.requests(file.feed):
+                for number in extraction.ask(requests):
+                    done += number
+                    self._progress("extracting", done, 0)
+        self._report.extracted, self._report.reused = extraction.extracted, extraction.reused
+        spent = getattr(self._ways.extractor, "spent", None)
+        if spent is not None:
+            for name in ("calls", "prompt_tokens", "completion_tokens", "cost"):
+                setattr(self._report, name, getattr(spent, name))
+
+
+def _earlier_roots(known: dict[str, FileEntry]) -> tuple[list[Path], Path | None]:
+    """Return the paths, and the file of triples, of earlier builds."""
+    roots = dict.fromkeys(entry.root for entry in known.values() if not entry.removed)
+    triples = [root.removeprefix(TRIPLES) for root in roots if root.startswith(TRIPLES)]
+    return [Path(root) for root in roots if root.startswith("/")], Path(triples[0]) if triples else None

@@ -17,7 +17,7 @@ from kgqa.corpus.documents.sources import Source, find_sources
 from kgqa.corpus.extraction.openie import stream_openie
 from kgqa.corpus.extraction.results import ChunkResult
 from kgqa.corpus.items import ChunkItem, digest
-from kgqa.errors import DocumentError, SettingsError
+from kgqa.errors import DocumentError
 
 TRIPLES = "triples:"
 """Prefix of the root of a file of triples."""
@@ -62,6 +62,7 @@ class FileFeed:
 
     source: Source
     root: str
+    keys: bool = False
     extracted: bool = False
 
     @property
@@ -72,7 +73,7 @@ class FileFeed:
         return self.source.digest()
 
     def passages(self, report: Report) -> Iterator[Passage]:
-        return (Passage(document) for document in read_source(self.source, report=report))
+        return (Passage(document) for document in read_source(self.source, keys=self.keys, report=report))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class TriplesFeed:
 
     def digest(self) -> str:
         if not self.path.is_file():
-            raise DocumentError(f"{self.path} does not exist.", "Give a file of extracted triples: --triples FILE")
+            raise DocumentError("there is no such file", str(self.path))
         return Source(self.name, self.path, self.path.stat().st_size).digest()
 
     def passages(self, report: Report) -> Iterator[Passage]:
@@ -134,6 +135,7 @@ def find_feeds(
     given: Iterable[GivenFeed] = (),
     ignore: Sequence[str] = (),
     hidden: bool = False,
+    keys: bool = False,
 ) -> Found:
     """Find all documents.
 
@@ -143,18 +145,17 @@ def find_feeds(
         given: Documents of other origin.
         ignore: Patterns of files that are left out.
         hidden: Whether hidden files are read.
+        keys: Whether files are read that look as if they contained keys or passwords.
 
     Raises:
-        SettingsError: A path does not exist.
+        DocumentError: A path does not exist.
     """
     feeds: dict[str, list[Feed]] = {}
     skipped: list[tuple[str, str]] = []
     for path in map(Path, paths):
-        if not path.exists():
-            raise SettingsError(f"{path} does not exist.", "Give files and folders that can be read.")
+        found = find_sources([path], ignore=ignore, hidden=hidden, keys=keys)
         root = str(path.resolve())
-        found = find_sources([path], ignore=ignore, hidden=hidden)
-        feeds.setdefault(root, []).extend(FileFeed(source, root) for source in found.sources)
+        feeds.setdefault(root, []).extend(FileFeed(source, root, keys) for source in found.sources)
         skipped += found.skipped
     if triples is not None:
         feed = TriplesFeed(Path(triples))

@@ -135,7 +135,14 @@ class Ledger:
     def put_documents(self, entries: Iterable[DocumentEntry]) -> None:
         """Write documents; an entry replaces that of the same IRI."""
         with self._database.transaction() as run:
-            run.executemany("INSERT OR REPLACE INTO ledger_documents VALUES (?, ?, ?, ?, ?, ?, ?)", map(astuple, entries))
+            run.executemany(
+                "INSERT OR REPLACE INTO ledger_documents VALUES (?, ?, ?, ?, ?, ?, ?)", map(astuple, entries)
+            )
+
+    def set_edit(self, before: str, edit: str) -> None:
+        """Replace the edit of all documents that have the edit `before`."""
+        with self._database.transaction() as run:
+            run.execute("UPDATE ledger_documents SET edit = ? WHERE edit = ?", (edit, before))
 
     def forget_documents(self, iris: Iterable[str]) -> None:
         """Delete documents."""
@@ -167,5 +174,6 @@ class Ledger:
         with self._database.transaction() as run:
             run.execute("DELETE FROM ledger_problems WHERE file = ?", (file,))
             run.executemany(
-                "INSERT INTO ledger_problems (kind, file, place, reason, chunk) VALUES (?, ?, ?, ?, ?)", map(astuple, problems)
+                "INSERT INTO ledger_problems (kind, file, place, reason, chunk) VALUES (?, ?, ?, ?, ?)",
+                map(astuple, problems),
             )

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 from kgqa.corpus.documents.chunks import PRESETS, ChunkSize
 from kgqa.errors import SettingsError
 
-ExtractMode = Literal["triples", "hyperedges", "openie", "rules", "none"]
-EXTRACT_MODES: tuple[ExtractMode, ...] = get_args(ExtractMode)
-MODEL_MODES: tuple[ExtractMode, ...] = ("triples", "hyperedges", "openie")
+MODEL_MODES = ("triples", "hyperedges", "openie")
 """The ways of extraction that ask a language model."""
 DEFAULT_CHUNKS = "1024/20"
 CHARACTERS_PER_TOKEN = 4
@@ -20,25 +17,25 @@ _CHUNKS = re.compile(r"(\d{1,9})/(\d{1,9})\s*(tokens|chars|characters)?")
 
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
-    """The options of a build; None stands for what the corpus was built with before, or else for the default.
+    """The options of a build. How facts are extracted is a setting, `corpus.extract`.
 
     Attributes:
-        extract: How facts are extracted; by default `triples` with a language model, `rules` without one.
-        chunks: How long chunks are; see `chunk_size`.
-        vision: Whether figures and image files are sent to the language model.
+        chunks: How long chunks are; see `chunk_size`. None for what the corpus was built with before, or the default.
         ignore: Patterns of files that are left out, as in a `.gitignore` file.
-        hidden: Whether hidden files, and files that look like keys, are read.
+        hidden: Whether hidden files are read.
+        keys: Whether files are read that look as if they contained keys or passwords.
         max_cost: The most that model calls may cost, in USD; None for no limit.
         prune: Whether documents whose file has vanished from a folder are removed.
+        restore: Whether files are read again that `kgqa corpus remove` removed.
     """
 
-    extract: ExtractMode | None = None
     chunks: str | None = None
-    vision: bool | None = None
     ignore: tuple[str, ...] = ()
     hidden: bool = False
+    keys: bool = False
     max_cost: float | None = None
     prune: bool = True
+    restore: bool = False
 
 
 def chunk_size(text: str) -> ChunkSize:

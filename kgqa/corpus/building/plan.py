@@ -86,7 +86,7 @@ def make_plan(
             try:
                 content = feed.digest()
             except DocumentError as error:
-                skipped.append((feed.name, error.message))
+                skipped.append((feed.name, error.reason))
                 continue
             same = entry is not None and (entry.digest, entry.key) == (content, key_of(feed, key)) and not entry.removed
             if same and feed.name not in retried:

@@ -19,8 +19,8 @@ from kgqa.corpus.building.options import (
     chunk_text,
     in_characters,
 )
-from kgqa.corpus.documents.chunks import ChunkSize
-from kgqa.corpus.extraction.opening import open_extractor
+from kgqa.corpus.building.tools import Tools
+from kgqa.corpus.documents.chunks import ChunkSize, CountTokens
 from kgqa.corpus.extraction.requests import Extractor
 from kgqa.corpus.folder import CorpusFolder
 from kgqa.corpus.items import digest, slug
@@ -28,10 +28,7 @@ from kgqa.corpus.rdf.vocabulary import KC
 from kgqa.corpus_file import GRAPH_FOLDER
 from kgqa.errors import CorpusError, SettingsError
 from kgqa.graph.store import is_address
-from kgqa.llm.models import Models
-from kgqa.llm.prompts import Prompts
 from kgqa.rank.embedding.encoder import CachedEncoder
-from kgqa.settings import Settings
 from kgqa.words import clean
 
 CHUNKS, EXTRACT, EXTRACTOR, TOKENS, VECTORS = "chunks", "extract", "extractor", "tokens", "vectors"
@@ -50,6 +47,7 @@ class Preparation:
         missing: What is missing to read documents; "" if they can be read.
         hint: What to do about it.
         stored: What is written to corpus.json.
+        count_tokens: Counts tokens; None if chunks are measured in characters.
         notes: What a user should know.
     """
 
@@ -59,6 +57,7 @@ class Preparation:
     missing: str = ""
     hint: str = ""
     stored: dict[str, Any] | None = None
+    count_tokens: CountTokens | None = None
     notes: tuple[str, ...] = ()
 
     def check(self) -> None:
@@ -79,41 +78,36 @@ def open_folder(path: Path | str, *, must_exist: bool = False, graph_url: str | 
         if graph_url and folder.file.url != graph_url:
             where = folder.file.url or folder.graph
             raise SettingsError(
-                f"The graph of {folder.path} is at {clean(str(where))}.", "Build another corpus, or leave out --graph-url"
+                f"The graph of {folder.path} is at {clean(str(where))}.",
+                "Build another corpus, or leave out --graph-url",
             )
         return folder
     if must_exist:
-        raise CorpusError(f"There is no corpus at {folder.path}.", f"Build it: kgqa corpus build FILES --into {folder.path}")
+        raise CorpusError(
+            f"There is no corpus at {folder.path}.", f"Build it: kgqa corpus build FILES --into {folder.path}"
+        )
     if graph_url and not is_address(graph_url):
-        raise SettingsError(f"{clean(graph_url)} is not the URL of a server.", "Give --graph-url http://HOST:PORT/sparql")
+        raise SettingsError(
+            f"{clean(graph_url)} is not the URL of a server.", "Give --graph-url http://HOST:PORT/sparql"
+        )
     # several corpora may share a server, so each has graphs of its own there
     base = f"{KC}{slug(folder.path.name) or 'corpus'}-{secrets.token_hex(4)}:" if graph_url else KC
     folder.create(graph=graph_url or GRAPH_FOLDER, base=base)
     return folder
 
 
-def prepared(
-    folder: CorpusFolder | None,
-    options: BuildOptions,
-    settings: Settings,
-    *,
-    encoder: CachedEncoder | None,
-    models: Models | None,
-    prompts: Prompts,
-) -> Preparation:
+def prepared(folder: CorpusFolder | None, options: BuildOptions, tools: Tools) -> Preparation:
     """Find out how documents are read: as given, or as in the last build, or by default.
 
     Args:
         folder: The corpus; None for a new one.
         options: The options of the build.
-        settings: The settings; `corpus.extract` names the kind of extraction.
-        encoder: The embedding model, which counts tokens.
-        models: The language models.
-        prompts: The prompts.
+        tools: The models; and the settings, among them the kind of extraction, `corpus.extract`.
 
     Raises:
         SettingsError: The options contradict each other.
     """
+    settings, encoder, models = tools.settings, tools.encoder, tools.models
     stored = dict(folder.file.others) if folder is not None else {}
     notes: list[str] = []
     size, token_key, missing, hint = _chunks(options.chunks, stored, encoder, notes)
@@ -130,14 +124,24 @@ def prepared(
         missing = missing or f"The facts of this corpus are extracted by a language model ({who})."
         hint = hint or "To read new text, add --llm MODEL; to extract all facts anew by rules, add --extract rules"
     else:
-        chosen = replace(settings, values={**settings.values, "corpus.extract": mode})
-        extractor = open_extractor(chosen, models, prompts, max_cost=options.max_cost)
+        extractor = _opened(mode, options, tools)
         if extractor is not None:
             name, extractor_key = extractor.name, extractor.key
             stored[EXTRACTOR] = [name, extractor_key]
     stored |= {CHUNKS: chunk_text(size), EXTRACT: mode, TOKENS: token_key}
     key = digest(chunk_text(size), token_key, extractor_key)
-    return Preparation(size, extractor, key, missing, hint, stored, tuple(notes))
+    return Preparation(size, extractor, key, missing, hint, stored, encoder and encoder.count_tokens, tuple(notes))
+
+
+def _opened(mode: str, options: BuildOptions, tools: Tools) -> Extractor | None:
+    from kgqa.corpus.extraction.rules.extractor import RuleExtractor
+
+    if mode in ("rules", "none"):
+        return RuleExtractor() if mode == "rules" else None
+    from kgqa.corpus.extraction.opening import open_extractor
+
+    settings = replace(tools.settings, values={**tools.settings.values, "corpus.extract": mode})
+    return open_extractor(settings, tools.models, tools.prompts, max_cost=options.max_cost)
 
 
 def _chunks(

@@ -16,7 +16,8 @@ class BuildReport:
         chunks: Number of chunks of the added and changed documents.
         extracted: Chunks that were given to the extractor; `reused`: chunks whose results were known from before.
         failed: Chunks whose extraction failed; `waiting`: chunks that were not reached before the limit on costs.
-        rejected: Number of statements that the extractor found and refused; `malformed`: of malformed triples in a file.
+        rejected: Number of statements that the extractor found and refused.
+        malformed: Number of malformed triples in files of triples.
         skipped: Files that were left out, with the reason.
         calls, prompt_tokens, completion_tokens, cost: What the language model used; `cost` is None without a price.
         merges: Number of new decisions that two names mean one entity; `links`: of new links to a knowledge graph.

@@ -55,10 +55,10 @@ class DocumentWriter:
         """Write all documents of an empty corpus as one edit."""
         texts = _CurrentText()
         database = self._editor.database
-        with database.transaction():
-            edit = self._editor.apply("insert", self._stream(files, texts), agent=AGENT, reason="first build", texts=texts)
-            if not self.written.added:
-                raise _NothingRead
+        with database.transaction():  # all of it, with the ledger, or nothing
+            edit = self._editor.apply(
+                "insert", self._stream(files, texts), agent=AGENT, reason="first build", texts=texts
+            )
             self._ledger.set_edit(_EDIT_PENDING, edit.id)
         self.written.edits += 1
 
@@ -150,8 +150,8 @@ class DocumentWriter:
                 self._done += 1
                 self._progress(self._done)
         except DocumentError as error:
-            self.written.skipped.append((file.feed.name, error.message))
-            problems.append(Problem("skipped", file.feed.name, file.feed.name, error.message))
+            self.written.skipped.append((file.feed.name, error.reason))
+            problems.append(Problem("skipped", file.feed.name, file.feed.name, error.reason))
         self.written.skipped += steps.skipped
         problems += [Problem("skipped", file.feed.name, name, reason) for name, reason in steps.skipped]
 
@@ -161,10 +161,6 @@ class DocumentWriter:
         if any(each.kind == "skipped" and each.place == name for each in problems):
             return  # it is read again by the next build
         self._ledger.put_file(FileEntry(name, file.feed.root, file.digest, key_of(file.feed, self._steps.key)))
-
-
-class _NothingRead(Exception):
-    """No document could be read, so there is no edit."""
 
 
 class _CurrentText(Mapping[str, str]):
