@@ -1,0 +1,130 @@
+"""What a corpus contains, how it was built, and what was left out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kgqa.corpus.building.ledger import Ledger, Problem
+from kgqa.corpus.building.preparing import CHUNKS, EXTRACT, EXTRACTOR, VECTORS
+from kgqa.corpus.corpus import Corpus
+from kgqa.corpus.reader import DatabaseReader
+from kgqa.words import clean
+
+COUNTS = "counts"
+"""The key under which the database keeps the numbers of records, with the number of the edit after which they hold."""
+KINDS = ("documents", "chunks", "entities", "statements", "hyperedges", "communities")
+SHOWN_PROBLEMS = 1_000
+
+
+@dataclass(frozen=True)
+class CorpusStatus:
+    """The state of a corpus.
+
+    Attributes:
+        folder: The corpus. graph: Where its graph is. views: The names of its views.
+        counts: Numbers of documents, chunks, entities, statements, hyperedges and communities.
+        edits: Number of edits; `undone`: how many of them are cancelled.
+        extract: The kind of extraction. extractor: What extracted. chunk_size: The size of chunks. vectors: Where
+            vectors are.
+        index: Whether the index is `current`, `outdated` or `missing`.
+        problems: Numbers of files skipped, chunks failed or waiting, triples malformed, statements rejected.
+        listed: The first problems of all kinds.
+        bytes: Sizes on disk.
+        notice: What the graph's store reports; "" for nothing.
+    """
+
+    folder: str
+    graph: str
+    views: tuple[str, ...]
+    counts: Mapping[str, int]
+    edits: int
+    undone: int
+    extract: str
+    extractor: str
+    chunk_size: str
+    vectors: str
+    index: str
+    removed_files: tuple[str, ...] = ()
+    problems: Mapping[str, int] = field(default_factory=dict)
+    listed: tuple[Problem, ...] = ()
+    bytes: Mapping[str, int] = field(default_factory=dict)
+
+
+def corpus_status(path: Path | str) -> CorpusStatus:
+    """Return the state of a corpus.
+
+    Raises:
+        CorpusError: There is no corpus, or it cannot be read.
+    """
+    with Corpus.open(path) as corpus:
+        folder, database = corpus.folder, corpus.database
+        ledger = Ledger(database)
+        others = folder.file.others
+        extractor = others.get(EXTRACTOR)
+        undone = sum(not database.is_active(edit) for edit in database.edits())
+        return CorpusStatus(
+            folder=str(folder.path),
+            graph=str(folder.file.location),
+            views=tuple(folder.file.views),
+            counts=counts_of(corpus.reader, database.build.state(COUNTS)),
+            edits=database.seq,
+            undone=undone,
+            extract=clean(str(others.get(EXTRACT, ""))),
+            extractor=clean(str(extractor[0])) if isinstance(extractor, list) and extractor else "",
+            chunk_size=clean(str(others.get(CHUNKS, ""))),
+            vectors=clean(str(others.get(VECTORS, ""))),
+            index=_index_state(folder.index, database.seq),
+            removed_files=tuple(name for name, entry in ledger.files().items() if entry.removed),
+            problems=ledger.count_problems(),
+            listed=tuple(ledger.problems(limit=SHOWN_PROBLEMS)),
+            bytes=_sizes(folder.path),
+        )
+
+
+def counts_of(reader: DatabaseReader, stored: str = "") -> dict[str, int]:
+    """Return the numbers of records; `stored` is what `counts_text` returned, and is used if nothing has changed."""
+    with suppress(ValueError, TypeError, KeyError, AttributeError):
+        data = json.loads(stored)
+        if data["seq"] == reader.seq:
+            return {kind: int(data[kind]) for kind in KINDS}
+    return {kind: sum(1 for _ in getattr(reader, kind)()) for kind in KINDS}
+
+
+def counts_text(reader: DatabaseReader) -> str:
+    """Return the numbers of records as a text that the database can keep."""
+    return json.dumps({"seq": reader.seq, **counts_of(reader)})
+
+
+def _index_state(folder: Path, seq: int) -> str:
+    from kgqa.corpus.index.corpus_index import indexed_seq
+
+    found = indexed_seq(folder)
+    return "missing" if found is None else "current" if found == seq else "outdated"
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    """Return the sizes of the parts of a folder."""
+    found: dict[str, int] = {}
+    for entry in sorted(folder.iterdir()):
+        if entry.is_symlink():
+            continue
+        files = [entry] if entry.is_file() else [each for each in entry.rglob("*") if each.is_file()]
+        name = "corpus.sqlite" if entry.name.startswith("corpus.sqlite") else entry.name
+        size = 0
+        for each in files:
+            with suppress(OSError):
+                size += each.stat().st_size
+        found[name] = found.get(name, 0) + size
+    return found
+
+
+def status_object(status: CorpusStatus) -> dict[str, Any]:
+    """Return a status as a JSON object."""
+    from dataclasses import asdict
+
+    return {**asdict(status), "listed": [asdict(each) for each in status.listed]}
