@@ -17,6 +17,7 @@ RUNS = {
     "cache": (["cache", "info"], 0, "demo"),
     "completion": (["completion", "bash"], 0, "_KGQA_COMPLETE"),
     "config": (["config", "show"], 0, "mediator_hop"),
+    "corpus": (["corpus", "status", "nowhere"], 1, "nowhere"),
     "data": (["data", "list", "cwq"], 0, "cwq"),
     "doctor": (["doctor", "--graph", "nowhere"], 1, "reachable"),
     "eval": (["eval", "status", "nowhere"], 1, "nowhere"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -178,8 +178,33 @@ def _open_beside(location: str, tools: Tools) -> Any:
     return open_graph_of(tools.settings, location, cache=tools.cache)
 
 
-def report_lines(report: BuildReport) -> Iterable[str]:
+def report_lines(report: BuildReport) -> Iterator[str]:
     """Yield the report of a build as lines of text."""
-    documents = {name: getattr(report, name) for name in ("added", "changed", "removed", "unchanged")}
-    parts = [f"{count:,} {name}" for name, count in documents.items() if count]
-    yield f"Documents: {', '.join(parts) or 'none'}"
+    counts = {name: getattr(report, name) for name in ("added", "changed", "removed", "unchanged")}
+    documents = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count) or "none"
+    yield f"Documents: {documents}" + (f"; {report.chunks:,} chunks read" if report.chunks else "")
+    if report.extracted or report.reused:
+        yield f"Chunks given to the language model: {report.extracted:,}; results known from before: {report.reused:,}"
+    if report.calls:
+        cost = "" if report.cost is None else f", {report.cost:.4f} USD"
+        yield f"Model: {report.calls:,} calls, {report.prompt_tokens + report.completion_tokens:,} tokens{cost}"
+    if report.merges or report.links:
+        yield f"Entities: {report.merges:,} pairs of names found to mean the same, {report.links:,} links to the graph"
+    if report.edits:
+        yield f"Written: {report.edits:,} edits; {report.communities:,} communities"
+    left = {
+        "files left out": len(report.skipped),
+        "files removed earlier with `kgqa corpus remove`": report.kept_out,
+        "malformed triples left out": report.malformed,
+        "statements of the model left out": report.rejected,
+    }
+    yield from (f"{count:,} {what}" for what, count in left.items() if count)
+    again = "Run the same command again to retry them"
+    if report.failed:
+        yield f"{report.failed:,} chunks failed. {again}; see the reasons with: kgqa corpus status {report.folder}"
+    if report.waiting:
+        yield f"{report.waiting:,} chunks were not read because of --max-cost. Raise it and run the same command again."
+    seconds = sum(report.seconds.values())
+    yield f"{clean(report.folder)} is {'ready' if report.complete else 'not complete'} after {seconds:.1f} s."
+    if report.edits and report.complete:
+        yield f'Ask it: kgqa ask "..." --graph {clean(report.folder)}'

@@ -87,8 +87,8 @@ def build_options(options: dict[str, Any], **more: Any) -> BuildOptions:
 
 
 @contextmanager
-def open_tools(options: dict[str, Any], *, ray: str | None = None) -> Iterator[Tools]:
-    """Open the embedding model, the language model and the cluster that the options name."""
+def open_tools(options: dict[str, Any], *, models: bool = True) -> Iterator[Tools]:
+    """Open the embedding model and, if `models`, the language model that the options name."""
     from kgqa.corpus.building.tools import Tools
     from kgqa.llm.client import CORPUS_STAGES
     from kgqa.llm.models import open_models
@@ -110,7 +110,7 @@ def open_tools(options: dict[str, Any], *, ray: str | None = None) -> Iterator[T
         )
     prompts = Prompts(Path(settings["llm.prompts"]) if settings["llm.prompts"] else None)
     with ExitStack() as closing:
-        models = open_models(settings, stages=CORPUS_STAGES)
-        if models is not None:
-            closing.callback(models.close)
-        yield Tools(settings, encoder, models, prompts, cache)
+        opened = open_models(settings, stages=CORPUS_STAGES) if models else None
+        if opened is not None:
+            closing.callback(opened.close)
+        yield Tools(settings, encoder, opened, prompts, cache)

@@ -13,12 +13,10 @@ index        deriving.py         words, vectors, matrices
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 
+from kgqa.corpus.building.deriving import derive_all
 from kgqa.corpus.building.documents import DocumentSteps
 from kgqa.corpus.building.extracting import Extraction
 from kgqa.corpus.building.feeds import TRIPLES, GivenFeed, find_feeds
@@ -26,17 +24,11 @@ from kgqa.corpus.building.ledger import FileEntry, Ledger, Problem
 from kgqa.corpus.building.options import BuildOptions
 from kgqa.corpus.building.plan import Plan, make_plan
 from kgqa.corpus.building.preparing import Preparation, open_folder, prepared
-from kgqa.corpus.building.report import BuildReport
+from kgqa.corpus.building.report import BuildReport, Progress, no_progress
 from kgqa.corpus.building.tools import Tools
 from kgqa.corpus.building.writing import DocumentWriter
+from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.editor import Editor
-
-Progress = Callable[[str, int, int], None]
-"""Called with a stage, and how many of how many items are done; the total is 0 if it is unknown."""
-
-
-def _no_progress(stage: str, done: int, total: int) -> None:
-    """Show nothing."""
 
 
 def build_corpus(
@@ -49,7 +41,7 @@ def build_corpus(
     given: Sequence[GivenFeed] = (),
     must_exist: bool = False,
     graph_url: str | None = None,
-    progress: Progress = _no_progress,
+    progress: Progress = no_progress,
 ) -> BuildReport:
     """Build a corpus, or bring it up to date.
 
@@ -77,15 +69,12 @@ def build_corpus(
     report = BuildReport(str(opened.path))
     ways = prepared(opened, options, tools)
     report.notes += ways.notes
-    with Editor(opened) as editor:
-        ledger = Ledger(editor.database, writable=True)
-        build = _Build(editor, ledger, ways, report, progress)
-        with build.timed("read"):
+    with Corpus(opened, editor=Editor(opened), cache=tools.cache, encoder=tools.encoder) as corpus:
+        build = _Build(corpus, ways, report, progress, options.restore)
+        with report.timed("plan"):
             plan = build.plan(paths, options, triples, given)
         build.read(plan)
-        with build.timed("graph"):
-            progress("writing the graph", 0, 0)
-            editor.publish()
+        derive_all(corpus, tools, report, progress)
         if ways.stored is not None:
             opened.set(**ways.stored)
     return report
@@ -95,21 +84,14 @@ class _Build:
     """The steps of one build."""
 
     def __init__(
-        self, editor: Editor, ledger: Ledger, ways: Preparation, report: BuildReport, progress: Progress
+        self, corpus: Corpus, ways: Preparation, report: BuildReport, progress: Progress, restore: bool
     ) -> None:
-        self._editor = editor
-        self._ledger = ledger
+        self._editor = corpus.editor
+        self._ledger = Ledger(corpus.database, writable=True)
         self._ways = ways
+        self._restore = restore
         self._report = report
         self._progress = progress
-
-    @contextmanager
-    def timed(self, stage: str) -> Iterator[None]:
-        """Add the time of a block to a stage of the report."""
-        start = time.monotonic()
-        yield
-        seconds = self._report.seconds
-        seconds[stage] = round(seconds.get(stage, 0.0) + time.monotonic() - start, 3)
 
     def plan(
         self, paths: Sequence[Path | str], options: BuildOptions, triples: Path | str | None, given: Sequence[GivenFeed]
@@ -152,10 +134,14 @@ class _Build:
         extraction = Extraction(extractor, database.build) if extractor is not None and asks else None
         steps = DocumentSteps(self._ways.size, self._ways.count_tokens, extractor, extraction, self._ways.key)
         if extraction is not None:
-            with self.timed("extract"):
+            with self._report.timed("extract"):
                 self._extract(plan, steps, extraction)
-        writer = DocumentWriter(self._editor, self._ledger, steps, partial(self._progress, "documents", total=0))
-        with self.timed("documents"):
+
+        def show(done: int) -> None:
+            self._progress("documents", done, 0)
+
+        writer = DocumentWriter(self._editor, self._ledger, steps, show, restore=self._restore)
+        with self._report.timed("documents"):
             if plan.read and not database.seq:
                 writer.write_all(plan.read)
             else:
@@ -165,6 +151,7 @@ class _Build:
         written, report = writer.written, self._report
         report.added, report.changed, report.removed = written.added, written.changed, written.removed
         report.unchanged += written.same
+        report.kept_out += written.kept_out
         report.chunks, report.edits = written.chunks, report.edits + written.edits
         report.skipped += written.skipped
         counts = self._ledger.count_problems()

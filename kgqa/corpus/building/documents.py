@@ -8,17 +8,16 @@ from itertools import islice
 
 from kgqa.corpus.building.extracting import Extraction
 from kgqa.corpus.building.feeds import Feed, Passage
-from kgqa.corpus.building.ledger import DocumentEntry, Problem
+from kgqa.corpus.building.ledger import DocumentEntry, Problem, ProblemKind
 from kgqa.corpus.documents.chunks import ChunkSize, CountTokens, split_documents
-from kgqa.corpus.documents.document import Document
 from kgqa.corpus.extraction.requests import ExtractionRequest, Extractor, extraction_requests
 from kgqa.corpus.extraction.results import ChunkResult
 from kgqa.corpus.items import Addition, ChunkItem, DocumentItem
-from kgqa.errors import DocumentError
 
 DOCUMENTS_AT_ONCE = 200
 """How many documents are in memory at a time."""
-NOT_REACHED = "not reached within the limit on costs"
+LIMIT_REACHED = "the limit is"
+"""How the reason begins why a chunk was not given to a model because of the limit on costs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +110,9 @@ def _derived(
         place = f"{document.source}, chunk {numbers.get(result.chunk, 0)} of {len(chunks)}"
         additions += result.additions
         if result.status == "failed":
-            kind = "failed" if result.reason else "waiting"
-            problems.append(Problem(kind, feed.name, place, result.reason or NOT_REACHED, result.chunk))
+            kind: ProblemKind = "waiting" if result.reason.startswith(LIMIT_REACHED) else "failed"
+            problems.append(Problem(kind, feed.name, place, result.reason, result.chunk))
         if not passage.malformed:
             problems += [Problem("rejected", feed.name, place, each, result.chunk) for each in result.rejected]
     entry = DocumentEntry(iri, document.source, feed.name, document.digest, key, "", len(chunks))
     return DerivedDocument(entry, document.text, tuple(dict.fromkeys(additions)), tuple(problems))
-
-
-__all__ = ["DerivedDocument", "Document", "DocumentError", "DocumentSteps"]

@@ -13,6 +13,8 @@ from typing import Literal
 from kgqa.corpus.storage.database import Database
 
 ProblemKind = Literal["skipped", "failed", "waiting", "malformed", "rejected"]
+REMOVED = "removed"
+"""The edit of a document that the user removed from its file; it is left out until it is added again."""
 _TABLES = (
     """CREATE TABLE IF NOT EXISTS ledger_files (
         name TEXT PRIMARY KEY, root TEXT NOT NULL, digest TEXT NOT NULL, key TEXT NOT NULL, removed INTEGER NOT NULL
@@ -99,7 +101,9 @@ class Ledger:
         """Return all files by name."""
         with self._database.reading() as run:
             rows = run.execute("SELECT name, root, digest, key, removed FROM ledger_files ORDER BY name")
-            return {row[0]: FileEntry(*map(str, row[:4]), bool(row[4])) for row in rows}
+            return {
+                name: FileEntry(name, root, digest, key, bool(removed)) for name, root, digest, key, removed in rows
+            }
 
     def put_file(self, entry: FileEntry) -> None:
         """Write a file in place of the file of the same name."""

@@ -130,7 +130,8 @@ def prepared(folder: CorpusFolder | None, options: BuildOptions, tools: Tools) -
             stored[EXTRACTOR] = [name, extractor_key]
     stored |= {CHUNKS: chunk_text(size), EXTRACT: mode, TOKENS: token_key}
     key = digest(chunk_text(size), token_key, extractor_key)
-    return Preparation(size, extractor, key, missing, hint, stored, encoder and encoder.count_tokens, tuple(notes))
+    count_tokens = None if encoder is None else encoder.count_tokens
+    return Preparation(size, extractor, key, missing, hint, stored, count_tokens, tuple(notes))
 
 
 def _opened(mode: str, options: BuildOptions, tools: Tools) -> Extractor | None:

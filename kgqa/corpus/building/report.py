@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+
+Progress = Callable[[str, int, int], None]
+"""Called with a stage, and how many of how many items are done; the total is 0 if it is unknown."""
+
+
+def no_progress(stage: str, done: int, total: int) -> None:
+    """Show nothing."""
 
 
 @dataclass
@@ -59,3 +69,10 @@ class BuildReport:
     def complete(self) -> bool:
         """Whether nothing is left for another run of the same command."""
         return not (self.failed or self.waiting or self.stopped)
+
+    @contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        """Add the time of a block to a stage."""
+        start = time.monotonic()
+        yield
+        self.seconds[stage] = round(self.seconds.get(stage, 0.0) + time.monotonic() - start, 3)

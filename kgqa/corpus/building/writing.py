@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kgqa.corpus.building.documents import DerivedDocument, DocumentSteps
-from kgqa.corpus.building.ledger import FileEntry, Ledger, Problem
+from kgqa.corpus.building.ledger import REMOVED, FileEntry, Ledger, Problem
 from kgqa.corpus.building.plan import ToRead, key_of
 from kgqa.corpus.editor import Editor
 from kgqa.corpus.items import Addition
@@ -20,14 +20,20 @@ _EDIT_PENDING = ""
 class Written:
     """What was written.
 
-    `added`, `changed`, `removed`: numbers of documents; `same`: documents that were read and have not changed;
-    `chunks`: of the added and changed ones; `edits`: number of edits; `skipped`: files that could not be read.
+    Attributes:
+        added, changed, removed: Numbers of documents.
+        same: Documents that were read and have not changed.
+        kept_out: Documents that were read, and that the user removed from the corpus.
+        chunks: Chunks of the added and changed documents.
+        edits: Number of edits.
+        skipped: Files that could not be read, with the reason.
     """
 
     added: int = 0
     changed: int = 0
     removed: int = 0
     same: int = 0
+    kept_out: int = 0
     chunks: int = 0
     edits: int = 0
     skipped: list[tuple[str, str]] = field(default_factory=list)
@@ -41,15 +47,32 @@ class DocumentWriter:
         ledger: The ledger of the corpus.
         steps: The steps from files to documents.
         progress: Called with the number of documents after each of them.
+        restore: Whether documents are written that the user removed.
     """
 
-    def __init__(self, editor: Editor, ledger: Ledger, steps: DocumentSteps, progress: Callable[[int], None]) -> None:
+    def __init__(
+        self,
+        editor: Editor,
+        ledger: Ledger,
+        steps: DocumentSteps,
+        progress: Callable[[int], None],
+        *,
+        restore: bool = False,
+    ) -> None:
+        self._restore = restore
         self._editor = editor
         self._ledger = ledger
         self._steps = steps
         self._progress = progress
         self._done = 0
-        self.written = Written()
+        self._remover = DocumentRemover(editor, ledger)
+        self._written = Written()
+
+    @property
+    def written(self) -> Written:
+        """What was written so far."""
+        removed = self._remover.removed
+        return replace(self._written, removed=removed, edits=self._written.edits + removed)
 
     def write_all(self, files: Sequence[ToRead]) -> None:
         """Write all documents of an empty corpus as one edit."""
@@ -60,7 +83,7 @@ class DocumentWriter:
                 "insert", self._stream(files, texts), agent=AGENT, reason="first build", texts=texts
             )
             self._ledger.set_edit(_EDIT_PENDING, edit.id)
-        self.written.edits += 1
+        self._written.edits += 1
 
     def _stream(self, files: Sequence[ToRead], texts: _CurrentText) -> Iterator[Addition]:
         seen: set[str] = set()
@@ -75,8 +98,8 @@ class DocumentWriter:
                 yield from document.additions
                 self._editor.database.put_text(document.entry.iri, document.entry.digest, document.text)
                 self._ledger.put_documents([document.entry])
-                self.written.added += 1
-                self.written.chunks += document.entry.chunks
+                self._written.added += 1
+                self._written.chunks += document.entry.chunks
             self._finish(file, problems)
 
     def write_each(self, files: Sequence[ToRead]) -> None:
@@ -88,16 +111,19 @@ class DocumentWriter:
                 before.pop(document.entry.iri, None)
                 problems += document.problems
                 self._write(document)
-            if not any(name == file.feed.name for name, _ in self.written.skipped):
-                self.remove(list(before))  # those that the file no longer contains
+            if not any(name == file.feed.name for name, _ in self._written.skipped):
+                self._remover.remove(list(before))  # those that the file no longer contains
             self._finish(file, problems)
 
     def _write(self, document: DerivedDocument) -> None:
         entry = document.entry
         known = self._ledger.document(entry.iri)
+        if known is not None and known.edit == REMOVED and not self._restore:
+            self._written.kept_out += 1
+            return
         old = self._editor.database.edits_of_document(entry.iri)
         if old and self._is_same(document, old):
-            self.written.same += 1
+            self._written.same += 1
             self._ledger.put_documents([replace(entry, edit=old[-1])])
             return
         removals = self._editor.removals_of_document(entry.iri)
@@ -111,12 +137,12 @@ class DocumentWriter:
             texts={entry.iri: document.text},
         )
         self._ledger.put_documents([replace(entry, edit=edit.id)])
-        self.written.edits += 1
-        self.written.chunks += entry.chunks
+        self._written.edits += 1
+        self._written.chunks += entry.chunks
         if removals:
-            self.written.changed += 1
+            self._written.changed += 1
         else:
-            self.written.added += 1
+            self._written.added += 1
 
     def _is_same(self, document: DerivedDocument, edits: Sequence[str]) -> bool:
         """Return whether edits added exactly what a document consists of, even if a later edit removed some of it."""
@@ -125,19 +151,9 @@ class DocumentWriter:
             return False
         return set(database.additions_of_document(edits[0], iri)) == set(document.additions)
 
-    def remove(self, documents: Sequence[str], *, agent: str = AGENT, reason: str = "no longer there") -> None:
-        """Remove documents by their IRIs."""
-        for iri in documents:
-            removals = self._editor.removals_of_document(iri)
-            if removals:
-                self._editor.apply("delete", (), removals, agent=agent, reason=reason, target=iri)
-                self.written.edits += 1
-                self.written.removed += 1
-            self._ledger.forget_documents([iri])
-
     def remove_file(self, name: str) -> None:
         """Remove the documents of a file that is no longer there."""
-        self.remove(list(self._ledger.documents(name)))
+        self._remover.remove(list(self._ledger.documents(name)))
         self._ledger.forget_file(name)
 
     def _documents(self, file: ToRead, problems: list[Problem]) -> Iterator[DerivedDocument]:
@@ -150,9 +166,9 @@ class DocumentWriter:
                 self._done += 1
                 self._progress(self._done)
         except DocumentError as error:
-            self.written.skipped.append((file.feed.name, error.reason))
+            self._written.skipped.append((file.feed.name, error.reason))
             problems.append(Problem("skipped", file.feed.name, file.feed.name, error.reason))
-        self.written.skipped += steps.skipped
+        self._written.skipped += steps.skipped
         problems += [Problem("skipped", file.feed.name, name, reason) for name, reason in steps.skipped]
 
     def _finish(self, file: ToRead, problems: Sequence[Problem]) -> None:
@@ -161,6 +177,24 @@ class DocumentWriter:
         if any(each.kind == "skipped" and each.place == name for each in problems):
             return  # it is read again by the next build
         self._ledger.put_file(FileEntry(name, file.feed.root, file.digest, key_of(file.feed, self._steps.key)))
+
+
+class DocumentRemover:
+    """Removes documents. `removed`: how many were there; each is one edit."""
+
+    def __init__(self, editor: Editor, ledger: Ledger) -> None:
+        self._editor = editor
+        self._ledger = ledger
+        self.removed = 0
+
+    def remove(self, documents: Sequence[str], *, agent: str = AGENT, reason: str = "no longer there") -> None:
+        """Remove documents by their IRIs."""
+        for iri in documents:
+            removals = self._editor.removals_of_document(iri)
+            if removals:
+                self._editor.apply("delete", (), removals, agent=agent, reason=reason, target=iri)
+                self.removed += 1
+        self._ledger.forget_documents(documents)
 
 
 class _CurrentText(Mapping[str, str]):

@@ -10,8 +10,9 @@ from kgqa.corpus.building.ledger import Ledger
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.edit_log import content_of, verify_chain
 from kgqa.corpus.rdf.triples import CONSTANTS, community_texts, texts_of
+from kgqa.corpus.records import HyperedgeRecord, StatementRecord
 from kgqa.corpus.snapshot import snapshot_of
-from kgqa.errors import CorpusError, KgqaError
+from kgqa.errors import KgqaError
 from kgqa.graph.opening import open_graph
 
 MAX_FINDINGS = 100
@@ -61,7 +62,8 @@ def _texts(corpus: Corpus, cache: Cache | None) -> Iterator[str]:
             yield f"The text of {chunk.document} is missing."
         elif text[chunk.begin : chunk.end] != chunk.text:
             yield f"The chunk {chunk.iri} is not what stands at {chunk.begin}-{chunk.end} in {chunk.document}."
-    for record in (*corpus.reader.statements(), *corpus.reader.hyperedges()):
+    records: list[StatementRecord | HyperedgeRecord] = [*corpus.reader.statements(), *corpus.reader.hyperedges()]
+    for record in records:
         for place in record.places:
             if not place.chunk:
                 continue
@@ -97,6 +99,3 @@ def _graph(corpus: Corpus, cache: Cache | None) -> Iterator[str]:
                     f"The view {view} has {number:,} triples in the graph and {expected:,} in the log. Bring it up to "
                     "date: kgqa corpus build"
                 )
-
-
-__all__ = ["CorpusError", "check_corpus"]

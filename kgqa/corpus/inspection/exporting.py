@@ -110,7 +110,9 @@ def _csv_lines(corpus: Corpus) -> Iterator[str]:
 def _csv_line(cells: tuple[Any, ...]) -> str:
     """Return a line of CSV. A text that a spreadsheet would take for a formula gets an apostrophe in front."""
     texts = [clean(each) if isinstance(each, str) else str(each) for each in cells]
-    safe = [f"'{text}" if isinstance(cell, str) and text.startswith(_FORMULA) else text for cell, text in zip(cells, texts)]
+    safe = [
+        f"'{text}" if isinstance(cell, str) and text.startswith(_FORMULA) else text for cell, text in zip(cells, texts)
+    ]
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow(safe)
     return line.getvalue()

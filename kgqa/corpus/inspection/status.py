@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import json
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from kgqa.corpus.building.ledger import Ledger, Problem
 from kgqa.corpus.building.preparing import CHUNKS, EXTRACT, EXTRACTOR, VECTORS
 from kgqa.corpus.corpus import Corpus
-from kgqa.corpus.reader import DatabaseReader
+from kgqa.corpus.counts import COUNTS, counts_of
+from kgqa.untrusted_json import load_json
 from kgqa.words import clean
 
-COUNTS = "counts"
-"""The key under which the database keeps the numbers of records, with the number of the edit after which they hold."""
-KINDS = ("documents", "chunks", "entities", "statements", "hyperedges", "communities")
 SHOWN_PROBLEMS = 1_000
 
 
@@ -86,25 +84,11 @@ def corpus_status(path: Path | str) -> CorpusStatus:
         )
 
 
-def counts_of(reader: DatabaseReader, stored: str = "") -> dict[str, int]:
-    """Return the numbers of records; `stored` is what `counts_text` returned, and is used if nothing has changed."""
-    with suppress(ValueError, TypeError, KeyError, AttributeError):
-        data = json.loads(stored)
-        if data["seq"] == reader.seq:
-            return {kind: int(data[kind]) for kind in KINDS}
-    return {kind: sum(1 for _ in getattr(reader, kind)()) for kind in KINDS}
-
-
-def counts_text(reader: DatabaseReader) -> str:
-    """Return the numbers of records as a text that the database can keep."""
-    return json.dumps({"seq": reader.seq, **counts_of(reader)})
-
-
 def _index_state(folder: Path, seq: int) -> str:
-    from kgqa.corpus.index.corpus_index import indexed_seq
-
-    found = indexed_seq(folder)
-    return "missing" if found is None else "current" if found == seq else "outdated"
+    with suppress(OSError, ValueError, AttributeError, TypeError):
+        generation = load_json((folder / "index.json").read_bytes())["generation"]
+        return "current" if generation.startswith(f"g{seq}-") else "outdated"
+    return "missing"
 
 
 def _sizes(folder: Path) -> dict[str, int]:
@@ -125,6 +109,12 @@ def _sizes(folder: Path) -> dict[str, int]:
 
 def status_object(status: CorpusStatus) -> dict[str, Any]:
     """Return a status as a JSON object."""
-    from dataclasses import asdict
-
     return {**asdict(status), "listed": [asdict(each) for each in status.listed]}
+
+
+def corpus_documents(path: Path | str) -> list[dict[str, Any]]:
+    """Return the documents of a corpus by source, each with its title, media type and number of chunks."""
+    with Corpus.open(path) as corpus:
+        chunks = Counter(each.document for each in corpus.reader.chunks())
+        documents = sorted(corpus.reader.documents(), key=lambda each: each.source)
+        return [{**asdict(each), "chunks": chunks[each.iri]} for each in documents]

@@ -1,0 +1,30 @@
+"""`kgqa corpus check`: check a corpus for damage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from kgqa.cli.corpus.options import CORPUS
+from kgqa.cli.options import JSON, print_result, verbosity_options
+from kgqa.words import clean
+
+
+@click.command("check")
+@CORPUS
+@JSON
+@verbosity_options
+def check(folder: Path, as_json: bool) -> int:
+    """Check the log, the texts, the quotes and the graph of CORPUS. Exit code 1 if something is wrong.
+
+    \b
+    Example:
+      kgqa corpus check corpus/
+    """
+    from kgqa.corpus.inspection.checking import check_corpus
+
+    findings = check_corpus(folder)
+    lines = [*map(clean, findings)] if findings else [f"{folder}: no problems found."]
+    print_result(as_json, {"findings": findings}, lines)
+    return 1 if findings else 0

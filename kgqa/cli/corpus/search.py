@@ -1,0 +1,72 @@
+"""`kgqa corpus search`: find chunks, statements, entities and more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kgqa.cli.corpus.options import GRAPH, embedding_options, open_tools
+from kgqa.cli.options import JSON, print_result, say, verbosity_options
+from kgqa.words import clean
+
+if TYPE_CHECKING:
+    from kgqa.model import Piece, PieceKind
+
+MAX_SHOWN_CHARS = 300
+
+
+@click.command("search")
+@click.argument("text")
+@GRAPH
+@click.option(
+    "--kind",
+    type=click.Choice(["chunk", "statement", "entity", "hyperedge", "community", "path"]),
+    default="chunk",
+    show_default=True,
+    help="what to find",
+)
+@click.option("-k", "--limit", type=click.IntRange(1, 1000), default=10, show_default=True, help="how many to find")
+@embedding_options
+@JSON
+@verbosity_options
+def search(text: str, folder: Path, kind: PieceKind, limit: int, as_json: bool, **options: Any) -> int:
+    """Find what the corpus says about TEXT, best first, without a language model.
+
+    \b
+    Examples:
+      kgqa corpus search "who designed the lighthouse?" --graph corpus/
+      kgqa corpus search "lighthouse architect" --graph corpus/ --kind statement -k 5
+
+    Exit code 3 if nothing was found.
+    """
+    from kgqa.corpus.inspection.searching import search_corpus
+
+    with open_tools(options) as tools:
+        found = search_corpus(folder, text, kind=kind, k=limit, encoder=tools.encoder, cache=tools.cache)
+    print_result(
+        as_json, [_object(piece, found.sources) for piece in found.pieces], _lines(found.pieces, found.sources)
+    )
+    for note in () if as_json else found.notes:
+        say(f"kgqa: {clean(note)}")
+    if not found.pieces and not as_json:
+        say("kgqa: Nothing was found.")
+    return 0 if found.pieces else 3
+
+
+def _object(piece: Piece, sources: dict[str, str]) -> dict[str, Any]:
+    from kgqa.model_json import to_json
+
+    return {**to_json(piece), "sources": list(dict.fromkeys(sources.get(s.document, s.document) for s in piece.spans))}
+
+
+def _lines(pieces: tuple[Piece, ...], sources: dict[str, str]) -> list[str]:
+    lines = []
+    for number, piece in enumerate(pieces, 1):
+        text = clean(piece.text)
+        shown = text if len(text) <= MAX_SHOWN_CHARS else f"{text[: MAX_SHOWN_CHARS - 1]}…"
+        where = dict.fromkeys(clean(sources.get(each.document, each.document)) for each in piece.spans)
+        lines.append(f"{number:>3}  {shown}")
+        lines.append(f"     [{piece.score:.3f}] {', '.join(list(where)[:3])}".rstrip())
+    return lines

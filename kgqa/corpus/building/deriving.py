@@ -1,0 +1,81 @@
+"""What follows from the documents of a corpus: which names mean the same entity, links, communities, indexes.
+
+Each step remembers up to which edit it has been done, and does nothing if there is no later edit.
+"""
+
+from __future__ import annotations
+
+from kgqa.corpus.building.report import BuildReport, Progress, no_progress
+from kgqa.corpus.building.tools import Tools
+from kgqa.corpus.corpus import Corpus
+from kgqa.corpus.counts import COUNTS, counts_text
+from kgqa.corpus.difference import entity_iris
+from kgqa.corpus.index.communities import communities_of
+from kgqa.corpus.items import SameItem
+from kgqa.corpus.resolution.resolving import resolve
+from kgqa.corpus.snapshot import snapshot_of
+
+RESOLVER = "kgqa corpus build: resolution"
+_RESOLVED = "resolved"
+_GROUPED = "communities"
+_NAMED = ("entity", "statement", "hyperedge")
+
+
+def derive_all(corpus: Corpus, tools: Tools, report: BuildReport, progress: Progress = no_progress) -> None:
+    """Bring everything up to date that follows from the documents, and publish the graph."""
+    with report.timed("resolution"):
+        progress("resolving entities", 0, 0)
+        resolve_entities(corpus, tools, report)
+    with report.timed("communities"):
+        progress("finding communities", 0, 0)
+        find_communities(corpus, tools, report)
+    with report.timed("graph"):
+        progress("writing the graph", 0, 0)
+        corpus.editor.publish()
+    with report.timed("index"):
+        progress("writing the index", 0, 0)
+        update_index(corpus)
+
+
+def resolve_entities(corpus: Corpus, tools: Tools, report: BuildReport) -> None:
+    """Find the new names that mean the same as others, and record them as one edit."""
+    database = corpus.database
+    done, last = _number(database.build.state(_RESOLVED)), database.seq
+    if done == last:
+        return
+    fresh = entity_iris(database.live.touched(done, last)) if done else None
+    if fresh is None or fresh:
+        entities = snapshot_of(database.live.all(last, _NAMED)).entities
+        known = {(item.left, item.right) for _, item in database.items() if isinstance(item, SameItem)}
+        found = resolve(
+            entities, encoder=tools.encoder, models=tools.models, prompts=tools.prompts, known=known, only=fresh
+        )
+        if found.merges:
+            corpus.editor.apply("insert", found.merges, agent=RESOLVER, reason="the same entity")
+            report.edits += 1
+        report.merges += len(found.merges)
+    database.build.put_state(_RESOLVED, str(database.seq))
+
+
+def find_communities(corpus: Corpus, tools: Tools, report: BuildReport) -> None:
+    """Find the communities of entities; summaries are written only for those that have changed."""
+    database = corpus.database
+    if _number(database.build.state(_GROUPED)) == database.seq:
+        report.communities = sum(1 for _ in database.communities.all())
+        return
+    communities = communities_of(corpus.reader)
+    report.communities = len(communities)
+    corpus.editor.set_communities(communities)
+    database.build.put_state(_GROUPED, str(database.seq))
+
+
+def update_index(corpus: Corpus) -> None:
+    """Bring the index up to date, and keep the numbers of records for `kgqa corpus status`."""
+    corpus.index  # noqa: B018  opening it brings it up to date
+    stored = corpus.database.build.state(COUNTS)
+    if (counts := counts_text(corpus.reader, stored)) != stored:
+        corpus.database.build.put_state(COUNTS, counts)
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() else 0
