@@ -4,6 +4,7 @@
   · SettingsError
   · PluginError
   · SchemaError
+  · ClusterError
   · CorpusError
   * DocumentError
     · DocumentWithheld
@@ -70,6 +71,10 @@ class PluginError(KgqaError):
 
 class SchemaError(KgqaError):
     """A schema file cannot be read or is invalid, or a string is not an entity id in the graph's schema."""
+
+
+class ClusterError(KgqaError):
+    """A cluster of machines cannot be used, or its workers cannot run what they are sent."""
 
 
 class CorpusError(KgqaError):

@@ -1,0 +1,229 @@
+"""Clusters: the same results as a loop, on two nodes; killed workers; secrets; messages."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from kgqa.cluster import PlainLoop, open_cluster
+from kgqa.cluster_node import PASSED_ON
+from kgqa.errors import ClusterError, LoadError
+from tests.cluster_work import Squares, fail_at_three, kill_self_once, pid_and_node, pid_of, slow, variables
+
+NUMBERS = list(range(40))
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def squares(cluster, **options):
+    return list(cluster.map(Squares(), NUMBERS, **options))
+
+
+def test_without_address_it_is_a_loop():
+    with open_cluster() as cluster:
+        assert isinstance(cluster, PlainLoop) and cluster.workers == 1
+        assert squares(cluster) == [n * n for n in NUMBERS]
+        found, taken = [], []
+        with pytest.raises(LoadError):
+            found.extend(cluster.map(fail_at_three, (taken.append(n) or n for n in NUMBERS)))
+        assert taken == [0, 1, 2, 3]  # one item at a time
+
+
+@pytest.mark.parametrize("address", ["nowhere", "127.0.0.1:1", "localhost:99999", "localhost:x"])
+def test_unreachable_addresses(address):
+    started = time.monotonic()
+    with pytest.raises(ClusterError) as raised:
+        open_cluster(address)
+    assert address in str(raised.value) and raised.value.hint
+    assert time.monotonic() - started < 20
+    assert "RAY_USAGE_STATS_ENABLED" not in os.environ
+
+
+def test_import_is_lazy():
+    code = "import sys, kgqa.cluster; sys.exit('ray' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+@contextmanager
+def node(folder: Path, *arguments: str, environment: dict[str, str]):
+    """Run a node of a cluster with one processor."""
+    folder.mkdir(parents=True)
+    command = [sys.executable, "-m", "kgqa.cluster_node", *arguments, "--block", "--disable-usage-stats"]
+    command += ["--num-cpus", "1", "--object-store-memory", "80000000", "--temp-dir", str(folder)]
+    with open(folder / "log", "wb") as log:
+        process = subprocess.Popen(
+            command, env=environment, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True
+        )
+    try:
+        while b"runtime started" not in (folder / "log").read_bytes():
+            assert process.poll() is None, (folder / "log").read_text()
+            time.sleep(0.05)
+        yield
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+@pytest.fixture(scope="module")
+def two_nodes():
+    """The address of a cluster of two nodes, as a user starts it: here both are on the loopback interface."""
+    with ExitStack() as stack:
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        patch.setenv("RAY_AUTH_MODE", "token")
+        patch.setenv("RAY_AUTH_TOKEN", "f" * 64)
+        with socket.socket() as free:
+            free.bind(("127.0.0.2", 0))
+            port = free.getsockname()[1]
+        names = (*PASSED_ON, "RAY_AUTH_MODE", "RAY_AUTH_TOKEN")
+        environment = {name: os.environ[name] for name in names if name in os.environ}
+        environment |= {"PYTHONPATH": str(ROOT), "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0"}
+        folder = Path(tempfile.mkdtemp(prefix="kt-", dir="/tmp"))  # paths of sockets have to be short
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        head = ("--head", "--include-dashboard", "false", "--node-ip-address", "127.0.0.2", "--port", str(port))
+        stack.enter_context(node(folder / "a", *head, environment=environment))
+        other = ("--address", f"127.0.0.2:{port}", "--node-ip-address", "127.0.0.3")
+        stack.enter_context(node(folder / "b", *other, environment=environment))
+        patch.setenv("SOME_API_KEY", "sk-0123456789")  # after the nodes: it is the secret of the driver alone
+        yield f"127.0.0.2:{port}"
+
+
+@pytest.fixture(scope="module")
+def cluster(two_nodes):
+    with open_cluster(two_nodes) as cluster:
+        yield cluster
+
+
+@pytest.mark.slow
+class TestTwoNodes:
+    def test_results_are_those_of_a_loop(self, cluster):
+        assert cluster.workers == 2
+        expected = squares(PlainLoop())
+        assert squares(cluster) == squares(cluster, batch=7) == expected
+        assert sorted(squares(cluster, ordered=False, batch=3)) == expected
+        assert len({where for _, where in cluster.map(pid_and_node, NUMBERS)}) == 2
+
+    def test_function_is_set_up_once_in_each_worker(self, cluster):
+        found = list(cluster.map(pid_of, NUMBERS))
+        assert len({process for process, _ in found}) == len(set(found)) > 1
+
+    def test_exceptions_are_those_of_a_loop(self, cluster):
+        found = []
+        with pytest.raises(LoadError, match="three") as raised:
+            found.extend(cluster.map(fail_at_three, NUMBERS, batch=2))
+        assert found == [0, 1, 2] and raised.value.hint == "Do not."
+
+    def test_exceptions_of_the_items_come_after_the_results_before_them(self, cluster):
+        def items():
+            yield from range(5)
+            raise LoadError("No more.")
+
+        found = []
+        with pytest.raises(LoadError, match="No more"):
+            found.extend(cluster.map(Squares(), items(), batch=2))
+        assert found == [0, 1, 4, 9, 16]
+
+    def test_items_are_taken_as_results_are(self, cluster):
+        taken = []
+        results = cluster.map(slow, (taken.append(n) or n for n in range(10_000)))
+        assert next(results) == 0
+        results.close()
+        assert len(taken) <= 4 * cluster.workers
+
+    def test_killed_workers_lose_nothing(self, cluster, tmp_path):
+        work = [(n, str(tmp_path / f"killed-{n}") if n % 10 == 5 else "") for n in NUMBERS]
+        assert list(cluster.map(kill_self_once, work)) == NUMBERS
+        assert len(list(tmp_path.iterdir())) == 4
+
+    def test_secrets_do_not_reach_workers(self, cluster):
+        found = next(cluster.map(variables, [None]))
+        assert "SOME_API_KEY" not in found and "sk-0123456789" not in found.values()
+        with pytest.raises(ClusterError, match="SOME_API_KEY"):
+            list(cluster.map(Squares(key="sk-0123456789"), NUMBERS))
+
+    def test_other_versions(self, cluster, monkeypatch):
+        monkeypatch.setattr("kgqa.cluster.__version__", "99.0")
+        with pytest.raises(ClusterError, match=r"99\.0 is needed") as raised:
+            squares(cluster)
+        assert "Install kgqa 99.0" in raised.value.hint
+
+
+PROGRAM = """
+from kgqa.cluster import open_cluster
+from tests.cluster_work import Squares, slow, variables
+from tests.test_cluster import listening
+
+with open_cluster("local") as cluster:
+    assert list(cluster.map(Squares(), range(9))) == [n * n for n in range(9)]
+    assert "SOME_API_KEY" not in next(cluster.map(variables, [None]))
+    assert listening() and all(address.startswith(("127.", "::ffff:127.")) for address in listening())
+    print("ready", flush=True)
+    for _ in cluster.map(slow, range(10_000)):
+        pass
+"""
+
+
+def listening() -> set[str]:
+    """The addresses at which processes of this process's user listen that have the same folder for temporary files."""
+    sockets = set()
+    for process in processes_of(Path(tempfile.gettempdir())):
+        for each in Path(f"/proc/{process}/fd").glob("*"):
+            with suppress(OSError):
+                sockets.add(os.readlink(each))
+    found = set()
+    for name, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
+        for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and f"socket:[{fields[9]}]" in sockets:
+                words = bytes.fromhex(fields[1].split(":")[0])
+                data = b"".join(words[at : at + 4][::-1] for at in range(0, len(words), 4))
+                found.add(socket.inet_ntop(family, data))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
+def test_cluster_of_this_machine_ends_with_its_process(end):
+    folder = Path(tempfile.mkdtemp(prefix="kt-", dir="/tmp"))
+    environment = {**os.environ, "SOME_API_KEY": "sk-0123456789", "TMPDIR": str(folder), "PYTHONPATH": str(ROOT)}
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert process.stdout.readline() == "ready\n", process.stderr.read()
+        of_cluster = processes_of(folder)
+        assert len(of_cluster) > 2
+        process.send_signal(end)
+        process.wait(30)
+        until = time.monotonic() + 30
+        while (processes_of(folder) or list(folder.iterdir())) and time.monotonic() < until:
+            time.sleep(0.1)
+        assert not processes_of(folder) and not list(folder.iterdir())
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def processes_of(folder: Path) -> list[int]:
+    """The processes that were started with this folder for temporary files."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if f"TMPDIR={folder}".encode() in (process / "environ").read_bytes().split(b"\0"):
+                found.append(int(process.name))
+    return found
+
+
+def test_no_other_module_knows_ray():
+    files = [
+        file for file in (ROOT / "kgqa").rglob("*.py") if re.search(r"^\s*(import|from) ray\b", file.read_text(), re.M)
+    ]
+    assert {file.name for file in files} == {"cluster.py", "cluster_node.py"}
