@@ -227,10 +227,11 @@ class _Finder:
             return None, _reason(error)
         if is_binary(head) and path.suffix.lower() != ".gz":
             return None, "not a text file"
+        # records are checked one by one when they are read
         if (
             not self.keys
-            and (found := credential_in(head.decode("utf-8", "replace")))
             and type_.format != "json_records"
+            and (found := credential_in(head.decode("utf-8", "replace")))
         ):
             return None, f"it contains {found}"
         return type_, ""

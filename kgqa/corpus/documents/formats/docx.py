@@ -73,7 +73,7 @@ class _Reader:
             heading = next((each for each in elements if each.kind == "heading"), None)
             title = text[heading.begin : heading.end] if heading else ""
         rows = [(each.begin, each.end) for each in elements if each.kind == "table_row"]
-        elements += key_value_lines(text, skip=rows, gaps=True)
+        elements += key_value_lines(text, skip=rows, paragraphs=True)
         return Content(
             text, safe_text(title), (), sorted_elements(elements, self._limits), tuple(self._figures.figures)
         )

@@ -89,7 +89,7 @@ class _Reader:
             heading = next((each for each in elements if each.kind == "heading"), None)
             title = text[heading.begin : heading.end] if heading else ""
         tables = [(each.begin, each.end) for each in elements if each.kind in ("table_row", "definition")]
-        elements += key_value_lines(text, skip=tables, gaps=True)
+        elements += key_value_lines(text, skip=tables, paragraphs=True)
         return Content(
             text, safe_text(title), (), sorted_elements(elements, self._limits), tuple(self._figures.figures)
         )

@@ -12,45 +12,49 @@ _BULLET = r"[ \t]*(?:(?:[-*+•‣◦]|\d{1,3}[.)])[ \t]+)?"
 # a key has at most 60 characters and no sentence in it; bold marks may surround it
 _KEY_VALUE = re.compile(
     rf"(?P<bullet>{_BULLET})(?P<bold>\*\*|__)?(?P<key>[^\W\d_][^:：|*<>{{}}\[\]\"“”?!;=]{{0,59}}?)"
-    r"(?P<after>(?:\*\*|__)?)[ \t]?[:：](?P<late>(?:\*\*|__)?)[ \t]*(?P<value>\S[^\r\n]*?)[ \t]*$"
+    r"(?P<after>(?:\*\*|__)?)[ \t]?(?::(?=[*_]*[ \t])|：)(?P<late>(?:\*\*|__)?)[ \t]*(?P<value>\S[^\r\n]*?)[ \t]*$"
 )
 _ITEM = re.compile(r"(?P<indent>[ \t]*)(?:[-*+•‣◦]|\d{1,3}[.)])[ \t]+(?P<content>\S[^\r\n]*?)[ \t]*$")
+_BULLETED = re.compile(_BULLET.removesuffix("?"))
+_MAX_FIRST = 60
 _MAX_WORDS = 6
 _MAX_VALUE = 300
 _MAX_LINE = 1_000
 
 
-def key_value_lines(text: str, *, skip: Iterable[Span] = (), gaps: bool = False) -> list[Element]:
+def key_value_lines(text: str, *, skip: Iterable[Span] = (), paragraphs: bool = False) -> list[Element]:
     """Return the key-value lines of a text.
 
-    A single line `Key: value` may be a sentence, so a line counts if another one stands directly before or after it,
-    or if its key is in bold marks.
+    A line `Key: value` may be a sentence or a part of one. It counts if its paragraph consists of such lines, at least
+    two or one with its key in bold marks; other list items, and a short first line, may be among them.
 
     Args:
         text: The text.
-        skip: Spans in which lines do not count, such as code; in order.
-        gaps: Whether an empty line may stand between the lines, because each line is a paragraph.
+        skip: Spans in which lines do not count, such as code.
+        paragraphs: Whether each line is a paragraph; then lines count that follow each other, with or without an empty
+            line between.
     """
     found: list[Element] = []
-    run: list[tuple[Element, bool]] = []
-    last = -2
-    skipped = iter(sorted(skip))
-    hole = next(skipped, None)
-    for number, line in enumerate(_lines(text)):
-        begin, end = line
+    block: list[tuple[Element, bool]] = []
+    is_prose, is_first = False, True
+    holes = iter(sorted(skip))
+    hole = next(holes, None)
+    for begin, end in _lines(text):
         while hole and hole[1] <= begin:
-            hole = next(skipped, None)
-        pair = None if hole and hole[0] < end else _pair(text, begin, end)
-        if gaps and begin == end and number == last + 1:
-            last = number
-            continue
-        if number > last + 1 or not pair:
-            found += _accepted(run)
-            run = []
+            hole = next(holes, None)
+        is_skipped = hole is not None and hole[0] < end
+        is_blank = not text[begin:end].strip()
+        pair = None if is_blank or is_skipped else _pair(text, begin, end)
         if pair:
-            run.append(pair)
-            last = number
-    return found + _accepted(run)
+            block.append(pair)
+        elif is_skipped or (is_blank != paragraphs):
+            found += [] if is_prose else _accepted(block)
+            block, is_prose, is_first = [], False, True
+            continue
+        elif not is_blank and not _BULLETED.match(text, begin, end) and (not is_first or end - begin > _MAX_FIRST):
+            is_prose = True
+        is_first = False
+    return found + ([] if is_prose else _accepted(block))
 
 
 def _lines(text: str) -> Iterable[Span]:
