@@ -15,7 +15,7 @@ from kgqa.corpus.extraction.acceptance import Acceptor, Origin
 from kgqa.corpus.extraction.estimates import PromptSizes
 from kgqa.corpus.extraction.modes import IMAGE_PROMPT, MODES, STAGE, read_image
 from kgqa.corpus.extraction.replies import RawReply
-from kgqa.corpus.extraction.requests import ExtractionRequest
+from kgqa.corpus.extraction.requests import PLACEHOLDER, ExtractionRequest
 from kgqa.corpus.extraction.results import ChunkResult, failed
 from kgqa.corpus.extraction.spending import Spending, Spent
 from kgqa.corpus.items import Addition, digest
@@ -33,8 +33,6 @@ VERSION = "1"
 """Changes when replies are read or checked in another way, so that chunks are read again."""
 MAX_OUTAGES = 20
 """Number of chunks in a row for which the model was unavailable, after which no more are sent."""
-PLACEHOLDER = "[image]"
-"""The text of a document at a figure."""
 _MILLION = 1_000_000
 
 

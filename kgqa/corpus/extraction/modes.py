@@ -60,9 +60,9 @@ def _read_openie(request: ExtractionRequest, acceptor: Acceptor, prompts: Prompt
 
 _NAMED = ("named entities", "entities")
 MODES: Mapping[str, Mode] = {
-    "triples": Mode(("corpus/triples",), _read_triples, 75),
-    "hyperedges": Mode(("corpus/hyperedges",), _read_hyperedges, 130),
-    "openie": Mode(("corpus/entities", "corpus/openie"), _read_openie, 30),
+    "triples": Mode(("corpus/triples",), _read_triples, 55),
+    "hyperedges": Mode(("corpus/hyperedges",), _read_hyperedges, 110),
+    "openie": Mode(("corpus/entities", "corpus/openie"), _read_openie, 22),
 }
 IMAGE_PROMPT = "corpus/image"
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from kgqa.corpus.documents.document import Document, Figure
 from kgqa.corpus.extraction.results import ChunkResult
 from kgqa.corpus.items import ChunkItem
+
+PLACEHOLDER = "[image]"
+"""The text of a document that consists of images."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,14 @@ class Extractor(Protocol):
         A chunk that cannot be read has a result with the status "failed"; no error is raised for it.
         """
         ...
+
+
+def with_placeholder(document: Document) -> Document:
+    """Return a document of images only, such as an image file, with the text PLACEHOLDER, so that it has a chunk.
+
+    Other documents are returned as they are.
+    """
+    return replace(document, text=PLACEHOLDER) if document.figures and not document.text.strip() else document
 
 
 def extraction_requests(document: Document, chunks: Sequence[ChunkItem]) -> list[ExtractionRequest]:

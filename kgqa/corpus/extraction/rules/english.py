@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from kgqa.corpus.documents.document import Span
 from kgqa.corpus.extraction.names import folded_name
 from kgqa.corpus.extraction.rules import english_forms as forms
-from kgqa.corpus.extraction.rules.english_words import NO_ROLES, PERSONS, RELATIVES, THINGS, VAGUE
+from kgqa.corpus.extraction.rules.english_words import BEGINNINGS, NO_ROLES, PERSONS, RELATIVES, THINGS, VAGUE
 from kgqa.corpus.extraction.rules.facts import RuleFact
 from kgqa.corpus.extraction.rules.proper_names import ProperName, read_name, read_names
 from kgqa.corpus.extraction.rules.values import DATE_PATTERN, date_literal, year_literal
@@ -171,7 +171,7 @@ class EnglishReader:
         if verb:
             yield from self._clause(verb.end(), end, span)
             if found := forms.BEGAN_ON.match(text, verb.end(), end):
-                yield from self._dated(found, f"{found['verb'].lower()} on", span)
+                yield from self._dated(found, f"date of {BEGINNINGS[found['verb'].lower()]}", span)
         elif forms.STARRING.match(text, begin, end):
             yield from self._cast(begin, end, span)
         if not self._is_person:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from kgqa.corpus.extraction.rules.english_words import MAKERS, MODIFIERS, PERSONS, PLACES, RELATIVES, WORKS
+from kgqa.corpus.extraction.rules.english_words import BEGINNINGS, MAKERS, MODIFIERS, PERSONS, PLACES, RELATIVES, WORKS
 from kgqa.corpus.extraction.rules.values import DATE_PATTERN
 
 DEFINITION = re.compile(
@@ -54,8 +54,7 @@ YEAR_OF_WORK = re.compile(
     r"|comedy|documentary|opera|musical)\b"
 )
 BEGAN_ON = re.compile(
-    rf"\b(?P<verb>founded|established|released|published|opened|built|completed|formed|incorporated)\s(?:in|on)\s"
-    rf"(?:{DATE_PATTERN})",
+    rf"\b(?P<verb>{'|'.join(BEGINNINGS)})\s(?:in|on)\s(?:{DATE_PATTERN})",
     re.IGNORECASE,
 )
 
@@ -80,7 +79,7 @@ CAPITAL_OF = re.compile(r"(?:the )?(?:[a-z]+ )?capital (?:and (?:[a-z]+ ){1,3}ci
 _ON_IN = rf" (?:on (?:{DATE_PATTERN}),? )?(?:in|at) {_KIND_OF_PLACE}"
 BORN_IN = re.compile(rf"\bborn{_ON_IN}", re.IGNORECASE)
 DIED_IN = re.compile(rf"\bdied{_ON_IN}", re.IGNORECASE)
-BORN_ON = re.compile(rf"\bborn (?:on )?(?:{DATE_PATTERN})", re.IGNORECASE)
-DIED_ON = re.compile(rf"\bdied (?:on )?(?:{DATE_PATTERN})", re.IGNORECASE)
+BORN_ON = re.compile(rf"\bborn (?:on |in )?(?:{DATE_PATTERN})", re.IGNORECASE)
+DIED_ON = re.compile(rf"\bdied (?:on |in )?(?:{DATE_PATTERN})", re.IGNORECASE)
 ROUNDED = re.compile(r"(?:c\.|ca\.|circa|about|around|before|after|by|between|or|\?|fl\.|bapti[sz]ed)", re.IGNORECASE)
 """What makes the date before it uncertain."""

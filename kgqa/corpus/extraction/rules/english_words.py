@@ -47,6 +47,18 @@ MAKERS = (
     "|manufactured|established|presented|hosted|sculpted|commissioned"
 )
 """What is done to a work, in the form that comes before `by`."""
+BEGINNINGS = {
+    "founded": "founding",
+    "established": "establishment",
+    "released": "release",
+    "published": "publication",
+    "opened": "opening",
+    "built": "construction",
+    "completed": "completion",
+    "formed": "formation",
+    "incorporated": "incorporation",
+}
+"""What happens to a work or an organisation on a date, and the noun for it."""
 WORKS = "film|album|song|novel|book|play|single|painting|opera|poem|EP|magazine|symphony|sculpture"
 RELATIVES = (
     "son|daughter|brother|sister|father|mother|wife|husband|child|nephew|niece|uncle|aunt|cousin|consort|widow|mistress"

@@ -9,6 +9,7 @@ from functools import cached_property
 from kgqa.corpus.documents.document import Document, Element, Span
 from kgqa.corpus.extraction.rules.facts import MAX_TEXT_CHARS, RuleFact, is_name, value_of
 from kgqa.corpus.extraction.rules.values import read_value
+from kgqa.corpus.extraction.sentences import trimmed
 from kgqa.corpus.items import EntityItem, Party, StatementItem, normal_name
 from kgqa.terms import Literal
 from kgqa.words import clean
@@ -102,12 +103,26 @@ class Layout:
                     yield from self._pair("table", element, row, header[column], cell)
 
     def _pair(self, rule: str, element: Element, subject: Party, key: Span, value: Span) -> Iterator[RuleFact]:
-        relation, found = self._text(key).rstrip(":： "), value_of(self._text(value), about=self._text(key))
-        if not relation or found is None or len(relation) > MAX_TEXT_CHARS // 10:
+        relation = self._text(key).rstrip(":： ")
+        if not relation or len(relation) > MAX_TEXT_CHARS // 10:
             return
-        if isinstance(found, Party) and found != subject:
-            yield RuleFact(rule, EntityItem(found), *value, 0.8)
-        yield RuleFact(rule, StatementItem(subject, relation, found), element.begin, element.end, 0.9)
+        for begin, end in self._parts(value):
+            found = value_of(self._text((begin, end)), about=relation)
+            if found is None:
+                continue
+            if isinstance(found, Party) and found != subject:
+                yield RuleFact(rule, EntityItem(found), begin, end, 0.8)
+            yield RuleFact(rule, StatementItem(subject, relation, found), element.begin, element.end, 0.9)
+
+    def _parts(self, value: Span) -> list[Span]:
+        """Return the spans of the names in a list such as `A; B`, or the whole value."""
+        begin, end = value
+        parts: list[Span] = []
+        for part in self._document.text[begin:end].split(";"):
+            parts.append((begin, begin + len(part)))
+            begin += len(part) + 1
+        names = [trimmed(self._document.text, *part) for part in parts]
+        return names if len(names) > 1 and all(is_name(self._text(name)) for name in names) else [value]
 
     def _definition(self, element: Element) -> Iterator[RuleFact]:
         term, meaning = (self._text(cell) for cell in element.cells)
