@@ -22,9 +22,11 @@ def check(folder: Path, as_json: bool) -> int:
     Example:
       kgqa corpus check corpus/
     """
-    from kgqa.corpus.inspection.checking import check_corpus
+    from kgqa.corpus.checking import check as check_corpus
+    from kgqa.corpus.corpus import Corpus
 
-    findings = check_corpus(folder)
+    with Corpus.open(folder) as corpus:
+        findings = check_corpus(corpus)
     lines = [*map(clean, findings)] if findings else [f"{folder}: no problems found."]
     print_result(as_json, {"findings": findings}, lines)
     return 1 if findings else 0
