@@ -23,13 +23,17 @@ GRACE = 10.0
 """Seconds allowed for reading the answers of the best path so far, after the question's budget is used up."""
 
 
+EXHAUSTED = "The budget is exhausted"
+"""How the reason of a budget that is used up begins."""
+
+
 class BudgetExhausted(Exception):
     """The question's budget is used up. Not a KgqaError, because methods turn this exception into a status."""
 
     @property
     def reason(self) -> str:
         """The string for `Answer.reason`."""
-        return f"The budget is exhausted: {self}."
+        return f"{EXHAUSTED}: {self}."
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from kgqa.cli.corpus.options import (
     CORPUS,
     EXIT_STOPPED,
     build_options,
+    counted,
     embedding_options,
     model_options,
     open_tools,
@@ -182,28 +183,32 @@ def report_lines(report: BuildReport) -> Iterator[str]:
     """Yield the report of a build as lines of text."""
     counts = {name: getattr(report, name) for name in ("added", "changed", "removed", "unchanged")}
     documents = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count) or "none"
-    yield f"Documents: {documents}" + (f"; {report.chunks:,} chunks read" if report.chunks else "")
+    yield f"Documents: {documents}" + (f"; {counted(report.chunks, 'chunk')} read" if report.chunks else "")
     if report.extracted or report.reused:
         yield f"Chunks given to the language model: {report.extracted:,}; results known from before: {report.reused:,}"
     if report.calls:
+        tokens = counted(report.prompt_tokens + report.completion_tokens, "token")
         cost = "" if report.cost is None else f", {report.cost:.4f} USD"
-        yield f"Model: {report.calls:,} calls, {report.prompt_tokens + report.completion_tokens:,} tokens{cost}"
+        yield f"Model: {counted(report.calls, 'call')}, {tokens}{cost}"
     if report.merges or report.links:
-        yield f"Entities: {report.merges:,} pairs of names found to mean the same, {report.links:,} links to the graph"
+        links = f"; {counted(report.links, 'entity', 'entities')} linked to the graph" if report.links else ""
+        yield f"Entities: {counted(report.merges, 'pair')} of names found to mean the same{links}"
     if report.edits:
-        yield f"Written: {report.edits:,} edits; {report.communities:,} communities"
-    left = {
-        "files left out": len(report.skipped),
-        "files removed earlier with `kgqa corpus remove`": report.kept_out,
-        "malformed triples left out": report.malformed,
-        "statements of the model left out": report.rejected,
-    }
-    yield from (f"{count:,} {what}" for what, count in left.items() if count)
-    again = "Run the same command again to retry them"
+        yield f"Written: {counted(report.edits, 'edit')}, {counted(report.communities, 'community', 'communities')}"
+    if report.skipped:
+        yield f"{counted(len(report.skipped), 'file')} left out"
+    if report.kept_out:
+        yield f"{counted(report.kept_out, 'file')} left out because of `kgqa corpus remove`"
+    if report.malformed:
+        yield f"{counted(report.malformed, 'malformed triple')} left out"
+    if report.rejected:
+        yield f"{counted(report.rejected, 'statement')} of the model left out"
     if report.failed:
-        yield f"{report.failed:,} chunks failed. {again}; see the reasons with: kgqa corpus status {report.folder}"
+        yield f"{counted(report.failed, 'chunk')} failed. To retry, run the same command again."
     if report.waiting:
-        yield f"{report.waiting:,} chunks were not read because of --max-cost. Raise it and run the same command again."
+        yield f"{counted(report.waiting, 'chunk')} not read because of --max-cost. Raise it and run the command again."
+    if report.skipped or report.malformed or report.rejected or report.failed:
+        yield f"Reasons: kgqa corpus status {clean(report.folder)}"
     seconds = sum(report.seconds.values())
     yield f"{clean(report.folder)} is {'ready' if report.complete else 'not complete'} after {seconds:.1f} s."
     if report.edits and report.complete:

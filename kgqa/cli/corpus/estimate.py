@@ -9,7 +9,14 @@ from typing import Any
 import click
 
 from kgqa.cli.bars import StageBar
-from kgqa.cli.corpus.options import build_options, embedding_options, model_options, open_tools, reading_options
+from kgqa.cli.corpus.options import (
+    build_options,
+    counted,
+    embedding_options,
+    model_options,
+    open_tools,
+    reading_options,
+)
 from kgqa.cli.options import JSON, print_result, verbosity_options
 
 
@@ -43,7 +50,8 @@ def estimate(paths: tuple[Path, ...], folder: Path | None, as_json: bool, **opti
         found = estimate_build(paths, options=chosen, tools=tools, folder=folder, progress=bar)
     cost = "unknown (no price of the model)" if found.cost is None else f"{found.cost:.2f} USD"
     lines = [
-        f"{found.documents:,} documents, {found.chunks:,} chunks; {found.known:,} of them are known already",
+        f"{counted(found.documents, 'document')}, {counted(found.chunks, 'chunk')}"
+        + (f"; results known already: {found.known:,}" if found.known else ""),
         f"Model calls: {found.calls:,}",
         f"Tokens: {found.prompt_tokens:,} in prompts, {found.completion_tokens:,} in replies",
         f"Cost: {cost}" if found.calls else "Cost: none; no language model is asked",

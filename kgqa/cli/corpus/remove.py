@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from kgqa.cli.corpus.options import CORPUS, embedding_options, model_options, open_tools
+from kgqa.cli.corpus.options import CORPUS, counted, embedding_options, model_options, open_tools
 from kgqa.cli.options import JSON, print_result, verbosity_options
 
 
@@ -34,5 +34,5 @@ def remove(folder: Path, sources: tuple[str, ...], as_json: bool, **options: Any
 
     with open_tools(options) as tools:
         report = remove_sources(folder, sources, tools=tools)
-    lines = [f"Documents removed: {report.removed:,}. Edits: {report.edits:,}."]
+    lines = [f"{counted(report.removed, 'document')} removed from {folder}."]
     print_result(as_json, asdict(report), lines)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kgqa.cli.corpus.options import CORPUS
+from kgqa.cli.corpus.options import CORPUS, counted
 from kgqa.cli.options import JSON, print_result, verbosity_options
 from kgqa.words import clean
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 SHOWN = 10
 _TITLES = {
-    "skipped": "files left out",
-    "failed": "chunks whose extraction failed; the next build tries them again",
-    "waiting": "chunks not read because of --max-cost; the next build reads them",
-    "malformed": "malformed triples left out",
-    "rejected": "statements of the model left out",
+    "skipped": ("file left out", "files left out"),
+    "failed": ("chunk failed; the next build retries it", "chunks failed; the next build retries them"),
+    "waiting": ("chunk not read because of --max-cost", "chunks not read because of --max-cost"),
+    "malformed": ("malformed triple left out", "malformed triples left out"),
+    "rejected": ("statement of the model left out", "statements of the model left out"),
 }
 
 
@@ -48,10 +48,12 @@ def status(folder: Path, list_documents: bool, show_all: bool, as_json: bool) ->
 
 
 def _lines(found: CorpusStatus, most: int | None) -> Iterator[str]:
-    counts = found.counts
-    yield f"{clean(found.folder)}: {counts['documents']:,} documents, {counts['chunks']:,} chunks"
-    yield f"  facts        {counts['statements']:,} statements, {counts['hyperedges']:,} hyperedges"
-    yield f"  entities     {counts['entities']:,} in {counts['communities']:,} communities"
+    number = found.counts
+    documents, chunks = counted(number["documents"], "document"), counted(number["chunks"], "chunk")
+    communities = counted(number["communities"], "community", "communities")
+    yield f"{clean(found.folder)}: {documents}, {chunks}"
+    yield f"  facts        {counted(number['statements'], 'statement')}, {counted(number['hyperedges'], 'hyperedge')}"
+    yield f"  entities     {number['entities']:,} in {communities}"
     undone = f", {found.undone:,} of them undone" if found.undone else ""
     yield f"  edits        {found.edits:,}{undone}"
     who = f" ({found.extractor})" if found.extractor and found.extractor != found.extract else ""
@@ -59,11 +61,11 @@ def _lines(found: CorpusStatus, most: int | None) -> Iterator[str]:
     yield f"  graph        {clean(found.graph)}, views {', '.join(found.views)}"
     yield f"  index        {found.index}{f', vectors at {found.vectors}' if found.vectors else ''}"
     yield f"  size         {', '.join(f'{clean(name)} {size / 1e6:.1f} MB' for name, size in found.bytes.items())}"
-    for kind, title in _TITLES.items():
+    for kind, (one, many) in _TITLES.items():
         count = found.problems.get(kind, 0)
         if not count:
             continue
-        yield f"{count:,} {title}:"
+        yield f"{counted(count, one, many)}:"
         listed = [each for each in found.listed if each.kind == kind]
         for each in listed[:most]:
             yield f"  {clean(each.place)}: {clean(each.reason)}"
@@ -71,4 +73,4 @@ def _lines(found: CorpusStatus, most: int | None) -> Iterator[str]:
             yield f"  ... and {count - len(listed[:most]):,} more ({'--json' if most is None else '--all'} lists more)"
     if found.removed_files:
         names = ", ".join(map(clean, found.removed_files[:SHOWN]))
-        yield f"{len(found.removed_files):,} files removed with `kgqa corpus remove`: {names}"
+        yield f"{counted(len(found.removed_files), 'file')} removed with `kgqa corpus remove`: {names}"

@@ -13,11 +13,10 @@ from kgqa.corpus.documents.chunks import ChunkSize, CountTokens, split_documents
 from kgqa.corpus.extraction.requests import ExtractionRequest, Extractor, extraction_requests
 from kgqa.corpus.extraction.results import ChunkResult
 from kgqa.corpus.items import Addition, ChunkItem, DocumentItem
+from kgqa.trace import EXHAUSTED
 
 DOCUMENTS_AT_ONCE = 200
 """How many documents are in memory at a time."""
-LIMIT_REACHED = "the limit is"
-"""How the reason begins why a chunk was not given to a model because of the limit on costs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +109,7 @@ def _derived(
         place = f"{document.source}, chunk {numbers.get(result.chunk, 0)} of {len(chunks)}"
         additions += result.additions
         if result.status == "failed":
-            kind: ProblemKind = "waiting" if result.reason.startswith(LIMIT_REACHED) else "failed"
+            kind: ProblemKind = "waiting" if result.reason.startswith(EXHAUSTED) else "failed"
             problems.append(Problem(kind, feed.name, place, result.reason, result.chunk))
         if not passage.malformed:
             problems += [Problem("rejected", feed.name, place, each, result.chunk) for each in result.rejected]
