@@ -59,7 +59,10 @@ def _sentence_lengths(paragraph: str, language: str) -> list[int]:
     from sentencex import segment
 
     try:
-        lengths: list[int] = [len(sentence) for sentence in segment(language, paragraph if paragraph.isascii() else paragraph.translate(_SPACES))]
+        lengths: list[int] = [
+            len(sentence)
+            for sentence in segment(language, paragraph if paragraph.isascii() else paragraph.translate(_SPACES))
+        ]
     except BaseException as error:
         if isinstance(error, (KeyboardInterrupt, SystemExit, MemoryError)):
             raise

@@ -49,6 +49,12 @@ def test_plain_text_keeps_its_characters(text, encoding):
     assert read_plain_text(data, LIMITS).text == text
 
 
+@pytest.mark.parametrize("before", ["", "a", "ab", "abc"])
+def test_the_encoding_of_a_long_text_without_blanks(before):
+    text = before + CHINESE * 800
+    assert read_plain_text(text.encode("gb18030"), LIMITS).text == text
+
+
 def test_plain_text_keeps_line_ends_and_has_key_values_and_lists():
     text = "Name: Mara Quill\r\nBorn: 1902\r\n\r\nShe said: no.\r\n\r\n* fern\r\n* moss 🌱\r\n"
     content = read_plain_text(text.encode(), LIMITS)

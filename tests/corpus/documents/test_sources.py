@@ -13,6 +13,7 @@ from kgqa.corpus.documents.limits import Limits
 from kgqa.corpus.documents.reading import read_source
 from kgqa.corpus.documents.sources import Source, find_sources
 from kgqa.errors import DocumentError, SettingsError
+from tests.corpus.documents.samples import png
 
 
 @pytest.fixture
@@ -273,3 +274,24 @@ def test_damaged_collections(tmp_path, name, content, reason):
     (source,) = find_sources([tmp_path / name]).sources
     with pytest.raises(DocumentError, match=reason):
         list(read_source(source, limits=Limits(stream_bytes=2_000_000)))
+
+
+def test_a_compressed_file_that_grows_too_much(tmp_path):
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(gzip.compress(b"\n" * 30_000_000))
+    (source,) = find_sources([path]).sources
+    with pytest.raises(DocumentError, match="too large after decompression"):
+        list(read_source(source, limits=Limits(file_bytes=1_000_000)))
+
+
+def test_image_files(tmp_path):
+    (tmp_path / "fern.png").write_bytes(png())
+    (tmp_path / "fake.jpg").write_bytes(b"not an image")
+    fake, fern = find_sources([tmp_path]).sources
+    (document,) = read_source(fern)
+    assert (document.title, document.media_type, document.text) == ("fern", "image/png", "")
+    assert [(each.data, each.media_type) for each in document.figures] == [(png(), "image/png")]
+    with pytest.raises(DocumentError, match="not a PNG, JPEG, WebP or GIF image"):
+        list(read_source(fake))
+    with pytest.raises(DocumentError, match="larger than 10 bytes"):
+        list(read_source(fern, limits=Limits(figure_bytes=10)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -47,7 +48,12 @@ def read_records(file: IO[bytes], name: str, limits: Limits, reject: Reject) -> 
     Raises:
         DocumentError: The file is not JSON, damaged, or too large after decompression.
     """
-    stream = _Blocks(gzip.GzipFile(fileobj=file) if name.lower().endswith(".gz") else file, limits.stream_bytes)
+    stream = _Blocks(file, limits.stream_bytes)
+    if name.lower().endswith(".gz"):
+        compressed = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        most = max(limits.file_bytes, compressed * limits.archive_ratio)
+        stream = _Blocks(gzip.GzipFile(fileobj=file), min(limits.stream_bytes, most))
     try:
         start = stream.peek()
         if start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"[":

@@ -18,6 +18,8 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _SAMPLE = 1 << 16
+_MAX_CHARACTER = 4
+"""Bytes of the longest character in the encodings that are guessed."""
 
 
 def read_plain_text(data: bytes, limits: Limits) -> Content:
@@ -64,9 +66,13 @@ def _declared(data: bytes, encoding: str) -> str:
 def _guess(data: bytes) -> str:
     from charset_normalizer import from_bytes
 
-    if b"\0" in data[:_SAMPLE]:
+    sample = data[:_SAMPLE]
+    if b"\0" in sample:
         raise DocumentError("it is not text")
-    best = from_bytes(data[:_SAMPLE]).best()
-    if best is None:
-        raise DocumentError("the encoding of the text is unknown")
-    return data.decode(best.encoding, "replace")
+    if len(data) > _SAMPLE:
+        # half a character at the end would rule out the right encoding; no encoding has blanks within a character
+        sample = sample[: max(sample.rfind(b"\n"), sample.rfind(b" ")) + 1] or sample
+    for cut in range(_MAX_CHARACTER if len(data) > _SAMPLE else 1):
+        if best := from_bytes(sample[: len(sample) - cut]).best():
+            return data.decode(best.encoding, "replace")
+    raise DocumentError("the encoding of the text is unknown")
