@@ -575,10 +575,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "corpus.images",
         str,
-        "on",
+        "off",
         "whether figures and image files of a corpus are sent to the language model, which has to accept images",
         choices=("on", "off"),
-        option="--images",
     ),
     Setting("cache.folder", str, None, "cache folder; if not set, your user's cache folder", trusted=True),
     Setting("cache.limit_gb", float, 10.0, "maximum size of the cache, in GB", minimum=0, trusted=True),

@@ -15,6 +15,7 @@ from kgqa.corpus.documents.document import Document
 from kgqa.corpus.documents.reading import read_source
 from kgqa.corpus.documents.sources import Source, find_sources
 from kgqa.corpus.extraction.openie import stream_openie
+from kgqa.corpus.extraction.requests import with_placeholder
 from kgqa.corpus.extraction.results import ChunkResult
 from kgqa.corpus.items import ChunkItem, digest
 from kgqa.errors import DocumentError
@@ -73,7 +74,8 @@ class FileFeed:
         return self.source.digest()
 
     def passages(self, report: Report) -> Iterator[Passage]:
-        return (Passage(document) for document in read_source(self.source, keys=self.keys, report=report))
+        documents = read_source(self.source, keys=self.keys, report=report)
+        return (Passage(with_placeholder(document)) for document in documents)
 
 
 @dataclass(frozen=True, slots=True)

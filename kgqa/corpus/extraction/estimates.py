@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgqa.corpus.extraction.modes import IMAGE_PROMPT, MODES
-from kgqa.corpus.extraction.requests import ExtractionRequest
+from kgqa.corpus.extraction.requests import ExtractionRequest, has_text
 from kgqa.llm.client import Message
 from kgqa.llm.prompts import Prompts
 
@@ -61,13 +61,14 @@ def estimate(
     def add() -> None:
         nonlocal calls, prompt_tokens, completion_tokens
         for request, tokens in zip(batch, sizes.count([request.chunk.text for request in batch])):
-            calls += len(MODES[mode].prompts)
-            prompt_tokens += sizes.prompt_tokens(tokens)
-            completion_tokens += sizes.completion_tokens(len(request.chunk.text))
-            if images:
-                calls += len(request.images)
-                prompt_tokens += len(request.images) * (sizes.image_prompt + tokens)
-                completion_tokens += len(request.images) * sizes.image_reply
+            figures = request.images if images else ()
+            if has_text(request.chunk.text, figures):
+                calls += len(MODES[mode].prompts)
+                prompt_tokens += sizes.prompt_tokens(tokens)
+                completion_tokens += sizes.completion_tokens(len(request.chunk.text))
+            calls += len(figures)
+            prompt_tokens += len(figures) * (sizes.image_prompt + tokens)
+            completion_tokens += len(figures) * sizes.image_reply
         batch.clear()
 
     for request in requests:

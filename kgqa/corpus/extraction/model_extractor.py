@@ -10,12 +10,11 @@ from itertools import islice
 from queue import SimpleQueue
 from typing import Any
 
-from kgqa.corpus.documents.document import Figure
 from kgqa.corpus.extraction.acceptance import Acceptor, Origin
 from kgqa.corpus.extraction.estimates import PromptSizes
 from kgqa.corpus.extraction.modes import IMAGE_PROMPT, MODES, STAGE, read_image
 from kgqa.corpus.extraction.replies import RawReply
-from kgqa.corpus.extraction.requests import PLACEHOLDER, ExtractionRequest
+from kgqa.corpus.extraction.requests import ExtractionRequest, has_text
 from kgqa.corpus.extraction.results import ChunkResult, failed
 from kgqa.corpus.extraction.spending import Spending, Spent
 from kgqa.corpus.items import Addition, digest
@@ -160,6 +159,8 @@ class ModelExtractor:
                 self._mode.read(request, acceptor, self._prompts, self._limit, ask)
             additions |= dict.fromkeys(acceptor.additions)
             rejected += acceptor.rejected
+        elif request.images and not figures:
+            rejected.append("the image was not sent to the model, because corpus.images is off")
         for number, figure in enumerate(figures, start=1):
             with _noting(reasons, f"figure {number}: "):
                 seen = read_image(request, figure, self._image_origin, self._prompts, self._limit, ask)
@@ -213,13 +214,6 @@ class _Outage:
             if not self._worked:
                 raise error
             self.reason = clean(error.message)
-
-
-def has_text(text: str, figures: Sequence[Figure]) -> bool:
-    """Return whether a chunk says more than `[image]` and the captions of figures that are sent as images."""
-    for part in (PLACEHOLDER, *(figure.caption for figure in figures if figure.caption)):
-        text = text.replace(part, "")
-    return any(character.isalnum() for character in text)
 
 
 def _prompt_hash(prompts: Prompts, name: str) -> str:

@@ -63,3 +63,15 @@ def extraction_requests(document: Document, chunks: Sequence[ChunkItem]) -> list
         for chunk in chosen:
             figures.setdefault(chunk.chunk, []).append(figure)
     return [ExtractionRequest(document, chunk, tuple(figures.get(chunk.chunk, ()))) for chunk in chunks]
+
+
+def has_text(text: str, figures: Sequence[Figure]) -> bool:
+    """Return whether the text of a chunk says more than PLACEHOLDER and the captions of figures that are sent.
+
+    Args:
+        text: The text of the chunk.
+        figures: The figures that are sent to a model as images.
+    """
+    for part in (PLACEHOLDER, *(figure.caption for figure in figures if figure.caption)):
+        text = text.replace(part, "")
+    return any(character.isalnum() for character in text)

@@ -58,7 +58,7 @@ class Extraction:
     def __init__(self, replies, *, constrains="none", **settings) -> None:
         self._stack = ExitStack()
         self.server = self._stack.enter_context(ScriptedServer(replies, constrains=constrains))
-        given = {"llm.model": f"{self.server.url}#m", "llm.retries": 0} | {
+        given = {"llm.model": f"{self.server.url}#m", "llm.retries": 0, "corpus.images": "on"} | {
             k.replace("_", ".", 1): v for k, v in settings.items()
         }
         self.settings = resolve(given, environment={})

@@ -272,9 +272,8 @@ def test_figures_are_sent_as_images():
     with Extraction([]) as extraction:
         assert "image/tiff" in extraction.one(figure_request(data=b"II*\0", media_type="image/tiff")).reason
     with Extraction([], corpus_images="off") as extraction:
-        assert (
-            extraction.one(figure_request(text="[image]", caption="")).status == "done" and not extraction.server.calls
-        )
+        off = extraction.one(figure_request(text="[image]", caption=""))
+        assert off.status == "done" and "corpus.images is off" in off.rejected[0] and not extraction.server.calls
 
 
 def test_text_and_figure_of_one_chunk_are_read_separately():

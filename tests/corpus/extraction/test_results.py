@@ -18,7 +18,7 @@ from kgqa.errors import SettingsError
 from kgqa.llm.prompts import Prompts
 from kgqa.settings import resolve
 from kgqa.terms import Literal
-from tests.corpus.extraction.samples import GOOD, PNG, Extraction, request_for
+from tests.corpus.extraction.samples import GOOD, PNG, Extraction, figure_request, request_for
 
 TEXT = st.text(max_size=12)
 PARTY = st.builds(Party, TEXT, TEXT)
@@ -101,6 +101,8 @@ def test_an_estimate_is_close_to_what_is_spent():
     assert guess.prompt_tokens == pytest.approx(spent.prompt_tokens, rel=0.1)
     assert spent.completion_tokens / 2 < guess.completion_tokens < 2 * spent.completion_tokens
     assert guess.cost == pytest.approx((guess.prompt_tokens + 2 * guess.completion_tokens) / 1e6)
+    figure = estimate([figure_request()], mode="triples", prompts=Prompts(), limit=20)
+    assert figure.calls == 1 and figure.prompt_tokens > 1_000
     counted = estimate(
         requests, mode="openie", prompts=Prompts(), limit=20, count_tokens=lambda texts: [100] * len(texts)
     )
