@@ -8,8 +8,10 @@ entity; the same holds for statements and hyperedges. `concerned` tells which ad
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TypeVar
 
 from kgqa.corpus.items import (
     HYPEREDGE,
@@ -42,7 +44,9 @@ from kgqa.corpus.records import (
     StatementRecord,
     TypeRecord,
 )
-from kgqa.terms import Entity, Literal
+from kgqa.terms import Entity, Literal, Value
+
+_Record = TypeVar("_Record", DocumentRecord, ChunkRecord, EntityRecord, StatementRecord, HyperedgeRecord)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,34 +169,34 @@ def snapshot_of(
     )
     documents: dict[str, list[DocumentItem]] = defaultdict(list)
     chunks: dict[str, ChunkItem] = {}
-    entities: dict[str, _Entity] = {}
-    of_party: dict[Party, _Entity] = {}
-    statements: dict[str, _Statement] = {}
-    hyperedges: dict[str, _Hyperedge] = {}
+    entities: dict[str, list[_Mention]] = defaultdict(list)
+    statements: dict[tuple[str, str, Value], list[tuple[StatementItem, Place]]] = defaultdict(list)
+    hyperedges: dict[tuple[str, tuple[tuple[str, str], ...]], list[tuple[HyperedgeItem, Place]]] = defaultdict(list)
+    iris: dict[Party, str] = {}
     for addition in unique:
         item, place = addition.item, place_of(addition)
+        description = item.description if isinstance(item, EntityItem) else ""
         for party in _parties(item):
-            entity = of_party.get(party)
-            if entity is None:
-                iri = identities.canonical(party.iri)
-                if iri not in entities:
-                    entities[iri] = _Entity(iri, identities.members(party.iri))
-                entity = of_party[party] = entities[iri]
-            entity.add(party, place, item.description if isinstance(item, EntityItem) else "")
+            iri = iris.get(party)
+            if iri is None:
+                iri = iris[party] = identities.canonical(party.iri)
+            entities[iri].append((party, place, description))
         if isinstance(item, StatementItem):
-            _add_statement(statements, item, place, of_party)
+            value = Entity(iris[item.object]) if isinstance(item.object, Party) else stored_value(item.object)
+            statements[iris[item.subject], relation_iri(item.relation), value].append((item, place))
         elif isinstance(item, HyperedgeItem):
-            _add_hyperedge(hyperedges, item, place, of_party)
+            participants = {(normal_name(role), iris[party]) for role, party in item.participants}
+            hyperedges[normal_name(item.segment), tuple(sorted(participants))].append((item, place))
         elif isinstance(item, ChunkItem):
             chunks[item.chunk] = item
         elif isinstance(item, DocumentItem):
             documents[item.document].append(item)
     return Snapshot(
-        documents=tuple(_document(iri, documents[iri]) for iri in sorted(documents)),
-        chunks=tuple(_chunk(iri, chunks[iri]) for iri in sorted(chunks)),
-        entities=tuple(entities[iri].record() for iri in sorted(entities)),
-        statements=tuple(statements[iri].record(iri) for iri in sorted(statements)),
-        hyperedges=tuple(hyperedges[iri].record(iri) for iri in sorted(hyperedges)),
+        documents=_sorted(_document(iri, versions) for iri, versions in documents.items()),
+        chunks=_sorted(_chunk(iri, item) for iri, item in chunks.items()),
+        entities=_sorted(_entity(iri, mentions, identities) for iri, mentions in entities.items()),
+        statements=_sorted(_statement(triple, found) for triple, found in statements.items()),
+        hyperedges=_sorted(_hyperedge(parts, found) for parts, found in hyperedges.items()),
         relations=_relations(items),
         types=tuple(TypeRecord(iri, name) for iri, name in _named(items, TYPE)),
     )
@@ -211,108 +215,47 @@ def place_of(addition: Addition) -> Place:
     )
 
 
-class _Entity:
-    """Collects what additions say about one entity."""
-
-    def __init__(self, iri: str, members: tuple[str, ...]) -> None:
-        self.iri = iri
-        self._members = members
-        self._names: Counter[str] = Counter()
-        self._types: Counter[str] = Counter()
-        self._descriptions: Counter[str] = Counter()
-        self._places: set[Place] = set()
-
-    def add(self, party: Party, place: Place, description: str) -> None:
-        self._names[" ".join(party.name.split())] += 1
-        if kind := normal_name(party.type):
-            self._types[kind] += 1
-        if description := " ".join(description.split()):
-            self._descriptions[description] += 1
-        self._places.add(place)
-
-    def record(self) -> EntityRecord:
-        names = most_frequent(self._names)
-        aliases = {normal_name(name): name for name in reversed(names)}
-        aliases.pop(normal_name(names[0]), None)
-        types = sorted(self._types, key=lambda name: (-self._types[name], name))
-        descriptions = most_frequent(self._descriptions)
-        return EntityRecord(
-            self.iri,
-            names[0],
-            tuple(types),
-            tuple(sorted(aliases.values())),
-            descriptions[0] if descriptions else "",
-            self._members,
-            _sorted_places(self._places),
-        )
+_Mention = tuple[Party, Place, str]
+"""A name of an entity, where it stands, and a description; "" for none."""
 
 
-class _Statement:
-    """Collects the additions of one statement."""
-
-    def __init__(self, subject: str, relation: str, name: str, value: Entity | Literal) -> None:
-        self._subject = subject
-        self._relation = relation
-        self._name = name
-        self._value = value
-        self._words: Counter[str] = Counter()
-        self._places: set[Place] = set()
-
-    def add(self, item: StatementItem, place: Place) -> None:
-        value = item.object.name if isinstance(item.object, Party) else item.object.value
-        self._words[" ".join(f"{item.subject.name} {item.relation} {value}".split())] += 1
-        self._places.add(place)
-
-    def record(self, iri: str) -> StatementRecord:
-        words = most_frequent(self._words)[0]
-        places = _sorted_places(self._places)
-        return StatementRecord(iri, self._subject, self._relation, self._name, self._value, words, places)
-
-
-class _Hyperedge:
-    """Collects the additions of one hyperedge."""
-
-    def __init__(self, participants: tuple[tuple[str, str], ...]) -> None:
-        self._participants = participants
-        self._segments: Counter[str] = Counter()
-        self._completeness: set[float] = set()
-        self._places: set[Place] = set()
-
-    def add(self, item: HyperedgeItem, place: Place) -> None:
-        self._segments[item.segment.strip()] += 1
-        if item.completeness is not None:
-            self._completeness.add(item.completeness)
-        self._places.add(place)
-
-    def record(self, iri: str) -> HyperedgeRecord:
-        segment = most_frequent(self._segments)[0]
-        completeness = max(self._completeness, default=None)
-        return HyperedgeRecord(iri, segment, self._participants, completeness, _sorted_places(self._places))
-
-
-def _add_statement(
-    statements: dict[str, _Statement], item: StatementItem, place: Place, entities: dict[Party, _Entity]
-) -> None:
-    subject, relation = entities[item.subject].iri, relation_iri(item.relation)
-    value: Entity | Literal
-    value = Entity(entities[item.object].iri) if isinstance(item.object, Party) else stored_value(item.object)
-    iri = statement_iri(subject, relation, value)
-    if iri not in statements:
-        statements[iri] = _Statement(subject, relation, normal_name(item.relation), value)
-    statements[iri].add(item, place)
-
-
-def _add_hyperedge(
-    hyperedges: dict[str, _Hyperedge], item: HyperedgeItem, place: Place, entities: dict[Party, _Entity]
-) -> None:
-    found = {(normal_name(role), entities[party].iri) for role, party in item.participants}
-    participants = tuple(sorted(found))
-    iri = (
-        f"{HYPEREDGE}{digest(normal_name(item.segment), *(part for each in participants for part in each), length=24)}"
+def _entity(iri: str, mentions: Sequence[_Mention], identities: Identities) -> EntityRecord:
+    names = most_frequent([" ".join(party.name.split()) for party, _, _ in mentions])
+    types = Counter([kind for party, _, _ in mentions if (kind := normal_name(party.type))])
+    descriptions = most_frequent([text for _, _, each in mentions if (text := " ".join(each.split()))])
+    aliases = {normal_name(name): name for name in reversed(names)} if len(names) > 1 else {}
+    aliases.pop(normal_name(names[0]), None)
+    return EntityRecord(
+        iri,
+        names[0],
+        tuple(sorted(types, key=lambda name: (-types[name], name))),
+        tuple(sorted(aliases.values())),
+        descriptions[0] if descriptions else "",
+        identities.members(mentions[0][0].iri),
+        _places([place for _, place, _ in mentions]),
     )
-    if iri not in hyperedges:
-        hyperedges[iri] = _Hyperedge(participants)
-    hyperedges[iri].add(item, place)
+
+
+def _statement(triple: tuple[str, str, Value], found: Sequence[tuple[StatementItem, Place]]) -> StatementRecord:
+    subject, relation, value = triple
+    words = most_frequent([_words(item) for item, _ in found])[0]
+    name, places = normal_name(found[0][0].relation), _places([place for _, place in found])
+    return StatementRecord(statement_iri(subject, relation, value), subject, relation, name, value, words, places)
+
+
+def _words(item: StatementItem) -> str:
+    value = item.object.name if isinstance(item.object, Party) else item.object.value
+    return " ".join(f"{item.subject.name} {item.relation} {value}".split())
+
+
+def _hyperedge(
+    parts: tuple[str, tuple[tuple[str, str], ...]], found: Sequence[tuple[HyperedgeItem, Place]]
+) -> HyperedgeRecord:
+    normal_segment, participants = parts
+    iri = f"{HYPEREDGE}{digest(normal_segment, *chain.from_iterable(participants), length=24)}"
+    segment = most_frequent([item.segment.strip() for item, _ in found])[0]
+    completeness = max((item.completeness for item, _ in found if item.completeness is not None), default=None)
+    return HyperedgeRecord(iri, segment, participants, completeness, _places([place for _, place in found]))
 
 
 def _document(iri: str, versions: list[DocumentItem]) -> DocumentRecord:
@@ -352,15 +295,20 @@ def _parties(item: Item) -> tuple[Party, ...]:
     return ()
 
 
-def most_frequent(texts: Counter[str]) -> list[str]:
-    """Return texts by their number, then by their length, largest first, then in code point order."""
-    return sorted(texts, key=lambda text: (-texts[text], -len(text), text))
+def most_frequent(texts: Sequence[str]) -> list[str]:
+    """Return the distinct texts by their number, then by their length, largest first, then in code point order."""
+    if len(texts) < 2:
+        return list(texts)
+    counts = Counter(texts)
+    return sorted(counts, key=lambda text: (-counts[text], -len(text), text))
 
 
-def _sorted_places(places: set[Place]) -> tuple[Place, ...]:
-    if len(places) == 1:
-        return tuple(places)
-    return tuple(sorted(places, key=_place_key))
+def _sorted(records: Iterable[_Record]) -> tuple[_Record, ...]:
+    return tuple(sorted(records, key=lambda record: record.iri))
+
+
+def _places(places: Sequence[Place]) -> tuple[Place, ...]:
+    return tuple(places) if len(places) == 1 else tuple(sorted(set(places), key=_place_key))
 
 
 def _place_key(place: Place) -> tuple[object, ...]:
