@@ -30,6 +30,7 @@ _DASH = re.compile(r"\s?[–—]\s?|\s-\s")
 _PERSONAL = re.compile(r"\b(?:[Hh]e|[Ss]he|[Hh]is|[Hh]er|born)\b")
 _TYPE = re.compile(r"[A-Za-z][a-z-]{2,}")
 _RELATIVES = frozenset(RELATIVES.split("|"))
+_INCOMPLETE = re.compile(r"(?:-| and| or|\b[A-Z])\Z")
 _TITLE_OF = re.compile(r"(?:Duke|Duchess|King|Queen|Count|Countess|Prince|Princess|Earl|Lord) of")
 
 
@@ -110,12 +111,13 @@ class EnglishReader:
         begin, end = definition.span
         yield self._fact("definition", EntityItem(self._topic, clean(text[begin:end])[:500]), 0.95)
         relation = "is the" if definition.opening["article"] == "the" else "is a"
-        if not definition.phrase.endswith("-"):
+        if not _INCOMPLETE.search(definition.phrase):
             yield from self._statement("definition", relation, Literal(definition.phrase), 0.9)
         if definition.opening["parentheses"]:
             yield from self._parentheses(*definition.opening.span("parentheses"))
         if definition.opening["alias"] and (alias := forms.ALIAS.search(definition.opening["alias"])):
-            yield from self._statement("alias", "also known as", Literal(clean(alias["name"]).strip("\"'“” ")), 0.9)
+            for name in re.split(r" or ", clean(alias["name"])):
+                yield from self._statement("alias", "also known as", Literal(name.strip("\"'“” ")), 0.9)
         if year := forms.YEAR_OF_WORK.match(definition.phrase):
             yield from self._statement("year", "year of release", year_literal(int(year["year"])), 0.9)
         stop = forms.SUBORDINATE.search(text, definition.opening.end(), end)

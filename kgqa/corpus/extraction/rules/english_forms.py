@@ -23,7 +23,8 @@ NOUN_PHRASE = re.compile(
     |about|set|released|located|situated|known|noted|famous|best|on|as|made|created|published|founded|born|owned|during
     |serving|played|playing|used|found|given|held|living|active|under|near|between|to|has|had|is|was|are|were|and\s(?:is
     |was|the|a|an|has|also|currently|former)|created|composed|developed|designed|featuring|operated|formed|belonging
-    |appearing|consisting|within|since|until|after|before|along|through|built|named|called|considered)\b)""",
+    |appearing|consisting|within|since|until|after|before|along|through|built|named|called|considered|chiefly
+    |mainly|primarily|mostly|especially|currently|often)\b)""",
     re.VERBOSE,
 )
 """What comes after `is a`."""
@@ -40,7 +41,9 @@ SUBORDINATE = re.compile(
     re.VERBOSE,
 )
 """Where a sentence stops to be about the topic alone."""
-ALIAS = re.compile(r"(?:known|credited|billed) (?:simply |professionally |in \w+ )?as (?P<name>[^.;,()]{1,80})")
+ALIAS = re.compile(
+    r"(?:known|credited|billed) (?:simply |professionally |in \w+ )?as (?:simply )?(?P<name>[^.;,()]{1,80})"
+)
 IS = re.compile(r"(?:was|is|were|are|has been)\s(?:(?:also|originally|first|later)\s)?")
 PRONOUN = re.compile(r"(?P<person>He|She)\s|(?P<thing>It|They)\s|The\s(?P<noun>[a-z]+)\s")
 

@@ -16,6 +16,7 @@ _LINK = (
     r"|von der|von|der|den|zu|la|le|les|el|al|bin|ibn|bint|y|e|the|af|av|ter|ten"
     r"|mac|mic|ua|ap|ferch)"
 )
+_ORDINAL = re.compile(r"\s[IVX]+\.\Z")  # at the end of a sentence: "Selim I."
 _RANKS = (
     "Duke|Duchess|Earl|Count|Countess|Baron|Baroness|Baronet|Viscount|Viscountess|Marquess|Marquis|Margrave|Landgrave|Elector"
     "|Prince|Princess|Lord|Lady|King|Queen|Archduke|Burgrave|Palatine"
@@ -58,7 +59,8 @@ def name_pattern() -> re.Pattern[str]:
         rf"(?:[{capital}]\.(?:\s?-?[{capital}]\.)*|(?:Jr|Sr|St|Dr|Mr|Mrs|Ms|Mt|Gen|Col|Capt|Lt|Prof|Rev)\."
         rf"|[{capital}](?:\w|['’]\s?(?!s\b)\w|-\s?\w|&\s?(?=\w))*)"
     )
-    ranked = rf",\s(?:\d+(?:st|nd|rd|th)\s)?(?:Grand\s)?(?:{_RANKS})(?:(?:\s(?:of\s(?:the\s)?)?{word})+|(?=[\s,.;]))"
+    rank = rf"(?:Grand\s)?(?:{_RANKS})"
+    ranked = rf",\s(?:\d+(?:st|nd|rd|th)\s{rank}|{rank}(?=\sof\s))(?:\s(?:of\s(?:the\s)?)?{word})*"
     more = rf"(?:\s(?:{_LINK}\s)?(?:[dDlL]['’]\s?)?{word}|,?\s(?:Jr|Sr)\b\.?|\s&\s{word}|,\s(?:Inc|Ltd)\b\.?)"
     return re.compile(rf"(?:\d+(?:st|nd|rd|th)\s)?(?:[dDlL]['’]\s?)?{word}{more}{{0,{MAX_WORDS}}}(?:{ranked})?")
 
@@ -66,7 +68,7 @@ def name_pattern() -> re.Pattern[str]:
 @lru_cache(1)
 def _skipped() -> re.Pattern[str]:
     """Return the pattern of words between an adjective and the name that it belongs to: `American rock band`."""
-    no = r"(?!of\b|in\b|by\b|from\b|for\b|and\b|to\b|son\b|daughter\b|wife\b|widow\b|sister\b|brother\b)"
+    no = r"(?!the\b|of\b|in\b|by\b|from\b|for\b|and\b|to\b|son\b|daughter\b|wife\b|widow\b|sister\b|brother\b)"
     return re.compile(rf"(?:\s{no}[a-z][a-z-]*){{1,3}}\s(?=[{capitals()}])")
 
 
@@ -85,8 +87,12 @@ def read_name(text: str, begin: int, end: int) -> ProperName | None:
         found = pattern.match(text, skipped.end(), end) if skipped else None
     else:
         return None
-    stop = found.end()
-    name = " ".join(found[0].split()).replace("- ", "-").replace("' ", "'").replace("’ ", "’")
+    text = found[0]
+    while text.rpartition(" ")[2] in _NO_NAMES:  # the next sentence, if a full stop is missing
+        text = text.rpartition(" ")[0]
+    text = text[:-1] if _ORDINAL.search(text) else text
+    stop = found.start() + len(text)
+    name = " ".join(text.split()).replace("- ", "-").replace("' ", "'").replace("’ ", "’")
     if name in _NO_NAMES or len(name.split()) > MAX_WORDS or (len(name) < 3 and not name.isupper()):
         return None
     return ProperName(name, found.start(), stop)
