@@ -116,7 +116,7 @@ class EnglishReader:
         if definition.opening["parentheses"]:
             yield from self._parentheses(*definition.opening.span("parentheses"))
         if definition.opening["alias"] and (alias := forms.ALIAS.search(definition.opening["alias"])):
-            for name in re.split(r" or ", clean(alias["name"])):
+            for name in clean(alias["name"]).split(" or ") if " and " not in alias["name"] else ():
                 yield from self._statement("alias", "also known as", Literal(name.strip("\"'“” ")), 0.9)
         if year := forms.YEAR_OF_WORK.match(definition.phrase):
             yield from self._statement("year", "year of release", year_literal(int(year["year"])), 0.9)

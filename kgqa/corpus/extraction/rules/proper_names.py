@@ -24,7 +24,7 @@ _RANKS = (
 """Ranks that are a part of a name: `George Murray, 5th Earl of Dunmore`."""
 # what may follow a name: otherwise it is only the first part of a longer expression ("American singer")
 _AFTER = re.compile(
-    r"""\s*(?:[,.;:()\]"”–—!?]|$)|\s+(?:and|or|in|on|at|with|for|from|as|who|which|that|by|until|between|during|when|where
+    r"""\s*(?:[,.;:()\]–—!?]|["”]\s?(?:[,.;:)]|$)|$)|\s+(?:and|or|in|on|at|with|for|from|as|who|which|that|by|until|between|during|when|where
     |while|but|to|under|after|before|since|then|was|were|is|are|has|had|starring|based|produced|written|directed|also
     |featuring|about|into|near|through|without|alongside|along|together|respectively)\b""",
     re.VERBOSE,
