@@ -122,12 +122,15 @@ class LineReader:
         return b"".join(quad_line(quad, lambda node: genid + quote(node.value, safe="")) for quad in quads) or None
 
 
+_INTEGER = re.compile(rb' "(?:0|-?[1-9][0-9]{0,17})"\^\^<http://www\.w3\.org/2001/XMLSchema#integer> ')
 # the engine stores XML Schema numbers, booleans and dates by value: "007" comes back as "7"
 _TYPED = b'"^^<http://www.w3.org/2001/XMLSchema#'
 
 
 def _as_stored(line: bytes) -> bytes:
     """Rewrite the typed literal of a line as the engine returns it, so that equal values become one triple."""
+    if _INTEGER.search(line):  # in canonical form; within a literal, the quotes would be escaped
+        return line
     match = _LOOSE.fullmatch(line)
     if not match or _TYPED not in match[3]:
         return line
@@ -180,17 +183,26 @@ def split_graph(line: bytes) -> tuple[bytes, bytes | None]:
     return (line, None) if line[end:] == b" .\n" else (line[:end] + b" .\n", line[end + 2 : -4])
 
 
-def graph_of(line: bytes) -> str:
-    """Return the IRI of the named graph of a canonical line; "" for the default graph."""
-    return (split_graph(line)[1] or b"").decode()
+def graph_of(line: bytes) -> bytes:
+    """Return the IRI of the named graph of a canonical line; b"" for the default graph."""
+    end = line.rindex(b" ", 0, -3)
+    last = line[end + 1 : -3]
+    # the last term is an IRI with two spaces or more before it: it is a graph, unless it is the end of a literal
+    if last[:1] != b"<" or b'"' in last or line.count(b" ", 0, end) < 2:
+        return b""
+    return last[1:-1]
 
 
 def hashes_by_graph(lines: Iterable[bytes]) -> dict[str, bytes]:
     """Hash each line as `hashes` does, apart for each named graph."""
-    groups: dict[str, list[bytes]] = {}
+    groups: dict[bytes, list[bytes]] = {}
     for line in lines:
-        groups.setdefault(graph_of(line), []).append(line)
-    return {graph: hashes(group) for graph, group in groups.items()}
+        graph = graph_of(line)
+        if graph in groups:
+            groups[graph].append(line)
+        else:
+            groups[graph] = [line]
+    return {graph.decode(): hashes(group) for graph, group in groups.items()}
 
 
 def stored_line(line: bytes) -> bytes:

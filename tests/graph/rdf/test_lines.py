@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.graph.rdf import lines as rdf_lines
-from kgqa.graph.rdf.lines import LineReader, blocks, hashes
+from kgqa.graph.rdf.lines import LineReader, blocks, graph_of, hashes, quad_line, split_graph, stored_line
 
 A = b"<http://e/a> <http://e/p> <http://e/b> .\n"
 B = b'<http://e/a> <http://e/p> "text" .\n'
@@ -308,3 +308,30 @@ def test_hashes_have_eight_bytes_per_line():
     assert len(hashes([A, B, C])) == 24
     assert hashes([A, B]) == hashes([A]) + hashes([B])
     assert hashes([A]) != hashes([B])
+
+
+OBJECTS = [
+    "<a:c>",
+    '"text"',
+    '""',
+    '"a <x> ."',
+    '"<a:g>"',
+    '"x <y"^^<a:b>',
+    '"x \\" <a:y>"@en',
+    '"a "',
+    '" 5"^^<a:b>',
+    '"007"^^<http://www.w3.org/2001/XMLSchema#integer>',
+    '"-7"^^<http://www.w3.org/2001/XMLSchema#integer>',
+    '"x \\"5\\"^^<http://www.w3.org/2001/XMLSchema#integer> "^^<http://www.w3.org/2001/XMLSchema#integer>',
+]
+
+
+@pytest.mark.parametrize("graph", ["", "<a:g>"])
+@pytest.mark.parametrize("value", OBJECTS)
+def test_graphs_of_lines(value, graph):
+    line = " ".join(part for part in ("<a:s>", "<a:p>", value, graph, ".\n") if part).encode()
+    assert graph_of(line) == graph[1:-1].encode() == (split_graph(line)[1] or b"")
+    (quad,) = ox.parse(line, format=ox.RdfFormat.N_QUADS)
+    store = ox.Store()
+    store.add(quad)
+    assert stored_line(line) == quad_line(next(iter(store)), lambda node: node.value)
