@@ -58,7 +58,6 @@ def slug(text: str) -> str:
 
 
 @lru_cache(1 << 17)
-@lru_cache(1 << 16)
 def name_iri(prefix: str, name: str, *more: str) -> str:
     """Return the IRI of a name: readable, and different for names that differ in their normal forms."""
     readable = slug(name)
@@ -198,19 +197,23 @@ def document_iri(source: str) -> str:
     return f"{DOCUMENT}{digest(source)}"
 
 
+_FIELDS = {each: tuple(field.name for field in fields(each)) for each in KINDS.values()}
+_encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
+
+
 def item_key(item: Item) -> str:
     """Return the hash that names an item by its content."""
-    return digest(item.kind, item_text(item), length=24)
+    return key_of_text(item.kind, item_text(item))
+
+
+def key_of_text(kind: str, text: str) -> str:
+    """Return `item_key` of the item of a kind that has the text `item_text`."""
+    return digest(kind, text, length=24)
 
 
 def item_text(item: Item) -> str:
     """Return an item as canonical JSON."""
-    return json.dumps(
-        {field.name: _plain(getattr(item, field.name)) for field in fields(item)},
-        ensure_ascii=False,
-        sort_keys=True,
-        separators=(",", ":"),
-    )
+    return _encode({name: _plain(getattr(item, name)) for name in _FIELDS[type(item)]})
 
 
 def item_from(kind: str, text: str) -> Item:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import islice
 
 from kgqa.corpus.edit_log import Edit, Removal, cancelled_edits, content_hash, sealed
-from kgqa.corpus.items import Addition, Item, item_key, item_text
+from kgqa.corpus.items import Addition, Item, item_text, key_of_text
 from kgqa.corpus.storage.rows import EDIT_COLUMNS, LIVE, concern_keys, edit_of, edit_row, look_up
 from kgqa.errors import CorpusError
 
@@ -134,10 +134,14 @@ class _AdditionWriter:
         rest = iter(additions)
         while part := [_normalised(each) for each in islice(rest, _PART)]:
             keys: dict[Item, str] = {}
+            texts: dict[str, tuple[Item, str]] = {}
             for each in part:
-                if each.item not in keys:
-                    keys[each.item] = item_key(each.item)
-            numbers = self._items(keys)
+                item = each.item
+                if item not in keys:
+                    text = item_text(item)
+                    keys[item] = key = key_of_text(item.kind, text)
+                    texts[key] = item, text
+            numbers = self._items(texts)
             words = self._numbers_of(
                 {word for each in part for word in (each.document, each.chunk, each.model, each.prompt)}
             )
@@ -164,18 +168,18 @@ class _AdditionWriter:
             self.count += len(part)
             yield from ((keys[each.item], each) for each in part)
 
-    def _items(self, keys: dict[Item, str]) -> dict[str, int]:
-        """Return the numbers of items by their keys; new items are written."""
+    def _items(self, items: dict[str, tuple[Item, str]]) -> dict[str, int]:
+        """Return the numbers of items by their keys; new items are written. `items`: by key, each with its text."""
         run = self._connection
-        found = dict(look_up(run, "SELECT key, id FROM items WHERE key IN (??)", list(keys.values())))
+        found = dict(look_up(run, "SELECT key, id FROM items WHERE key IN (??)", list(items)))
         (last,) = run.execute("SELECT COALESCE(MAX(id), 0) FROM items").fetchone()
-        new = [(item, key) for item, key in keys.items() if key not in found]
-        found.update((key, last + number) for number, (_, key) in enumerate(new, 1))
+        new = {key: each for key, each in items.items() if key not in found}
+        found.update((key, last + number) for number, key in enumerate(new, 1))
         run.executemany(
             "INSERT INTO items VALUES (?, ?, ?, ?)",
-            [(found[key], key, item.kind, item_text(item)) for item, key in new],
+            [(found[key], key, item.kind, text) for key, (item, text) in new.items()],
         )
-        concerns = sorted((number, found[key]) for item, key in new for number in concern_keys(item))
+        concerns = sorted((number, found[key]) for key, (item, _) in new.items() for number in concern_keys(item))
         run.executemany("INSERT INTO concerns VALUES (?, ?)", concerns)
         return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -74,6 +75,7 @@ def segment_iri(segment: str) -> str:
     return f"segment:{digest(normal_name(segment))}"
 
 
+@lru_cache(1 << 16)
 def concern_key(iri: str, *, identity: bool = False) -> int:
     """Return a hash of an IRI of 64 bits. In the rare case of equal hashes, more is read than needed.
 
