@@ -19,12 +19,15 @@ from kgqa.errors import CorpusError
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.names.selection import open_names
+from kgqa.graph.names.server_names import ServerNames
 from kgqa.graph.opening import open_graph
 from kgqa.methods.ask import ask
 from kgqa.methods.resources import Resources
 from kgqa.model import Entity, RelationPath, Step
 from kgqa.schema import bundled_schema, parse_schema
 from kgqa.settings import resolve
+from kgqa.virtuoso.bulk.name_graph import index_graph
 from kgqa.words import relation_words
 from tests.graph.facts import NS, ent, ns
 from tests.graph.graph_factories import EmbeddedGraphFactory, VirtuosoGraphFactory
@@ -126,6 +129,20 @@ def test_a_question_over_both(both):
     answer = ask("Who is the mayor of the place of birth of Melissa Vogel?", resources=resources)
     assert [each.name for each in answer.answers] == ["Ines Okafor"], answer
     assert answer.query_class == "exact" and answer.paths[0].path.steps == (BORN, MAYOR_OF)
+
+
+def test_names_of_both_graphs_in_the_full_text_index_of_a_server(on_server, virtuoso_server):
+    with open_graph(on_server) as graph:
+        for each in graph.view:
+            index_graph(virtuoso_server, graph.store, graph.schema, each.iri)
+        names, _ = open_names(graph.tables)
+        assert isinstance(names, ServerNames)
+        for text, found in (
+            ("River Songs", Party("River Songs").iri),
+            ("Arno Vogel", f"{NS}m.arn"),
+            ("m. vogel", f"{NS}m.mel"),
+        ):
+            assert names.search(text)[0].entity.iri == found
 
 
 def test_graphs_that_cannot_stand_beside(embedded, on_server, tmp_path):
