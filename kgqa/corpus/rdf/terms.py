@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 from functools import lru_cache
 from urllib.parse import quote
 
@@ -19,6 +20,22 @@ _NOT_IN_IRIS = re.compile('[\\x00-\\x20<>"{}|^`\\\\\x7f-\x9f\ud800-\udfff]|%(?![
 _ESCAPED = re.compile('["\\\\\\x00-\\x1f\x7f\ud800-\udfff\ufffe\uffff]')
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
 _LANGUAGE = re.compile(r"[a-z]{1,8}(?:-[a-z0-9]{1,8})*")
+_YEAR, _MONTH, _ZONE = r"(-?[0-9]{4,9})", r"(0[1-9]|1[0-2])", r"(?:Z|[+-][0-9]{2}:[0-9]{2})?"
+_DAY = r"(?P<year>-?[0-9]{4,9})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})"
+_FORMS = {
+    name: re.compile(form, re.ASCII)
+    for name, form in {
+        "integer": r"[+-]?[0-9]+",
+        "decimal": r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)",
+        "double": r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?",
+        "boolean": "true|false|0|1",
+        "gYear": _YEAR + _ZONE,
+        "gYearMonth": f"{_YEAR}-{_MONTH}{_ZONE}",
+        "date": _DAY + _ZONE,
+        "dateTime": _DAY + r"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,9})?" + _ZONE,
+    }.items()
+}
+"""The texts that are allowed as values of some datatypes of XML Schema."""
 _INTEGER = f'"^^<{XSD}integer>'
 _DECIMAL = f'"^^<{XSD}decimal>'
 
@@ -83,12 +100,13 @@ def value_term(value: Value) -> str:
 def stored_value(value: Literal) -> Literal:
     """Return a literal in the form in which a query returns it: numbers and dates by value, languages in lower case.
 
-    A language or datatype that is not valid is left out.
+    A language or datatype that is not valid is left out, and so is the datatype of a value that it does not allow:
+    servers reject such values, or change them.
     """
     language, datatype = value.language.lower(), value.datatype
     if language or datatype == RDF_LANG_STRING:
         plain = Literal(value.value, language=language if _LANGUAGE.fullmatch(language) else "")
-    elif is_iri(datatype):
+    elif is_iri(datatype) and _is_allowed(value.value, datatype):
         plain = Literal(value.value, iri_term(datatype)[1:-1])
     else:
         plain = Literal(value.value)
@@ -97,6 +115,18 @@ def stored_value(value: Literal) -> Literal:
     found = decode_term(line[len(node) * 2 + 2 : -3])
     assert isinstance(found, Literal)
     return found
+
+
+def _is_allowed(text: str, datatype: str) -> bool:
+    form = _FORMS.get(datatype.removeprefix(XSD)) if datatype.startswith(XSD) else None
+    match = form.fullmatch(text) if form else None
+    if not match or not match.groupdict():
+        return form is None or match is not None
+    try:  # whether there is such a day; the calendar repeats after 400 years
+        date(2000 + int(match["year"]) % 400, int(match["month"]), int(match["day"]))
+    except ValueError:
+        return False
+    return True
 
 
 def triple_of(text: str) -> Triple:

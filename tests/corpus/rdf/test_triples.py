@@ -161,6 +161,20 @@ def test_each_own_term_is_in_the_ontology():
     assert used and used == described["label"] - {v.KC} == described["comment"] - {v.KC}
 
 
+@pytest.mark.parametrize(
+    "text, datatype, kept",
+    [
+        ("12", "integer", True), ("twelve", "integer", False), ("１２", "integer", False), ("1,5", "decimal", False), ("-.5", "decimal", True),
+        ("1e5", "double", True), ("yes", "boolean", False), ("1815", "gYear", True), ("1815-10", "gYear", False),
+        ("-0044-03", "gYearMonth", True), ("1815-13", "gYearMonth", False), ("1900-02-29", "date", False),
+        ("2000-02-29", "date", True), ("-0044-03-15", "date", True), ("10.12.1815", "date", False),
+        ("2020-01-02T03:04:05Z", "dateTime", True), ("2020-01-02T25:00:00", "dateTime", False), ("P1D", "duration", True),
+    ],
+)  # fmt: skip
+def test_a_value_that_its_datatype_does_not_allow_is_a_string(text, datatype, kept):
+    assert (stored_value(Literal(text, v.XSD + datatype)).datatype == v.XSD + datatype) == kept
+
+
 def test_hostile_terms():
     assert iri_term('http://x/a> <b "%zz') == "<http://x/a%3E%20%3Cb%20%22%25zz>"
     for text in ("relative", "", "://x", "a b"):
