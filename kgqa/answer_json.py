@@ -103,6 +103,7 @@ def _evidence_object(evidence: Evidence) -> dict[str, Any]:
             "triple": _triple_object(evidence.triple),
             "confidence": _finite(evidence.confidence),
             "model": evidence.model,
+            "quotes": list(evidence.quotes),
         }
     elif isinstance(evidence, HyperedgeEvidence):
         more = {"participants": [{"role": each.role, **_named_object(each.node)} for each in evidence.participants]}

@@ -136,13 +136,14 @@ class Span:
     """A part of a text: `text[begin:end]`, in code points.
 
     `document`, `chunk`: IRIs. The positions count in the text of the chunk; if `chunk` is empty, in that of the
-    document.
+    document. `source`: path or address of the document, for people; may be empty.
     """
 
     document: str
     chunk: str
     begin: int
     end: int
+    source: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +192,7 @@ class StatementEvidence:
     """A statement extracted from text.
 
     `iri`: the statement's IRI. `words`: the triple in words. `spans`: where the statement stands. `confidence`: from 0
-    to 1, None if unknown. `model`: the model that extracted the statement.
+    to 1, None if unknown. `model`: the model that extracted the statement. `quotes`: the words at each of the spans.
     """
 
     kind: ClassVar = "statement"
@@ -201,6 +202,7 @@ class StatementEvidence:
     spans: tuple[Span, ...] = ()
     confidence: float | None = None
     model: str = ""
+    quotes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

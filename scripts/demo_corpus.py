@@ -17,20 +17,18 @@ FILE = DEMO_FOLDER / "corpus" / "harbours.pdf"
 PAGES = (
     (
         "Harbours of Varn",
-        "The harbour of Kirkwick was deepened in 1931 and is now the only one",
-        "that ships can enter at low tide. Its harbour master lives in the old",
-        "pilot house, above the slip.",
-        "",
+        "Deepest harbour: Kirkwick",
         "Harbour master of Kirkwick: Signe Holm",
-        "Depth at low tide: 4 m",
+        "Harbour master of Dunmouth: Olaf Brandt",
+        "Depth of Kirkwick at low tide: 4 m",
+        "Depth of Dunmouth at low tide: 1 m",
     ),
     (
-        "Harbour of Dunmouth",
-        "Dunmouth lies on the lee side of Sandrey. In a north wind the ferry",
-        "waits here, sometimes for days.",
-        "",
-        "Harbour master of Dunmouth: Olaf Brandt",
-        "Depth at low tide: 1 m",
+        "Notes",
+        "The harbour of Kirkwick was deepened in 1931 and is now the only one",
+        "that ships can enter at low tide. Its harbour master lives in the old",
+        "pilot house, above the slip. Dunmouth lies on the lee side of Sandrey.",
+        "In a north wind the ferry waits there, sometimes for days.",
     ),
 )
 """The lines of each page; the first one is the heading."""

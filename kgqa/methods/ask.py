@@ -11,7 +11,11 @@ from typing import Any
 
 from kgqa.advice import with_advice
 from kgqa.cache import Cache
-from kgqa.errors import KgqaError, ModelUnavailable, QuestionError, SettingsError, StoreError
+from kgqa.corpus.corpus import Corpus
+from kgqa.corpus.folder import CorpusFolder
+from kgqa.corpus.inspection.evidence import facts_in_text
+from kgqa.corpus_file import read_corpus_file
+from kgqa.errors import CorpusError, KgqaError, ModelUnavailable, QuestionError, SettingsError, StoreError
 from kgqa.events import Failed, GaveUp, StageModels
 from kgqa.explore.linking import find_mentions
 from kgqa.explore.question_kind import unsupported_kind
@@ -80,9 +84,12 @@ def open_resources(
             f"The method {settings['ask.method']} needs a language model.",
             "Add --llm openai:NAME, --llm URL or --llm vllm:FOLDER.",
         )
-    if chosen.corpus and corpus is None:
+    place = _corpus_folder(graph, settings) if corpus is None else None
+    if chosen.corpus and corpus is None and place is None:
         raise SettingsError(
-            f"The method {settings['ask.method']} needs a text corpus.", "Call it in Python: open_resources(corpus=...)"
+            f"The method {settings['ask.method']} needs a text corpus.",
+            "Build one: kgqa corpus build FILES --into CORPUS. Then add --graph CORPUS",
+            python="Build one: kgqa corpus build FILES --into CORPUS. Then pass its folder as graph.",
         )
     # errors in plugins are raised before the first question
     tournament(settings["rank.tournament"])
@@ -107,10 +114,23 @@ def open_resources(
                 precision=settings["rank.precision"],
                 say=say,
             )
+        owned: tuple[Corpus, ...] = ()
+        if place is not None:
+            corpus = Corpus.open(place, cache=cache, encoder=encoder)
+            opened.callback(corpus.close)
+            owned = (corpus,)
         ranker = _open_ranker(settings["rank.ranker"], graph, encoder)
         opened.pop_all()
     cache.prune()
-    return Resources(graph, encoder, settings, ranker, models, prompts, corpus)
+    return Resources(graph, encoder, settings, ranker, models, prompts, corpus, owned)
+
+
+def _corpus_folder(graph: KnowledgeGraph | str | Path | None, settings: Settings) -> Path | None:
+    """Return the folder of the corpus whose graph is asked; None if the graph is not that of a corpus."""
+    location = settings["graph.path"] if graph is None else graph
+    if isinstance(location, KnowledgeGraph) or read_corpus_file(location) is None:
+        return None
+    return Path(location) if CorpusFolder(location).database.is_file() else None
 
 
 def _resolved(given: Mapping[str, Any], *, opened: bool) -> Settings:
@@ -217,9 +237,21 @@ def ask(
     finally:
         if own and not isinstance(graph, KnowledgeGraph):
             resources.close()
+    if isinstance(resources.corpus, Corpus) and found.paths:
+        found = _with_facts(found, resources, resources.corpus)
     usage, events = trace.usage(), trace.events()
     found = with_advice(found, events, usage, resources.settings, models=resources.by_model)
     return replace(found, usage=usage, trace=events, graph=asked)
+
+
+def _with_facts(answer: Answer, resources: Resources, corpus: Corpus) -> Answer:
+    """Add to an answer where the facts of its paths stand in the documents of the corpus."""
+    triples = dict.fromkeys(triple for path in answer.paths for triple in path.triples)
+    try:
+        facts = facts_in_text(corpus, resources.graph, list(triples))
+    except (StoreError, CorpusError) as error:
+        return replace(answer, notes=(*answer.notes, f"The quotes of the facts are missing: {error}"))
+    return replace(answer, evidence=(*answer.evidence, *facts))
 
 
 def graph_id(graph: KnowledgeGraph) -> GraphId:

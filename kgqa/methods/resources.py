@@ -31,7 +31,9 @@ class Resources:
     """The language models; None if the settings name no model."""
     prompts: Prompts = field(default_factory=Prompts)
     corpus: Any | None = None
-    """The text corpus; None if the method needs no corpus."""
+    """The text corpus; None if the graph is not that of a corpus."""
+    owned: tuple[Any, ...] = ()
+    """What `close` closes beside the graph and the language models."""
 
     @property
     def by_model(self) -> bool:
@@ -63,6 +65,8 @@ class Resources:
         self.graph.close()
         if self.models is not None:
             self.models.close()
+        for each in self.owned:
+            each.close()
 
     def __enter__(self) -> Resources:
         return self

@@ -14,16 +14,20 @@ from kgqa.model import (
     Entity,
     Evidence,
     GraphId,
+    HyperedgeEvidence,
     Named,
     PathEvidence,
     QueryClass,
     QuoteEvidence,
     Span,
+    StatementEvidence,
 )
 from kgqa.words import clean, display_name, safe_text
 
 MAX_SHOWN = 30
 MAX_SPANS = 3
+MAX_FACTS = 6
+MAX_QUOTE_CHARS = 200
 _STATUS_WORDS = {
     "no_answer": "No answer",
     "budget_exhausted": "Stopped",
@@ -59,8 +63,12 @@ def answer_text(answer: Answer, *, iris: bool = False, notes: bool = True, graph
         place = f" [{_place(cited.span)}]" if cited.span else ""
         quote = f" “{clean(cited.quote)}”{place}" if cited.quote else f" {clean(cited.piece)}"
         fields.append(("cites", f"{clean(cited.claim)}:{quote}{_unverified(cited.verified)}"))
+    facts = [each for each in answer.evidence if isinstance(each, StatementEvidence | HyperedgeEvidence)]
     for evidence in answer.evidence:
-        fields += _evidence_fields(evidence)
+        if evidence not in facts[MAX_FACTS:]:
+            fields += _evidence_fields(evidence)
+    if len(facts) > MAX_FACTS:
+        fields.append(("", f"... and {_counted(len(facts) - MAX_FACTS, 'more fact')} from the text (--json shows all)"))
     if answer.grounding == "text":
         fields.append(("source", "every answer stands in a verified quote"))
     if answer.grounding == "model":
@@ -125,12 +133,19 @@ def _evidence_fields(evidence: Evidence) -> list[tuple[str, str]]:
     if isinstance(evidence, QuoteEvidence):
         quote = f"“{clean(evidence.words)}” [{_place(evidence.span)}]{_unverified(evidence.verified)}"
         return [("quote", quote)]
+    quotes = evidence.quotes if isinstance(evidence, StatementEvidence) else ()
+    quoted = f": “{_shortened(quotes[0])}”" if quotes else ""
     places = ", ".join(map(_place, evidence.spans[:MAX_SPANS]))
-    return [("fact", clean(evidence.words) + (f" [{places}]" if places else ""))]
+    return [("fact", clean(evidence.words) + quoted + (f" [{places}]" if places else ""))]
+
+
+def _shortened(text: str) -> str:
+    text = clean(text)
+    return text if len(text) <= MAX_QUOTE_CHARS else f"{text[: MAX_QUOTE_CHARS - 1]}…"
 
 
 def _place(span: Span) -> str:
-    return f"{clean(span.chunk or span.document)}, {span.begin}–{span.end}"
+    return f"{clean(span.source or span.chunk or span.document)}, {span.begin}–{span.end}"
 
 
 def _unverified(verified: bool) -> str:

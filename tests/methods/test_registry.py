@@ -278,7 +278,7 @@ def test_package_that_cannot_be_imported_breaks_nothing_else(package, tmp_path):
 
 def test_method_that_needs_a_corpus(package):
     package("rag = theirs_module:rag", theirs_module=MODULE + "rag = Method(plain, topics=False, corpus=True)\n")
-    with pytest.raises(SettingsError, match="The method rag needs a text corpus. Call .*open_resources.corpus="):
+    with pytest.raises(SettingsError, match="The method rag needs a text corpus. Build one: kgqa corpus build"):
         open_resources(settings=resolve({"ask.method": "rag", "rank.embeddings": "off"}))
 
 

@@ -117,7 +117,7 @@ def test_evidence_in_json():
     found = json.loads(json_text(answer_object(FULL)))
     assert [each["kind"] for each in found["paths"]] == ["path"]
     assert [each["kind"] for each in found["evidence"]] == ["statement", "hyperedge", "quote", "quote"]
-    span = {"document": SPAN.document, "chunk": SPAN.chunk, "begin": 5, "end": 10}
+    span = {"document": SPAN.document, "chunk": SPAN.chunk, "begin": 5, "end": 10, "source": ""}
     statement, hyperedge, quote, invention = found["evidence"]
     assert statement["triple"] == ["urn:e:1", TRIPLE.relation, EVIL] and statement["spans"] == [span]
     assert (statement["confidence"], statement["iri"]) == (0.5, "urn:s:1")
