@@ -1,4 +1,4 @@
-"""The forms in which names are compared: without case, accents, punctuation and a leading "the"."""
+"""The forms in which names are compared: without case, accents, punctuation and differences in writing numbers."""
 
 from __future__ import annotations
 
@@ -9,13 +9,52 @@ from functools import lru_cache
 from kgqa.corpus.items import normal_name
 
 _LETTERS = str.maketrans({"ø": "o", "đ": "d", "ð": "d", "ł": "l", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th", "ħ": "h"})
-_ARABIC_MARKS = re.compile("[ًٌٍَُِّْٰـ]")
-_HEBREW_MARKS = re.compile("[֑-ׇ]")
+_DOT_ABOVE = "\u0307"  # what is left of a Turkish capital I with dot, without case
+_ARABIC_MARKS = re.compile("[\u0640\u064b-\u0652\u0670]")
+_HEBREW_MARKS = re.compile("[\u0591-\u05bd\u05bf-\u05c7]")
 _KEPT = frozenset("#%@+")  # C++, C#, 10%
 _APOSTROPHES = frozenset("'’‘ʼ`´")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_INITIALS = re.compile(r"\b(?:[^\W\d_] )+[^\W\d_]\b")
+_INITIALS = re.compile(r"(?<!\S)(?:[^\W\d_] )+[^\W\d_](?!\S)")
 _MIN_FOLDED = 4
+_EXPANSIONS = {
+    "us": "united states",
+    "usa": "united states",
+    "uk": "united kingdom",
+    "un": "united nations",
+    "eu": "european union",
+    "ussr": "soviet union",
+}
+_BETWEEN = r"\.?\s?"
+_AS_ACRONYM = {key: re.compile(rf"(?<!\w){_BETWEEN.join(key.upper())}(?!\w)") for key in _EXPANSIONS}  # not "us"
+_DIGITS = {
+    word: str(number)
+    for number, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+        "seventeen eighteen nineteen twenty".split()
+    )
+}
+_ORDINALS = {
+    word: f"{number}{('st', 'nd', 'rd')[number - 1] if number < 4 else 'th'}"
+    for number, word in enumerate(
+        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
+        "fifteenth sixteenth seventeenth eighteenth nineteenth twentieth".split(),
+        1,
+    )
+}
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        "january jan|february feb|march mar|april apr|may|june jun|july jul|august aug|september sep sept|october oct|"
+        "november nov|december dec".split("|"),
+        1,
+    )
+    for name in names.split()
+}
+_DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
+_DATE = re.compile(
+    rf"(?:{_DAY} (?:of )?(?P<month>[a-z]+)|(?P<month2>[a-z]+) {_DAY.replace('day', 'day2')})(?: (?P<year>\d{{3,4}}))?"
+)
 
 
 @lru_cache(1 << 17)
@@ -23,7 +62,8 @@ def comparison_form(name: str) -> str:
     """Return a name without case, accents, punctuation and spaces between initials.
 
     Accents are removed from Latin and Greek letters in names of at least four letters, vowel signs from Arabic and
-    Hebrew. Numbers keep their sign, point and unit: `-5`, `1.5` and `10%` differ from `5`, `15` and `10`.
+    Hebrew. Numbers keep their sign, point and unit: `-5`, `1.5` and `10%` differ from `5`, `15` and `10`. A name that
+    is a date with day and month in English becomes `2001-12-31` or `--12-31`.
     """
     text = _THOUSANDS.sub("", normal_name(name))
     if not text.isascii():
@@ -43,16 +83,40 @@ def comparison_form(name: str) -> str:
         else:
             found.append(" ")
     plain = " ".join("".join(found).split())
-    return _INITIALS.sub(lambda match: match[0].replace(" ", ""), plain) or text
+    plain = _INITIALS.sub(lambda match: match[0].replace(" ", ""), plain) or text
+    return _date(plain) if plain[-1].isalnum() and any(char.isdigit() for char in plain) else plain
 
 
-def without_article(form: str) -> str:
-    """Return a comparison form without a leading "the"."""
-    return form.removeprefix("the ")
+@lru_cache(1 << 17)
+def wording_form(name: str) -> str:
+    """Return the comparison form without articles, with `U.S.` and the like written out and numbers in digits.
+
+    `first`, `two` become `1st`, `2`. Roman numerals are kept: `Part II` differs from `Part 2`.
+    """
+    words: list[str] = []
+    for word in comparison_form(name).split():
+        if word in _EXPANSIONS and _AS_ACRONYM[word].search(name):
+            words += _EXPANSIONS[word].split()
+        elif word != "the":
+            words.append(_DIGITS.get(word) or _ORDINALS.get(word) or word)
+    if len(words) > 2 and words[0] in ("a", "an"):
+        del words[0]
+    joined = " ".join(words).replace("united states of america", "united states")
+    return joined or comparison_form(name)
+
+
+def _date(form: str) -> str:
+    match = _DATE.fullmatch(form)
+    if not match:
+        return form
+    month, day = _MONTHS.get(match["month"] or match["month2"]), int(match["day"] or match["day2"])
+    if not month or not 1 <= day <= 31:
+        return form
+    return f"{match['year'] or '-'}-{month:02}-{day:02}"
 
 
 def _without_marks(text: str) -> str:
-    text = _HEBREW_MARKS.sub("", _ARABIC_MARKS.sub("", text))
+    text = _HEBREW_MARKS.sub("", _ARABIC_MARKS.sub("", text)).replace(_DOT_ABOVE, "")
     if sum(char.isalpha() for char in text) < _MIN_FOLDED:
         return text
     plain = []
