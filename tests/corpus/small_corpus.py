@@ -16,6 +16,9 @@ from kgqa.corpus.items import (
     StatementItem,
     digest,
 )
+from kgqa.graph.query.templates import render
+from kgqa.model import Entity
+from tests.graph.memory_store import MemoryStore
 
 TIME = "2026-01-01T00:00:00.000Z"
 
@@ -63,3 +66,10 @@ def insert(editor: Editor, source: str, *facts: str, kind="insert"):
     additions, texts = read_document(source, *facts)
     removals = editor.removals_of_document(additions[0].document) if kind == "update" else ()
     return editor.apply(kind, additions, removals, agent="reader", texts=texts)
+
+
+class ServerStore(MemoryStore):
+    """A server: each edit is visible at once, and `update` clears a graph."""
+
+    def update(self, template, *, graph, **values):
+        super().update(render(template, graph=Entity(graph), **values))

@@ -25,15 +25,21 @@ from kgqa.errors import CorpusError
 from kgqa.graph.query.templates import render
 from kgqa.model import Entity, Triple
 from tests.conftest import SOAK
-from tests.corpus.small_corpus import TIME, party, read_document
-from tests.graph.memory_store import MemoryStore
+from tests.corpus.small_corpus import TIME, ServerStore, party, read_document
 
 SOURCES = ("one.txt", "two.txt", "three.txt")
 NAMES = ("Ada", "ada/person", "Lovelace", "Engine/machine")
 FACTS = tuple(
     f"{subject} {rest}"
     for subject in NAMES
-    for rest in ("made Engine/machine", "knew Ada", "made 7", "met Lovelace London/city", "made London/city")
+    for rest in ("made Engine/machine", "knew Ada", "made 7", "met Lovelace London/city")
+)
+FACTS += (
+    "Bob made tea",
+    "Carl made beer/drink",
+    "Dora met Eve Rome/city",
+    "Finn knew Gus/person",
+    "Hal met Ivy beer/drink",
 )
 ENTITIES = sorted({party(name).iri for name in (*NAMES, "London/city", "7")})
 TARGETS = ("http://example.org/1", "http://example.org/2")
@@ -41,13 +47,6 @@ TARGETS = ("http://example.org/1", "http://example.org/2")
 
 class Killed(Exception):
     """Stands for the end of the process."""
-
-
-class ServerStore(MemoryStore):
-    """A server: each edit is visible at once, and `update` clears a graph."""
-
-    def update(self, template, *, graph, **values):
-        super().update(render(template, graph=Entity(graph), **values))
 
 
 class Editing(RuleBasedStateMachine):
@@ -88,26 +87,29 @@ class Editing(RuleBasedStateMachine):
         if publish:
             self.publish()
 
-    @rule(source=st.sampled_from(SOURCES), facts=facts)
-    def read(self, source, facts):
+    @rule(source=st.sampled_from(SOURCES), facts=facts, then=st.booleans())
+    def read(self, source, facts, then):
         """Read a document, or read it again; often nothing has changed."""
         additions, texts = read_document(source, *facts)
         removals = self.editor.removals_of_document(additions[0].document)
         self.apply("update" if removals else "insert", additions, removals, texts=texts)
+        self.maybe_publish(then)
 
-    @rule(source=st.sampled_from(SOURCES))
-    def remove(self, source):
+    @rule(source=st.sampled_from(SOURCES), then=st.booleans())
+    def remove(self, source, then):
         removals = self.editor.removals_of_document(document_iri(source))
         if removals:
             self.apply("delete", (), removals)
+            self.maybe_publish(then)
 
-    @rule(number=st.integers(0, 50), for_ever=st.booleans())
-    def delete_item(self, number, for_ever):
+    @rule(number=st.integers(0, 50), for_ever=st.booleans(), then=st.booleans())
+    def delete_item(self, number, for_ever, then):
         tags = sorted(tag for tag in live_tags(self.log) if tag.document)
         if tags:
             tag = tags[number % len(tags)]
             removal = Removal("" if for_ever else tag.edit, tag.document, tag.item)
             self.apply("delete", (), [removal])
+            self.maybe_publish(then)
 
     @rule(one=st.sampled_from(ENTITIES), other=st.sampled_from(ENTITIES))
     def merge(self, one, other):
@@ -119,8 +121,8 @@ class Editing(RuleBasedStateMachine):
         self.apply("insert", [Addition(LinkItem(entity, meant), reason="same")])
 
     @precondition(lambda self: self.log)
-    @rule(number=st.integers(0, 50), cascade=st.booleans())
-    def undo(self, number, cascade):
+    @rule(number=st.integers(0, 50), cascade=st.booleans(), then=st.booleans())
+    def undo(self, number, cascade, then):
         edit = self.log[number % len(self.log)]
         possible = edit.id not in cancelled_edits(self.log) and (cascade or not dependents(self.log, [edit.id]))
         before = self.editor.database.seq
@@ -132,6 +134,11 @@ class Editing(RuleBasedStateMachine):
             assert self.editor.database.seq == before
         else:
             assert possible
+            self.maybe_publish(then)
+
+    def maybe_publish(self, then):
+        if then:
+            self.publish()
 
     @rule()
     def publish(self):

@@ -13,7 +13,7 @@ from kgqa.corpus.snapshot import snapshot_of
 from kgqa.errors import CorpusError
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.model import Entity
-from tests.corpus.small_corpus import TIME, insert, new_editor, read_document
+from tests.corpus.small_corpus import TIME, ServerStore, insert, new_editor, read_document
 
 VIEWS = ("facts", "hyper", "text", "statements", "communities")
 
@@ -163,3 +163,43 @@ def test_graphs_are_written_anew_if_they_are_lost(tmp_path):
         )
         assert row[0].value == "2"
         assert Entity(folder.graphs["edits"])
+
+
+class Killed(Exception):
+    """Stands for the end of the process."""
+
+
+def killed_after(name: str):
+    def step(done):
+        if done == name:
+            raise Killed
+
+    return step
+
+
+@pytest.mark.parametrize("step", ["target", "facts", "hyper", "statements", "text", "edits"])
+def test_a_server_has_nothing_left_of_an_edit_that_was_cut_off_and_undone(tmp_path, step):
+    server, folder = ServerStore(), CorpusFolder(tmp_path / "c")
+    folder.create(graph="http://127.0.0.1:1/sparql")
+    with Editor(folder, store=server) as editor:
+        insert(editor, "ada.txt", "Ada wrote notes", "Ada knew Babbage/person")
+        editor.publish()
+    before = {view: server.fingerprint_of([folder.graphs[view]]) for view in VIEWS}
+    with Editor(folder, store=server) as editor:
+        edit = insert(editor, "engine.txt", "Babbage/person designed engine", "Ada described engine London/city")
+        with pytest.raises(Killed):
+            editor.publish(killed_after(step))
+    with Editor(folder, store=server) as editor:
+        editor.undo(edit.id, agent="ann")
+        editor.publish()
+    assert {view: server.fingerprint_of([folder.graphs[view]]) for view in VIEWS} == before
+
+
+def test_a_name_stays_while_anything_uses_it(tmp_path):
+    with new_editor(tmp_path / "c") as editor:
+        insert(editor, "one.txt", "Ada/person wrote notes", "Ada/person met Bob London/city")
+        insert(editor, "two.txt", "Carl/person wrote letters", "Carl/person met Dora Rome/city")
+        rest = read_document("two.txt", "Carl/person wrote letters", "Carl/person met Dora Rome/city")[0]
+        editor.publish()
+        editor.apply("delete", (), editor.removals_of_document(document_iri("one.txt")), agent="ann")
+        check_graphs(editor, rest)
