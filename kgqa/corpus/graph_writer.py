@@ -16,7 +16,6 @@ from kgqa.corpus.rdf.edit_triples import edit_texts
 from kgqa.corpus.rdf.terms import triple_of
 from kgqa.corpus.rdf.triples import community_texts, quad_blocks, quad_lines
 from kgqa.corpus.rdf.vocabulary import SEQ
-from kgqa.corpus.snapshot import snapshot_of
 from kgqa.corpus.storage.database import Database
 from kgqa.errors import CorpusError
 from kgqa.graph.embedded.folder import GraphFolder
@@ -174,7 +173,7 @@ class GraphWriter:
 
     def _write_all(self, until: int, step: Callable[[str], None]) -> None:
         """Write all graphs, which are empty or were written in part."""
-        snapshot = snapshot_of(self._database.live.all(until))
+        snapshot = self._database.snapshots.all(until)
         more = [("communities", community_texts(each)) for each in self._database.communities.all()]
         if not self._server:
             more.append(("edits", list(self._edits(0, until))))

@@ -17,9 +17,6 @@ from kgqa.corpus.records import (
 from kgqa.corpus.snapshot import Snapshot, snapshot_of
 from kgqa.corpus.storage.database import Database
 
-_TEXTS = ("document", "chunk")
-_OTHERS = ("entity", "statement", "hyperedge", "same", "link")
-
 
 class DatabaseReader:
     """The records of a corpus after one of its edits; a `CorpusReader`. Thread-safe.
@@ -34,7 +31,7 @@ class DatabaseReader:
     def __init__(self, database: Database, seq: int | None = None) -> None:
         self._database = database
         self.seq = database.seq if seq is None else seq
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         self._texts: Snapshot | None = None
         self._others: Snapshot | None = None
 
@@ -81,11 +78,11 @@ class DatabaseReader:
     def _with_texts(self) -> Snapshot:
         with self._lock:
             if self._texts is None:
-                self._texts = snapshot_of(self._database.live.all(self.seq, _TEXTS))
+                self._texts = self._database.snapshots.texts(self.seq)
             return self._texts
 
     def _with_others(self) -> Snapshot:
         with self._lock:
             if self._others is None:
-                self._others = snapshot_of(self._database.live.all(self.seq, _OTHERS))
+                self._others = self._database.snapshots.others(self.seq)
             return self._others

@@ -29,8 +29,10 @@ from kgqa.corpus.building.tools import Tools
 from kgqa.corpus.building.writing import DocumentWriter
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.editor import Editor
+from kgqa.garbage import fewer_collections
 
 
+@fewer_collections()
 def build_corpus(
     folder: Path | str,
     paths: Sequence[Path | str] = (),

@@ -27,6 +27,7 @@ from kgqa.corpus.storage.rows import (
     edit_of,
     item_of,
 )
+from kgqa.corpus.storage.snapshots import Snapshots
 
 
 class Database:
@@ -38,6 +39,7 @@ class Database:
 
     Attributes:
         live: The live additions.
+        snapshots: The records that follow from them.
         build: Replies of models, summaries of communities, single values.
         communities: The communities.
 
@@ -49,6 +51,7 @@ class Database:
         self._connections = Connections(Path(path), writable=writable)
         self.path = Path(path)
         self.live = LiveAdditions(self._connections)
+        self.snapshots = Snapshots(self.live)
         self.build = BuildTables(self._connections)
         self.communities = CommunityTable(self._connections)
 
