@@ -18,8 +18,6 @@ ReplyReader = Callable[[str], Reading[T]]
 _FINAL = ("rejected", "unreachable", "not_recorded")
 _REASONS = {
     "refused": "the model declined to reply",
-    "empty": "the reply has no text",
-    "length": "the reply was cut off",
     "rejected": "the server does not accept the prompt",
     "unreachable": "the server did not reply",
     "not_recorded": "the reply is not recorded",
@@ -76,8 +74,9 @@ def ask_readings(
             readable = not completion.failure or (cut_off and completion.failure == "length")
             reading = readers[index](completion.text) if readable else Reading(None, problem="It has no answer.")
             if reading.value is not None:
-                cut = completion.failure == "length"
-                found[index] = replace(reading, repaired=True, problem=_reason(completion, reading)) if cut else reading
+                if completion.failure:
+                    reading = replace(reading, repaired=True, problem=_reason(completion, reading))
+                found[index] = reading
                 models.trace.tally(stage, repaired=int(reading.repaired))
                 continue
             found[index] = Reading(None, problem=_reason(completion, reading))
@@ -95,7 +94,9 @@ def _reason(completion: Completion, reading: Reading[Any]) -> str:
     """Return why a reply has no value."""
     if not completion.failure:
         return reading.problem
-    reason = _REASONS.get(completion.failure, completion.failure)
+    if completion.failure not in _REASONS:
+        return completion.detail or completion.failure
+    reason = _REASONS[completion.failure]
     return f"{reason}: {completion.detail}" if completion.detail else reason
 
 

@@ -69,7 +69,7 @@ def test_a_place_counts_in_the_document():
         ("I see no facts.", "It contains no JSON"),
         ('{"summary": "A bridge."}', 'has no list "triples"'),
         ('{"triples": "none"}', "is not a list"),
-        ("", "no text"),
+        ("", "the reply is empty"),
         (faults.refusal(), "declined"),
         (faults.thinks(""), "only reasoning"),
     ],
