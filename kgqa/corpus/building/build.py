@@ -106,6 +106,7 @@ class _Build:
             paths,
             triples=None if triples is None else Path(triples),
             given=given,
+            roots={entry.root for entry in known.values()},
             ignore=options.ignore,
             hidden=options.hidden,
             keys=options.keys,

@@ -135,6 +135,7 @@ def find_feeds(
     *,
     triples: Path | None = None,
     given: Iterable[GivenFeed] = (),
+    roots: Iterable[str] = (),
     ignore: Sequence[str] = (),
     hidden: bool = False,
     keys: bool = False,
@@ -142,7 +143,8 @@ def find_feeds(
     """Find all documents.
 
     Args:
-        paths: Files and folders.
+        paths: Files and folders. What lies in a folder of an earlier build has the name that it has there.
+        roots: The files and folders of earlier builds.
         triples: A file of extracted triples.
         given: Documents of other origin.
         ignore: Patterns of files that are left out.
@@ -154,10 +156,13 @@ def find_feeds(
     """
     feeds: dict[str, list[Feed]] = {}
     skipped: list[tuple[str, str]] = []
+    folders = sorted((Path(root) for root in roots if Path(root).is_absolute()), key=lambda root: len(root.parts))
     for path in map(Path, paths):
-        found = find_sources([path], ignore=ignore, hidden=hidden, keys=keys)
-        root = str(path.resolve())
-        feeds.setdefault(root, []).extend(FileFeed(source, root, keys) for source in found.sources)
+        real = path.resolve()
+        # the largest folder of an earlier build that contains the path
+        root = next((folder for folder in folders if folder in real.parents), real)
+        found = find_sources([path], ignore=ignore, hidden=hidden, keys=keys, names_from=root.parent)
+        feeds.setdefault(str(real), []).extend(FileFeed(source, str(root), keys) for source in found.sources)
         skipped += found.skipped
     if triples is not None:
         feed = TriplesFeed(Path(triples))
