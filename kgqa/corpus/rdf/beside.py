@@ -13,12 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.atomic_files import replace_file
+from kgqa.cache import Cache
 from kgqa.corpus.folder import CorpusFolder
 from kgqa.corpus.rdf import vocabulary as v
 from kgqa.corpus.rdf.terms import iri_term
 from kgqa.corpus_file import GRAPH_FOLDER
 from kgqa.errors import CorpusError
+from kgqa.graph.embedded.folder import GraphFolder
+from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.opening import open_graph
 from kgqa.graph.rdf.dump import dump_blocks
 from kgqa.graph.store import is_address
 from kgqa.schema import Schema, bundled_schema, parse_schema, schema_text
@@ -75,7 +79,8 @@ class BesideGraph:
 def set_beside(folder: CorpusFolder, graph: KnowledgeGraph) -> BesideGraph:
     """Put a knowledge graph beside a new corpus: corpus.json then has views of both, and the schema of both is written.
 
-    The triples of a graph folder are copied when the Editor writes the graphs of the corpus for the first time.
+    The triples of a graph folder are copied when the Editor writes the graphs of the corpus for the first time. Nothing
+    changes if the knowledge graph stands beside the corpus already.
 
     Args:
         folder: the corpus folder, with a corpus.json and without a graph folder.
@@ -87,26 +92,33 @@ def set_beside(folder: CorpusFolder, graph: KnowledgeGraph) -> BesideGraph:
     file, base = folder.file, folder.base
     where = graph.store.location
     view = tuple(entity.iri for entity in graph.view)
+    known = BesideGraph.of(file.others)
     if file.url:
         if not is_address(where) or where.rstrip("/") != file.url.rstrip("/"):
             raise CorpusError(
                 f"The corpus is on {clean(file.url)}, but {clean(where)} is not.",
                 "Load the knowledge graph into the same server, or build the corpus in a folder.",
             )
+        if not view:
+            raise CorpusError(f"The knowledge graph on {clean(where)} has no name.", "Name its graph: --graph-iri IRI")
         if clash := set(view) & set(folder.graphs.values()):
             raise CorpusError(f"<{min(clash)}> is a graph of the corpus itself.", "Name another graph.")
         beside, shown = BesideGraph(file.url, view), view
+        if known == beside:
+            return beside
     else:
         if graph.store.capabilities.remote or not (Path(where) / "graph.json").is_file():
             raise CorpusError(
                 f"{clean(where)} is not a graph folder.",
                 "Load the knowledge graph into a folder, or build the corpus on its server.",
             )
+        beside, shown = BesideGraph(str(Path(where).resolve()), view), (v.beside_graph(base),)
+        if known == beside:
+            return beside
         if (folder.path / GRAPH_FOLDER).exists():
             raise CorpusError(
                 f"{clean(str(folder.path))} has been built already.", "Build a new corpus beside this graph."
             )
-        beside, shown = BesideGraph(str(Path(where).resolve()), view), (v.beside_graph(base),)
     with_facts = {"facts": (folder.graphs["facts"], *shown), v.BESIDE: shown}
     both = merged_schema(graph.schema, bundled_schema("corpus"))
     replace_file(folder.path / SCHEMA_FILE, [both.source.encode()])
@@ -119,6 +131,23 @@ def set_beside(folder: CorpusFolder, graph: KnowledgeGraph) -> BesideGraph:
         )
     )
     return beside
+
+
+def open_beside(
+    folder: CorpusFolder, *, cache: Cache | None = None, endpoint: EndpointOptions | None = None
+) -> KnowledgeGraph | None:
+    """Open the knowledge graph beside a corpus, without the corpus: its copy, or, before there is one, the original.
+
+    Raises:
+        CorpusError: see `BesideGraph.of`.
+        StoreError: see `open_graph`.
+    """
+    beside = BesideGraph.of(folder.file.others)
+    if beside is None:
+        return None
+    if folder.file.url or GraphFolder(folder.graph).exists():
+        return open_graph(folder.path, view=[v.BESIDE], cache=cache, endpoint=endpoint)
+    return open_graph(beside.location, view=beside.graphs, cache=cache)
 
 
 def merged_schema(graph: Schema, corpus: Schema) -> Schema:

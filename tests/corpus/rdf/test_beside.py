@@ -12,7 +12,7 @@ from kgqa.corpus.editor import Editor
 from kgqa.corpus.folder import CorpusFolder
 from kgqa.corpus.items import Addition, HyperedgeItem, LinkItem, Party, StatementItem
 from kgqa.corpus.rdf import vocabulary as v
-from kgqa.corpus.rdf.beside import KEY, BesideGraph, merged_schema, set_beside
+from kgqa.corpus.rdf.beside import KEY, BesideGraph, merged_schema, open_beside, set_beside
 from kgqa.corpus.snapshot import relation_iri, role_iri
 from kgqa.corpus_file import read_corpus_file
 from kgqa.errors import CorpusError
@@ -162,6 +162,21 @@ def test_graphs_that_cannot_stand_beside(embedded, on_server, tmp_path):
         corpus.create(graph=remote.store.location, base="urn:test:beside:")
         with pytest.raises(CorpusError, match="is a graph of the corpus itself"):
             set_beside(corpus, remote)
+
+
+def test_the_graph_alone(embedded, tmp_path):
+    beside = BesideGraph.of(CorpusFolder(embedded).file.others)
+    with open_graph(beside.location) as graph:
+        corpus = CorpusFolder(embedded)
+        before = (embedded / "corpus.json").read_bytes()
+        assert set_beside(corpus, graph) == beside and (embedded / "corpus.json").read_bytes() == before
+        new = CorpusFolder(tmp_path / "new")
+        new.create()
+        assert open_beside(new) is None
+        set_beside(new, graph)
+    for folder in (new, corpus):  # the original, and the copy
+        with open_beside(folder) as alone:
+            assert alone.search("melissa vogel")[0].entity == ent("m.mel") and not alone.exists(Entity(MAYOR.iri))
 
 
 def test_the_folder_names_the_graph(embedded):
