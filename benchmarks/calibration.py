@@ -33,7 +33,7 @@ from kgqa.cache import Cache
 from kgqa.evaluation.datasets.questions import ANSWERABLE
 from kgqa.evaluation.runs.asking import ask_question
 from kgqa.methods.ask import open_resources
-from kgqa.methods.ranking import Ranking
+from kgqa.methods.tournament.ranking import Ranking
 from kgqa.model import WEAK, Candidate
 from kgqa.rank.confidence import Basis, Calibration, calibration
 

@@ -4,9 +4,9 @@ A method records an event with `trace.record(Pool(hop=1, paths=keys))`. Its JSON
 field (docs/events.md). A method of another package records subclasses of `Event` of its own:
 
     @dataclass(frozen=True, kw_only=True)
-    class Retrieved(Event):
-        '''The chunks that a round of the search returned.'''
-        chunks: tuple[str, ...]
+    class Visited(Event):
+        '''The nodes that a round of the search visited.'''
+        nodes: tuple[str, ...]
 
 Fields may hold only JSON values: strings, numbers, booleans, None, and tuples and mappings of these.
 `model_json.read_event` restores the classes of this module from JSON; other events become `UnknownEvent`.
@@ -362,6 +362,21 @@ class Checked(Event):
     query_class: str
 
 
+# Text corpora
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retrieved(Event):
+    """The pieces of a text corpus that were found for a query, best first, by their IRIs.
+
+    `step`: number of the sub-question or round that the query belongs to; 0 for the question itself.
+    """
+
+    query: str
+    pieces: tuple[str, ...]
+    step: int = 0
+
+
 # Language models
 
 
@@ -445,7 +460,7 @@ class Failed(Event):
 KINDS: tuple[type[Event], ...] = (
     Linked, Masked, Shown, CuesRead, Clauses, Unsupported, Expanded, Pool, Shortlist, MatchPlayed, Kept,
     EntitiesFiltered, Entities, Joined, NoIntersection, PathsRanked, ConditionsRead, Met, Accepted, Sufficient,
-    Converged, Rejected, Rated, Judged, Composed, Read, Checked, StageModels, Unparsed, NoReply, Reasoning, Leaks,
-    Timeout, GaveUp, NoWalks, Failed,
+    Converged, Rejected, Rated, Judged, Composed, Read, Checked, Retrieved, StageModels, Unparsed, NoReply,
+    Reasoning, Leaks, Timeout, GaveUp, NoWalks, Failed,
 )  # fmt: skip
 """All event classes of kgqa, in the order in which docs/events.md lists them."""

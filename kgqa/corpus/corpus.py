@@ -13,6 +13,7 @@ from kgqa.corpus.editor import Editor
 from kgqa.corpus.folder import CorpusFolder
 from kgqa.corpus.graph_writer import BulkLoad
 from kgqa.corpus.index.corpus_index import CorpusIndex
+from kgqa.corpus.index.generation import Progress
 from kgqa.corpus.reader import DatabaseReader
 from kgqa.corpus.records import ChunkRecord
 from kgqa.corpus.retrieve.opening import open_retriever
@@ -38,12 +39,14 @@ class Corpus:
         editor: Editor | None = None,
         cache: Cache | None = None,
         encoder: Any = None,
+        progress: Progress | None = None,
     ) -> None:
         self.folder = folder
         self.cache = cache
         self.database = editor.database if editor else Database(folder.database)
         self._editor = editor
         self._encoder = encoder
+        self._progress = progress
         self._lock = threading.RLock()
         self._reader: DatabaseReader | None = None
         self._index: CorpusIndex | None = None
@@ -58,6 +61,7 @@ class Corpus:
         writable: bool = False,
         cache: Cache | None = None,
         encoder: Any = None,
+        progress: Progress | None = None,
         store: Store | None = None,
         bulk_load: BulkLoad | None = None,
     ) -> Corpus:
@@ -68,6 +72,7 @@ class Corpus:
             writable: whether to change it; only one process at a time can.
             cache: where data derived from its graph is cached; None for the user's cache.
             encoder: the embedding model of its index; None for an index of words.
+            progress: called as texts are embedded, if the index is brought up to date.
             store, bulk_load: see `Editor`; only if it is writable.
 
         Raises:
@@ -77,7 +82,7 @@ class Corpus:
         folder.file  # noqa: B018 - raises the error for a folder without a corpus
         editor = Editor(folder, store=store, bulk_load=bulk_load) if writable else None
         try:
-            return cls(folder, editor=editor, cache=cache, encoder=encoder)
+            return cls(folder, editor=editor, cache=cache, encoder=encoder, progress=progress)
         except BaseException:
             if editor:
                 editor.close()
@@ -138,8 +143,8 @@ class Corpus:
             reader = self.reader
             if self._index is None or self._index.seq != reader.seq:
                 self._index = CorpusIndex.open(
-                    self.folder.index, reader, self._encoder, identity=reader.fingerprint
-                )  # fmt: skip
+                    self.folder.index, reader, self._encoder, identity=reader.fingerprint, progress=self._progress
+                )
             return self._index
 
     def retriever(self, *arguments: Any, **options: Any) -> Retriever:

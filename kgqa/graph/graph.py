@@ -125,11 +125,12 @@ class KnowledgeGraph:
         """Return another view of the store: of the named graphs with these IRIs, or else of its default graph.
 
         The view has the schema and options of this object, and tables of its own. It does not own the store: close it
-        before the graph that does. A view of a question's graph is charged to the same question.
+        before the graph that does. A view of a question's graph is charged to the same question; its tables are
+        computed when they are needed.
         """
         view = KnowledgeGraph(self.store, self.schema, view=graphs, **self._options)
-        view.settings = self.settings
-        return view.for_question(self._trace) if self._trace else view
+        view.settings, view._trace = self.settings, self._trace
+        return view
 
     def __repr__(self) -> str:
         view = "".join(f", graph <{each.iri}>" for each in self.view)

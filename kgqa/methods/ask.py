@@ -116,9 +116,11 @@ def open_resources(
             )
         owned: tuple[Corpus, ...] = ()
         if place is not None:
-            corpus = Corpus.open(place, cache=cache, encoder=encoder)
+            corpus = Corpus.open(place, cache=cache, encoder=encoder, progress=_embedding_message(say))
             opened.callback(corpus.close)
             owned = (corpus,)
+        if chosen.corpus and corpus is not None:
+            corpus.index  # noqa: B018  # is brought up to date before the first question
         ranker = _open_ranker(settings["rank.ranker"], graph, encoder)
         opened.pop_all()
     cache.prune()
@@ -131,6 +133,18 @@ def _corpus_folder(graph: KnowledgeGraph | str | Path | None, settings: Settings
     if isinstance(location, KnowledgeGraph) or read_corpus_file(location) is None:
         return None
     return Path(location) if CorpusFolder(location).database.is_file() else None
+
+
+def _embedding_message(say: Callable[[str], None]) -> Callable[[int, int], None]:
+    """Return a callback for the progress of an index that sends one message, if it takes longer than one batch."""
+    started: list[int] = []
+
+    def progress(done: int, total: int) -> None:
+        if not started and done < total:
+            say(f"Embedding {total:,} new texts of the corpus (once)...")
+        started.append(done)
+
+    return progress
 
 
 def _resolved(given: Mapping[str, Any], *, opened: bool) -> Settings:

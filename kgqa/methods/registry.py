@@ -173,3 +173,29 @@ TOG = Method(
 )
 IO = Method("kgqa.methods.direct:answer_io", topics=False, graph=False, model=True)
 COT = Method("kgqa.methods.direct:answer_cot", topics=False, graph=False, model=True)
+# the baseline of text: ToG-3 and GraphSearch call it Naive RAG
+RAG = Method(
+    "kgqa.methods.rag:answer",
+    topics=False,
+    corpus=True,
+    model=True,
+    settings=(
+        Setting(
+            "rag.retriever",
+            str,
+            "fused",
+            "how passages are found: fused: by shared words, embeddings and PageRank over the facts; pagerank; rrf: by "
+            "words and embeddings; dense: by embeddings; bm25: by words",
+            choices=("fused", "pagerank", "rrf", "dense", "bm25"),
+        ),
+        Setting(
+            "rag.chunks",
+            int,
+            None,
+            "how many passages the language model reads; if not set, as many as have about 4,000 tokens together",
+            minimum=1,
+            maximum=1000,
+        ),
+    ),
+    presets={"as-published": {"rag.retriever": "dense", "llm.reask": 0}},
+)

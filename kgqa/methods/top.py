@@ -21,14 +21,14 @@ from kgqa.explore.masking import Span, drop_spans, leaks, placeholders, replace_
 from kgqa.explore.topics import declined, request_of
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.hints import hint_text
-from kgqa.methods.clauses import clauses_of
-from kgqa.methods.composition import compose
 from kgqa.methods.grounding import answer_of_path
 from kgqa.methods.judging.decisions import Decisions, Ranked
 from kgqa.methods.judging.judge import Judge
 from kgqa.methods.prompt_view import PromptView
-from kgqa.methods.ranking import Ranking
 from kgqa.methods.resources import Resources
+from kgqa.methods.tournament.clauses import clauses_of
+from kgqa.methods.tournament.composition import compose
+from kgqa.methods.tournament.ranking import Ranking
 from kgqa.model import Answer, Candidate, Entity, Named, Question, Value
 from kgqa.settings import Settings
 from kgqa.trace import BudgetExhausted, Trace

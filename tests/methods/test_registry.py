@@ -13,7 +13,7 @@ from kgqa.plugins import known_settings, plugin_errors, plugin_names
 from kgqa.settings import resolve
 from kgqa.settings_table import BY_KEY, check
 
-BUILT_IN = ["cot", "io", "tog", "top", "top-1", "top-2"]
+BUILT_IN = ["cot", "io", "rag", "tog", "top", "top-1", "top-2"]
 MODULE = """
 from kgqa.methods.registry import Method
 from kgqa.model import Answer
@@ -58,7 +58,9 @@ def test_built_in_methods():
         "tog": (True, True, True),
         "io": (False, False, True),
         "cot": (False, False, True),
+        "rag": (False, True, True),
     }
+    assert [name for name in BUILT_IN if method(name).corpus] == ["rag"]
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
@@ -277,9 +279,10 @@ def test_package_that_cannot_be_imported_breaks_nothing_else(package, tmp_path):
 
 
 def test_method_that_needs_a_corpus(package):
-    package("rag = theirs_module:rag", theirs_module=MODULE + "rag = Method(plain, topics=False, corpus=True)\n")
-    with pytest.raises(SettingsError, match="The method rag needs a text corpus. Build one: kgqa corpus build"):
-        open_resources(settings=resolve({"ask.method": "rag", "rank.embeddings": "off"}))
+    module = MODULE + "reader = Method(plain, topics=False, corpus=True)\n"
+    package("reader = theirs_module:reader", theirs_module=module)
+    with pytest.raises(SettingsError, match="The method reader needs a text corpus. Build one: kgqa corpus build"):
+        open_resources(settings=resolve({"ask.method": "reader", "rank.embeddings": "off"}))
 
 
 @pytest.mark.parametrize(("graph", "recorded"), [("True", True), ("False", False)])

@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.explore.cues import Cues
-from kgqa.methods.scoring import AGAINST, ONE_HOP, PLAIN, UNKNOWN_TYPE, PathScores, ScoreWeights, similarity_of
+from kgqa.methods.tournament.scoring import (
+    AGAINST,
+    ONE_HOP,
+    PLAIN,
+    UNKNOWN_TYPE,
+    PathScores,
+    ScoreWeights,
+    similarity_of,
+)
 from kgqa.model import Candidate, Entity, RelationPath, Step
 
 TOPIC = Entity("http://e/t")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from kgqa.corpus.items import ROLE, name_iri
+from kgqa.corpus.rdf.vocabulary import PARTY
 from kgqa.corpus.records import (
     ChunkRecord,
     CommunityRecord,
@@ -15,6 +15,7 @@ from kgqa.corpus.records import (
     Place,
     StatementRecord,
 )
+from kgqa.corpus.snapshot import role_iri
 from kgqa.model import Entity, Piece, PieceKind, Span, Triple
 
 INDEXED: tuple[PieceKind, ...] = ("chunk", "entity", "statement", "hyperedge", "community")
@@ -93,7 +94,8 @@ class Entries:
 
     def _hyperedge(self, record: HyperedgeRecord) -> IndexEntry:
         triples = [
-            Triple(Entity(record.iri), name_iri(ROLE, role), Entity(entity)) for role, entity in record.participants
+            Triple(Entity(record.iri), role_iri(role) if role else PARTY, Entity(entity))
+            for role, entity in record.participants
         ]
         piece = Piece(record.iri, "hyperedge", record.segment, spans=self._spans(record.places), triples=tuple(triples))
         return IndexEntry(piece, record.segment)

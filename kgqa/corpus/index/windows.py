@@ -14,8 +14,8 @@ from kgqa.corpus.index.entries import IndexEntry
 from kgqa.corpus.items import digest
 
 WINDOW = 128
-"""Most tokens of a window, if the encoder reads as many. Measured in `benchmarks/retrieval.py`: windows of 254 tokens find
-less in a long text, shorter ones need more vectors and find hardly more."""
+"""Most tokens of a window, if the encoder reads as many. In windows of 254 tokens less is found; shorter windows need
+more vectors and find hardly more."""
 OVERLAP = 0.25
 """The share of a window that it has in common with the one before it."""
 MAX_HEAD = 0.25

@@ -16,16 +16,16 @@ _PHRASE = re.compile(
     rf"(?:\b(?:is|was|are|were)\s+)?\b(?:{_ADVERB}\s+(?:known|called|named|referred\s+to|abbreviated|styled)|nicknamed|"
     rf"abbreviated|known\s+professionally|a\.?k\.?a\.?)(?:\s+(?:simply|professionally|commonly|just))?(?:\s+(?:as|by))?"
     rf"(?=[\s:])",
-    re.I,
+    re.IGNORECASE,
 )
 _PARENTHESIS = re.compile(r"\(([^()\n]{2,80})\)")
-_OPENING = re.compile(r"[\s:,]*(?:the\b|an?\b)?[\s\"'“‘«`]*", re.I)
+_OPENING = re.compile(r"[\s:,]*(?:the\b|an?\b)?[\s\"'“‘«`]*", re.IGNORECASE)
 _WORD = re.compile(r"\S+")
 _MAX_WORDS = 10
 _WINDOW = 200
 _CLOSED = re.compile(r"\s*\([^()]*\)[\s,]*\Z")
-_PREPOSITIONS = frozenset("in of at from by near to on with for and or between".split())
-_SMALL = frozenset("of the and for in on to a an de la du des et y und der die das von e at by with".split())
+_PREPOSITIONS = frozenset(["in", "of", "at", "from", "by", "near", "to", "on", "with", "for", "and", "or", "between"])
+_SMALL = frozenset(["of", "the", "and", "for", "in", "on", "to", "a", "an", "de", "la", "du", "des", "et", "y", "und", "der", "die", "das", "von", "e", "at", "by", "with"])
 _MAX_LETTERS = 8
 _SURE_LETTERS = 4
 

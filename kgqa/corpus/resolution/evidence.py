@@ -139,9 +139,7 @@ class Evidence:
 
 
 _ALIAS_RELATIONS = frozenset(
-    "alias|aka|a k a|also known as|also called|also named|abbreviation|abbreviation of|abbreviated as|acronym|acronym for|"
-    "acronym of|stands for|short for|full name|short name|nickname|other name|alternative name|alternate name|synonym|"
-    "synonym of|same as|known professionally as|better known as|formerly known as|previously known as|former name".split("|")
+    ["alias", "aka", "a k a", "also known as", "also called", "also named", "abbreviation", "abbreviation of", "abbreviated as", "acronym", "acronym for", "acronym of", "stands for", "short for", "full name", "short name", "nickname", "other name", "alternative name", "alternate name", "synonym", "synonym of", "same as", "known professionally as", "better known as", "formerly known as", "previously known as", "former name"]
 )
 
 

@@ -12,25 +12,13 @@ from kgqa.corpus.resolution.numbers import is_roman
 from kgqa.corpus.resolution.types import types_agree
 
 _TITLES = frozenset(
-    "dr doctor prof professor sir dame lord lady president king queen emperor empress prince princess pope major general "
-    "colonel captain lieutenant commander admiral sergeant senator congressman congresswoman governor mayor judge justice "
-    "chancellor rev reverend father mr mrs ms miss archbishop bishop cardinal sheikh sultan shah tsar rabbi".split()
+    ["dr", "doctor", "prof", "professor", "sir", "dame", "lord", "lady", "president", "king", "queen", "emperor", "empress", "prince", "princess", "pope", "major", "general", "colonel", "captain", "lieutenant", "commander", "admiral", "sergeant", "senator", "congressman", "congresswoman", "governor", "mayor", "judge", "justice", "chancellor", "rev", "reverend", "father", "mr", "mrs", "ms", "miss", "archbishop", "bishop", "cardinal", "sheikh", "sultan", "shah", "tsar", "rabbi"]
 )
 _TITLE_PAIRS = ("prime minister", "vice president", "lieutenant colonel", "major general", "first lady")
-_SUFFIXES = frozenset("jr sr junior senior elder younger".split())
-_PARTICLES = frozenset("de van von der den del della da di la le bin ibn ben al el dos du ter af zu y".split())
+_SUFFIXES = frozenset(["jr", "sr", "junior", "senior", "elder", "younger"])
+_PARTICLES = frozenset(["de", "van", "von", "der", "den", "del", "della", "da", "di", "la", "le", "bin", "ibn", "ben", "al", "el", "dos", "du", "ter", "af", "zu", "y"])
 _NOT_NAMES = frozenset(
-    "north south east west new united royal national international american british english french german european "
-    "african asian indian chinese japanese russian italian spanish roman greek university college school institute "
-    "academy county city town state states river lake mount mountain mountains island islands sea ocean street road "
-    "avenue park bridge church cathedral abbey temple museum hospital airport station railway company corporation inc "
-    "party league association society union club team council committee court house senate congress parliament army "
-    "navy force forces war battle treaty act award awards prize cup championship championships games festival show "
-    "series season episode album song film book novel magazine journal times post news press records band orchestra "
-    "theatre theater hall center centre building tower square republic kingdom empire province district region valley "
-    "bay beach coast port fort saint st san santa los las the of and in for to at on by with from language people "
-    "studio studios entertainment pictures music radio television network channel group bank fund foundation system "
-    "project program plan theory theorem law laws effect syndrome disease zone area line route highway".split()
+    ["north", "south", "east", "west", "new", "united", "royal", "national", "international", "american", "british", "english", "french", "german", "european", "african", "asian", "indian", "chinese", "japanese", "russian", "italian", "spanish", "roman", "greek", "university", "college", "school", "institute", "academy", "county", "city", "town", "state", "states", "river", "lake", "mount", "mountain", "mountains", "island", "islands", "sea", "ocean", "street", "road", "avenue", "park", "bridge", "church", "cathedral", "abbey", "temple", "museum", "hospital", "airport", "station", "railway", "company", "corporation", "inc", "party", "league", "association", "society", "union", "club", "team", "council", "committee", "court", "house", "senate", "congress", "parliament", "army", "navy", "force", "forces", "war", "battle", "treaty", "act", "award", "awards", "prize", "cup", "championship", "championships", "games", "festival", "show", "series", "season", "episode", "album", "song", "film", "book", "novel", "magazine", "journal", "times", "post", "news", "press", "records", "band", "orchestra", "theatre", "theater", "hall", "center", "centre", "building", "tower", "square", "republic", "kingdom", "empire", "province", "district", "region", "valley", "bay", "beach", "coast", "port", "fort", "saint", "st", "san", "santa", "los", "las", "the", "of", "and", "in", "for", "to", "at", "on", "by", "with", "from", "language", "people", "studio", "studios", "entertainment", "pictures", "music", "radio", "television", "network", "channel", "group", "bank", "fund", "foundation", "system", "project", "program", "plan", "theory", "theorem", "law", "laws", "effect", "syndrome", "disease", "zone", "area", "line", "route", "highway"]
 )
 
 

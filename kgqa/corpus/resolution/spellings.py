@@ -13,11 +13,11 @@ from kgqa.corpus.resolution.types import types_agree
 
 _SHORT = 3
 _UNCOUNTED = re.compile(r"(?:ss|us|is|ics|ness|news|series|species|means|goods|arms|customs|savings)\Z")
-_NO_PLACES = frozenset("jr sr inc ltd llc co corp plc gmbh md phd ii iii iv esq usa".split())
+_NO_PLACES = frozenset(["jr", "sr", "inc", "ltd", "llc", "co", "corp", "plc", "gmbh", "md", "phd", "ii", "iii", "iv", "esq", "usa"])
 _LEGAL_FORMS = re.compile(r",? (?:Inc|Ltd|LLC|Corp|Corporation|Co\.|[Pp][Ll][Cc]|GmbH|AG|Limited|Incorporated)\.?\Z")
 _LINKS = frozenset(("of", "in"))
 _NO_ROTATION = frozenset(
-    "university college school institute academy bank republic state city king queen duke house church union".split()
+    ["university", "college", "school", "institute", "academy", "bank", "republic", "state", "city", "king", "queen", "duke", "house", "church", "union"]
 )
 _YEAR = re.compile(r"1\d{3}|20\d{2}")
 _POSSESSIVE = re.compile(r"['’]s?\Z")

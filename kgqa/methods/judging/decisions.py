@@ -13,7 +13,7 @@ from kgqa.explore.conjunction import JoinFinder, join_topics
 from kgqa.explore.cues import Cues
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.judging.judge import Judge
-from kgqa.methods.ranking import Ranking
+from kgqa.methods.tournament.ranking import Ranking
 from kgqa.model import Candidate, Entity, Named, Value
 from kgqa.settings import Settings
 from kgqa.trace import Trace

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -86,7 +88,7 @@ def test_windows_overlap_and_contain_the_whole_text():
     assert found[1] == ["short"] and all(each.startswith("A title\n") for each in found[0])
     bodies = [each.removeprefix("A title\n").split() for each in found[0]]
     assert all(len(body) == 14 for body in bodies) and set(text.split()) == {word for body in bodies for word in body}
-    assert all(one[-1] in other and one[-3] in other for one, other in zip(bodies, bodies[1:]))
+    assert all(one[-1] in other and one[-3] in other for one, other in pairwise(bodies))
 
 
 def test_head_takes_at_most_a_quarter_of_a_window():

@@ -14,7 +14,7 @@ from kgqa.explore.cues import Cues
 from kgqa.llm.model_chooser import ModelChooser
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
-from kgqa.methods.scoring import PathScores, ScoreWeights
+from kgqa.methods.tournament.scoring import PathScores, ScoreWeights
 from kgqa.model import Candidate, Entity
 from kgqa.plugins import is_ours
 from kgqa.rank.confidence import Features, calibration, is_calibrated

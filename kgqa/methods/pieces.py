@@ -1,0 +1,125 @@
+"""Pieces of a corpus in prompts, and the quotes from them: passages with numbered sentences, quotes checked in code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kgqa.corpus.corpus import Corpus
+from kgqa.corpus.extraction.sentences import sentence_spans
+from kgqa.corpus.rdf.vocabulary import STATEMENT_VOCABULARY
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.llm.replies.quoted_answers import QuotedAnswer, Support
+from kgqa.methods.grounding import with_evidence_query
+from kgqa.model import Answer, Citation, Evidence, Grounding, Literal, Named, Piece, QuoteEvidence, Span
+from kgqa.quotes import find_quote, stand_in_quotes
+
+UNQUOTED = "No verified quote contains the answer; the language model may have it from elsewhere."
+INFERRED = "The answer does not stand in a quote; it follows from claims that are all quoted."
+UNVERIFIED = "{} of {} quotes were not found in the passages."
+_COMPUTED = re.compile(r"(?:yes|no|true|false|[-+]?\d[\d.,]*\s?%?)\.?", re.IGNORECASE)
+"""Answers that a model may infer from quotes: yes or no, a number."""
+
+
+def shown_passages(pieces: Sequence[Piece], corpus: Corpus) -> list[dict[str, Any]]:
+    """Return pieces as values of a prompt: the title of each one's document, and its sentences, nothing left out."""
+    titles = [_title(piece, corpus) for piece in pieces]
+    return [
+        {"title": title, "sentences": [piece.text[begin:end] for begin, end in sentence_spans(piece.text)]}
+        for piece, title in zip(pieces, titles)
+    ]
+
+
+def _title(piece: Piece, corpus: Corpus) -> str:
+    record = corpus.reader.document(piece.spans[0].document) if piece.spans else None
+    return "" if record is None or record.title in piece.text else record.title
+
+
+@dataclass(frozen=True, slots=True)
+class Quotes:
+    """The quotes of a reply after the check. `notes`: what the user should know."""
+
+    citations: tuple[Citation, ...] = ()
+    evidence: tuple[QuoteEvidence, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def check_quotes(supports: Sequence[Support], pieces: Sequence[Piece], corpus: Corpus) -> Quotes:
+    """Compare quotes with the chunks that the corpus contains now.
+
+    A quote that stands in another shown passage than the one that was named is cited from there.
+
+    Args:
+        supports: The claims and quotes; `passage` is a position in `pieces`.
+        pieces: The passages that were shown.
+        corpus: The corpus.
+    """
+    citations: list[Citation] = []
+    evidence: dict[tuple[Span, str], QuoteEvidence] = {}
+    for support in supports:
+        named = pieces[support.passage]
+        found = next(filter(None, (_found(support.quote, each, corpus) for each in (named, *pieces))), None)
+        piece, span = found or (named, None)
+        citations.append(Citation(support.claim, piece.iri, span, support.quote, span is not None))
+        if span is not None:
+            evidence.setdefault((span, support.quote), QuoteEvidence(span, support.quote, True))
+    wrong = sum(not each.verified for each in citations)
+    notes = (UNVERIFIED.format(wrong, len(citations)),) if wrong else ()
+    return Quotes(tuple(citations), tuple(evidence.values()), notes)
+
+
+def _found(quote: str, piece: Piece, corpus: Corpus) -> tuple[Piece, Span] | None:
+    """Return where a quote stands in a piece; None if it does not, or the corpus has the chunk no more."""
+    for span in piece.spans:
+        chunk = corpus.chunk(span.chunk) if span.chunk else None
+        if chunk is not None and (place := find_quote(chunk.text, quote)):
+            return piece, Span(chunk.document, chunk.iri, *place)
+    return None
+
+
+def quoted_answer(empty: Answer, read: QuotedAnswer, quotes: Quotes, more: Sequence[Evidence] = ()) -> Answer:
+    """Build an answer from a reply and its checked quotes.
+
+    Args:
+        empty: An answer without results, which provides the question and the method.
+        read: The reply.
+        quotes: Its quotes.
+        more: Further evidence.
+    """
+    answers = tuple(Named(Literal(text), "", text) for text in read.answers)
+    grounding, notes = _grounding(answers, quotes)
+    return replace(
+        empty,
+        status="answered" if answers else "no_answer",
+        reason="" if answers else "The passages that were found do not contain the answer.",
+        answers=answers,
+        response=read.response,
+        citations=quotes.citations,
+        evidence=(*more, *quotes.evidence),
+        grounding=grounding if answers else "none",
+        notes=(*empty.notes, *quotes.notes, *(notes if answers else ())),
+    )
+
+
+def _grounding(answers: Sequence[Named], quotes: Quotes) -> tuple[Grounding, tuple[str, ...]]:
+    if stand_in_quotes(answers, quotes.evidence):
+        return "text", ()
+    left = [each for each in answers if not stand_in_quotes([each], quotes.evidence)]
+    verified = bool(quotes.citations) and all(each.verified for each in quotes.citations)
+    if verified and all(_COMPUTED.fullmatch(each.name.strip()) for each in left):
+        return "text", (INFERRED,)
+    return "model", (UNQUOTED,)
+
+
+def with_quote_query(answer: Answer, graph: KnowledgeGraph, corpus: Corpus) -> Answer:
+    """Add the query that returns the statements and chunks in the evidence, if the graph is that of the corpus.
+
+    Raises:
+        StoreError: The graph failed.
+    """
+    iris = [iri for name in ("statements", "text") for iri in corpus.views.get(name, ())]
+    if not iris or not answer.evidence:
+        return answer
+    return with_evidence_query(graph.view_of(*iris), answer, STATEMENT_VOCABULARY)

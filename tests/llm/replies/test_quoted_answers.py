@@ -1,0 +1,68 @@
+"""The reader of replies with quotes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kgqa.llm.replies.quoted_answers import MAX_SUPPORTS, QuotedAnswer, Support, read_quoted_answer
+
+
+def read(value, size=3):
+    return read_quoted_answer(value if isinstance(value, str) else json.dumps(value), size=size)
+
+
+def test_whole_reply():
+    support = [{"claim": "c", "passage": 3, "quote": " q "}]
+    found = read({"answers": ["Ada"], "response": "It is Ada.", "support": support})
+    assert found.value == QuotedAnswer(("Ada",), "It is Ada.", (Support("c", 2, "q"),)) and not found.repaired
+
+
+@pytest.mark.parametrize(
+    "support",
+    [
+        {"passage": 0, "quote": "q"},
+        {"passage": 4, "quote": "q"},
+        {"passage": True, "quote": "q"},
+        {"passage": "one", "quote": "q"},
+        {"passage": 1, "quote": "  "},
+        {"passage": 1, "quote": 5},
+        {"quote": "q"},
+        "q",
+        None,
+    ],
+)
+def test_support_that_names_no_passage_is_left_out(support):
+    found = read({"answers": ["Ada"], "support": [support, {"Passage": "2", "quote": "q"}]})
+    assert found.value.supports == (Support("", 1, "q"),) and found.repaired
+
+
+def test_form_is_read_leniently():
+    assert read({"answer": "Ada", "citations": {"piece": 1, "quote": "q"}}).value.supports == (Support("", 0, "q"),)
+    assert read('Well:\n```json\n{"answers": ["Ada"], "response": "x"}\n```').value == QuotedAnswer(("Ada",), "x")
+    assert read({"answers": [], "response": "no"}).value == QuotedAnswer((), "no")
+    assert read({"answers": [1815]}).value.answers == ("1815",)
+    assert read('<think>{"answers": ["no"]}</think>{"answers": ["Ada"]}').value.answers == ("Ada",)
+
+
+def test_supports_are_limited():
+    support = [{"passage": 1, "quote": "q"}] * (2 * MAX_SUPPORTS)
+    assert len(read({"answers": ["Ada"], "support": support}).value.supports) == MAX_SUPPORTS
+
+
+@given(
+    st.text()
+    | st.recursive(
+        st.none() | st.integers() | st.text(),
+        lambda each: (
+            st.lists(each)
+            | st.dictionaries(st.sampled_from(["answers", "response", "support", "passage", "quote"]), each)
+        ),
+    )
+)
+def test_never_raises(value):
+    found = read(value)
+    assert (found.value is None) == bool(found.problem)
