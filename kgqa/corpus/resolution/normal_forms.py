@@ -122,3 +122,8 @@ def _without_marks(text: str) -> str:
         folds = len(parts) > 1 and unicodedata.name(parts[0], "").startswith(("LATIN", "GREEK"))
         plain.append(parts[0] if folds else char)
     return "".join(plain)
+
+
+def without_article(form: str) -> str:
+    """Return a comparison form without a leading "the"."""
+    return form.removeprefix("the ")
