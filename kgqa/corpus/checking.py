@@ -58,7 +58,7 @@ def check(corpus: Corpus, store: Store | None = None) -> list[str]:
 
 def _collected(findings: Iterator[str]) -> list[str]:
     """Return findings, the last of which may be that the database cannot be read."""
-    found = []
+    found: list[str] = []
     try:
         found += findings
     except (CorpusError, ValueError) as error:

@@ -59,6 +59,7 @@ class Editor:
         self._resources = ExitStack()
         try:
             self._resources.enter_context(self.folder.locked())
+            self.folder.remove_leftovers()
             self.database = Database(self.folder.database, writable=True)
             self._resources.callback(self.database.close)
             self._graphs = GraphWriter(self.folder, self.database, store=store, bulk_load=bulk_load)

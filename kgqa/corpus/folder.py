@@ -1,17 +1,21 @@
 """The folder of a corpus: where its parts are, and corpus.json, which says what it is made of.
 
-mycorpus/
-corpus.json       the graph (the folder `graph`, or the URL of a server), its views, its schema, settings of the build
-corpus.sqlite     the texts, the log of edits, replies of models: everything else follows from it
-graph/            the graph folder, unless the graph is on a server
-index/            vectors, words, matrices
-write.lock        locked by the process that writes
+    mycorpus/
+      corpus.json     the graph (the folder `graph`, or the URL of a server), its views, its schema, settings
+      corpus.sqlite   the texts, the log of edits, replies of models: everything else follows from it
+      graph/          the graph folder, unless the graph is on a server
+      index/          vectors, words, matrices
+      write.lock      locked by the process that writes
+
+`corpus_file.py` reads corpus.json.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +31,8 @@ DATABASE = "corpus.sqlite"
 INDEX = "index"
 LOCK = "write.lock"
 STAGING = ".loading.nq"
+_LEFT_BEHIND = re.compile(r"\.corpus\.json\.[0-9]+-[0-9]+")
+"""Names of temporary files that a killed process may leave; see `replace_file`."""
 BASE = "base"
 """The key of corpus.json that holds the prefix of the IRIs of the graphs."""
 
@@ -108,8 +114,8 @@ class CorpusFolder:
         """
         if self.exists:
             raise CorpusError(f"There is a corpus at {self.path}.", "Choose another folder.")
-        others = sorted(each.name for each in self.path.iterdir()) if self.path.is_dir() else []
-        if [name for name in others if name not in (LOCK, STAGING)]:
+        names = [each.name for each in self.path.iterdir()] if self.path.is_dir() else []
+        if any(name not in (LOCK, STAGING) and not _LEFT_BEHIND.fullmatch(name) for name in names):
             raise CorpusError(f"{self.path} contains other files.", "Choose a new folder for the corpus.")
         views = {view: (iri,) for view, iri in graph_iris(base).items()}
         more = {**(settings or {}), **({BASE: base} if base != KC else {})}
@@ -123,8 +129,6 @@ class CorpusFolder:
         Raises:
             CorpusError: a value is wrong, or the folder is not writable.
         """
-        import json
-
         file = replace(file, folder=self.path)
         try:
             text = file.text()
@@ -139,6 +143,13 @@ class CorpusFolder:
         others = {**self.file.others, **settings}
         if others != dict(self.file.others):
             self.save(replace(self.file, others=others))
+
+    def remove_leftovers(self) -> None:
+        """Remove the temporary files of a process that was killed. The caller holds the lock."""
+        for each in self.path.iterdir():
+            if each.name == STAGING or _LEFT_BEHIND.fullmatch(each.name):
+                with suppress(OSError):
+                    each.unlink()
 
     @contextmanager
     def locked(self) -> Iterator[None]:
