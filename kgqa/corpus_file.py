@@ -123,7 +123,8 @@ def check_no_corpus(location: str | Path) -> None:
         folder = clean(str(location))
         raise SettingsError(
             f"The graph of the corpus {folder} is made from documents.",
-            f"Change these: kgqa corpus add FILE --into {folder}",
+            f"Change these: kgqa corpus add {folder} FILES",
+            python="Change these: kgqa.corpus.building.build.build_corpus",
         )
 
 

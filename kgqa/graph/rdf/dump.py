@@ -42,9 +42,7 @@ def dump_blocks(folder: Path, graphs: Sequence[str] = ()) -> Iterator[bytes]:
                 process.kill()
                 raise
         if process.returncode:
-            raise StoreCrashed(
-                f"The graph at {clean(str(folder))} could not be read.", "Check it: kgqa doctor --graph FOLDER"
-            )
+            raise StoreCrashed(f"The graph at {clean(str(folder))} could not be read.", "Load it again.")
 
 
 def main(files: str, *graphs: str) -> None:
