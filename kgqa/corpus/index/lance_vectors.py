@@ -57,7 +57,7 @@ class LanceVectors:
 
     def __init__(self, uri: str, size: int, *, prefix: str = "kgqa") -> None:
         scheme = _SCHEME.match(uri)
-        if scheme and scheme[1].lower() not in _SCHEMES or not _PREFIX.match(prefix):
+        if (scheme and scheme[1].lower() not in _SCHEMES) or not _PREFIX.match(prefix):
             raise SettingsError(
                 f"{uri!r:.200} is not the URI of a LanceDB database.", "Give a folder, or s3://BUCKET/FOLDER: --vectors"
             )
@@ -75,7 +75,7 @@ class LanceVectors:
 
     def known(self, digests: Sequence[str]) -> set[str]:
         """Return those digests whose vectors were put."""
-        wanted, found = set(digests), set()
+        wanted, found = set(digests), set[str]()
         with _errors(self.location):
             for table in self._tables().values():
                 found |= {each.hex() for each in self._digests(table, wanted - found)} & wanted
@@ -240,7 +240,7 @@ class LanceVectors:
     def _copy(self, source: Any, kind: str, pieces: dict[bytes, list[str]]) -> None:
         """Copy vectors from one table to the pieces with their digests; remove from `pieces` what was copied."""
         target, rows = self._table(kind, create=True), []
-        left = {}
+        left: dict[bytes, set[int]] = {}
         for digest, part, parts, vector in self._vectors_of(source, pieces):
             seen = left.setdefault(digest, set(range(parts)))
             if part in seen:
