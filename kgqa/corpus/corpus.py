@@ -20,7 +20,7 @@ from kgqa.corpus.retrieve.opening import open_retriever
 from kgqa.corpus.retrieve.retriever import Retriever
 from kgqa.corpus.storage.database import Database
 from kgqa.errors import CorpusError
-from kgqa.graph.store import Store
+from kgqa.graph.endpoint.upload import UpdatableStore
 
 
 class Corpus:
@@ -62,7 +62,7 @@ class Corpus:
         cache: Cache | None = None,
         encoder: Any = None,
         progress: Progress | None = None,
-        store: Store | None = None,
+        store: UpdatableStore | None = None,
         bulk_load: BulkLoad | None = None,
     ) -> Corpus:
         """Open a corpus.

@@ -18,7 +18,7 @@ from kgqa.corpus.items import Addition, ChunkItem
 from kgqa.corpus.records import CommunityRecord
 from kgqa.corpus.storage.database import Database
 from kgqa.errors import CorpusError
-from kgqa.graph.store import Store
+from kgqa.graph.endpoint.upload import UpdatableStore
 
 
 def _now() -> str:
@@ -45,7 +45,7 @@ class Editor:
         self,
         folder: CorpusFolder | Path | str,
         *,
-        store: Store | None = None,
+        store: UpdatableStore | None = None,
         bulk_load: BulkLoad | None = None,
         now: Callable[[], str] = _now,
     ) -> None:

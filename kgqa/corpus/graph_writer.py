@@ -18,9 +18,11 @@ from kgqa.corpus.rdf.triples import community_texts, quad_blocks, quad_lines
 from kgqa.corpus.rdf.vocabulary import SEQ
 from kgqa.corpus.storage.database import Database
 from kgqa.errors import CorpusError
+from kgqa.graph.editing import batches, terms, triple_chars
 from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
+from kgqa.graph.endpoint.upload import BATCH_CHARS, BATCH_TRIPLES, UPDATE_SECONDS, UpdatableStore
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Store, count_value
 from kgqa.model import Entity
@@ -30,7 +32,7 @@ _WRITTEN = "graph written"
 """The key under which the database keeps what a graph folder contains: the number of an edit and a fingerprint."""
 _TARGET = "graph target"
 """The key under which the database keeps up to which edit the graphs on a server are being written."""
-_UPDATE_TRIPLES = 10_000
+_PART = 50_000
 BulkLoad = Callable[[Path], None]
 """Loads a file of N-Quads into a server."""
 
@@ -41,12 +43,17 @@ class GraphWriter:
     Args:
         folder: The folder of the corpus.
         database: Its database, open for writing.
-        store: The server that holds the graph, open for writing to the graphs; None for the graph folder.
+        store: The server that holds the graphs, open for writing to them; None for the graph folder.
         bulk_load: How to load a file of N-Quads into the server; None to send updates.
     """
 
     def __init__(
-        self, folder: CorpusFolder, database: Database, *, store: Store | None = None, bulk_load: BulkLoad | None = None
+        self,
+        folder: CorpusFolder,
+        database: Database,
+        *,
+        store: UpdatableStore | None = None,
+        bulk_load: BulkLoad | None = None,
     ) -> None:
         self._folder = folder
         self._database = database
@@ -133,7 +140,7 @@ class GraphWriter:
         self._database.communities.forget_graph()
         if self._server:
             for graph in self._folder.graphs.values():
-                self._server.update("clear_graph", graph=graph)  # type: ignore[attr-defined]
+                self._server.update("clear_graph", graph=graph)
             return
         self._close_folder()
         folder = self._folder.graph
@@ -203,16 +210,19 @@ class GraphWriter:
         elif self._bulk_load:
             self._bulk_load(file)
         else:
-            self._send(file)
+            self._send(self._server, file)
 
-    def _send(self, file: Path) -> None:
+    def _send(self, server: UpdatableStore, file: Path) -> None:
         """Send the quads of a file to the server, one graph after another."""
-        for view, graph in self._folder.graphs.items():
+        for graph in self._folder.graphs.values():
             end = f" <{graph}> .\n"
             with open(file, encoding="utf-8", newline="\n") as lines:
                 texts = (line.removesuffix(end) for line in lines if line.endswith(end))
-                while part := list(islice(texts, _UPDATE_TRIPLES)):
-                    self._edit(view, part, ())
+                while part := [triple_of(text) for text in islice(texts, _PART)]:
+                    for batch in batches(part, BATCH_TRIPLES, BATCH_CHARS, length=triple_chars):
+                        server.update(
+                            "insert_triples", graph=graph, triples=list(map(terms, batch)), timeout=UPDATE_SECONDS
+                        )
 
     def _publish(self, step: Callable[[str], None]) -> None:
         if self._embedded:
