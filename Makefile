@@ -1,6 +1,6 @@
 # `make demo` and `make test` work in a fresh clone; `make help` lists all targets.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test soak lint format bench accuracy oracle clean
+.PHONY: help setup demo corpus-demo check test soak lint format bench accuracy oracle clean
 .PHONY: browser-for-tests eval table-5.2 table-5.3 table-5.4 table-5.5
 .PHONY: virtuoso-install virtuoso-for-tests virtuoso-start virtuoso-status virtuoso-stop freebase freebase-arguments
 
@@ -33,6 +33,14 @@ demo: $(STAMP) ## answer two questions on the demo graph
 	$(BIN)/kgqa graph info
 	$(BIN)/kgqa ask "Which city is the capital of the country whose anthem is Kimigayo?"
 	$(BIN)/kgqa ask "Who directed the film Parasite?"
+
+corpus-demo: $(STAMP) ## build a corpus from the demo documents and answer three questions, without a language model
+	@rm -rf build/demo-corpus
+	$(BIN)/kgqa corpus build kgqa/demo/corpus/ --into build/demo-corpus/
+	$(BIN)/kgqa corpus status build/demo-corpus/
+	$(BIN)/kgqa ask "Who is the architect of the lighthouse of Sandrey?" --graph build/demo-corpus/
+	$(BIN)/kgqa ask "Which shipyard built the ferry of Norrey?" --graph build/demo-corpus/
+	$(BIN)/kgqa ask "Where was the architect of Auk Stack Light born?" --graph build/demo-corpus/
 
 # Three processes, because some tests wait; each runs whole files, so that the fixtures of a file are created once.
 # The order is that of tests/conftest.py: slow files first.

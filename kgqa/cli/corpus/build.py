@@ -18,7 +18,7 @@ from kgqa.cli.corpus.options import (
     counted,
     embedding_options,
     model_options,
-    open_tools,
+    opened_tools,
     reading_options,
     writing_options,
 )
@@ -147,15 +147,11 @@ def run_build(
     from kgqa.corpus.building.build import build_corpus
 
     given |= {name: options.pop(name) for name in ("graph_url",) if name in options}
-    beside, ray = options.pop("beside", None), options.pop("ray", None)
+    beside = options.pop("beside", None)
     with ExitStack() as opened:
-        tools = opened.enter_context(open_tools(options))
+        tools = opened.enter_context(opened_tools(options, ray=options.pop("ray", None)))
         if beside:
             given["beside"] = opened.enter_context(_open_beside(beside, tools))
-        if ray:
-            from kgqa.cluster import open_cluster
-
-            given["cluster"] = opened.enter_context(open_cluster(None if ray == "local" else ray))
         opened.enter_context(stop_message(f"What was done is kept in {folder}. Run the same command again to go on."))
         bar = opened.enter_context(StageBar(leave=False))
         report = build_corpus(

@@ -14,7 +14,7 @@ from kgqa.cli.corpus.options import (
     counted,
     embedding_options,
     model_options,
-    open_tools,
+    opened_tools,
     reading_options,
 )
 from kgqa.cli.options import JSON, print_result, verbosity_options
@@ -46,7 +46,7 @@ def estimate(paths: tuple[Path, ...], folder: Path | None, as_json: bool, **opti
     from kgqa.corpus.building.estimating import estimate_build
 
     chosen = build_options(options)
-    with open_tools(options, models=False) as tools, StageBar(leave=False) as bar:
+    with opened_tools(options, models=False) as tools, StageBar(leave=False) as bar:
         found = estimate_build(paths, options=chosen, tools=tools, folder=folder, progress=bar)
     cost = "unknown (no price of the model)" if found.cost is None else f"{found.cost:.2f} USD"
     lines = [

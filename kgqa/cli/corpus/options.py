@@ -92,30 +92,15 @@ def build_options(options: dict[str, Any], **more: Any) -> BuildOptions:
 
 
 @contextmanager
-def open_tools(options: dict[str, Any], *, models: bool = True) -> Iterator[Tools]:
-    """Open the embedding model and, if `models`, the language model that the options name."""
-    from kgqa.corpus.building.tools import Tools
-    from kgqa.llm.client import CORPUS_STAGES
-    from kgqa.llm.models import open_models
-    from kgqa.llm.prompts import Prompts
-    from kgqa.methods.ask import cache_of
-    from kgqa.rank.embedding.encoder import open_encoder
+def opened_tools(options: dict[str, Any], *, models: bool = True, ray: str | None = None) -> Iterator[Tools]:
+    """Open the embedding model, the cluster and, if `models`, the language model that the options name."""
+    from kgqa.corpus.building.tools import open_tools
 
     settings = settings_from(options)
-    cache = cache_of(settings)
-    encoder = None
-    if settings["rank.embeddings"] == "auto":
-        encoder = open_encoder(
-            cache,
-            model=settings["rank.model"],
-            url=settings["rank.model_url"],
-            query_prompt=settings["rank.query_prompt"],
-            precision=settings["rank.precision"],
-            say=say,
-        )
-    prompts = Prompts(Path(settings["llm.prompts"]) if settings["llm.prompts"] else None)
-    with ExitStack() as closing:
-        opened = open_models(settings, stages=CORPUS_STAGES) if models else None
-        if opened is not None:
-            closing.callback(opened.close)
-        yield Tools(settings, encoder, opened, prompts, cache)
+    with ExitStack() as opened:
+        cluster = None
+        if ray is not None:
+            from kgqa.cluster import open_cluster
+
+            cluster = opened.enter_context(open_cluster(ray))
+        yield opened.enter_context(open_tools(settings, models=models, cluster=cluster, say=say))

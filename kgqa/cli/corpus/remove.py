@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from kgqa.cli.corpus.options import CORPUS, counted, embedding_options, model_options, open_tools
+from kgqa.cli.corpus.options import CORPUS, counted, embedding_options, model_options, opened_tools
 from kgqa.cli.options import JSON, print_result, verbosity_options
 
 
@@ -32,7 +32,7 @@ def remove(folder: Path, sources: tuple[str, ...], as_json: bool, **options: Any
     """
     from kgqa.corpus.building.removing import remove_sources
 
-    with open_tools(options) as tools:
+    with opened_tools(options) as tools:
         report = remove_sources(folder, sources, tools=tools)
     lines = [f"{counted(report.removed, 'document')} removed from {folder}."]
     print_result(as_json, asdict(report), lines)

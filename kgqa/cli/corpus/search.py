@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kgqa.cli.corpus.options import GRAPH, embedding_options, open_tools
+from kgqa.cli.corpus.options import GRAPH, embedding_options, opened_tools
 from kgqa.cli.options import JSON, print_result, say, verbosity_options
 from kgqa.words import clean
 
@@ -43,7 +43,7 @@ def search(text: str, folder: Path, kind: PieceKind, limit: int, as_json: bool, 
     """
     from kgqa.corpus.inspection.searching import search_corpus
 
-    with open_tools(options) as tools:
+    with opened_tools(options) as tools:
         found = search_corpus(folder, text, kind=kind, k=limit, encoder=tools.encoder, cache=tools.cache)
     print_result(
         as_json, [_object(piece, found.sources) for piece in found.pieces], _lines(found.pieces, found.sources)

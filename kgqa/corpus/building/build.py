@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from kgqa.corpus.building.deriving import derive_all
 from kgqa.corpus.building.documents import DocumentSteps
@@ -23,13 +24,14 @@ from kgqa.corpus.building.feeds import TRIPLES, GivenFeed, find_feeds
 from kgqa.corpus.building.ledger import FileEntry, Ledger, Problem
 from kgqa.corpus.building.options import BuildOptions
 from kgqa.corpus.building.plan import Plan, make_plan
-from kgqa.corpus.building.preparing import Preparation, open_folder, prepared
+from kgqa.corpus.building.preparing import Preparation, open_folder, opened_corpus, prepared
 from kgqa.corpus.building.report import BuildReport, Progress, no_progress
-from kgqa.corpus.building.tools import Tools
+from kgqa.corpus.building.tools import Tools, open_tools
 from kgqa.corpus.building.writing import DocumentWriter
 from kgqa.corpus.corpus import Corpus
-from kgqa.corpus.editor import Editor
+from kgqa.corpus.rdf.beside import BesideGraph, set_beside
 from kgqa.garbage import fewer_collections
+from kgqa.graph.graph import KnowledgeGraph
 
 
 @fewer_collections()
@@ -37,26 +39,30 @@ def build_corpus(
     folder: Path | str,
     paths: Sequence[Path | str] = (),
     *,
-    tools: Tools,
+    tools: Tools | None = None,
     options: BuildOptions = BuildOptions(),  # noqa: B008  immutable
     triples: Path | str | None = None,
     given: Sequence[GivenFeed] = (),
     must_exist: bool = False,
     graph_url: str | None = None,
+    beside: KnowledgeGraph | None = None,
     progress: Progress = no_progress,
+    **settings: Any,
 ) -> BuildReport:
     """Build a corpus, or bring it up to date.
 
     Args:
         folder: The corpus; created if it is missing.
         paths: Files and folders to read. If there are no documents of any kind, the paths of earlier builds.
-        tools: The models, settings and cache.
+        tools: The models, settings and cache; None to open those that the settings name.
         options: How documents are read.
         triples: A file of extracted triples in the format of HippoRAG.
         given: Documents of other origin.
         must_exist: Whether it is an error that there is no corpus yet.
         graph_url: The server that holds the graph of a new corpus; None for the folder.
+        beside: A knowledge graph to whose entities those of the corpus are linked.
         progress: Called as the work proceeds.
+        settings: Settings by keyword, such as `llm="openai:NAME"` or `extract="rules"`, if `tools` is None.
 
     Returns:
         What was done. Failed chunks do not fail the build; they are counted, and the next build retries them.
@@ -67,11 +73,27 @@ def build_corpus(
         SettingsError: An option is wrong, or a language model is missing.
         ModelUnavailable: The language model does not reply.
     """
+    if tools is None:
+        with open_tools(**settings) as opened_tools:
+            return build_corpus(
+                folder,
+                paths,
+                tools=opened_tools,
+                options=options,
+                triples=triples,
+                given=given,
+                must_exist=must_exist,
+                graph_url=graph_url,
+                beside=beside,
+                progress=progress,
+            )
     opened = open_folder(folder, must_exist=must_exist, graph_url=graph_url)
+    if beside is not None and BesideGraph.of(opened.file.others) is None:
+        set_beside(opened, beside)
     report = BuildReport(str(opened.path))
     ways = prepared(opened, options, tools)
     report.notes += ways.notes
-    with Corpus(opened, editor=Editor(opened), cache=tools.cache, encoder=tools.encoder) as corpus:
+    with opened_corpus(opened, tools) as corpus:
         build = _Build(corpus, ways, report, progress, options.restore)
         with report.timed("plan"):
             plan = build.plan(paths, options, triples, given)

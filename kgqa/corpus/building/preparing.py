@@ -7,6 +7,8 @@ with them, and can run without the language model as long as no text has to be r
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,13 +22,16 @@ from kgqa.corpus.building.options import (
     in_characters,
 )
 from kgqa.corpus.building.tools import Tools
+from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.documents.chunks import ChunkSize, CountTokens
+from kgqa.corpus.editor import Editor
 from kgqa.corpus.extraction.requests import Extractor
 from kgqa.corpus.folder import CorpusFolder
 from kgqa.corpus.items import digest, slug
 from kgqa.corpus.rdf.vocabulary import KC
 from kgqa.corpus_file import GRAPH_FOLDER
 from kgqa.errors import CorpusError, SettingsError
+from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.store import is_address
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.words import clean
@@ -94,6 +99,30 @@ def open_folder(path: Path | str, *, must_exist: bool = False, graph_url: str | 
     base = f"{KC}{slug(folder.path.name) or 'corpus'}-{secrets.token_hex(4)}:" if graph_url else KC
     folder.create(graph=graph_url or GRAPH_FOLDER, base=base)
     return folder
+
+
+@contextmanager
+def opened_corpus(folder: CorpusFolder, tools: Tools) -> Iterator[Corpus]:
+    """Open a corpus for writing, with the server that holds its graph, if it is on one.
+
+    Raises:
+        CorpusError: Another process is writing to it, or it is damaged.
+        SettingsError: The user's login would be sent to a server that only the folder names.
+    """
+    with ExitStack() as closing:
+        store = None
+        if folder.file.url:
+            options = EndpointOptions.of(tools.settings)
+            options.check_login(folder.file)
+            store = options.open(
+                folder.file.url,
+                cache=tools.cache,
+                timeout=tools.settings["graph.timeout"],
+                writable=sorted(folder.graphs.values()),
+            )
+            closing.callback(store.close)
+        editor = Editor(folder, store=store)
+        yield closing.enter_context(Corpus(folder, editor=editor, cache=tools.cache, encoder=tools.encoder))
 
 
 def prepared(folder: CorpusFolder | None, options: BuildOptions, tools: Tools) -> Preparation:

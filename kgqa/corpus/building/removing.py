@@ -9,11 +9,10 @@ from pathlib import Path
 
 from kgqa.corpus.building.deriving import derive_all
 from kgqa.corpus.building.ledger import REMOVED, Ledger
+from kgqa.corpus.building.preparing import opened_corpus
 from kgqa.corpus.building.report import BuildReport
 from kgqa.corpus.building.tools import Tools
 from kgqa.corpus.building.writing import DocumentRemover
-from kgqa.corpus.corpus import Corpus
-from kgqa.corpus.editor import Editor
 from kgqa.corpus.folder import CorpusFolder
 from kgqa.errors import CorpusError
 from kgqa.words import clean
@@ -34,7 +33,7 @@ def remove_sources(path: Path | str, sources: Sequence[str], *, tools: Tools) ->
     """
     folder = CorpusFolder(path)
     report = BuildReport(str(folder.path))
-    with Corpus(folder, editor=Editor(folder), cache=tools.cache, encoder=tools.encoder) as corpus:
+    with opened_corpus(folder, tools) as corpus:
         ledger = Ledger(corpus.database, writable=True)
         files = ledger.files()
         documents = {iri: each for iri, each in ledger.documents().items() if each.edit != REMOVED}
