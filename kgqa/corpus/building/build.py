@@ -17,14 +17,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from kgqa.cluster import Cluster
 from kgqa.corpus.building.deriving import derive_all
 from kgqa.corpus.building.documents import DocumentSteps
 from kgqa.corpus.building.extracting import Extraction
 from kgqa.corpus.building.feeds import TRIPLES, GivenFeed, find_feeds
-from kgqa.corpus.building.ledger import FileEntry, Ledger, Problem
+from kgqa.corpus.storage.ledger import FileEntry, Ledger, Problem
 from kgqa.corpus.building.options import BuildOptions
 from kgqa.corpus.building.plan import Plan, make_plan
 from kgqa.corpus.building.preparing import Preparation, open_folder, opened_corpus, prepared
+from kgqa.corpus.building.reading import DocumentReader, ReadTask
 from kgqa.corpus.building.report import BuildReport, Progress, no_progress
 from kgqa.corpus.building.tools import Tools, open_tools
 from kgqa.corpus.building.writing import DocumentWriter
@@ -94,7 +96,7 @@ def build_corpus(
     ways = prepared(opened, options, tools)
     report.notes += ways.notes
     with opened_corpus(opened, tools) as corpus:
-        build = _Build(corpus, ways, report, progress, options.restore)
+        build = _Build(corpus, ways, report, progress, cluster=tools.cluster, restore=options.restore)
         with report.timed("plan"):
             plan = build.plan(paths, options, triples, given)
         build.read(plan)
@@ -108,11 +110,19 @@ class _Build:
     """The steps of one build."""
 
     def __init__(
-        self, corpus: Corpus, ways: Preparation, report: BuildReport, progress: Progress, restore: bool
+        self,
+        corpus: Corpus,
+        ways: Preparation,
+        report: BuildReport,
+        progress: Progress,
+        *,
+        cluster: Cluster,
+        restore: bool,
     ) -> None:
         self._editor = corpus.editor
         self._ledger = Ledger(corpus.database, writable=True)
         self._ways = ways
+        self._cluster = cluster
         self._restore = restore
         self._report = report
         self._progress = progress
@@ -155,9 +165,11 @@ class _Build:
         if any(not file.feed.extracted for file in plan.read):
             self._ways.check()
         extractor, database = self._ways.extractor, self._editor.database
-        asks = extractor is not None and extractor.needs_model
-        extraction = Extraction(extractor, database.build) if extractor is not None and asks else None
-        steps = DocumentSteps(self._ways.size, self._ways.count_tokens, extractor, extraction, self._ways.key)
+        extraction = None
+        if extractor is not None and extractor.needs_model:
+            extraction, extractor = Extraction(extractor, database.build), None
+        task = ReadTask(self._ways.size, extractor, self._ways.counter)
+        steps = DocumentSteps(DocumentReader(task, self._cluster), extraction, self._ways.key)
         if extraction is not None:
             with self._report.timed("extract"):
                 self._extract(plan, steps, extraction)
@@ -184,12 +196,8 @@ class _Build:
         report.malformed, report.rejected = counts.get("malformed", 0), counts.get("rejected", 0)
 
     def _extract(self, plan: Plan, steps: DocumentSteps, extraction: Extraction) -> None:
-        done = 0
-        for file in plan.read:
-            for requests in steps.requests(file.feed):
-                for number in extraction.ask(requests):
-                    done += number
-                    self._progress("extracting", done, 0)
+        for done in extraction.ask(steps.requests([file.feed for file in plan.read])):
+            self._progress("extracting", done, 0)
         self._report.extracted, self._report.reused = extraction.extracted, extraction.reused
         spent = getattr(self._ways.extractor, "spent", None)
         if spent is not None:

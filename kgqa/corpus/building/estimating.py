@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kgqa.corpus.building.documents import DocumentSteps
 from kgqa.corpus.building.extracting import request_digest
 from kgqa.corpus.building.feeds import Feed, find_feeds
 from kgqa.corpus.building.options import DEFAULT_CHUNKS, MODEL_MODES, BuildOptions, chunk_size, in_characters
 from kgqa.corpus.building.preparing import CHUNKS, EXTRACT, EXTRACTOR
+from kgqa.corpus.building.reading import DocumentReader, ReadTask
 from kgqa.corpus.building.report import Progress, no_progress
 from kgqa.corpus.building.tools import Tools
-from kgqa.corpus.extraction.requests import ExtractionRequest
+from kgqa.corpus.extraction.requests import ExtractionRequest, extraction_requests
 from kgqa.corpus.folder import CorpusFolder
 from kgqa.corpus.storage.database import Database
-from kgqa.errors import DocumentError
 from kgqa.llm.models import read_prices
 from kgqa.settings import Settings
 
@@ -69,13 +68,13 @@ def estimate_build(
     if mode == "auto":
         mode = stored.get(EXTRACT) or ("triples" if settings["llm.model"] not in (None, "none") else "rules")
     size = chunk_size(options.chunks or stored.get(CHUNKS) or DEFAULT_CHUNKS)
-    count_tokens = None if tools.encoder is None else tools.encoder.count_tokens
-    if count_tokens is None:
+    if tools.encoder is None:
         size = in_characters(size)
     found = find_feeds(paths, ignore=options.ignore, hidden=options.hidden, keys=options.keys)
-    steps = DocumentSteps(size, count_tokens, None, None, "")
+    reader = DocumentReader(ReadTask(size, None, tools.counter(size)), tools.cluster)
     result = BuildEstimate(skipped=len(found.skipped))
-    asked = _requests(found.feeds, steps, result, progress)
+    feeds = [feed for of_root in found.feeds.values() for feed in of_root]
+    asked = _requests(feeds, reader, result, progress)
     if folder is not None and EXTRACTOR in stored:
         asked = _unknown(asked, Path(CorpusFolder(folder).database), str(stored[EXTRACTOR][1]), result)
     if mode not in MODEL_MODES:
@@ -100,17 +99,16 @@ def model_name(settings: Settings) -> str:
 
 
 def _requests(
-    feeds: Mapping[str, Sequence[Feed]], steps: DocumentSteps, result: BuildEstimate, progress: Progress
+    feeds: Sequence[Feed], reader: DocumentReader, result: BuildEstimate, progress: Progress
 ) -> Iterator[ExtractionRequest]:
-    for feed in (feed for of_root in feeds.values() for feed in of_root):
-        try:
-            for requests in steps.requests(feed):
-                result.documents += len({each.document.iri for each in requests})
-                result.chunks += len(requests)
-                progress("documents", result.documents, 0)
-                yield from requests
-        except DocumentError:
-            result.skipped += 1
+    for _, read in reader.read(feeds):
+        result.documents += len(read.documents)
+        result.skipped += bool(read.error)
+        progress("documents", result.documents, 0)
+        for each in read.documents:
+            requests = extraction_requests(each.document, each.chunks)
+            result.chunks += len(requests)
+            yield from requests
 
 
 def _unknown(

@@ -6,7 +6,7 @@ the text has moved within its document, or stands in another document.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from kgqa.corpus.extraction.requests import ExtractionRequest, Extractor
@@ -36,27 +36,38 @@ class Extraction:
         self.extracted = 0
         self.reused = 0
 
-    def ask(self, requests: Sequence[ExtractionRequest]) -> Iterator[int]:
-        """Ask about the chunks whose result is not known. Yield how many results more there are, as they arrive."""
-        names = {each.chunk.chunk: request_digest(each) for each in requests}
-        known = self._known.replies(self._extractor.key, set(names.values()))
-        missing: dict[str, ExtractionRequest] = {}
-        for each in requests:
-            name = names[each.chunk.chunk]
-            if name not in known and name not in self._failed:
-                missing.setdefault(name, each)
-        self.reused += len(requests) - len(missing)
-        yield len(requests) - len(missing)
-        chunks = {each.chunk.chunk: each.chunk for each in missing.values()}
-        for result in self._extractor.extract(list(missing.values())) if missing else ():
+    def ask(self, batches: Iterable[Sequence[ExtractionRequest]]) -> Iterator[int]:
+        """Ask about the chunks whose result is not known. Yield the number of results that there are, as they arrive.
+
+        Args:
+            batches: The chunks. They are taken as the extractor needs them, so it always has enough to do.
+        """
+        asked: dict[str, tuple[str, ChunkItem]] = {}
+        for result in self._extractor.extract(self._missing(batches, asked)):
             self.extracted += 1
-            name = names[result.chunk]
-            kept = relative(result, chunks[result.chunk])
+            name, chunk = asked.pop(result.chunk)
+            kept = relative(result, chunk)
             if result.status == "done":
                 self._known.put_replies(self._extractor.key, {name: result_text(kept)})
             else:
                 self._failed[name] = kept
-            yield 1
+            yield self.extracted + self.reused
+
+    def _missing(
+        self, batches: Iterable[Sequence[ExtractionRequest]], asked: dict[str, tuple[str, ChunkItem]]
+    ) -> Iterator[ExtractionRequest]:
+        seen: set[str] = set()
+        for requests in batches:
+            names = {each.chunk.chunk: request_digest(each) for each in requests}
+            known = self._known.replies(self._extractor.key, set(names.values()))
+            for each in requests:
+                name = names[each.chunk.chunk]
+                if name in known or name in seen:
+                    self.reused += 1
+                else:
+                    seen.add(name)
+                    asked[each.chunk.chunk] = (name, each.chunk)
+                    yield each
 
     def results(self, requests: Sequence[ExtractionRequest]) -> list[ChunkResult]:
         """Return the results for chunks. One that is not known is a failure."""

@@ -70,6 +70,11 @@ class FileFeed:
     def name(self) -> str:
         return self.source.name
 
+    @property
+    def is_collection(self) -> bool:
+        """Whether the file may contain many documents."""
+        return self.source.file_type.format == "json_records"
+
     def digest(self) -> str:
         return self.source.digest()
 

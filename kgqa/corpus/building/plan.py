@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kgqa.corpus.building.feeds import Feed
-from kgqa.corpus.building.ledger import FileEntry
+from kgqa.corpus.storage.ledger import FileEntry
 from kgqa.errors import DocumentError, SettingsError
 
 

@@ -21,9 +21,9 @@ from kgqa.corpus.building.options import (
     chunk_text,
     in_characters,
 )
-from kgqa.corpus.building.tools import Tools
+from kgqa.corpus.building.tools import TokenCounter, Tools
 from kgqa.corpus.corpus import Corpus
-from kgqa.corpus.documents.chunks import ChunkSize, CountTokens
+from kgqa.corpus.documents.chunks import ChunkSize
 from kgqa.corpus.editor import Editor
 from kgqa.corpus.extraction.requests import Extractor
 from kgqa.corpus.folder import CorpusFolder
@@ -52,7 +52,7 @@ class Preparation:
         missing: What is missing to read documents; "" if they can be read.
         hint: What to do about it.
         stored: What is written to corpus.json.
-        count_tokens: Counts tokens; None if chunks are measured in characters.
+        counter: Opens what counts tokens; None if chunks are measured in characters.
         notes: What a user should know.
     """
 
@@ -62,7 +62,7 @@ class Preparation:
     missing: str = ""
     hint: str = ""
     stored: dict[str, Any] | None = None
-    count_tokens: CountTokens | None = None
+    counter: TokenCounter | None = None
     notes: tuple[str, ...] = ()
 
     def check(self) -> None:
@@ -159,8 +159,7 @@ def prepared(folder: CorpusFolder | None, options: BuildOptions, tools: Tools) -
             stored[EXTRACTOR] = [name, extractor_key]
     stored |= {CHUNKS: chunk_text(size), EXTRACT: mode, TOKENS: token_key}
     key = digest(chunk_text(size), token_key, extractor_key)
-    count_tokens = None if encoder is None else encoder.count_tokens
-    return Preparation(size, extractor, key, missing, hint, stored, count_tokens, tuple(notes))
+    return Preparation(size, extractor, key, missing, hint, stored, tools.counter(size), tuple(notes))
 
 
 def _opened(mode: str, options: BuildOptions, tools: Tools) -> Extractor | None:

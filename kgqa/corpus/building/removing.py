@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from kgqa.corpus.building.deriving import derive_all
-from kgqa.corpus.building.ledger import REMOVED, Ledger
+from kgqa.corpus.storage.ledger import REMOVED, Ledger
 from kgqa.corpus.building.preparing import opened_corpus
 from kgqa.corpus.building.report import BuildReport
 from kgqa.corpus.building.tools import Tools

@@ -10,11 +10,40 @@ from typing import Any
 
 from kgqa.cache import Cache
 from kgqa.cluster import Cluster, PlainLoop
+from kgqa.corpus.documents.chunks import ChunkSize, CountTokens
+from kgqa.errors import ModelUnavailable
 from kgqa.llm.client import CORPUS_STAGES
 from kgqa.llm.models import Models, open_models
 from kgqa.llm.prompts import Prompts
-from kgqa.rank.embedding.encoder import CachedEncoder, open_encoder
+from kgqa.rank.embedding.encoder import CachedEncoder, Precision, open_encoder
 from kgqa.settings import Settings, resolve
+
+
+@dataclass(frozen=True)
+class TokenCounter:
+    """Opens the embedding model that counts tokens; on another machine, that of this machine.
+
+    `cache`: the cache folder. The others are arguments of `open_encoder`.
+    """
+
+    cache: str
+    model: str | None
+    url: str | None
+    query_prompt: str | None
+    precision: Precision
+
+    def __call__(self) -> CountTokens:
+        """Return a function that counts the tokens of texts. A process opens the model once."""
+        encoder = open_encoder(
+            Cache(Path(self.cache)),
+            model=self.model,
+            url=self.url,
+            query_prompt=self.query_prompt,
+            precision=self.precision,
+        )
+        if encoder is None:
+            raise ModelUnavailable("The embedding model that counts tokens is not installed on this machine.")
+        return encoder.count_tokens
 
 
 @dataclass(frozen=True)
@@ -27,6 +56,13 @@ class Tools:
     prompts: Prompts
     cache: Cache
     cluster: Cluster = PlainLoop()  # noqa: RUF009  without state
+
+    def counter(self, size: ChunkSize) -> TokenCounter | None:
+        """Return what opens the counter of tokens; None if chunks of this size need none, or there is none."""
+        if size.unit == "characters" or self.encoder is None:
+            return None
+        names = ("model", "model_url", "query_prompt", "precision")
+        return TokenCounter(str(self.cache.folder), *(self.settings[f"rank.{name}"] for name in names))
 
 
 @contextmanager

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from kgqa.corpus.building.documents import DerivedDocument, DocumentSteps
-from kgqa.corpus.building.ledger import REMOVED, FileEntry, Ledger, Problem
+from kgqa.corpus.building.documents import DerivedDocument, DocumentSteps, EndOfFeed
+from kgqa.corpus.storage.ledger import REMOVED, DocumentEntry, FileEntry, Ledger, Problem
 from kgqa.corpus.building.plan import ToRead, key_of
 from kgqa.corpus.editor import Editor
 from kgqa.corpus.items import Addition
-from kgqa.errors import DocumentError
 
 AGENT = "kgqa corpus build"
 _EDIT_PENDING = ""
@@ -87,33 +87,21 @@ class DocumentWriter:
 
     def _stream(self, files: Sequence[ToRead], texts: _CurrentText) -> Iterator[Addition]:
         seen: set[str] = set()
-        for file in files:
-            problems: list[Problem] = []
-            for document in self._documents(file, problems):
-                if document.entry.iri in seen:
-                    continue
-                seen.add(document.entry.iri)
-                problems += document.problems
-                texts.set(document.entry.iri, document.text)
-                yield from document.additions
-                self._editor.database.put_text(document.entry.iri, document.entry.digest, document.text)
-                self._ledger.put_documents([document.entry])
-                self._written.added += 1
-                self._written.chunks += document.entry.chunks
-            self._finish(file, problems)
+        for document in self._documents(files):
+            if document.entry.iri in seen:
+                continue
+            seen.add(document.entry.iri)
+            texts.set(document.entry.iri, document.text)
+            yield from document.additions
+            self._editor.database.put_text(document.entry.iri, document.entry.digest, document.text)
+            self._ledger.put_documents([document.entry])
+            self._written.added += 1
+            self._written.chunks += document.entry.chunks
 
     def write_each(self, files: Sequence[ToRead]) -> None:
         """Write each new or changed document as an edit, and remove those that have vanished from their file."""
-        for file in files:
-            problems: list[Problem] = []
-            before = self._ledger.documents(file.feed.name)
-            for document in self._documents(file, problems):
-                before.pop(document.entry.iri, None)
-                problems += document.problems
-                self._write(document)
-            if not any(name == file.feed.name for name, _ in self._written.skipped):
-                self._remover.remove(list(before))  # those that the file no longer contains
-            self._finish(file, problems)
+        for document in self._documents(files, prune=True):
+            self._write(document)
 
     def _write(self, document: DerivedDocument) -> None:
         entry = document.entry
@@ -156,27 +144,36 @@ class DocumentWriter:
         self._remover.remove(list(self._ledger.documents(name)))
         self._ledger.forget_file(name)
 
-    def _documents(self, file: ToRead, problems: list[Problem]) -> Iterator[DerivedDocument]:
-        """Yield the documents of a file; if the rest of it cannot be read, note why."""
-        steps = self._steps
-        steps.skipped.clear()
-        try:
-            for document in steps.derive(file.feed):
-                yield document
+    def _documents(self, files: Sequence[ToRead], *, prune: bool = False) -> Iterator[DerivedDocument]:
+        """Yield the documents of files, and note in the ledger what was read, and what was left out.
+
+        Args:
+            prune: Whether to remove the documents that a file no longer contains.
+        """
+        planned = {file.feed.name: file for file in files}
+        problems: dict[str, list[Problem]] = defaultdict(list)
+        before: dict[str, dict[str, DocumentEntry]] = {}
+        for feed, part in self._steps.derive([file.feed for file in files]):
+            if prune and feed.name not in before:
+                before[feed.name] = self._ledger.documents(feed.name)
+            if isinstance(part, DerivedDocument):
+                before.get(feed.name, {}).pop(part.entry.iri, None)
+                problems[feed.name] += part.problems
+                yield part
                 self._done += 1
                 self._progress(self._done)
-        except DocumentError as error:
-            self._written.skipped.append((file.feed.name, error.reason))
-            problems.append(Problem("skipped", file.feed.name, file.feed.name, error.reason))
-        self._written.skipped += steps.skipped
-        problems += [Problem("skipped", file.feed.name, name, reason) for name, reason in steps.skipped]
+            else:
+                if not part.error:
+                    self._remover.remove(list(before.pop(feed.name, {})))
+                self._finish(planned[feed.name], problems.pop(feed.name, []), part)
 
-    def _finish(self, file: ToRead, problems: Sequence[Problem]) -> None:
+    def _finish(self, file: ToRead, problems: Sequence[Problem], end: EndOfFeed) -> None:
         name = file.feed.name
-        self._ledger.put_problems(name, problems)
-        if any(each.kind == "skipped" and each.place == name for each in problems):
-            return  # it is read again by the next build
-        self._ledger.put_file(FileEntry(name, file.feed.root, file.digest, key_of(file.feed, self._steps.key)))
+        skipped = [*end.skipped, *([(name, end.error)] if end.error else [])]
+        self._written.skipped += skipped
+        self._ledger.put_problems(name, [*problems, *(Problem("skipped", name, *each) for each in skipped)])
+        if not end.error:  # otherwise, it is read again by the next build
+            self._ledger.put_file(FileEntry(name, file.feed.root, file.digest, key_of(file.feed, self._steps.key)))
 
 
 class DocumentRemover:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from itertools import islice
@@ -88,7 +88,7 @@ class ModelExtractor:
         """What was spent so far."""
         return self._spending.spent
 
-    def extract(self, requests: Sequence[ExtractionRequest]) -> Iterator[ChunkResult]:
+    def extract(self, requests: Iterable[ExtractionRequest]) -> Iterator[ChunkResult]:
         """Yield the result of each chunk as soon as it is known.
 
         When the budget is spent or the model is unavailable, the results of all other chunks are "failed".

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -34,7 +34,7 @@ class Extractor(Protocol):
     key: str
     needs_model: bool
 
-    def extract(self, requests: Sequence[ExtractionRequest]) -> Iterator[ChunkResult]:
+    def extract(self, requests: Iterable[ExtractionRequest]) -> Iterator[ChunkResult]:
         """Yield one result for each request, in any order, each as soon as it is known.
 
         A chunk that cannot be read has a result with the status "failed"; no error is raised for it.

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kgqa.corpus.building.ledger import Ledger, Problem
+from kgqa.corpus.storage.ledger import Ledger, Problem
 from kgqa.corpus.building.preparing import CHUNKS, EXTRACT, EXTRACTOR, VECTORS
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.counts import COUNTS, counts_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from kgqa.corpus.documents.document import Document, Span
 from kgqa.corpus.extraction.requests import ExtractionRequest
@@ -34,7 +34,7 @@ class RuleExtractor:
     key = digest("rules", VERSION)
     needs_model = False
 
-    def extract(self, requests: Sequence[ExtractionRequest]) -> Iterator[ChunkResult]:
+    def extract(self, requests: Iterable[ExtractionRequest]) -> Iterator[ChunkResult]:
         """Yield the result of each chunk, in order."""
         reader: _DocumentReader | None = None
         for request in requests:
