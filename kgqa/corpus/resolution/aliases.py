@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from kgqa.corpus.resolution.evidence import Evidence, Proposal, is_alias_relation
 from kgqa.corpus.resolution.names import Name
 from kgqa.corpus.resolution.normal_forms import comparison_form
+from kgqa.corpus.resolution.word_lists import word_list
 from kgqa.terms import Entity
 
 _ADVERB = r"(?:also|commonly|better|formerly|previously|sometimes|popularly|widely|officially|professionally|often)"
@@ -24,8 +25,8 @@ _WORD = re.compile(r"\S+")
 _MAX_WORDS = 10
 _WINDOW = 200
 _CLOSED = re.compile(r"\s*\([^()]*\)[\s,]*\Z")
-_PREPOSITIONS = frozenset(["in", "of", "at", "from", "by", "near", "to", "on", "with", "for", "and", "or", "between"])
-_SMALL = frozenset(["of", "the", "and", "for", "in", "on", "to", "a", "an", "de", "la", "du", "des", "et", "y", "und", "der", "die", "das", "von", "e", "at", "by", "with"])
+_PREPOSITIONS = word_list("prepositions")
+_SMALL = word_list("not_in_acronyms")
 _MAX_LETTERS = 8
 _SURE_LETTERS = 4
 
@@ -116,9 +117,10 @@ def _in_texts(evidence: Evidence) -> Iterator[Proposal]:
         for match in _PARENTHESIS.finditer(text):
             short = forms.get(comparison_form(match[1].strip("\"'“”")))
             left = _before(text, match.start(), forms, near=True)
-            if short and left and left is not short and evidence.is_new(left, short):
-                if is_acronym_name(short) and is_acronym_of(letters_of(short), left.text):
-                    yield Proposal(left, short, f"the text states it: {_quote(text, match)}", 0.97)
+            if not short or not left or left is short or not evidence.is_new(left, short):
+                continue
+            if is_acronym_name(short) and is_acronym_of(letters_of(short), left.text):
+                yield Proposal(left, short, f"the text states it: {_quote(text, match)}", 0.97)
 
 
 def _before(text: str, end: int, forms: Mapping[str, Name], *, near: bool) -> Name | None:

@@ -1,4 +1,4 @@
-"""What a corpus says about two names: which documents contain both, whether a fact connects them, one sentence or not."""
+"""What a corpus says about two names: whether a document, a sentence or a fact contains both."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from kgqa.corpus.records import StatementRecord
 from kgqa.corpus.resolution.names import Name
 from kgqa.corpus.resolution.normal_forms import comparison_form
 from kgqa.corpus.resolution.types import types_agree
+from kgqa.corpus.resolution.word_lists import word_list
 from kgqa.terms import Entity
 
+_MAX_LOOKED_AT = 20
 _NEW_LINE = re.compile(r"\n(?=[^\W\d_])(?=[^a-z])")  # a heading, not a line broken within a sentence
 
 
@@ -80,7 +82,7 @@ class Evidence:
     @cached_property
     def _related(self) -> frozenset[tuple[str, str]]:
         return frozenset(
-            tuple(sorted((statement.subject, statement.object.iri)))
+            _pair(statement.subject, statement.object.iri)
             for statement in self.statements
             if isinstance(statement.object, Entity) and not is_alias_relation(statement.relation_name)
         )
@@ -105,7 +107,7 @@ class Evidence:
 
     def are_related(self, one: Name, other: Name) -> bool:
         """Return whether a fact connects two names, which then mean two entities."""
-        return tuple(sorted((one.iri, other.iri))) in self._related
+        return _pair(one.iri, other.iri) in self._related
 
     def share_sentence(self, one: Name, other: Name) -> bool:
         """Return whether a sentence names both: a writer who needs two names at once means two entities."""
@@ -117,30 +119,45 @@ class Evidence:
         )
 
     def has_article(self, name: Name) -> bool:
-        """Return whether the texts that contain a name always write "the" before it."""
-        places = 0
-        for document in sorted(name.documents):
+        """Return whether the texts that contain a name write "the" before at least two thirds of its places."""
+        places = articles = 0
+        for document in sorted(name.documents)[:_MAX_LOOKED_AT]:
             for sentence in self._sentences(document):
                 places += sentence.count(f" {name.form} ")
-                if sentence.count(f" {name.form} ") != sentence.count(f" the {name.form} "):
-                    return False
-        return places > 0
+                articles += sentence.count(f" the {name.form} ")
+        return 0 < 2 * places <= 3 * articles
+
+    def context(self, name: Name) -> str:
+        """Return the first sentence that contains a name, as it is written; "" if there is none."""
+        if self.text_of is None:
+            return ""
+        for document in sorted(name.documents)[:_MAX_LOOKED_AT]:
+            text = self.text_of(document)
+            for sentence, form in zip(_split(text), self._sentences(document)):
+                if f" {name.form} " in form:
+                    return " ".join(sentence.split())
+        return ""
 
     def _sentences_of(self, document: str) -> tuple[str, ...]:
         """Return the comparison forms of the sentences of a document, with blanks around."""
         if self.text_of is None:
             return ()
-        text = self.text_of(document)
-        found = []
-        for begin, end in pairwise((0, *(at for at, _ in sentence_cuts(text, 0, len(text))), len(text))):
-            found += [f" {comparison_form(part)} " for part in _NEW_LINE.split(text[begin:end]) if part.strip()]
-        return tuple(found)
+        return tuple(f" {comparison_form(sentence)} " for sentence in _split(self.text_of(document)))
 
 
+def _pair(one: str, other: str) -> tuple[str, str]:
+    return (one, other) if one < other else (other, one)
 
-_ALIAS_RELATIONS = frozenset(
-    ["alias", "aka", "a k a", "also known as", "also called", "also named", "abbreviation", "abbreviation of", "abbreviated as", "acronym", "acronym for", "acronym of", "stands for", "short for", "full name", "short name", "nickname", "other name", "alternative name", "alternate name", "synonym", "synonym of", "same as", "known professionally as", "better known as", "formerly known as", "previously known as", "former name"]
-)
+
+def _split(text: str) -> list[str]:
+    """Return the sentences of a text; a heading is a sentence."""
+    found: list[str] = []
+    for begin, end in pairwise((0, *(at for at, _ in sentence_cuts(text, 0, len(text))), len(text))):
+        found += [part for part in _NEW_LINE.split(text[begin:end]) if part.strip()]
+    return found
+
+
+_ALIAS_RELATIONS = word_list("alias_relations")
 
 
 def is_alias_relation(words: str) -> bool:

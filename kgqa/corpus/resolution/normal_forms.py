@@ -7,6 +7,7 @@ import unicodedata
 from functools import lru_cache
 
 from kgqa.corpus.items import normal_name
+from kgqa.corpus.resolution.word_lists import word_list, word_rows, word_sequence
 
 _LETTERS = str.maketrans({"ø": "o", "đ": "d", "ð": "d", "ł": "l", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th", "ħ": "h"})
 _DOT_ABOVE = "\u0307"  # what is left of a Turkish capital I with dot, without case
@@ -14,6 +15,7 @@ _ARABIC_MARKS = re.compile("[\u0640\u064b-\u0652\u0670]")
 _HEBREW_MARKS = re.compile("[\u0591-\u05bd\u05bf-\u05c7]")
 _KEPT = frozenset("#%@+")  # C++, C#, 10%
 _APOSTROPHES = frozenset("'’‘ʼ`´")
+_PLAIN = re.compile("[a-z0-9 ]+")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _INITIALS = re.compile(r"(?<!\S)(?:[^\W\d_] )+[^\W\d_](?!\S)")
 _MIN_FOLDED = 4
@@ -27,31 +29,20 @@ _EXPANSIONS = {
 }
 _BETWEEN = r"\.?\s?"
 _AS_ACRONYM = {key: re.compile(rf"(?<!\w){_BETWEEN.join(key.upper())}(?!\w)") for key in _EXPANSIONS}  # not "us"
-_DIGITS = {
-    word: str(number)
-    for number, word in enumerate(
-        ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"]
-    )
-}
+_DIGITS = {word: str(number) for number, word in enumerate(word_sequence("numbers"))}
 _ORDINALS = {
     word: f"{number}{('st', 'nd', 'rd')[number - 1] if number < 4 else 'th'}"
-    for number, word in enumerate(
-        ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth", "seventeenth", "eighteenth", "nineteenth", "twentieth"],
-        1,
-    )
+    for number, word in enumerate(word_sequence("ordinals"), 1)
 }
-_MONTHS = {
-    name: number
-    for number, names in enumerate(
-        ["january jan", "february feb", "march mar", "april apr", "may", "june jun", "july jul", "august aug", "september sep sept", "october oct", "november nov", "december dec"],
-        1,
-    )
-    for name in names.split()
-}
+_MONTHS = {name: number for number, names in enumerate(word_rows("months"), 1) for name in names}
 _DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
 _DATE = re.compile(
     rf"(?:{_DAY} (?:of )?(?P<month>[a-z]+)|(?P<month2>[a-z]+) {_DAY.replace('day', 'day2')})(?: (?P<year>\d{{3,4}}))?"
 )
+
+_ROMAN = re.compile(r"(?=[mdclxvi])m{0,3}(cm|cd|d?c{0,3})(xc|xl|l?x{0,3})(ix|iv|v?i{0,3})\Z")
+_NOT_ROMAN = word_list("not_roman")
+_CONTRASTS = word_list("contrasts")
 
 
 @lru_cache(1 << 17)
@@ -62,7 +53,14 @@ def comparison_form(name: str) -> str:
     Hebrew. Numbers keep their sign, point and unit: `-5`, `1.5` and `10%` differ from `5`, `15` and `10`. A name that
     is a date with day and month in English becomes `2001-12-31` or `--12-31`.
     """
-    text = _THOUSANDS.sub("", normal_name(name))
+    text = normal_name(name)
+    plain = text if _PLAIN.fullmatch(text) else _without_punctuation(text)
+    plain = _INITIALS.sub(lambda match: match[0].replace(" ", ""), plain) or text
+    return _date(plain) if plain[-1:].isalnum() and any(char.isdigit() for char in plain) else plain
+
+
+def _without_punctuation(text: str) -> str:
+    text = _THOUSANDS.sub("", text)
     if not text.isascii():
         text = _without_marks(text)
     text = text.replace("&", " and ")
@@ -79,9 +77,7 @@ def comparison_form(name: str) -> str:
             found.append("-" if char == "−" else char)
         else:
             found.append(" ")
-    plain = " ".join("".join(found).split())
-    plain = _INITIALS.sub(lambda match: match[0].replace(" ", ""), plain) or text
-    return _date(plain) if plain[-1].isalnum() and any(char.isdigit() for char in plain) else plain
+    return " ".join("".join(found).split())
 
 
 @lru_cache(1 << 17)
@@ -100,6 +96,21 @@ def wording_form(name: str) -> str:
         del words[0]
     joined = " ".join(words).replace("united states of america", "united states")
     return joined or comparison_form(name)
+
+
+@lru_cache(1 << 17)
+def distinguishing_words(name: str) -> frozenset[str]:
+    """Return the numbers, Roman numerals, single letters and contrasting words of a name."""
+    return frozenset(
+        word
+        for word in wording_form(name).split()
+        if word in _CONTRASTS or len(word) == 1 or any(char.isdigit() for char in word) or (is_roman(word))
+    )
+
+
+def is_roman(word: str) -> bool:
+    """Return whether a word in lower case is a Roman numeral, such as `xiv`."""
+    return bool(_ROMAN.match(word)) and word not in _NOT_ROMAN
 
 
 def _date(form: str) -> str:
@@ -122,8 +133,3 @@ def _without_marks(text: str) -> str:
         folds = len(parts) > 1 and unicodedata.name(parts[0], "").startswith(("LATIN", "GREEK"))
         plain.append(parts[0] if folds else char)
     return "".join(plain)
-
-
-def without_article(form: str) -> str:
-    """Return a comparison form without a leading "the"."""
-    return form.removeprefix("the ")

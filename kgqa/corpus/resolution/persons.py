@@ -8,18 +8,15 @@ from itertools import combinations
 
 from kgqa.corpus.resolution.evidence import Evidence, Proposal
 from kgqa.corpus.resolution.names import Name
-from kgqa.corpus.resolution.numbers import is_roman
+from kgqa.corpus.resolution.normal_forms import is_roman
 from kgqa.corpus.resolution.types import types_agree
+from kgqa.corpus.resolution.word_lists import word_list
 
-_TITLES = frozenset(
-    ["dr", "doctor", "prof", "professor", "sir", "dame", "lord", "lady", "president", "king", "queen", "emperor", "empress", "prince", "princess", "pope", "major", "general", "colonel", "captain", "lieutenant", "commander", "admiral", "sergeant", "senator", "congressman", "congresswoman", "governor", "mayor", "judge", "justice", "chancellor", "rev", "reverend", "father", "mr", "mrs", "ms", "miss", "archbishop", "bishop", "cardinal", "sheikh", "sultan", "shah", "tsar", "rabbi"]
-)
+_TITLES = word_list("titles")
 _TITLE_PAIRS = ("prime minister", "vice president", "lieutenant colonel", "major general", "first lady")
-_SUFFIXES = frozenset(["jr", "sr", "junior", "senior", "elder", "younger"])
-_PARTICLES = frozenset(["de", "van", "von", "der", "den", "del", "della", "da", "di", "la", "le", "bin", "ibn", "ben", "al", "el", "dos", "du", "ter", "af", "zu", "y"])
-_NOT_NAMES = frozenset(
-    ["north", "south", "east", "west", "new", "united", "royal", "national", "international", "american", "british", "english", "french", "german", "european", "african", "asian", "indian", "chinese", "japanese", "russian", "italian", "spanish", "roman", "greek", "university", "college", "school", "institute", "academy", "county", "city", "town", "state", "states", "river", "lake", "mount", "mountain", "mountains", "island", "islands", "sea", "ocean", "street", "road", "avenue", "park", "bridge", "church", "cathedral", "abbey", "temple", "museum", "hospital", "airport", "station", "railway", "company", "corporation", "inc", "party", "league", "association", "society", "union", "club", "team", "council", "committee", "court", "house", "senate", "congress", "parliament", "army", "navy", "force", "forces", "war", "battle", "treaty", "act", "award", "awards", "prize", "cup", "championship", "championships", "games", "festival", "show", "series", "season", "episode", "album", "song", "film", "book", "novel", "magazine", "journal", "times", "post", "news", "press", "records", "band", "orchestra", "theatre", "theater", "hall", "center", "centre", "building", "tower", "square", "republic", "kingdom", "empire", "province", "district", "region", "valley", "bay", "beach", "coast", "port", "fort", "saint", "st", "san", "santa", "los", "las", "the", "of", "and", "in", "for", "to", "at", "on", "by", "with", "from", "language", "people", "studio", "studios", "entertainment", "pictures", "music", "radio", "television", "network", "channel", "group", "bank", "fund", "foundation", "system", "project", "program", "plan", "theory", "theorem", "law", "laws", "effect", "syndrome", "disease", "zone", "area", "line", "route", "highway"]
-)
+_SUFFIXES = word_list("suffixes")
+_PARTICLES = word_list("particles")
+_NOT_NAMES = word_list("not_personal")
 
 
 def initials(evidence: Evidence) -> Iterator[Proposal]:
@@ -34,9 +31,8 @@ def initials(evidence: Evidence) -> Iterator[Proposal]:
                 continue
             several = sum(len(word) == 1 for word in _given(one)) > 1
             for other in fitting:
-                if several or one.documents & other.documents:
-                    if _are_one(evidence, one, other):
-                        yield Proposal(one, other, "initials of the same person's name", 0.97)
+                if (several or one.documents & other.documents) and _are_one(evidence, one, other):
+                    yield Proposal(one, other, "initials of the same person's name", 0.97)
 
 
 def middle_names(evidence: Evidence) -> Iterator[Proposal]:
@@ -77,9 +73,10 @@ def surnames(evidence: Evidence) -> Iterator[Proposal]:
         if len(name.words) != 1 or not types_agree(name.type, "person") or not name.is_proper:
             continue
         full = [each for each in people.get(name.words[0], ()) if types_agree(each.type, "person")]
-        if len(full) == 1 and name.documents and name.documents <= full[0].documents and evidence.is_new(name, *full):
-            if _are_one(evidence, name, full[0]):
-                yield Proposal(name, full[0], "surname of the only person of that name", 0.9)
+        if len(full) != 1 or not name.documents <= full[0].documents or not name.documents:
+            continue
+        if evidence.is_new(name, *full) and _are_one(evidence, name, full[0]):
+            yield Proposal(name, full[0], "surname of the only person of that name", 0.9)
 
 
 def without_title(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -100,9 +97,10 @@ def _by_surname(evidence: Evidence) -> dict[str, list[Name]]:
     """Return the names of two to five words that may be those of persons, by their last word."""
     found: dict[str, list[Name]] = defaultdict(list)
     for name in evidence.names:
-        if 2 <= len(name.words) <= 5 and name.is_proper and (types_agree(name.type, "person") or not name.type):
-            if _is_personal(name.words) and _is_capitalised(name.text):
-                found[name.words[-1]].append(name)
+        if not 2 <= len(name.words) <= 5 or (name.type and not types_agree(name.type, "person")):
+            continue
+        if _is_personal(name.words) and _is_capitalised(name.text):
+            found[name.words[-1]].append(name)
     return found
 
 
@@ -126,7 +124,9 @@ def _are_one(evidence: Evidence, one: Name, other: Name) -> bool:
 
 
 def _is_capitalised(text: str) -> bool:
-    return all(word[0].isupper() or word.lower() in _PARTICLES for word in text.replace("-", " ").split() if word[0].isalpha())
+    return all(
+        word[0].isupper() or word.lower() in _PARTICLES for word in text.replace("-", " ").split() if word[0].isalpha()
+    )
 
 
 def _given(name: Name) -> tuple[str, ...]:

@@ -10,17 +10,17 @@ from kgqa.corpus.resolution.evidence import Evidence, Proposal
 from kgqa.corpus.resolution.names import Name
 from kgqa.corpus.resolution.normal_forms import comparison_form
 from kgqa.corpus.resolution.types import types_agree
+from kgqa.corpus.resolution.word_lists import word_list
 
 _SHORT = 3
 _UNCOUNTED = re.compile(r"(?:ss|us|is|ics|ness|news|series|species|means|goods|arms|customs|savings)\Z")
-_NO_PLACES = frozenset(["jr", "sr", "inc", "ltd", "llc", "co", "corp", "plc", "gmbh", "md", "phd", "ii", "iii", "iv", "esq", "usa"])
+_NO_PLACES = word_list("no_places")
 _LEGAL_FORMS = re.compile(r",? (?:Inc|Ltd|LLC|Corp|Corporation|Co\.|[Pp][Ll][Cc]|GmbH|AG|Limited|Incorporated)\.?\Z")
 _LINKS = frozenset(("of", "in"))
-_NO_ROTATION = frozenset(
-    ["university", "college", "school", "institute", "academy", "bank", "republic", "state", "city", "king", "queen", "duke", "house", "church", "union"]
-)
+_NO_ROTATION = word_list("fixed_order")
+_PLURAL_NAMES = word_list("plural_names")
 _YEAR = re.compile(r"1\d{3}|20\d{2}")
-_POSSESSIVE = re.compile(r"['’]s?\Z")
+_POSSESSIVE = re.compile(r"['’]s\Z")
 
 
 def same_form(evidence: Evidence) -> Iterator[Proposal]:
@@ -39,30 +39,22 @@ def same_wording(evidence: Evidence) -> Iterator[Proposal]:
 
 
 def with_article(evidence: Evidence) -> Iterator[Proposal]:
-    """Propose "the X" for "X" of one word, if the texts that contain "X" write "the X" or both stand in one document.
-
-    With a type, equal types are enough.
-    """
+    """Propose "the X" for "X" of one word, if types are known and equal or the texts that contain "X" write "the X"."""
     for block in evidence.blocks(lambda name: name.form.removeprefix("the ")):
         for one, other in combinations(block, 2):
             if one.form == other.form or len(one.words) > 1 or not evidence.types_allow(one, other):
                 continue
             bare = other if one.form.startswith("the ") else one
-            if (one.type and one.type == other.type) or (
-                bare.is_proper and (one.documents & other.documents or evidence.has_article(bare))
-            ):
+            if (one.type and one.type == other.type) or (bare.is_proper and evidence.has_article(bare)):
                 yield Proposal(one, other, "same word with an article", 0.97)
 
 
 def plurals(evidence: Evidence) -> Iterator[Proposal]:
-    """Propose singular and plural of terms of several words in small letters."""
-    terms = [
-        name
-        for name in evidence.names
-        if len(name.words) > 1 and not name.is_proper and not any(map(str.isdigit, name.form))
-    ]
+    """Propose singular and plural of terms of several words in small letters, and "Award" and "Awards" in names."""
+    terms = [name for name in evidence.names if len(name.words) > 1 and not any(map(str.isdigit, name.form))]
     for block in evidence.blocks(lambda name: singular(name.wording), terms):
-        yield from _stars(evidence, block, "singular and plural of a term", 0.98)
+        if not any(name.is_proper for name in block) or block[0].words[-1] in _PLURAL_NAMES:
+            yield from _stars(evidence, block, "singular and plural", 0.98)
 
 
 def word_order(evidence: Evidence) -> Iterator[Proposal]:
@@ -87,8 +79,10 @@ def with_place(evidence: Evidence) -> Iterator[Proposal]:
         documents = frozenset().union(*(name.documents for name in parts))
         for one, other in combinations(block, 2):
             short, long = sorted((one, other), key=lambda name: (len(parts.get(name, ())), name.iri))
-            if long not in parts or len(parts.get(short, ())) == len(parts[long]) or short.text.count(",") != len(
-                parts.get(short, ())
+            if (
+                long not in parts
+                or len(parts.get(short, ())) == len(parts[long])
+                or short.text.count(",") != len(parts.get(short, ()))
             ):
                 continue
             shared = short in parts or (short.documents <= documents and not evidence.share_sentence(one, other))
@@ -97,10 +91,16 @@ def with_place(evidence: Evidence) -> Iterator[Proposal]:
 
 
 def with_ending(evidence: Evidence) -> Iterator[Proposal]:
-    """Propose names that differ by a possessive ending or a legal form ("Inc."), if one document contains both."""
+    """Propose names that differ by a possessive ending or a legal form ("Inc.").
+
+    If one of them is a single word ("McDonald", "McDonald's") or a legal form is left out, one document contains both.
+    """
     for block in evidence.blocks(lambda name: comparison_form(_stem(name.text)) if name.is_proper else ""):
         for one, other in combinations(block, 2):
-            if one.form != other.form and one.documents & other.documents and evidence.types_allow(one, other):
+            is_sure = min(len(one.words), len(other.words)) > 1 and _possessive(one.text) == _possessive(other.text)
+            if one.form == other.form or not (is_sure or one.documents & other.documents):
+                continue
+            if evidence.types_allow(one, other):
                 yield Proposal(one, other, "same name with an ending", 0.95)
 
 
@@ -160,3 +160,7 @@ def _places(text: str, evidence: Evidence) -> tuple[str, ...]:
 
 def _stem(text: str) -> str:
     return _LEGAL_FORMS.sub("", _POSSESSIVE.sub("", text))
+
+
+def _possessive(text: str) -> str:
+    return comparison_form(_POSSESSIVE.sub("", text))
