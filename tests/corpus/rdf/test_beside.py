@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +30,7 @@ from kgqa.schema import bundled_schema, parse_schema
 from kgqa.settings import resolve
 from kgqa.virtuoso.bulk.name_graph import index_graph
 from kgqa.words import relation_words
+from tests.conftest import SOAK
 from tests.graph.facts import NS, ent, ns
 from tests.graph.graph_factories import EmbeddedGraphFactory, VirtuosoGraphFactory
 from tests.graph.in_process_loads import in_process_loads
@@ -211,8 +213,11 @@ def test_merged_schemas():
 
 def test_beside_a_slice_of_freebase(data_folder, tmp_path):
     """The first hop is in Freebase, the second in the text."""
+    with gzip.open(data_folder / "freebase_fast" / "kg.nt.gz", "rt", encoding="utf-8") as lines:
+        kept = [line for line in lines if SOAK or "people.person" in line or "type.object.name" in line]
+        (tmp_path / "kg.nt").write_text("".join(kept), encoding="utf-8")
     with in_process_loads():
-        load_graph(tmp_path / "kg", [data_folder / "freebase_fast" / "kg.nt.gz"], schema="freebase")
+        load_graph(tmp_path / "kg", [tmp_path / "kg.nt"], schema="freebase")
     with open_graph(tmp_path / "kg") as graph:
         born = Step(f"{NS}people.person.place_of_birth")
         query = f"SELECT ?p ?c WHERE {{ ?p <{born.relation}> ?c . ?c <{NS}type.object.name> ?n }} LIMIT 1"
