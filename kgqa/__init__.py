@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any
 from kgqa.version import __version__
 
 if TYPE_CHECKING:
+    from kgqa.corpus.building.build import build_corpus
+    from kgqa.corpus.corpus import Corpus
     from kgqa.graph.opening import open_graph
     from kgqa.methods.ask import ask, open_resources
     from kgqa.model import Answer, Entity, Literal, Question, RelationPath, Step
 
 __all__ = [
     "Answer",
+    "Corpus",
     "Entity",
     "Literal",
     "Question",
@@ -24,12 +27,15 @@ __all__ = [
     "Step",
     "__version__",
     "ask",
+    "build_corpus",
     "open_graph",
     "open_resources",
 ]
 _MODULES = {
     "open_graph": "kgqa.graph.opening",
     "ask": "kgqa.methods.ask",
+    "build_corpus": "kgqa.corpus.building.build",
+    "Corpus": "kgqa.corpus.corpus",
     "open_resources": "kgqa.methods.ask",
     "Answer": "kgqa.model",
     "Entity": "kgqa.model",

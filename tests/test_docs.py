@@ -68,6 +68,32 @@ def test_example_of_an_answer_from_texts(tmp_path):
     assert run_code(f"{code}\nprint(grounding)", tmp_path) == "London\ntext\n"
 
 
+def test_corpus_example_runs(tmp_path):
+    text = (ROOT / "docs" / "corpus.md").read_text(encoding="utf-8")
+    (code,) = blocks(text, "python")
+    _, after = text.split("prints\n\n")
+    assert run_code(code, tmp_path) == "".join(f"{line[4:]}\n" for line in after.rstrip().split("\n"))
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/corpus.md"])
+def test_transcript_of_the_demo_corpus(page, demo_corpus_answer):
+    """The lines about an answer over the demo documents are those of the output, of which some are left out."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    shown = [
+        line[4:]
+        for line in text.split("\n")
+        if line.startswith(("    Nils Aaberg (", "      fact ", "      walk  Sand"))
+    ]
+    assert len(shown) >= 3 and not set(shown) - set(demo_corpus_answer.split("\n"))
+
+
+@pytest.fixture(scope="module")
+def demo_corpus_answer(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo")
+    run_cli("corpus", "build", "--demo", "--into", "corpus", cwd=folder)
+    return run_cli("ask", "Who is the architect of the lighthouse of Sandrey?", "--graph", "corpus", cwd=folder).out
+
+
 def test_method_example_answers(tmp_path, monkeypatch):
     """The method of docs/new-method.md, in a package with an entry point, answers on the command line."""
     text = (ROOT / "docs" / "new-method.md").read_text(encoding="utf-8")

@@ -243,6 +243,8 @@ def ask(
         if method(name).graph:
             asked = graph_id(resources.graph)
         found = _answer(question, list(topics), resources, trace, notes)
+        if isinstance(resources.corpus, Corpus) and found.paths:
+            found = _with_facts(found, resources, resources.corpus)
     except BudgetExhausted as error:
         found = Answer(question, "budget_exhausted", reason=error.reason, method=name)
     except KgqaError as error:
@@ -251,8 +253,6 @@ def ask(
     finally:
         if own and not isinstance(graph, KnowledgeGraph):
             resources.close()
-    if isinstance(resources.corpus, Corpus) and found.paths:
-        found = _with_facts(found, resources, resources.corpus)
     usage, events = trace.usage(), trace.events()
     found = with_advice(found, events, usage, resources.settings, models=resources.by_model)
     return replace(found, usage=usage, trace=events, graph=asked)
