@@ -15,7 +15,7 @@ from kgqa.corpus.rdf.edit_triples import edit_triples
 from kgqa.corpus.rdf.triples import community_triples, constant_triples, triples_of
 from kgqa.corpus.snapshot import snapshot_of
 from kgqa.corpus.storage.database import Database
-from kgqa.errors import CorpusError, StoreError
+from kgqa.errors import CorpusError, PartialResult, StoreError, StoreTimeout
 from kgqa.graph.editing import present_triples
 from kgqa.graph.opening import open_store
 from kgqa.graph.query.templates import render
@@ -158,7 +158,7 @@ def _graphs(corpus: Corpus, store: Store) -> Iterator[str]:
 def _compared(store: Store, graph: str, wanted: set[Triple]) -> tuple[int, int, list[str]]:
     """Return how many triples a graph lacks, how many it has too many, and examples."""
     view = (Entity(graph),)
-    if not store.capabilities.remote:
+    try:
         rows = store.select(render("all_triples", view=view), max_rows=len(wanted) + _MORE_ROWS, fresh=True)
         found = {
             Triple(subject, relation.iri, value)
@@ -166,6 +166,8 @@ def _compared(store: Store, graph: str, wanted: set[Triple]) -> tuple[int, int, 
             if isinstance(subject, Entity) and isinstance(relation, Entity) and value is not None
         }
         return len(wanted - found), len(found - wanted), _words(wanted ^ found)
+    except (PartialResult, StoreTimeout):
+        pass  # a server may return only a part of its triples at once, so they are asked about
     present = present_triples(store, graph, list(wanted))
     total = single_count(store.select(render("count_triples", view=view), fresh=True))
     return len(wanted - present), total - len(present), _words(wanted - present)
