@@ -122,7 +122,7 @@ class GraphWriter:
 
     def _position(self) -> int:
         """Return the number of the last edit that the graphs contain; 0 if they have to be written anew."""
-        graph = GraphFolder(self._folder.graph)
+        graph = GraphFolder(self._graph_path())
         if not self._server:
             if not graph.exists():
                 return 0
@@ -143,11 +143,14 @@ class GraphWriter:
                 self._server.update("clear_graph", graph=graph)
             return
         self._close_folder()
-        folder = self._folder.graph
-        if folder.is_symlink():
-            raise CorpusError(f"{folder} is a link.", "Replace it by the folder that it leads to.")
-        if folder.exists():
-            shutil.rmtree(folder)
+        if self._graph_path().exists():
+            shutil.rmtree(self._graph_path())
+
+    def _graph_path(self) -> Path:
+        path = self._folder.graph
+        if path.is_symlink():
+            raise CorpusError(f"{path} is a link.", "Replace it by the folder that it leads to.")
+        return path
 
     # --- writing
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgqa.corpus.edit_log import (
@@ -26,9 +26,11 @@ from kgqa.corpus.edit_log import (
 from kgqa.corpus.items import Addition, EntityItem, Party, item_key
 from kgqa.corpus.storage.database import Database
 from kgqa.errors import CorpusError
+from tests.conftest import SOAK
 from tests.corpus.random_logs import DOCUMENTS, actions, extended, key
 
 logs = st.lists(actions, max_size=12)
+in_files = settings(max_examples=100 if SOAK else 15)
 
 
 def addition(name: str, document: str = "", **more) -> Addition:
@@ -207,6 +209,7 @@ def stored_tags(database: Database, seq: int) -> list[tuple[str, str]]:
     return sorted({(each.document, item_key(each.item)) for each in database.live.all(seq)})
 
 
+@in_files
 @given(logs)
 def test_the_database_has_the_same_states(tmp_path_factory, performed):
     log = extended([], performed)
@@ -226,6 +229,7 @@ def test_the_database_has_the_same_states(tmp_path_factory, performed):
             assert tuple(each.id for each in database.dependents(edit)) == dependents(log, [edit.id])
 
 
+@in_files
 @given(logs, logs, logs)
 def test_logs_of_two_databases_are_merged(tmp_path_factory, first, second, third):
     base = extended([], first)

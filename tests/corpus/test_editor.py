@@ -18,11 +18,14 @@ from tests.corpus.small_corpus import TIME, ServerStore, insert, new_editor, rea
 VIEWS = ("facts", "hyper", "text", "statements", "communities")
 
 
-def stored(folder: CorpusFolder, view: str) -> set[tuple]:
-    """Return the triples of a graph, as it was published."""
+def stored(folder: CorpusFolder) -> dict[str, set[tuple]]:
+    """Return the triples of each graph, as it was published."""
+    found = {}
     with EmbeddedStore(folder.graph) as store:
-        rows = store.select(f"SELECT ?s ?p ?o FROM <{folder.graphs[view]}> WHERE {{ ?s ?p ?o }}")
-        return {(row[0], row[1].iri, row[2]) for row in rows}
+        for view in VIEWS:
+            rows = store.select(f"SELECT ?s ?p ?o FROM <{folder.graphs[view]}> WHERE {{ ?s ?p ?o }}")
+            found[view] = {(row[0], row[1].iri, row[2]) for row in rows}
+    return found
 
 
 def expected(additions) -> dict[str, set[tuple]]:
@@ -35,9 +38,7 @@ def expected(additions) -> dict[str, set[tuple]]:
 
 def check_graphs(editor: Editor, additions) -> None:
     editor.publish()
-    wanted = expected(additions)
-    for view in VIEWS:
-        assert stored(editor.folder, view) == wanted[view], view
+    assert stored(editor.folder) == expected(additions)
 
 
 ADA = read_document("ada.txt", "Ada wrote notes", "Ada knew Babbage/person")[0]

@@ -126,6 +126,8 @@ class Connections:
             raise CorpusError("The corpus has been closed.", "Open it again.")
         if not self.writable and not self.path.is_file():
             raise CorpusError(f"There is no corpus at {self.path.parent}.", "Build it: kgqa corpus build")
+        if self.writable and self.path.is_symlink():
+            raise CorpusError(f"{self.path} is a link.", "Replace it by the file that it leads to.")
         with _errors(self.path):
             connection = self._open("mode=rwc" if self.writable else "mode=ro")
             try:

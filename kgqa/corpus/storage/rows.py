@@ -15,6 +15,7 @@ from kgqa.corpus.snapshot import concerned
 from kgqa.errors import CorpusError
 from kgqa.untrusted_json import load_json
 
+_RESTORE = "Restore corpus.sqlite from a copy, or build the corpus again."
 BATCH = 500
 """How many values one query looks up."""
 ADDITION_COLUMNS = """
@@ -45,8 +46,11 @@ class AdditionReader:
             item = items.get(number)
             if item is None:
                 item = items[number] = item_of(kind, body)
-            if not (isinstance(begin, int) and isinstance(end, int) and isinstance(confidence, (float, type(None)))):
-                raise CorpusError("The corpus is damaged: the place of an item is not a number.")
+            if (
+                not (isinstance(begin, int) and isinstance(end, int) and isinstance(confidence, (float, type(None))))
+                or not type(document) is type(chunk) is type(model) is type(prompt) is type(reason) is str
+            ):
+                raise CorpusError("The corpus is damaged: a place or an origin has a wrong type.", _RESTORE)
             yield Addition(item, document, chunk, begin, end, confidence, model, prompt, reason)
 
 
@@ -55,7 +59,7 @@ def item_of(kind: Any, body: Any) -> Item:
     try:
         return item_from(str(kind), str(body))
     except ValueError as error:
-        raise CorpusError(f"The corpus is damaged: {error}.", "Restore it from a copy, or build it again.") from error
+        raise CorpusError(f"The corpus is damaged: {error}.", _RESTORE) from error
 
 
 def concern_keys(item: Item) -> set[int]:
