@@ -154,14 +154,16 @@ class Texts:
 
     def find(self, text: str) -> int | None:
         """Return the position of a text, by binary search; the texts must be sorted. None if it is not there."""
+        data, ends = self._data, self._ends
+        wanted = text.encode("utf-8", "surrogatepass")  # sorted like code points
         low, high = 0, len(self)
         while low < high:
             middle = (low + high) // 2
-            if self[middle] < text:
+            if data[ends[middle] : ends[middle + 1]].tobytes() < wanted:
                 low = middle + 1
             else:
                 high = middle
-        return low if low < len(self) and self[low] == text else None
+        return low if low < len(self) and data[ends[low] : ends[low + 1]].tobytes() == wanted else None
 
 
 def _is_size(value: Any) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kgqa.corpus.retrieve.retriever import Retriever
+from kgqa.corpus.retrieve.retriever import Ranking, RankingRetriever, Retriever
 from kgqa.model import Piece
 from kgqa.rank.fusion import RRF_K, average_ranks
 
@@ -46,16 +46,43 @@ class FusedRetriever:
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Piece]]:
         """Find the best pieces for each query; see `Retriever`."""
+        found = self._ranked(queries, k)
+        return [[piece for each in ranking if (piece := self._piece(*each))] for ranking in found]
+
+    def rank(self, queries: Sequence[str], k: int) -> list[Ranking]:
+        return [[(iri, score) for iri, score, _ in ranking] for ranking in self._ranked(queries, k)]
+
+    def piece(self, iri: str, score: float) -> Piece | None:
+        found = (each.piece(iri, score) for each in self._channels if isinstance(each, RankingRetriever))
+        return next((piece for piece in found if piece), None)
+
+    def _ranked(self, queries: Sequence[str], k: int) -> list[list[tuple[str, float, Piece | int]]]:
+        """Return for each query the best IRIs with their scores, and the piece or the number of the first channel."""
         depth = max(k, self._depth)
-        found = [channel.search(queries, depth) for channel in self._channels]
+        found: list[list[list[tuple[str, float, Piece | int]]]] = []
+        for number, channel in enumerate(self._channels):
+            if isinstance(channel, RankingRetriever):
+                found.append([[(*each, number) for each in ranking] for ranking in channel.rank(queries, depth)])
+            else:
+                pieces = channel.search(queries, depth)
+                found.append([[(each.iri, each.score, each) for each in ranking] for ranking in pieces])
         return [self._fuse([of_channel[number] for of_channel in found])[:k] for number in range(len(queries))]
 
-    def _fuse(self, rankings: Sequence[Sequence[Piece]]) -> list[Piece]:
-        pieces: dict[str, Piece] = {}
+    def _fuse(
+        self, rankings: Sequence[Sequence[tuple[str, float, Piece | int]]]
+    ) -> list[tuple[str, float, Piece | int]]:
+        first: dict[str, Piece | int] = {}
         scores: dict[str, float] = {}
         for weight, ranking in zip(self._weights, rankings):
-            for rank, piece in zip(average_ranks(np.array([piece.score for piece in ranking])), ranking):
-                pieces.setdefault(piece.iri, piece)
-                scores[piece.iri] = scores.get(piece.iri, 0.0) + weight / (self._k + rank)
-        order = sorted(pieces, key=lambda iri: (-round(scores[iri], 12), iri))
-        return [replace(pieces[iri], score=scores[iri]) for iri in order]
+            ranks = average_ranks(np.array([score for _, score, _ in ranking])).tolist()
+            for rank, (iri, _, origin) in zip(ranks, ranking):
+                first.setdefault(iri, origin)
+                scores[iri] = scores.get(iri, 0.0) + weight / (self._k + rank)
+        order = sorted(first, key=lambda iri: (-round(scores[iri], 12), iri))
+        return [(iri, scores[iri], first[iri]) for iri in order]
+
+    def _piece(self, iri: str, score: float, origin: Piece | int) -> Piece | None:
+        if isinstance(origin, Piece):
+            return replace(origin, score=score)
+        channel = self._channels[origin]
+        return channel.piece(iri, score) if isinstance(channel, RankingRetriever) else None

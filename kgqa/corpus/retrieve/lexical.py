@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from kgqa.corpus.index.best_rows import best_rows
 from kgqa.corpus.index.piece_table import PieceTable
 from kgqa.corpus.index.word_index import WordIndex
+from kgqa.corpus.retrieve.retriever import Ranking
 from kgqa.model import Piece
 
 
@@ -19,5 +20,14 @@ class LexicalRetriever:
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Piece]]:
         """Find the best pieces for each query; see `Retriever`."""
-        found = (best_rows(self._words.scores(query), k, above=0.0) for query in queries)
-        return [[self._pieces.piece(row, score) for row, score in rows] for rows in found]
+        return [[self._pieces.piece(row, score) for row, score in rows] for rows in self._rows(queries, k)]
+
+    def rank(self, queries: Sequence[str], k: int) -> list[Ranking]:
+        iris = self._pieces.iris
+        return [[(iris[row], score) for row, score in rows] for rows in self._rows(queries, k)]
+
+    def piece(self, iri: str, score: float) -> Piece | None:
+        return self._pieces.get(iri, score)
+
+    def _rows(self, queries: Sequence[str], k: int) -> Iterator[list[tuple[int, float]]]:
+        return (best_rows(self._words.scores(query), k, above=0.0) for query in queries)

@@ -9,7 +9,7 @@ from kgqa.corpus.retrieve.dense import DenseRetriever
 from kgqa.corpus.retrieve.fused import FusedRetriever
 from kgqa.corpus.retrieve.lexical import LexicalRetriever
 from kgqa.corpus.retrieve.pagerank import DEFAULT_OPTIONS, PageRankOptions, PageRankRetriever
-from kgqa.corpus.retrieve.retriever import Retriever
+from kgqa.corpus.retrieve.retriever import RankingRetriever
 from kgqa.errors import SettingsError
 from kgqa.model import PieceKind
 
@@ -27,7 +27,7 @@ def open_retriever(
     *,
     weights: Mapping[str, float] = {},
     pagerank: PageRankOptions = DEFAULT_OPTIONS,
-) -> Retriever:
+) -> RankingRetriever:
     """Return the retriever of one kind of pieces.
 
     Args:
@@ -43,7 +43,7 @@ def open_retriever(
     if unknown := set(channels) - set(CHANNELS):
         raise SettingsError(f"{min(unknown)} is not a channel.", f"Choose from {', '.join(CHANNELS)}.")
     pieces = index.pieces(kind)
-    available: dict[str, Callable[[], Retriever]] = {"bm25": lambda: LexicalRetriever(pieces, index.bm25(kind))}
+    available: dict[str, Callable[[], RankingRetriever]] = {"bm25": lambda: LexicalRetriever(pieces, index.bm25(kind))}
     vectors, encoder = index.vectors, index.encoder
     if vectors is not None and encoder is not None:
         available["dense"] = lambda: DenseRetriever(pieces, vectors, encoder)

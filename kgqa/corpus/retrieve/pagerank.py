@@ -11,7 +11,7 @@ import numpy as np
 from kgqa.corpus.index.best_rows import best_rows
 from kgqa.corpus.index.corpus_index import CorpusIndex
 from kgqa.corpus.retrieve.dense import DenseRetriever
-from kgqa.corpus.retrieve.retriever import Retriever
+from kgqa.corpus.retrieve.retriever import Ranking, RankingRetriever
 from kgqa.model import Piece, PieceKind
 from kgqa.rank.fusion import RRF_K
 
@@ -56,7 +56,7 @@ class PageRankRetriever:
     def __init__(
         self,
         index: CorpusIndex,
-        chunks: Retriever,
+        chunks: RankingRetriever,
         *,
         kind: PieceKind = "chunk",
         options: PageRankOptions = DEFAULT_OPTIONS,
@@ -79,8 +79,19 @@ class PageRankRetriever:
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Piece]]:
         """Find the best pieces for each query; see `Retriever`."""
-        graph, pieces = self._index.graph, self._index.pieces(self._kind)
-        if not queries or not len(pieces):
+        pieces = self._index.pieces(self._kind)
+        return [[pieces.piece(row, score) for row, score in rows] for rows in self._rows(queries, k)]
+
+    def rank(self, queries: Sequence[str], k: int) -> list[Ranking]:
+        iris = self._index.pieces(self._kind).iris
+        return [[(iris[row], score) for row, score in rows] for rows in self._rows(queries, k)]
+
+    def piece(self, iri: str, score: float) -> Piece | None:
+        return self._index.pieces(self._kind).get(iri, score)
+
+    def _rows(self, queries: Sequence[str], k: int) -> list[list[tuple[int, float]]]:
+        graph = self._index.graph
+        if not queries or not len(self._index.pieces(self._kind)):
             return [[] for _ in queries]
         starts = self._starts(queries)
         visited = starts * (1 - self._options.damping)
@@ -88,20 +99,20 @@ class PageRankRetriever:
             visited = self._options.damping * (graph.transitions @ visited) + (1 - self._options.damping) * starts
         part = slice(graph.entities, None) if self._kind == "chunk" else slice(graph.entities)
         scores = np.round(visited[part].T, 9)
-        return [[pieces.piece(row, score) for row, score in best_rows(each, k, above=0.0)] for each in scores]
+        return [best_rows(each, k, above=0.0) for each in scores]
 
     def _starts(self, queries: Sequence[str]) -> np.ndarray:
         """Return the distribution from which the walks of each query start, of shape (nodes, queries)."""
         graph, share = self._index.graph, self._options.chunk_share
         starts = np.zeros((graph.entities + graph.chunks, len(queries)))
-        found = self._chunks.search(queries, self._options.chunks) if share else [[] for _ in queries]
+        found = self._chunks.rank(queries, self._options.chunks) if share else [[] for _ in queries]
         table = self._index.pieces("chunk")
         for column, (facts, chunks) in enumerate(zip(self._best_facts(queries), found)):
             entities = self._entities(facts)
             ranked = {
                 row: RRF_K / (RRF_K + rank)
-                for rank, each in enumerate(chunks)
-                if (row := table.row(each.iri)) is not None
+                for rank, (iri, _) in enumerate(chunks)
+                if (row := table.row(iri)) is not None
             }
             for nodes, part, first in ((entities, 1 - share, 0), (ranked, share, graph.entities)):
                 total = sum(nodes.values())
@@ -121,13 +132,14 @@ class PageRankRetriever:
     def _best_facts(self, queries: Sequence[str]) -> Iterable[list[tuple[int, float]]]:
         """Yield the rows and scores of the facts that are closest to each query."""
         table, words = self._index.pieces("statement"), self._index.bm25("statement")
-        close = self._facts.search(queries, _FACT_DEPTH) if self._facts is not None else [None for _ in queries]
-        for query, pieces in zip(queries, close):
+        close = self._facts.rank(queries, _FACT_DEPTH) if self._facts is not None else [None for _ in queries]
+        for query, ranking in zip(queries, close):
             shared = words.scores(query)
             shared /= max(float(shared.max(initial=0.0)), 1e-9)
-            if pieces is None:
+            if ranking is None:
                 yield best_rows(shared, self._options.facts, above=0.0)
                 continue
-            rows = [row for each in pieces if (row := table.row(each.iri)) is not None]
-            scores = np.array([each.score for each in pieces]) + self._options.fact_words * shared[rows]
+            found = [(row, score) for iri, score in ranking if (row := table.row(iri)) is not None]
+            rows = [row for row, _ in found]
+            scores = np.array([score for _, score in found]) + self._options.fact_words * shared[rows]
             yield [(rows[at], score) for at, score in best_rows(np.round(scores, 6), self._options.facts, above=0.0)]
