@@ -579,6 +579,24 @@ SETTINGS: tuple[Setting, ...] = (
         "whether figures and image files of a corpus are sent to the language model, which has to accept images",
         choices=("on", "off"),
     ),
+    Setting(
+        "corpus.resolve",
+        str,
+        "rules",
+        "how names are found that mean the same entity. rules: by rules and embeddings; model: a language model also "
+        "decides the pairs that rules leave open; none: names are not merged",
+        choices=("rules", "model", "none"),
+        option="--resolve",
+    ),
+    Setting(
+        "corpus.summaries",
+        str,
+        "words",
+        "how communities of entities are summarised. words: by their main entities and relations; model: by a language "
+        "model, one call for each new or changed community",
+        choices=("words", "model"),
+        option="--summaries",
+    ),
     Setting("cache.folder", str, None, "cache folder; if not set, your user's cache folder", trusted=True),
     Setting("cache.limit_gb", float, 10.0, "maximum size of the cache, in GB", minimum=0, trusted=True),
 )

@@ -14,6 +14,7 @@ from kgqa.corpus.folder import CorpusFolder
 from kgqa.corpus.graph_writer import BulkLoad
 from kgqa.corpus.index.corpus_index import CorpusIndex
 from kgqa.corpus.index.generation import Progress
+from kgqa.corpus.index.vector_store import VectorStore
 from kgqa.corpus.reader import DatabaseReader
 from kgqa.corpus.records import ChunkRecord
 from kgqa.corpus.retrieve.opening import open_retriever
@@ -21,6 +22,23 @@ from kgqa.corpus.retrieve.retriever import Retriever
 from kgqa.corpus.storage.database import Database
 from kgqa.errors import CorpusError
 from kgqa.graph.endpoint.upload import UpdatableStore
+
+VECTORS = "vectors"
+"""The key of corpus.json that names the database of the vectors: `{"uri", "prefix"}`."""
+
+
+def vectors_of(folder: CorpusFolder) -> str:
+    """Return the URI of the database that holds the vectors; "" if they are in the folder.
+
+    Raises:
+        CorpusError: corpus.json has a wrong value.
+    """
+    record = folder.file.others.get(VECTORS)
+    if record is None:
+        return ""
+    if not isinstance(record, dict) or not all(isinstance(record.get(key), str) for key in ("uri", "prefix")):
+        raise CorpusError(f"corpus.json of {folder.path} has a wrong value of {VECTORS!r}.", "Correct the file.")
+    return str(record["uri"])
 
 
 class Corpus:
@@ -143,9 +161,24 @@ class Corpus:
             reader = self.reader
             if self._index is None or self._index.seq != reader.seq:
                 self._index = CorpusIndex.open(
-                    self.folder.index, reader, self._encoder, identity=reader.fingerprint, progress=self._progress
+                    self.folder.index,
+                    reader,
+                    self._encoder,
+                    identity=reader.fingerprint,
+                    store=self._vector_store(),
+                    progress=self._progress,
                 )
             return self._index
+
+    def _vector_store(self) -> VectorStore | None:
+        """Open the database of the vectors; None if they are in the folder of the index, or there is no encoder."""
+        where = vectors_of(self.folder)
+        if not where or self._encoder is None:
+            return None
+        from kgqa.corpus.index.lance_vectors import LanceVectors
+
+        prefix = self.folder.file.others[VECTORS]["prefix"]
+        return LanceVectors(where, self._encoder.encode_questions(["?"]).shape[1], prefix=prefix)
 
     def retriever(self, *arguments: Any, **options: Any) -> Retriever:
         """Return a retriever on the index; see `open_retriever`."""

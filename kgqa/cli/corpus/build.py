@@ -146,7 +146,7 @@ def run_build(
     """Build a corpus, show the progress, and print the report. Returns the exit code."""
     from kgqa.corpus.building.build import build_corpus
 
-    given |= {name: options.pop(name) for name in ("graph_url",) if name in options}
+    given |= {name: options.pop(name) for name in ("graph_url", "vectors") if name in options}
     beside = options.pop("beside", None)
     with ExitStack() as opened:
         tools = opened.enter_context(opened_tools(options, ray=options.pop("ray", None)))

@@ -69,6 +69,8 @@ embedding_options = combined(
 """Options of the embedding model."""
 
 writing_options = combined(
+    setting_option("corpus.resolve"),
+    setting_option("corpus.summaries"),
     click.option(
         "--max-cost", type=click.FloatRange(0), metavar="USD", help="stop before model calls cost more than this"
     ),

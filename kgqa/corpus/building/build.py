@@ -14,6 +14,7 @@ index        deriving.py         words, vectors, matrices
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,6 @@ from kgqa.corpus.building.deriving import derive_all
 from kgqa.corpus.building.documents import DocumentSteps
 from kgqa.corpus.building.extracting import Extraction
 from kgqa.corpus.building.feeds import TRIPLES, GivenFeed, find_feeds
-from kgqa.corpus.storage.ledger import FileEntry, Ledger, Problem
 from kgqa.corpus.building.options import BuildOptions
 from kgqa.corpus.building.plan import Plan, make_plan
 from kgqa.corpus.building.preparing import Preparation, open_folder, opened_corpus, prepared
@@ -32,6 +32,7 @@ from kgqa.corpus.building.tools import Tools, open_tools
 from kgqa.corpus.building.writing import DocumentWriter
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.rdf.beside import BesideGraph, set_beside
+from kgqa.corpus.storage.ledger import FileEntry, Ledger, Problem
 from kgqa.garbage import fewer_collections
 from kgqa.graph.graph import KnowledgeGraph
 
@@ -47,6 +48,7 @@ def build_corpus(
     given: Sequence[GivenFeed] = (),
     must_exist: bool = False,
     graph_url: str | None = None,
+    vectors: str | None = None,
     beside: KnowledgeGraph | None = None,
     progress: Progress = no_progress,
     **settings: Any,
@@ -62,6 +64,7 @@ def build_corpus(
         given: Documents of other origin.
         must_exist: Whether it is an error that there is no corpus yet.
         graph_url: The server that holds the graph of a new corpus; None for the folder.
+        vectors: The LanceDB database that holds the vectors of a new corpus; None for the folder.
         beside: A knowledge graph to whose entities those of the corpus are linked.
         progress: Called as the work proceeds.
         settings: Settings by keyword, such as `llm="openai:NAME"` or `extract="rules"`, if `tools` is None.
@@ -86,10 +89,12 @@ def build_corpus(
                 given=given,
                 must_exist=must_exist,
                 graph_url=graph_url,
+                vectors=vectors,
                 beside=beside,
                 progress=progress,
             )
-    opened = open_folder(folder, must_exist=must_exist, graph_url=graph_url)
+    tools = replace(tools, max_cost=options.max_cost)
+    opened = open_folder(folder, must_exist=must_exist, graph_url=graph_url, vectors=vectors)
     if beside is not None and BesideGraph.of(opened.file.others) is None:
         set_beside(opened, beside)
     report = BuildReport(str(opened.path))

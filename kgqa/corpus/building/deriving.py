@@ -11,9 +11,10 @@ from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.counts import COUNTS, counts_text
 from kgqa.corpus.difference import entity_iris
 from kgqa.corpus.index.communities import communities_of
-from kgqa.corpus.items import SameItem
+from kgqa.corpus.items import Item, SameItem
 from kgqa.corpus.resolution.resolving import resolve
 from kgqa.corpus.snapshot import snapshot_of
+from kgqa.trace import Budget, Trace
 
 RESOLVER = "kgqa corpus build: resolution"
 _RESOLVED = "resolved"
@@ -44,16 +45,30 @@ def resolve_entities(corpus: Corpus, tools: Tools, report: BuildReport) -> None:
     if done == last:
         return
     fresh = entity_iris(database.live.touched(done, last)) if done else None
-    if fresh is None or fresh:
-        entities = snapshot_of(database.live.all(last, _NAMED)).entities
-        known = {(item.left, item.right) for _, item in database.items() if isinstance(item, SameItem)}
+    how = tools.settings["corpus.resolve"]
+    if how != "none" and (fresh is None or fresh):
+        names = snapshot_of(database.live.all(last, _NAMED))  # before resolution
+        known = {_pair(each.item) for each in database.live.all(last, ("same",))}
+        ever = {_pair(item) for _, item in database.items() if isinstance(item, SameItem)}
+        trace = Trace(Budget(seconds=None, cost=left_of(tools, report)))
         found = resolve(
-            entities, encoder=tools.encoder, models=tools.models, prompts=tools.prompts, known=known, only=fresh
+            names.entities,
+            encoder=tools.encoder,
+            models=tools.models if how == "model" else None,
+            prompts=tools.prompts,
+            known=known,
+            apart=ever - known,
+            only=fresh,
+            statements=names.statements,
+            text_of=corpus.text,
+            trace=trace,
         )
+        report.add_usage(trace.usage())
         if found.merges:
             corpus.editor.apply("insert", found.merges, agent=RESOLVER, reason="the same entity")
             report.edits += 1
         report.merges += len(found.merges)
+        report.undecided += len(found.undecided)
     database.build.put_state(_RESOLVED, str(database.seq))
 
 
@@ -75,6 +90,16 @@ def update_index(corpus: Corpus) -> None:
     stored = corpus.database.build.state(COUNTS)
     if (counts := counts_text(corpus.reader, stored)) != stored:
         corpus.database.build.put_state(COUNTS, counts)
+
+
+def left_of(tools: Tools, report: BuildReport) -> float | None:
+    """Return what may still be spent, in USD; None for no limit."""
+    return None if tools.max_cost is None else max(0.0, tools.max_cost - (report.cost or 0.0))
+
+
+def _pair(item: Item) -> tuple[str, str]:
+    assert isinstance(item, SameItem)
+    return item.left, item.right
 
 
 def _number(text: str) -> int:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from kgqa.corpus.building.extracting import Extraction
 from kgqa.corpus.building.feeds import Feed
-from kgqa.corpus.storage.ledger import DocumentEntry, Problem, ProblemKind
 from kgqa.corpus.building.plan import key_of
 from kgqa.corpus.building.reading import ChunkedDocument, DocumentReader
 from kgqa.corpus.extraction.requests import ExtractionRequest, extraction_requests
 from kgqa.corpus.extraction.results import ChunkResult
 from kgqa.corpus.items import Addition, DocumentItem
+from kgqa.corpus.storage.ledger import DocumentEntry, Problem, ProblemKind
 from kgqa.trace import EXHAUSTED
 
 

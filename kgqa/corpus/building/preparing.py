@@ -7,7 +7,7 @@ with them, and can run without the language model as long as no text has to be r
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,9 +21,9 @@ from kgqa.corpus.building.options import (
     chunk_text,
     in_characters,
 )
-from kgqa.corpus.building.tools import TokenCounter, Tools
-from kgqa.corpus.corpus import Corpus
-from kgqa.corpus.documents.chunks import ChunkSize
+from kgqa.corpus.building.tools import Tools
+from kgqa.corpus.corpus import VECTORS, Corpus, vectors_of
+from kgqa.corpus.documents.chunks import ChunkSize, CountTokens
 from kgqa.corpus.editor import Editor
 from kgqa.corpus.extraction.requests import Extractor
 from kgqa.corpus.folder import CorpusFolder
@@ -36,9 +36,8 @@ from kgqa.graph.store import is_address
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.words import clean
 
-CHUNKS, EXTRACT, EXTRACTOR, TOKENS, VECTORS = "chunks", "extract", "extractor", "tokens", "vectors"
-"""Keys of corpus.json: the size of chunks, the kind of extraction, what extracted, what counts tokens, where vectors
-are."""
+CHUNKS, EXTRACT, EXTRACTOR, TOKENS = "chunks", "extract", "extractor", "tokens"
+"""Keys of corpus.json: the size of chunks, the kind of extraction, what extracted, what counts tokens."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ class Preparation:
     missing: str = ""
     hint: str = ""
     stored: dict[str, Any] | None = None
-    counter: TokenCounter | None = None
+    counter: Callable[[], CountTokens] | None = None
     notes: tuple[str, ...] = ()
 
     def check(self) -> None:
@@ -71,14 +70,23 @@ class Preparation:
             raise SettingsError(self.missing, self.hint)
 
 
-def open_folder(path: Path | str, *, must_exist: bool = False, graph_url: str | None = None) -> CorpusFolder:
+def open_folder(
+    path: Path | str, *, must_exist: bool = False, graph_url: str | None = None, vectors: str | None = None
+) -> CorpusFolder:
     """Open the folder of a corpus, or create it.
 
     Raises:
         CorpusError: It has to exist and does not, or cannot be created.
-        SettingsError: The graph of the corpus is elsewhere than `graph_url`.
+        SettingsError: The graph of the corpus is elsewhere than `graph_url`, or its vectors elsewhere than `vectors`.
     """
     folder = CorpusFolder(path)
+    if vectors is not None and "://" not in vectors:
+        vectors = str(Path(vectors).resolve())
+    if folder.exists and vectors is not None and vectors_of(folder) != vectors:
+        where = vectors_of(folder) or folder.index
+        raise SettingsError(
+            f"The vectors of {folder.path} are at {clean(str(where))}.", "Build another corpus, or leave out --vectors"
+        )
     if folder.exists:
         if graph_url and folder.file.url != graph_url:
             where = folder.file.url or folder.graph
@@ -95,9 +103,11 @@ def open_folder(path: Path | str, *, must_exist: bool = False, graph_url: str | 
         raise SettingsError(
             f"{clean(graph_url)} is not the URL of a server.", "Give --graph-url http://HOST:PORT/sparql"
         )
-    # several corpora may share a server, so each has graphs of its own there
-    base = f"{KC}{slug(folder.path.name) or 'corpus'}-{secrets.token_hex(4)}:" if graph_url else KC
-    folder.create(graph=graph_url or GRAPH_FOLDER, base=base)
+    # several corpora may share a server or a database, so each has names of its own there
+    name = f"{slug(folder.path.resolve().name) or 'corpus'}-{secrets.token_hex(4)}"
+    base = f"{KC}{name}:" if graph_url else KC
+    stored = {VECTORS: {"uri": vectors, "prefix": name}} if vectors else {}
+    folder.create(graph=graph_url or GRAPH_FOLDER, base=base, settings=stored)
     return folder
 
 
@@ -122,7 +132,7 @@ def opened_corpus(folder: CorpusFolder, tools: Tools) -> Iterator[Corpus]:
             )
             closing.callback(store.close)
         editor = Editor(folder, store=store)
-        yield closing.enter_context(Corpus(folder, editor=editor, cache=tools.cache, encoder=tools.encoder))
+        yield closing.enter_context(Corpus(folder, editor=editor, cache=tools.cache, encoder=tools.index_encoder))
 
 
 def prepared(folder: CorpusFolder | None, options: BuildOptions, tools: Tools) -> Preparation:

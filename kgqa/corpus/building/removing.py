@@ -8,12 +8,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from kgqa.corpus.building.deriving import derive_all
-from kgqa.corpus.storage.ledger import REMOVED, Ledger
 from kgqa.corpus.building.preparing import opened_corpus
 from kgqa.corpus.building.report import BuildReport
 from kgqa.corpus.building.tools import Tools
 from kgqa.corpus.building.writing import DocumentRemover
 from kgqa.corpus.folder import CorpusFolder
+from kgqa.corpus.storage.ledger import REMOVED, Ledger
 from kgqa.errors import CorpusError
 from kgqa.words import clean
 

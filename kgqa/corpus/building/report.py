@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from kgqa.model import Usage
+
 Progress = Callable[[str, int, int], None]
 """Called with a stage, and how many of how many items are done; the total is 0 if it is unknown."""
 
@@ -30,6 +32,7 @@ class BuildReport:
         malformed: Number of malformed triples in files of triples.
         skipped: Files that were left out, with the reason.
         calls, prompt_tokens, completion_tokens, cost: What the language model used; `cost` is None without a price.
+        undecided: Number of pairs of names that may mean one entity, and were not merged.
         merges: Number of new decisions that two names mean one entity; `links`: of new links to a knowledge graph.
         communities: Number of communities; `summaries`: how many summaries were written anew.
         edits: Number of edits that were recorded.
@@ -57,6 +60,7 @@ class BuildReport:
     completion_tokens: int = 0
     cost: float | None = None
     merges: int = 0
+    undecided: int = 0
     links: int = 0
     communities: int = 0
     summaries: int = 0
@@ -64,6 +68,14 @@ class BuildReport:
     seconds: dict[str, float] = field(default_factory=dict)
     stopped: str = ""
     notes: list[str] = field(default_factory=list)
+
+    def add_usage(self, usage: Usage) -> None:
+        """Add what the language model used."""
+        self.calls += usage.calls
+        self.prompt_tokens += usage.prompt_tokens
+        self.completion_tokens += usage.completion_tokens
+        if usage.cost is not None:
+            self.cost = (self.cost or 0.0) + usage.cost
 
     @property
     def complete(self) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from kgqa.cache import Cache
 from kgqa.cluster import Cluster, PlainLoop
@@ -18,10 +20,13 @@ from kgqa.llm.prompts import Prompts
 from kgqa.rank.embedding.encoder import CachedEncoder, Precision, open_encoder
 from kgqa.settings import Settings, resolve
 
+TEXTS_AT_ONCE = 64
+"""How many texts are embedded in one task of a cluster."""
+
 
 @dataclass(frozen=True)
-class TokenCounter:
-    """Opens the embedding model that counts tokens; on another machine, that of this machine.
+class LocalEncoder:
+    """Opens the embedding model of the machine that it is sent to. A process opens the model once.
 
     `cache`: the cache folder. The others are arguments of `open_encoder`.
     """
@@ -32,8 +37,8 @@ class TokenCounter:
     query_prompt: str | None
     precision: Precision
 
-    def __call__(self) -> CountTokens:
-        """Return a function that counts the tokens of texts. A process opens the model once."""
+    def open(self) -> CachedEncoder:
+        """Return the model. Raises ModelUnavailable if it is not installed."""
         encoder = open_encoder(
             Cache(Path(self.cache)),
             model=self.model,
@@ -42,13 +47,51 @@ class TokenCounter:
             precision=self.precision,
         )
         if encoder is None:
-            raise ModelUnavailable("The embedding model that counts tokens is not installed on this machine.")
-        return encoder.count_tokens
+            raise ModelUnavailable("The embedding model is not installed on a machine of the cluster.")
+        return encoder
+
+    def counter(self) -> CountTokens:
+        """Return a function that counts the tokens of texts."""
+        return self.open().count_tokens
+
+    def vectors(self, texts: Sequence[str]) -> np.ndarray:
+        """Return the vectors of texts."""
+        return self.open().encode_once(texts)
+
+
+class SpreadEncoder:
+    """The embedding model for the index, which a cluster helps to run; see `kgqa.corpus.index.windows.TextEncoder`."""
+
+    def __init__(self, encoder: CachedEncoder, everywhere: LocalEncoder, cluster: Cluster) -> None:
+        self.name = encoder.name
+        self._encoder = encoder
+        self._everywhere = everywhere
+        self._cluster = cluster
+
+    @property
+    def max_tokens(self) -> int:
+        return self._encoder.max_tokens
+
+    def token_spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+        return self._encoder.token_spans(texts)
+
+    def encode_questions(self, texts: Sequence[str]) -> np.ndarray:
+        return self._encoder.encode_questions(texts)
+
+    def encode_once(self, texts: Sequence[str]) -> np.ndarray:
+        """Return the vectors of texts; some dozens of them are a task for a machine."""
+        parts = [texts[start : start + TEXTS_AT_ONCE] for start in range(0, len(texts), TEXTS_AT_ONCE)]
+        if len(parts) < 2:
+            return self._encoder.encode_once(texts)
+        return np.concatenate(list(self._cluster.map(self._everywhere.vectors, parts)))
 
 
 @dataclass(frozen=True)
 class Tools:
-    """What a build uses: `encoder` and `models` are None if there are none; `cluster` runs work on other machines."""
+    """What a build uses: `encoder` and `models` are None if there are none; `cluster` runs work on other machines.
+
+    `max_cost`: the most that model calls of the build may cost, in USD; None for no limit.
+    """
 
     settings: Settings
     encoder: CachedEncoder | None
@@ -56,13 +99,26 @@ class Tools:
     prompts: Prompts
     cache: Cache
     cluster: Cluster = PlainLoop()  # noqa: RUF009  without state
+    max_cost: float | None = None
 
-    def counter(self, size: ChunkSize) -> TokenCounter | None:
+    def counter(self, size: ChunkSize) -> Callable[[], CountTokens] | None:
         """Return what opens the counter of tokens; None if chunks of this size need none, or there is none."""
-        if size.unit == "characters" or self.encoder is None:
-            return None
+        return None if size.unit == "characters" or self.encoder is None else self._everywhere.counter
+
+    @property
+    def index_encoder(self) -> CachedEncoder | SpreadEncoder | None:
+        """The embedding model for the index. Only this machine has the key of a model on a server."""
+        alone = isinstance(self.cluster, PlainLoop) or self.settings["rank.model_url"]
+        return (
+            self.encoder
+            if self.encoder is None or alone
+            else SpreadEncoder(self.encoder, self._everywhere, self.cluster)
+        )
+
+    @property
+    def _everywhere(self) -> LocalEncoder:
         names = ("model", "model_url", "query_prompt", "precision")
-        return TokenCounter(str(self.cache.folder), *(self.settings[f"rank.{name}"] for name in names))
+        return LocalEncoder(str(self.cache.folder), *(self.settings[f"rank.{name}"] for name in names))
 
 
 @contextmanager

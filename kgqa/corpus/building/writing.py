@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kgqa.corpus.building.documents import DerivedDocument, DocumentSteps, EndOfFeed
-from kgqa.corpus.storage.ledger import REMOVED, DocumentEntry, FileEntry, Ledger, Problem
 from kgqa.corpus.building.plan import ToRead, key_of
 from kgqa.corpus.editor import Editor
 from kgqa.corpus.items import Addition
+from kgqa.corpus.storage.ledger import REMOVED, DocumentEntry, FileEntry, Ledger, Problem
 
 AGENT = "kgqa corpus build"
 _EDIT_PENDING = ""

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.corpus.storage.ledger import Ledger, Problem
-from kgqa.corpus.building.preparing import CHUNKS, EXTRACT, EXTRACTOR, VECTORS
-from kgqa.corpus.corpus import Corpus
+from kgqa.corpus.building.preparing import CHUNKS, EXTRACT, EXTRACTOR
+from kgqa.corpus.corpus import Corpus, vectors_of
 from kgqa.corpus.counts import COUNTS, counts_of
 from kgqa.untrusted_json import load_json
 from kgqa.words import clean
@@ -75,7 +75,7 @@ def corpus_status(path: Path | str) -> CorpusStatus:
             extract=clean(str(others.get(EXTRACT, ""))),
             extractor=clean(str(extractor[0])) if isinstance(extractor, list) and extractor else "",
             chunk_size=clean(str(others.get(CHUNKS, ""))),
-            vectors=clean(str(others.get(VECTORS, ""))),
+            vectors=clean(vectors_of(folder)),
             index=_index_state(folder.index, database.seq),
             removed_files=tuple(name for name, entry in ledger.files().items() if entry.removed),
             problems=ledger.count_problems(),
