@@ -9,6 +9,7 @@ import re
 import signal
 import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from kgqa.graph.opening import open_store
 from kgqa.testing.faults import dropped, empty, refusal, server_error
 from kgqa.testing.server import ScriptedServer
 from tests.kill_at_write import changes_of, kill_at
+from tests.sparql_server import SparqlServer
 
 FACT = re.compile(r"(\w+(?: \w+)*?) (likes|owns|knows) (\w+(?: \w+)*)\.")
 OFF = ("--embeddings", "off")
@@ -135,6 +137,22 @@ def test_changed_and_vanished_documents(kgqa, tmp_path):
     assert done.returncode == 2 and "no files to read" in done.err and facts_of(kgqa) == of_a | of_c
 
 
+def test_wrong_usage_leaves_nothing_behind(kgqa, tmp_path):
+    for arguments, part in (
+        (("nowhere", "--into", "corpus"), "nowhere cannot be read: there is no such file or folder"),
+        (("--triples", "nowhere.json", "--into", "corpus"), "nowhere.json cannot be read"),
+        (("--into", "corpus"), "There are no documents to read. Give files or folders"),
+        ((".", "--into", "corpus", "--chunk", "many"), "'many' is not a size of chunks"),
+        ((".", "--into", "corpus", "--extract", "triples"), "needs a language model. Add --llm MODEL"),
+    ):
+        done = kgqa("corpus", "build", *arguments, *OFF)
+        assert done.returncode in (1, 2) and part in done.err, done.err
+        assert not (tmp_path / "corpus").exists()
+    for command in ("status", "check", "export"):
+        assert "There is no corpus at corpus. Build it: kgqa corpus build" in kgqa("corpus", command, "corpus").err
+    assert "There is no corpus" in kgqa("corpus", "add", "corpus", ".", *OFF).err
+
+
 def test_extracted_triples(kgqa, tmp_path):
     passages = [
         {
@@ -192,6 +210,22 @@ def test_hostile_texts(kgqa, tmp_path):
     assert not [text for text in outputs if re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", text)]
     rows = list(csv.reader(io.StringIO(outputs[4])))
     assert not [cell for row in rows for cell in row if cell.startswith(("=", "+", "-", "@"))] and len(rows) == 3
+
+
+@pytest.mark.slow
+def test_graph_on_a_server_and_vectors_in_a_database(kgqa, tmp_path):
+    with closing(SparqlServer(writable=True)) as server:
+        command = ("corpus", "build", "--demo", "--into", "corpus")
+        done = kgqa(*command, "--graph-url", server.url, "--vectors", "vectors")
+        assert done.returncode == 0, done.out + done.err
+        assert not (tmp_path / "corpus" / "graph").exists() and list((tmp_path / "vectors").iterdir())
+        assert kgqa("corpus", "check", "corpus").returncode == 0
+        done = kgqa("ask", "Which shipyard built the ferry of Norrey?", "--graph", "corpus")
+        assert done.out.startswith("Thorne and Daughters (") and "[corpus/ferries.html, " in done.out, done.out
+        found = json.loads(kgqa("corpus", "search", "captain of the Petrel", "--graph", "corpus", "--json").out)
+        assert any("Olaf Brandt" in piece["text"] for piece in found[:2])
+        assert kgqa("corpus", "remove", "corpus", "corpus/ferries.html").returncode == 0
+        assert kgqa(*command, "--graph-url", "http://127.0.0.1:9/sparql").returncode == 2
 
 
 # --- with a model

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from kgqa.corpus.inspection.status import CorpusStatus
 
 SHOWN = 10
+_SIZES = ("corpus.sqlite", "graph", "index")
 _TITLES = {
     "skipped": ("file left out", "files left out"),
     "failed": ("chunk failed; the next build retries it", "chunks failed; the next build retries them"),
@@ -56,11 +57,14 @@ def _lines(found: CorpusStatus, most: int | None) -> Iterator[str]:
     yield f"  entities     {number['entities']:,} in {communities}"
     undone = f", {found.undone:,} of them undone" if found.undone else ""
     yield f"  edits        {found.edits:,}{undone}"
-    who = f" ({found.extractor})" if found.extractor and found.extractor != found.extract else ""
-    yield f"  extraction   {found.extract or 'none'}{who}, chunks of {found.chunk_size}"
+    who = f" ({found.extractor})" if found.extractor and found.extract not in (found.extractor, "given") else ""
+    size = found.chunk_size.removesuffix("chars")
+    unit = "tokens" if size == found.chunk_size else "characters"
+    yield f"  extraction   {found.extract or 'none'}{who}, chunks of {size} {unit}"
     yield f"  graph        {clean(found.graph)}, views {', '.join(found.views)}"
     yield f"  index        {found.index}{f', vectors at {found.vectors}' if found.vectors else ''}"
-    yield f"  size         {', '.join(f'{clean(name)} {size / 1e6:.1f} MB' for name, size in found.bytes.items())}"
+    sizes = (f"{clean(name)} {size / 1e6:.1f} MB" for name, size in found.bytes.items() if name in _SIZES)
+    yield f"  size         {', '.join(sizes)}"
     for kind, (one, many) in _TITLES.items():
         count = found.problems.get(kind, 0)
         if not count:

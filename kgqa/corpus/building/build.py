@@ -31,8 +31,10 @@ from kgqa.corpus.building.report import BuildReport, Progress, no_progress
 from kgqa.corpus.building.tools import Tools, open_tools
 from kgqa.corpus.building.writing import DocumentWriter
 from kgqa.corpus.corpus import Corpus
-from kgqa.corpus.rdf.beside import BesideGraph, set_beside
+from kgqa.corpus.folder import CorpusFolder
+from kgqa.corpus.rdf.beside import set_beside
 from kgqa.corpus.storage.ledger import FileEntry, Ledger, Problem
+from kgqa.errors import CorpusError, DocumentError
 from kgqa.garbage import fewer_collections
 from kgqa.graph.graph import KnowledgeGraph
 
@@ -94,11 +96,18 @@ def build_corpus(
                 progress=progress,
             )
     tools = replace(tools, max_cost=options.max_cost)
+    if missing := [each for each in (*paths, *([triples] if triples else [])) if not Path(each).exists()]:
+        raise DocumentError("there is no such file or folder", str(missing[0]))
+    if not (paths or triples or given or CorpusFolder(folder).exists):
+        raise CorpusError(
+            "There are no documents to read.", "Give files or folders: kgqa corpus build FILES --into CORPUS"
+        )
+    before = CorpusFolder(folder)
+    ways = prepared(before if before.exists else None, options, tools)
     opened = open_folder(folder, must_exist=must_exist, graph_url=graph_url, vectors=vectors)
-    if beside is not None and BesideGraph.of(opened.file.others) is None:
+    if beside is not None:
         set_beside(opened, beside)
     report = BuildReport(str(opened.path))
-    ways = prepared(opened, options, tools)
     report.notes += ways.notes
     with opened_corpus(opened, tools) as corpus:
         build = _Build(corpus, ways, report, progress, cluster=tools.cluster, restore=options.restore)

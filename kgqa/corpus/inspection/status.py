@@ -9,10 +9,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kgqa.corpus.storage.ledger import Ledger, Problem
+from kgqa.corpus.building.feeds import TRIPLES
 from kgqa.corpus.building.preparing import CHUNKS, EXTRACT, EXTRACTOR
 from kgqa.corpus.corpus import Corpus, vectors_of
 from kgqa.corpus.counts import COUNTS, counts_of
+from kgqa.corpus.storage.ledger import Ledger, Problem
 from kgqa.untrusted_json import load_json
 from kgqa.words import clean
 
@@ -27,8 +28,10 @@ class CorpusStatus:
         folder: The corpus. graph: Where its graph is. views: The names of its views.
         counts: Numbers of documents, chunks, entities, statements, hyperedges and communities.
         edits: Number of edits; `undone`: how many of them are cancelled.
-        extract: The kind of extraction. extractor: What extracted. chunk_size: The size of chunks. vectors: Where
-            vectors are.
+        extract: The kind of extraction; `given` if the facts were extracted elsewhere.
+        extractor: What extracted.
+        chunk_size: The size of chunks.
+        vectors: Where the vectors are; "" if they are in the folder.
         index: Whether the index is `current`, `outdated` or `missing`.
         problems: Numbers of files skipped, chunks failed or waiting, triples malformed, statements rejected.
         listed: The first problems of all kinds.
@@ -72,7 +75,7 @@ def corpus_status(path: Path | str) -> CorpusStatus:
             counts=counts_of(corpus.reader, database.build.state(COUNTS)),
             edits=database.seq,
             undone=undone,
-            extract=clean(str(others.get(EXTRACT, ""))),
+            extract=_extraction(ledger, clean(str(others.get(EXTRACT, "")))),
             extractor=clean(str(extractor[0])) if isinstance(extractor, list) and extractor else "",
             chunk_size=clean(str(others.get(CHUNKS, ""))),
             vectors=clean(vectors_of(folder)),
@@ -82,6 +85,12 @@ def corpus_status(path: Path | str) -> CorpusStatus:
             listed=tuple(ledger.problems(limit=SHOWN_PROBLEMS)),
             bytes=_sizes(folder.path),
         )
+
+
+def _extraction(ledger: Ledger, mode: str) -> str:
+    """Return the kind of extraction; `given` if all facts come from files of triples."""
+    roots = {entry.root for entry in ledger.files().values()}
+    return "given" if roots and all(root.startswith(TRIPLES) for root in roots) else mode
 
 
 def _index_state(folder: Path, seq: int) -> str:
