@@ -210,7 +210,7 @@ def noop(bench: Bench) -> dict[str, Any]:
 
 def leiden(bench: Bench) -> dict[str, Any]:
     """Find the communities of a graph with groups and hubs."""
-    from kgqa.corpus.index.communities import find_communities
+    from kgqa.corpus.communities.finding import find_communities
 
     rng = np.random.default_rng(0)
     nodes = LEIDEN_EDGES * 2 // 3

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from kgqa.corpus.building.report import BuildReport, Progress, no_progress
 from kgqa.corpus.building.tools import Tools
+from kgqa.corpus.communities.finding import communities_of
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.counts import COUNTS, counts_text
 from kgqa.corpus.difference import entity_iris
-from kgqa.corpus.index.communities import communities_of
 from kgqa.corpus.items import Item, SameItem
 from kgqa.corpus.resolution.resolving import resolve
 from kgqa.corpus.snapshot import snapshot_of

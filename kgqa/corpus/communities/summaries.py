@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from kgqa.corpus.records import CommunityRecord, CorpusReader, EntityRecord
+from kgqa.corpus.communities.contents import MAX_CHARS, MAX_ENTITIES, MAX_FACTS, Content, contents_of
+from kgqa.corpus.records import CommunityRecord, CorpusReader
 from kgqa.errors import ModelUnavailable
 from kgqa.llm.asking import ask_readings
 from kgqa.llm.client import Prompt
 from kgqa.llm.models import Models, QuestionModels
 from kgqa.llm.prompts import Prompts
 from kgqa.llm.replies.json_values import Reading, find_key, json_values, last_part
-from kgqa.terms import Entity
 from kgqa.trace import BudgetExhausted, Trace
 from kgqa.words import clean
 
@@ -25,10 +25,7 @@ MAX_WORDS = 120
 MIN_FACTS = 3
 """Communities with fewer facts need no model: their facts are their summary."""
 _BATCH = 32
-_MAX_ENTITIES = 12
-_MAX_FACTS = 30
 _MAX_PARTS = 12
-_MAX_CHARS = 1500
 _MAX_FACT_CHARS = 300
 _MAX_TITLE = 200
 
@@ -84,7 +81,7 @@ def summarise(
         prompts: The prompt files, needed with `models`.
         trace: Counts the calls of the model, and limits them by its budget.
     """
-    contents = _contents(communities, reader)
+    contents = contents_of(communities, reader)
     done = {each.iri: replace(each, summary=contents[each.iri].text()) for each in communities}
     stored = store.summaries([each.members_hash for each in communities]) if store is not None else {}
     reused = 0
@@ -114,7 +111,7 @@ def read_summary(text: str) -> Reading[tuple[str, str]]:
             title, summary = (find_key(each.value, (name,))[1] for name in ("title", "summary"))
             if isinstance(summary, str) and clean(summary):
                 named = clean(title)[:_MAX_TITLE] if isinstance(title, str) else ""
-                return Reading((named, clean(summary)[: 4 * _MAX_CHARS]), each.repaired)
+                return Reading((named, clean(summary)[: 4 * MAX_CHARS]), each.repaired)
     except RecursionError:
         pass
     return Reading(None, problem=problem)
@@ -129,7 +126,7 @@ class _Writer:
         self.reason = ""
 
     def write(
-        self, missing: Sequence[CommunityRecord], contents: Mapping[str, _Content], done: dict[str, CommunityRecord]
+        self, missing: Sequence[CommunityRecord], contents: Mapping[str, Content], done: dict[str, CommunityRecord]
     ) -> None:
         """Put communities with summaries in `done`."""
         inside: dict[str, list[str]] = defaultdict(list)
@@ -167,76 +164,16 @@ class _Writer:
         if self._store is not None:
             self._store.put_summary(community.members_hash, title, summary, self._model)
 
-    def _prompt(self, content: _Content, parts: Sequence[CommunityRecord]) -> Prompt:
+    def _prompt(self, content: Content, parts: Sequence[CommunityRecord]) -> Prompt:
         shown = sorted(parts, key=lambda part: (-len(part.members), part.iri))[:_MAX_PARTS]
         return self._prompts.prompt(
             PROMPT,
             STAGE,
             entities=[
                 {"name": each.name, "types": list(each.types), "description": each.description[:_MAX_FACT_CHARS]}
-                for each in content.entities[:_MAX_ENTITIES]
+                for each in content.entities[:MAX_ENTITIES]
             ],
-            facts=[fact[:_MAX_FACT_CHARS] for fact in content.facts[:_MAX_FACTS]],
-            parts=[{"title": part.title, "summary": part.summary[:_MAX_CHARS]} for part in shown],
+            facts=[fact[:_MAX_FACT_CHARS] for fact in content.facts[:MAX_FACTS]],
+            parts=[{"title": part.title, "summary": part.summary[:MAX_CHARS]} for part in shown],
             limit=MAX_WORDS,
         )
-
-
-@dataclass(slots=True)
-class _Content:
-    """What is said inside a community: entities and facts, the most connected first; relations with their numbers."""
-
-    entities: list[EntityRecord]
-    facts: list[str]
-    relations: Counter[str]
-    count: int = 0
-
-    def text(self) -> str:
-        """Return names, relations and facts as sentences, at most `_MAX_CHARS` characters."""
-        names = ", ".join(each.name for each in self.entities[:_MAX_ENTITIES])
-        more = len(self.entities) - _MAX_ENTITIES
-        parts = [f"{names} and {more} more" if more > 0 else names]
-        if common := sorted(self.relations, key=lambda name: (-self.relations[name], name))[:5]:
-            parts.append(f"Relations: {', '.join(common)}")
-        text = ". ".join(parts) + "."
-        for fact in self.facts[:_MAX_FACTS]:
-            if len(text) + len(fact) + 2 <= _MAX_CHARS:
-                text += f" {fact.rstrip('.')}."
-        return text[:_MAX_CHARS]
-
-
-def _contents(communities: Iterable[CommunityRecord], reader: CorpusReader) -> dict[str, _Content]:
-    """Collect the entities and facts of each community."""
-    of_entity: dict[str, list[str]] = defaultdict(list)
-    contents = {}
-    for community in communities:
-        contents[community.iri] = _Content([], [], Counter())
-        for member in community.members:
-            of_entity[member].append(community.iri)
-    degrees: Counter[str] = Counter()
-    facts: list[tuple[tuple[str, ...], str, str]] = []
-    for statement in reader.statements():
-        ends = [statement.subject]
-        if isinstance(statement.object, Entity):
-            ends.append(statement.object.iri)
-        facts.append((tuple(dict.fromkeys(ends)), statement.words, statement.relation_name))
-        degrees.update(ends)
-    for hyperedge in reader.hyperedges():
-        ends = list(dict.fromkeys(entity for _, entity in hyperedge.participants))
-        facts.append((tuple(ends), " ".join(hyperedge.segment.split()), ""))
-        degrees.update(ends)
-    for entity in reader.entities():
-        for iri in of_entity.get(entity.iri, ()):
-            contents[iri].entities.append(entity)
-    for content in contents.values():
-        content.entities.sort(key=lambda entity: (-degrees[entity.iri], entity.iri))
-    ranked = sorted(facts, key=lambda fact: (-min((degrees[end] for end in fact[0]), default=0), fact[1]))
-    for inside, words, relation in ranked:
-        for iri in of_entity.get(inside[0], ()) if inside else ():
-            if all(iri in of_entity.get(end, ()) for end in inside[1:]):
-                contents[iri].count += 1
-                if relation:
-                    contents[iri].relations[relation] += 1
-                if len(contents[iri].facts) < _MAX_FACTS:
-                    contents[iri].facts.append(words)
-    return contents

@@ -7,7 +7,7 @@ community is named by a hash of its members, so it keeps its IRI as long as they
 Leiden has many solutions of nearly equal quality: computed anew, 17% of the 4,291 communities of 1,890 passages changed
 with each document that was left out. So after a small change all entities stay where they are but those that the change
 touches, which join the community to which they are connected best (`touched`). What costs money, the summaries, is made
-again only where `members_hash` changed (`kgqa.corpus.index.summaries`).
+again only where `members_hash` changed (`kgqa.corpus.communities.summaries`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from math import fsum
 
-from kgqa.corpus.index.clustering import Cluster, Clustering, Edge
+from kgqa.corpus.communities.clustering import Cluster, Clustering, Edge
 from kgqa.corpus.items import COMMUNITY, digest
 from kgqa.corpus.records import CommunityRecord, CorpusReader, EntityRecord, HyperedgeRecord, StatementRecord
 from kgqa.errors import SettingsError

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from kgqa.corpus.index.communities import communities_of
-from kgqa.corpus.index.summaries import read_summary, summarise
+from kgqa.corpus.communities.finding import communities_of
+from kgqa.corpus.communities.summaries import read_summary, summarise
 from kgqa.llm.client import CORPUS_STAGES
 from kgqa.llm.models import open_models
 from kgqa.llm.prompts import Prompts

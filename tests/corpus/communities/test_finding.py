@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.corpus.index.communities import communities_of, entity_edges, find_communities
+from kgqa.corpus.communities.finding import communities_of, entity_edges, find_communities
 from kgqa.corpus.records import HyperedgeRecord
 from kgqa.errors import SettingsError
 from tests.corpus.memory_corpus import corpus_of
@@ -79,7 +79,7 @@ def test_two_groups_with_one_bridge():
 
 def test_another_process_finds_the_same():
     code = (
-        "from tests.corpus.index.test_communities import random_edges, find_communities;"
+        "from tests.corpus.communities.test_finding import random_edges, find_communities;"
         "print(hash(tuple(each.iri for each in find_communities(random_edges()))))"
     )
     prints = {

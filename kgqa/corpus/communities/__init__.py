@@ -1,0 +1,1 @@
+"""Communities: groups of entities that share many facts, and their summaries."""
