@@ -16,6 +16,7 @@ import os
 import shutil
 from contextlib import suppress
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from kgqa.corpus.records import CorpusReader
 from kgqa.errors import StoreBusy, StoreUnavailable
 from kgqa.lock_files import WAIT_SECONDS, only_one
 from kgqa.model import PieceKind
+from kgqa.words import clean
 
 CURRENT = "index.json"
 LOCK = "lock"
@@ -97,7 +99,7 @@ class CorpusIndex:
 
         Raises:
             StoreBusy: There is no index yet, and another process is building it.
-            StoreUnavailable: The folder cannot be written.
+            StoreUnavailable: The folder cannot be written, or contains links.
         """
         wanted = {"seq": reader.seq, "identity": identity, "encoder": encoder.name if encoder is not None else ""}
         if encoder is not None and store is None:
@@ -105,6 +107,7 @@ class CorpusIndex:
         found = _load(folder, store, encoder)
         if found is not None and _is_state(found, wanted):
             return found
+        _check_no_links(folder)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with only_one(folder / LOCK, wait_seconds=WAIT_SECONDS) as alone:
@@ -150,6 +153,18 @@ class CorpusIndex:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _check_no_links(folder: Path) -> None:
+    """Check that nothing is written, cut off or removed through a link; the folder may be another person's.
+
+    Raises:
+        StoreUnavailable: The folder is a link, or contains one.
+    """
+    inside = (Path(where, name) for where, names, files in os.walk(folder) for name in (*names, *files))
+    for each in chain([folder], inside):
+        if each.is_symlink():
+            raise StoreUnavailable(f"{clean(str(each))} is a link.", "Remove it; the index is then written anew.")
 
 
 def _is_state(index: CorpusIndex, wanted: dict[str, Any]) -> bool:

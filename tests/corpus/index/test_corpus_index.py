@@ -8,6 +8,7 @@ import pytest
 
 from kgqa.corpus.index.corpus_index import CorpusIndex
 from kgqa.corpus.retrieve.opening import open_retriever
+from kgqa.errors import StoreUnavailable
 from tests.corpus.memory_corpus import corpus_of
 
 PASSAGES = [
@@ -47,6 +48,17 @@ def test_unchanged_corpus_is_not_read_again(tmp_path):
     CorpusIndex.open(tmp_path, corpus)
     corpus.chunk_records = None
     assert found(CorpusIndex.open(tmp_path, corpus), "engine") == ["Charles Babbage"]
+
+
+@pytest.mark.parametrize("name", ["", "lock", "vectors", "vectors/pending.keys"])
+def test_nothing_is_written_or_removed_through_a_link(tmp_path, name):
+    mine, link = tmp_path / "mine", tmp_path / "index" / name
+    (mine / "git").mkdir(parents=True)
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(mine)
+    with pytest.raises(StoreUnavailable, match="is a link"):
+        CorpusIndex.open(tmp_path / "index", corpus_of(PASSAGES))
+    assert [each.name for each in mine.iterdir()] == ["git"]
 
 
 def damaged(name):
