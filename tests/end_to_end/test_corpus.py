@@ -295,6 +295,47 @@ def test_one_changed_document_costs_its_chunks(kgqa, tmp_path):
     assert ("Person4", "likes", "Jam") in facts_of(kgqa) and ("Person4", "owns", "Thing4") not in facts_of(kgqa)
 
 
+def test_summaries_are_written_again_only_for_changed_communities(kgqa, tmp_path):
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    for group in range(6):
+        names = [f"G{group}Person{number}" for number in range(4)]
+        facts = [f"{one} knows {other}." for one in names for other in names if one != other]
+        (docs / f"g{group}.txt").write_text("\n\n".join(facts))
+
+    def reply(messages):
+        if "Passage:" in messages[1]["content"]:
+            return facts_reply(messages)
+        summarised.append(messages[1]["content"])
+        return json.dumps({"title": "A group", "summary": "They know each other."})
+
+    with ScriptedServer(reply) as server:
+        command = (
+            "corpus",
+            "build",
+            "docs",
+            "--into",
+            "corpus",
+            "--llm",
+            f"{server.url}#m",
+            "--summaries",
+            "model",
+            *OFF,
+        )
+        summarised: list[str] = []
+        done = kgqa(*command)
+        assert done.returncode == 0 and len(summarised) == 6, done.out + done.err
+        summarised.clear()
+        assert kgqa(*command).returncode == 0 and not summarised
+        (docs / "g2.txt").write_text((docs / "g2.txt").read_text() + "\n\nG2Person0 likes G2Person3.")
+        assert kgqa(*command).returncode == 0
+        assert len(summarised) == 1 and "G2Person0" in summarised[0]
+        found = json.loads(
+            kgqa("corpus", "search", "group", "--graph", "corpus", "--kind", "community", "--json", *OFF).out
+        )
+        assert len(found) == 6 and "They know each other." in found[0]["text"]
+
+
 def test_limit_on_costs(kgqa, tmp_path):
     write_people(tmp_path / "docs")
     (tmp_path / "prices.toml").write_text("m = { prompt = 1000, completion = 1000 }")

@@ -5,20 +5,26 @@ Each step remembers up to which edit it has been done, and does nothing if there
 
 from __future__ import annotations
 
+from typing import Any
+
 from kgqa.corpus.building.report import BuildReport, Progress, no_progress
 from kgqa.corpus.building.tools import Tools
 from kgqa.corpus.communities.finding import communities_of
+from kgqa.corpus.communities.summaries import summarise
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.counts import COUNTS, counts_text
 from kgqa.corpus.difference import entity_iris
 from kgqa.corpus.items import Item, SameItem
 from kgqa.corpus.resolution.resolving import resolve
-from kgqa.corpus.snapshot import snapshot_of
+from kgqa.corpus.snapshot import Identities, snapshot_of
 from kgqa.trace import Budget, Trace
 
 RESOLVER = "kgqa corpus build: resolution"
 _RESOLVED = "resolved"
 _GROUPED = "communities"
+_UNWRITTEN = "communities without summaries"
+"""Keys under which the database keeps up to which edit names were resolved and communities found, and whether summaries
+of the model are missing."""
 _NAMED = ("entity", "statement", "hyperedge")
 
 
@@ -73,15 +79,40 @@ def resolve_entities(corpus: Corpus, tools: Tools, report: BuildReport) -> None:
 
 
 def find_communities(corpus: Corpus, tools: Tools, report: BuildReport) -> None:
-    """Find the communities of entities; summaries are written only for those that have changed."""
+    """Find the communities of entities, with summaries.
+
+    If a language model writes the summaries, communities stay as they are where nothing has changed, because only those
+    that change cost anything. Otherwise they depend only on what the corpus contains.
+    """
     database = corpus.database
-    if _number(database.build.state(_GROUPED)) == database.seq:
-        report.communities = sum(1 for _ in database.communities.all())
+    by_model = tools.settings["corpus.summaries"] == "model" and tools.models is not None
+    done, last = _number(database.build.state(_GROUPED)), database.seq
+    previous = tuple(database.communities.all())
+    report.communities = len(previous)
+    if done == last and not (by_model and database.build.state(_UNWRITTEN)):
         return
-    communities = communities_of(corpus.reader)
-    report.communities = len(communities)
-    corpus.editor.set_communities(communities)
-    database.build.put_state(_GROUPED, str(database.seq))
+    known: dict[str, Any] = {}
+    if by_model and done and previous:
+        known = {"previous": previous, "touched": _touched(corpus, done, last)}
+    found = communities_of(corpus.reader, **known)
+    trace = Trace(Budget(seconds=None, cost=left_of(tools, report)))
+    models = tools.models if by_model else None
+    summaries = summarise(found, corpus.reader, store=database.build, models=models, prompts=tools.prompts, trace=trace)
+    report.add_usage(trace.usage())
+    report.communities, report.summaries = len(found), summaries.written
+    if summaries.failed:
+        report.notes.append(f"{summaries.failed:,} summaries were not written by the model: {summaries.reason}")
+    corpus.editor.set_communities(summaries.communities)
+    database.build.put_state(_GROUPED, str(last))
+    database.build.put_state(_UNWRITTEN, str(summaries.failed or "") if by_model else "all")
+
+
+def _touched(corpus: Corpus, after: int, until: int) -> set[str]:
+    """Return the entities, before and after resolution, that edits say something about."""
+    live = corpus.database.live
+    names = entity_iris(live.touched(after, until))
+    identities = Identities(*live.identities(names, until))
+    return names | {identities.canonical(name) for name in names}
 
 
 def update_index(corpus: Corpus) -> None:
