@@ -14,8 +14,10 @@ questions; those that were chosen are in the code, and the table of `--vary` sho
 
 - `ms`: the p50 and p95 of a search for one question, without the time to embed it.
 
-`--check` exits with 1 if with all channels fused recall@5 of MuSiQue's questions alone is not at least 5 points above
-that of dense retrieval, or chain@10 of its grounded sub-questions is below 90.
+PageRank starts at facts and at the chunks that words and embeddings find, so it is itself a fusion of all channels.
+
+`--check` exits with 1 if PageRank's recall@5 of MuSiQue's questions alone is not at least 5 points above that of dense
+retrieval, or chain@10 of its grounded sub-questions is below 90.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +55,7 @@ CHANNELS = {
     "dense": ("dense",),
     "rrf": ("bm25", "dense"),
     "pagerank": ("pagerank",),
-    "fused": ("bm25", "dense", "pagerank"),
+    "rrf of all": ("bm25", "dense", "pagerank"),
 }
 
 
@@ -108,10 +111,14 @@ def read_corpus(name: str) -> tuple[Snapshot, list[Query]]:
     for each in read_lines(name, "questions.dev.jsonl.gz"):
         steps = each.get("decomposition") or ()
         answers = [step["answer"] for step in steps]
-        grounded = [re.sub(r"#(\d)", lambda found: answers[int(found[1]) - 1], step["question"]) for step in steps]
+        grounded = [re.sub(r"#(\d)", partial(_answer, answers), step["question"]) for step in steps]
         support = frozenset(by_text[texts[number]] for number in each["supporting_passages"])
         queries.append(Query(each["question"], tuple(grounded), support))
     return snapshot_of(additions), queries
+
+
+def _answer(answers: Sequence[str], number: re.Match[str]) -> str:
+    return answers[int(number[1]) - 1]
 
 
 def interleaved(rankings: Sequence[Sequence[str]]) -> list[str]:
@@ -151,11 +158,12 @@ def variations() -> Iterator[tuple[str, PageRankOptions]]:
     """Yield settings of PageRank that differ from the defaults in one value."""
     usual = PageRankOptions()
     values: dict[str, tuple[Any, ...]] = {
-        "damping": (0.3, 0.4, 0.6),
+        "damping": (0.5, 0.6, 0.8),
         "facts": (3, 4, 6, 8),
-        "fact_words": (0.0, 0.1, 0.3, 0.5),
-        "chunk_share": (0.3, 0.4, 0.6, 0.7),
-        "chunks": (100, 1000),
+        "fact_words": (0.0, 0.1, 0.3),
+        "chunk_share": (0.2, 0.3, 0.5, 0.6),
+        "chunks": (50, 500),
+        "chunk_rank": (5.0, 20.0, 60.0),
     }
     for name, others in values.items():
         yield from ((f"{name} {value}", replace(usual, **{name: value})) for value in others)
@@ -186,8 +194,8 @@ def main() -> None:
             row["ms"] = times(retriever, queries, encoder)
             results[f"{name} {channel}"] = row
         for label, settings in variations() if options.vary and records.statements else ():
-            retriever = open_retriever(index, "chunk", pagerank=settings)
-            results[f"{name} fused, {label}"] = {
+            retriever = open_retriever(index, "chunk", ("pagerank",), pagerank=settings)
+            results[f"{name} pagerank, {label}"] = {
                 "alone": measure(retriever, queries, grounded=False),
                 "grounded": measure(retriever, queries, grounded=True),
                 "ms": [],
@@ -205,9 +213,11 @@ def main() -> None:
             print_table([f"{kind}, %", *names, "ms p50", "p95"], rows)
             print()
     if options.check and "musique" in options.sets:
-        gain = results["musique fused"]["alone"]["recall@5"] - results["musique dense"]["alone"]["recall@5"]
-        chain = results["musique fused"]["grounded"]["chain@10"]
-        print(f"fused over dense, recall@5: {gain:+.1f} points (at least {LEAST_GAIN}); grounded chain@10: {chain:.1f}")
+        gain = results["musique pagerank"]["alone"]["recall@5"] - results["musique dense"]["alone"]["recall@5"]
+        chain = results["musique pagerank"]["grounded"]["chain@10"]
+        print(
+            f"PageRank over dense, recall@5: {gain:+.1f} points (at least {LEAST_GAIN}); grounded chain@10: {chain:.1f}"
+        )
         if gain < LEAST_GAIN or chain < LEAST_CHAIN:
             sys.exit(1)
 

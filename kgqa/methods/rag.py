@@ -16,13 +16,13 @@ from kgqa.model import Answer, Named, Piece, Question, Value
 from kgqa.trace import Trace
 
 RETRIEVERS: Mapping[str, tuple[str, ...]] = {
-    "fused": (),
+    "best": (),
     "pagerank": ("pagerank",),
     "rrf": ("bm25", "dense"),
     "dense": ("dense",),
     "bm25": ("bm25",),
 }
-"""The channels of each retriever; empty for all that the index has."""
+"""The channels of each retriever; empty for the best of the index (see `open_retriever`)."""
 TOKENS = 4000
 """About how many tokens the passages of a prompt have, if `rag.chunks` is not set."""
 MAX_CHUNKS = 100

@@ -183,10 +183,10 @@ RAG = Method(
         Setting(
             "rag.retriever",
             str,
-            "fused",
-            "how passages are found: fused: by shared words, embeddings and PageRank over the facts; pagerank; rrf: by "
-            "words and embeddings; dense: by embeddings; bm25: by words",
-            choices=("fused", "pagerank", "rrf", "dense", "bm25"),
+            "best",
+            "how passages are found: bm25: by shared words; dense: by embeddings; rrf: by both; pagerank: by PageRank "
+            "over the facts, from what both find; best: pagerank if there are facts, else rrf",
+            choices=("best", "pagerank", "rrf", "dense", "bm25"),
         ),
         Setting(
             "rag.chunks",

@@ -127,6 +127,8 @@ def read_graph_matrix(folder: ArrayFolder, *, entities: int, chunks: int, statem
         or (len(columns) and not 0 <= columns.min() <= columns.max() < size)
     ):
         raise ValueError("the matrix of the graph is damaged")  # scipy does not check positions when it multiplies
+    if len(columns) < 1 << 31:
+        starts = starts.astype(np.int32)  # else scipy copies the columns
     transitions = scipy.sparse.csr_matrix((weights, columns, starts), shape=(size, size))
     return GraphMatrix(entities, chunks, transitions, facts, mentions)
 

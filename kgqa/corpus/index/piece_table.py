@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Any
 
 from kgqa.corpus.index.array_folder import ArrayFolder, ArrayWriter
 from kgqa.model import Entity, Literal, Piece, PieceKind, Span, Triple, Value
+
+IN_MEMORY = 500_000
+"""Pieces of a table up to which their rows are kept in memory, about 100 MB; those of a larger one are read."""
 
 
 def write_pieces(writer: ArrayWriter, kind: PieceKind, pieces: Iterable[Piece]) -> None:
@@ -61,7 +65,11 @@ class PieceTable:
 
     def row(self, iri: str) -> int | None:
         """Return the row of a piece; None if there is no such piece."""
-        return self.iris.find(iri)
+        return self._rows.get(iri) if len(self) <= IN_MEMORY else self.iris.find(iri)
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        return {self.iris[row]: row for row in range(len(self))}
 
     def get(self, iri: str, score: float = 0.0) -> Piece | None:
         """Return a piece by its IRI; None if there is no such piece."""

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from kgqa.corpus.index.best_rows import best_rows
 from kgqa.corpus.index.piece_table import PieceTable
 from kgqa.corpus.index.word_index import WordIndex
-from kgqa.corpus.retrieve.retriever import Ranking
-from kgqa.model import Piece
+from kgqa.corpus.retrieve.rows import Hit, RowRetriever
 
 
-class LexicalRetriever:
-    """Ranks the pieces of one kind by BM25. A piece that shares no word with the query is not returned."""
+class LexicalRanker:
+    """Ranks rows by BM25. A row that shares no word with the query is not ranked."""
 
-    def __init__(self, pieces: PieceTable, words: WordIndex) -> None:
-        self._pieces = pieces
+    def __init__(self, words: WordIndex) -> None:
         self._words = words
 
-    def search(self, queries: Sequence[str], k: int) -> list[list[Piece]]:
-        """Find the best pieces for each query; see `Retriever`."""
-        return [[self._pieces.piece(row, score) for row, score in rows] for rows in self._rows(queries, k)]
+    def rank(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        """Return the best rows for each query; see `Ranker`."""
+        return [best_rows(self._words.scores(query), k, above=0.0) for query in queries]
 
-    def rank(self, queries: Sequence[str], k: int) -> list[Ranking]:
-        iris = self._pieces.iris
-        return [[(iris[row], score) for row, score in rows] for rows in self._rows(queries, k)]
 
-    def piece(self, iri: str, score: float) -> Piece | None:
-        return self._pieces.get(iri, score)
+class LexicalRetriever(RowRetriever):
+    """Finds pieces by BM25."""
 
-    def _rows(self, queries: Sequence[str], k: int) -> Iterator[list[tuple[int, float]]]:
-        return (best_rows(self._words.scores(query), k, above=0.0) for query in queries)
+    def __init__(self, pieces: PieceTable, words: WordIndex) -> None:
+        super().__init__(pieces, LexicalRanker(words))

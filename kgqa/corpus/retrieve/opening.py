@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from kgqa.corpus.index.corpus_index import CorpusIndex
-from kgqa.corpus.retrieve.dense import DenseRetriever
-from kgqa.corpus.retrieve.fused import FusedRetriever
-from kgqa.corpus.retrieve.lexical import LexicalRetriever
-from kgqa.corpus.retrieve.pagerank import DEFAULT_OPTIONS, PageRankOptions, PageRankRetriever
-from kgqa.corpus.retrieve.retriever import RankingRetriever
+from kgqa.corpus.retrieve.dense import DenseRanker
+from kgqa.corpus.retrieve.fused import FusedRanker
+from kgqa.corpus.retrieve.lexical import LexicalRanker
+from kgqa.corpus.retrieve.pagerank import DEFAULT_OPTIONS, PageRankOptions, PageRankRanker
+from kgqa.corpus.retrieve.retriever import Retriever
+from kgqa.corpus.retrieve.rows import Ranker, RowRetriever
 from kgqa.errors import SettingsError
 from kgqa.model import PieceKind
 
 CHANNELS = ("bm25", "dense", "pagerank")
 """How pieces are found: by words, by embeddings, by PageRank (chunks and entities only)."""
-WEIGHTS = {"bm25": 1.0, "dense": 1.0, "pagerank": 8.0}
-"""Weights of the channels in the fusion. The walks of PageRank start at what the other channels find, so its ranking
-contains theirs."""
+RANKED: tuple[PieceKind, ...] = ("chunk", "entity")
+"""The kinds that PageRank ranks."""
 
 
 def open_retriever(
@@ -27,35 +27,43 @@ def open_retriever(
     *,
     weights: Mapping[str, float] = {},
     pagerank: PageRankOptions = DEFAULT_OPTIONS,
-) -> RankingRetriever:
+) -> Retriever:
     """Return the retriever of one kind of pieces.
 
     Args:
         index: The index.
         kind: The kind of pieces.
-        channels: Some of `CHANNELS`, which are fused; empty for all that the index has, PageRank for chunks only.
-        weights: Weights of channels, instead of those in `WEIGHTS`.
+        channels: Some of `CHANNELS`; several are fused. By default PageRank for the chunks of a corpus with facts, and
+            words and embeddings for the rest. PageRank starts at what words and embeddings find, so it is itself a
+            fusion of all three; fused with them once more, it finds less (see `benchmarks/retrieval.py`).
+        weights: Weights of channels in the fusion; 1 if not given.
         pagerank: Settings of PageRank.
 
     Raises:
-        SettingsError: There is no such channel, or the index has no vectors for it.
+        SettingsError: There is no such channel, or the index cannot serve it.
     """
     if unknown := set(channels) - set(CHANNELS):
         raise SettingsError(f"{min(unknown)} is not a channel.", f"Choose from {', '.join(CHANNELS)}.")
-    pieces = index.pieces(kind)
-    available: dict[str, Callable[[], RankingRetriever]] = {"bm25": lambda: LexicalRetriever(pieces, index.bm25(kind))}
-    vectors, encoder = index.vectors, index.encoder
-    if vectors is not None and encoder is not None:
-        available["dense"] = lambda: DenseRetriever(pieces, vectors, encoder)
-    if kind in ("chunk", "entity") and len(index.pieces("statement")):
-        found = ("bm25", "dense") if "dense" in available else ("bm25",)
-        available["pagerank"] = lambda: PageRankRetriever(
-            index, open_retriever(index, "chunk", found), kind=kind, options=pagerank
-        )
-    if missing := set(channels) - available.keys():
-        why = "an embedding model" if "dense" in missing else "statements about entities, and kind chunk or entity"
-        raise SettingsError(f"The channel {min(missing)} needs {why}.")
-    usual = available.keys() - ({"pagerank"} if kind == "entity" else set())
+    available = {"bm25"} | ({"dense"} if index.vectors is not None else set())
+    usual = [name for name in CHANNELS if name in available]
+    if kind in RANKED and len(index.pieces("statement")):
+        available.add("pagerank")
+        usual = ["pagerank"] if kind == "chunk" else usual
+    if missing := set(channels) - available:
+        why = "facts, and ranks chunks or entities" if "pagerank" in missing else "an embedding model"
+        raise SettingsError(f"The channel {max(missing)} needs {why}.")
     chosen = [name for name in CHANNELS if name in (channels or usual)]
-    opened = [available[name]() for name in chosen]
-    return opened[0] if len(opened) == 1 else FusedRetriever(opened, [{**WEIGHTS, **weights}[name] for name in chosen])
+    opened = [_ranker(index, kind, name, pagerank) for name in chosen]
+    fused = FusedRanker(opened, [weights.get(name, 1.0) for name in chosen])
+    return RowRetriever(index.pieces(kind), opened[0] if len(opened) == 1 else fused)
+
+
+def _ranker(index: CorpusIndex, kind: PieceKind, channel: str, options: PageRankOptions) -> Ranker:
+    if channel == "bm25":
+        return LexicalRanker(index.bm25(kind))
+    if channel == "dense":
+        assert index.vectors is not None and index.encoder is not None
+        return DenseRanker(index.pieces(kind), index.vectors, index.encoder)
+    names = ("bm25", "dense") if index.vectors is not None else ("bm25",)
+    chunks = [_ranker(index, "chunk", name, options) for name in names]
+    return PageRankRanker(index, FusedRanker(chunks), kind=kind, options=options)

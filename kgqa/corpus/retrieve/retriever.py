@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from kgqa.model import Piece
 
@@ -22,21 +22,4 @@ class Retriever(Protocol):
             For each query at most k distinct pieces with their scores, best first; equal scores in the order of the
             IRIs.
         """
-        ...
-
-
-Ranking = list[tuple[str, float]]
-"""IRIs of pieces with their scores, best first."""
-
-
-@runtime_checkable
-class RankingRetriever(Retriever, Protocol):
-    """A retriever that also finds the IRIs of pieces alone, which takes a tenth of the time."""
-
-    def rank(self, queries: Sequence[str], k: int) -> list[Ranking]:
-        """Return the IRIs and scores of the pieces that `search` finds."""
-        ...
-
-    def piece(self, iri: str, score: float) -> Piece | None:
-        """Return a piece that `rank` has found, with a score; None if the index is damaged."""
         ...
