@@ -10,7 +10,7 @@ from pathlib import Path
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.edit_log import Edit, cancelled_edits, content_hash, verify_chain
 from kgqa.corpus.graph_writer import graph_position
-from kgqa.corpus.items import ChunkItem, item_key
+from kgqa.corpus.items import Addition, ChunkItem, DocumentItem, item_key
 from kgqa.corpus.rdf.edit_triples import edit_triples
 from kgqa.corpus.rdf.triples import community_triples, constant_triples, triples_of
 from kgqa.corpus.snapshot import snapshot_of
@@ -113,23 +113,29 @@ def _texts(database: Database) -> Iterator[str]:
     wrong = sum(digest != found for digest, found in digests)
     if wrong:
         yield f"{_count(wrong, 'stored text')} changed since it was read. {_NOT_THE_LOG}"
-    snapshot = snapshot_of(database.live.all(seq, ("document",)))
-    texts = {each.iri: database.text(each.iri, each.digest) for each in snapshot.documents}
-    missing = sorted(iri for iri, text in texts.items() if text is None)
+    texts: dict[str, list[str]] = {}  # a document has several live versions after an undo of its removal
+    missing = set()
+    for item in {each.item for each in database.live.all(seq, ("document",))}:
+        if isinstance(item, DocumentItem):
+            text = database.text(item.document, item.digest)
+            texts.setdefault(item.document, []).extend([] if text is None else [text])
+            missing.update([item.document] if text is None else [])
     if missing:
-        yield f"The text of {_examples(missing)} is missing. Add the documents again: kgqa corpus add"
+        yield f"The text of {_examples(sorted(missing))} is missing. Add the documents again: kgqa corpus add"
     lost = []
     for addition in database.live.all(seq):
-        text = texts.get(addition.document)
-        item = addition.item
-        if text is None:
-            continue
-        if not 0 <= addition.begin <= addition.end <= len(text):
-            lost.append(f"{addition.document}#{addition.begin}-{addition.end}")
-        elif isinstance(item, ChunkItem) and text[item.begin : item.end] != item.text:
-            lost.append(item.chunk)
+        versions = [] if addition.document in missing else texts.get(addition.document, [])
+        if versions and not any(_stands_in(addition, text) for text in versions):
+            lost.append(addition.chunk or addition.document)
     if lost:
         yield f"The text does not contain what was read at {_examples(lost)}. {_NOT_THE_LOG}"
+
+
+def _stands_in(addition: Addition, text: str) -> bool:
+    item = addition.item
+    if isinstance(item, ChunkItem) and text[item.begin : item.end] != item.text:
+        return False
+    return 0 <= addition.begin <= addition.end <= len(text)
 
 
 def _graphs(corpus: Corpus, store: Store) -> Iterator[str]:

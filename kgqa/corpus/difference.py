@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import product
 
-from kgqa.corpus.items import ENTITY, Addition, ChunkItem, DocumentItem, HyperedgeItem
+from kgqa.corpus.items import ENTITY, Addition, ChunkItem, DocumentItem, HyperedgeItem, Party, StatementItem
 from kgqa.corpus.rdf.triples import texts_of
-from kgqa.corpus.snapshot import Identities, Snapshot, concerned, snapshot_of
+from kgqa.corpus.snapshot import Identities, Snapshot, concerned, entity_records, snapshot_of
 from kgqa.corpus.storage.database import Database
-from kgqa.corpus.storage.rows import segment_iri
+from kgqa.corpus.storage.live_additions import TouchedAddition
+from kgqa.corpus.storage.rows import fact_iri, segment_iri
 
 
 @dataclass(frozen=True)
@@ -23,60 +25,103 @@ class Difference:
 def difference(database: Database, after: int, until: int) -> Difference:
     """Return what the edits with numbers above `after` up to `until` change in the graphs, except `edits`.
 
-    The records of all entities that the edits touch are derived twice: from what was live before and after. A triple
-    that an edit adds and a later one removes again is not in the difference.
+    The records that the edits touch are derived twice, from what was live before and after: the touched documents,
+    chunks, statements and hyperedges, all entities that they name, and all statements and hyperedges of an entity whose
+    names are joined or separated. A triple that an edit adds and a later one removes is not in the difference.
     """
     touched = database.live.touched(after, until)
     if not touched:
         return Difference()
-    entities = _touched_entities(database, touched, (after, until))
-    iris = entities | set(_other_iris(touched))
-    old, new = (_part(database, entities, iris, seq) for seq in (after, until))
-    new = _with_names_in_use(database, old, new, until)
-    before, now = texts_of(old), texts_of(new)
+    names = _touched_names(database, touched, (after, until))
+    old, new = (Identities(*database.live.identities(names, seq)) for seq in (after, until))
+    moved = {name for name in names if _meaning(old, name) != _meaning(new, name)}
+    mentions = database.live.concerning(names, after)
+    others = database.live.concerning(moved | set(_keys(touched, moved, old)), after)
+    others.update((each.number, each.addition) for each in touched if each.before)
+    before, parties_before = _records(database, old, names, mentions.values(), others.values(), after)
+    now, parties_now = _records(database, new, names, _after(mentions, touched), _after(others, touched), until)
+    was = texts_of(before, parties=parties_before)
+    becomes = texts_of(_with_names_in_use(database, before, now, until), parties=parties_now)
     return Difference(
-        {view: texts - before[view] for view, texts in now.items() if texts - before[view]},
-        {view: texts - now[view] for view, texts in before.items() if texts - now[view]},
+        {view: texts - was[view] for view, texts in becomes.items() if texts - was[view]},
+        {view: texts - becomes[view] for view, texts in was.items() if texts - becomes[view]},
     )
 
 
-def entity_iris(additions: Iterable[Addition]) -> set[str]:
-    """Return the IRIs of the names of entities that additions say something about."""
-    return {iri for item in {each.item for each in additions} for iri in concerned(item) if iri.startswith(ENTITY)}
-
-
-def _touched_entities(database: Database, touched: list[Addition], seqs: Iterable[int]) -> set[str]:
-    """Return the IRIs of the touched entities, and all that mean the same in one of the states."""
-    found = entity_iris(touched)
+def _touched_names(database: Database, touched: Iterable[TouchedAddition], seqs: Collection[int]) -> set[str]:
+    """Return the IRIs of the names of touched entities, and all that mean the same before or after."""
+    found = entity_iris(each.addition for each in touched)
     while True:
-        before = len(found)
+        size = len(found)
         for seq in seqs:
             same, links = database.live.identities(found, seq)
             found.update(iri for item in same for iri in (item.left, item.right))
             found.update(link.entity for link in links)
-        if len(found) == before:
+        if len(found) == size:
             return found
 
 
-def _other_iris(touched: list[Addition]) -> Iterable[str]:
-    """Yield the IRIs of touched documents and chunks, and of hyperedges without participants."""
-    for item in {each.item for each in touched}:
+def entity_iris(additions: Iterable[Addition]) -> set[str]:
+    """Return the IRIs of the names of entities that additions contain."""
+    return {iri for item in {each.item for each in additions} for iri in concerned(item) if iri.startswith(ENTITY)}
+
+
+def _meaning(identities: Identities, name: str) -> tuple[str, tuple[str, ...]]:
+    return identities.canonical(name), identities.members(name)
+
+
+def _keys(touched: Iterable[TouchedAddition], moved: Collection[str], identities: Identities) -> Iterable[str]:
+    """Yield what finds all additions of the touched records, except those that a name in `moved` finds."""
+    for item in {each.addition.item for each in touched}:
         if isinstance(item, DocumentItem):
             yield item.document
         elif isinstance(item, ChunkItem):
             yield item.chunk
-        elif isinstance(item, HyperedgeItem) and not item.participants:
+        elif isinstance(item, HyperedgeItem):
             yield segment_iri(item.segment)
+        elif isinstance(item, StatementItem) and item.subject.iri not in moved:
+            subjects = identities.members(item.subject.iri)
+            if not isinstance(item.object, Party):
+                yield from (fact_iri(subject, item.relation, item.object) for subject in subjects)
+            elif item.object.iri not in moved:
+                objects = identities.members(item.object.iri)
+                yield from (fact_iri(one, item.relation, other) for one, other in product(subjects, objects))
 
 
-def _part(database: Database, entities: set[str], iris: set[str], seq: int) -> Snapshot:
-    """Return the records of some entities and of what names them, and of other IRIs, after the edit `seq`."""
-    additions = database.live.concerning(iris, seq)
-    named = entity_iris(additions) | entities
-    same, links = database.live.identities(named, seq)
-    identities = Identities(same, links)
+def _after(before: Mapping[int, Addition], touched: Iterable[TouchedAddition]) -> Collection[Addition]:
+    """Return what is live after the edits, if `before` was live before them."""
+    found = dict(before)
+    for each in touched:
+        if each.after:
+            found[each.number] = each.addition
+        else:
+            found.pop(each.number, None)
+    return found.values()
+
+
+def _records(
+    database: Database,
+    identities: Identities,
+    names: Iterable[str],
+    mentions: Collection[Addition],
+    additions: Collection[Addition],
+    seq: int,
+) -> tuple[Snapshot, set[str]]:
+    """Return the records of one state, and which of the touched entities take part in a hyperedge.
+
+    Args:
+        identities: what the names mean.
+        names: the names of the touched entities.
+        mentions: all additions with these names.
+        additions: the additions of the other records.
+        seq: the number of the edit.
+    """
+    same, links = database.live.identities(entity_iris(additions), seq)
     snapshot = snapshot_of(additions, same=same, links=links)
-    return snapshot.limited_to({identities.canonical(iri) for iri in entities})
+    entities = {identities.canonical(name) for name in names}
+    hyperedges = {each.item for each in mentions if isinstance(each.item, HyperedgeItem)}
+    parties = {identities.canonical(party.iri) for item in hyperedges for _, party in item.participants}
+    return replace(snapshot, entities=entity_records(mentions, identities, entities)), parties & entities
 
 
 def _with_names_in_use(database: Database, old: Snapshot, new: Snapshot, seq: int) -> Snapshot:

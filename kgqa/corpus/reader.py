@@ -73,7 +73,7 @@ class DatabaseReader:
         return digest(*self._database.heads(self.seq), *(part for each in communities for part in each), length=32)
 
     def _about(self, iri: str) -> Snapshot:
-        return snapshot_of(self._database.live.concerning([iri], self.seq))
+        return snapshot_of(self._database.live.concerning([iri], self.seq).values())
 
     def _with_texts(self) -> Snapshot:
         with self._lock:

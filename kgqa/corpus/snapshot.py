@@ -202,6 +202,30 @@ def snapshot_of(
     )
 
 
+def entity_records(
+    additions: Iterable[Addition], identities: Identities, entities: Collection[str]
+) -> tuple[EntityRecord, ...]:
+    """Derive the records of some entities, and nothing else.
+
+    Args:
+        additions: all additions that name one of the entities, and perhaps others.
+        identities: which names mean the same entity, for the names of these entities.
+        entities: the IRIs of the entities, after resolution.
+    """
+    mentions: dict[str, list[_Mention]] = defaultdict(list)
+    iris: dict[Party, str] = {}
+    for addition in set(additions):
+        item = addition.item
+        for party in _parties(item):
+            iri = iris.get(party)
+            if iri is None:
+                iri = iris[party] = identities.canonical(party.iri)
+            if iri in entities:
+                description = item.description if isinstance(item, EntityItem) else ""
+                mentions[iri].append((party, place_of(addition), description))
+    return _sorted(_entity(iri, found, identities) for iri, found in mentions.items())
+
+
 def place_of(addition: Addition) -> Place:
     """Return the place of an addition."""
     return Place(

@@ -111,14 +111,25 @@ class Editing(RuleBasedStateMachine):
             self.apply("delete", (), [removal])
             self.maybe_publish(then)
 
-    @rule(one=st.sampled_from(ENTITIES), other=st.sampled_from(ENTITIES))
-    def merge(self, one, other):
-        if one < other:
-            self.apply("insert", [Addition(SameItem(one, other), reason="same")])
+    @rule(pair=st.lists(st.sampled_from(ENTITIES), min_size=2, max_size=2, unique=True), then=st.booleans())
+    def merge(self, pair, then):
+        self.apply("insert", [Addition(SameItem(*sorted(pair)), reason="same")])
+        self.maybe_publish(then)
 
-    @rule(entity=st.sampled_from(ENTITIES), meant=st.sampled_from(TARGETS))
-    def link(self, entity, meant):
+    @rule(entity=st.sampled_from(ENTITIES), meant=st.sampled_from(TARGETS), then=st.booleans())
+    def link(self, entity, meant, then):
         self.apply("insert", [Addition(LinkItem(entity, meant), reason="same")])
+        self.maybe_publish(then)
+
+    @precondition(lambda self: any(isinstance(item, SameItem) for item in self.items()))
+    @rule(number=st.integers(0, 50), then=st.booleans())
+    def separate(self, number, then):
+        """Undo a merge."""
+        same = [edit for edit in self.log if any(isinstance(each.item, SameItem) for each in edit.adds)]
+        same = [edit for edit in same if edit.id not in cancelled_edits(self.log)]
+        (undone,) = self.editor.undo(same[number % len(same)].id, agent="a")
+        self.record(undone)
+        self.maybe_publish(then)
 
     @precondition(lambda self: self.log)
     @rule(number=st.integers(0, 50), cascade=st.booleans(), then=st.booleans())
@@ -191,6 +202,9 @@ class Editing(RuleBasedStateMachine):
 
     # --- what must hold
 
+    def items(self):
+        return [each.item for each in self.additions()]
+
     def additions(self) -> list[Addition]:
         live = live_tags(self.log)
         return [
@@ -232,7 +246,7 @@ class EditingOnServer(Editing):
     on_server = True
 
 
-TestEditing = Editing.TestCase
+TestEditing = pytest.mark.soak(pytest.mark.timeout(5000)(Editing.TestCase))
 TestEditing.settings = settings(max_examples=200 if SOAK else 10, stateful_step_count=20 if SOAK else 8)
-TestEditingOnServer = EditingOnServer.TestCase
+TestEditingOnServer = pytest.mark.soak(pytest.mark.timeout(5000)(EditingOnServer.TestCase))
 TestEditingOnServer.settings = settings(max_examples=200 if SOAK else 20, stateful_step_count=30 if SOAK else 15)

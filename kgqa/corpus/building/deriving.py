@@ -50,7 +50,7 @@ def resolve_entities(corpus: Corpus, tools: Tools, report: BuildReport) -> None:
     done, last = _number(database.build.state(_RESOLVED)), database.seq
     if done == last:
         return
-    fresh = entity_iris(database.live.touched(done, last)) if done else None
+    fresh = entity_iris(each.addition for each in database.live.touched(done, last)) if done else None
     how = tools.settings["corpus.resolve"]
     if how != "none" and (fresh is None or fresh):
         names = snapshot_of(database.live.all(last, _NAMED))  # before resolution

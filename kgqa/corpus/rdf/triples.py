@@ -7,7 +7,7 @@ triples for `Store.edit`, and `quad_blocks` N-Quads for bulk loads. The lines ar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
 
 from kgqa.corpus.items import ROLE, digest
@@ -48,13 +48,15 @@ CONSTANTS: Mapping[str, tuple[str, ...]] = {
 """The triples of each view that do not depend on the content of the corpus, as texts."""
 
 
-def texts_of(snapshot: Snapshot) -> dict[str, set[str]]:
+def texts_of(snapshot: Snapshot, *, parties: Collection[str] = ()) -> dict[str, set[str]]:
     """Return the triples of a snapshot as texts, by view, without `CONSTANTS`.
 
-    The labels of an entity are in the view `hyper` only if the snapshot has a hyperedge with this entity.
+    Args:
+        snapshot: the records. The labels of an entity are in the view `hyper` only if one of the hyperedges has it.
+        parties: the IRIs of entities that hyperedges beside the snapshot have.
     """
     found: dict[str, set[str]] = {view: set() for view in v.VIEWS}
-    for view, texts in _parts(snapshot):
+    for view, texts in _parts(snapshot, parties):
         found[view].update(texts)
     return found
 
@@ -89,9 +91,9 @@ def quad_lines(parts: Iterable[tuple[str, Iterable[str]]], *, base: str = v.KC) 
         yield "".join(lines).encode()
 
 
-def _parts(snapshot: Snapshot) -> Iterator[tuple[str, list[str]]]:
+def _parts(snapshot: Snapshot, others: Collection[str] = ()) -> Iterator[tuple[str, list[str]]]:
     """Yield the triples of each record, by view."""
-    parties = {iri for hyperedge in snapshot.hyperedges for _, iri in hyperedge.participants}
+    parties = {iri for hyperedge in snapshot.hyperedges for _, iri in hyperedge.participants}.union(others)
     for document in snapshot.documents:
         yield "text", _document(document)
     for chunk in snapshot.chunks:

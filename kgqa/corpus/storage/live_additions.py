@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 
 from kgqa.corpus.items import Addition, Item, LinkItem, SameItem
 from kgqa.corpus.storage.connection import Connections
@@ -22,6 +23,16 @@ _CONCERNING = f"""
     WHERE k.key IN (??) AND a.item = k.item AND {_AT}"""
 
 
+@dataclass(frozen=True, slots=True)
+class TouchedAddition:
+    """An addition that edits touched: its number, and whether it was live before and after them."""
+
+    number: int
+    addition: Addition
+    before: bool
+    after: bool
+
+
 class LiveAdditions:
     """The live additions of a corpus. `seq` is the number of an edit: what was live directly after it."""
 
@@ -37,15 +48,17 @@ class LiveAdditions:
             )
             yield from AdditionReader().read(cursor)
 
-    def concerning(self, iris: Iterable[str], seq: int) -> list[Addition]:
-        """Return the live additions that say something about one of the IRIs (`kgqa.corpus.snapshot.concerned`).
+    def concerning(self, iris: Iterable[str], seq: int) -> dict[int, Addition]:
+        """Return the live additions that say something about one of the IRIs, by their numbers.
 
-        Few others may be among them.
+        Args:
+            iris: IRIs of what is `kgqa.corpus.snapshot.concerned`, or results of `fact_iri` and `segment_iri`. A few
+                additions about other IRIs may be found, too.
         """
         keys = sorted({concern_key(iri) for iri in iris})
         with self._connections.reading() as connection:
             rows = {row[0]: row for row in look_up(connection, _CONCERNING, keys, {"seq": seq})}
-            return list(AdditionReader().read(rows.values()))
+            return dict(zip(rows, AdditionReader().read(rows.values())))
 
     def identities(self, entities: Iterable[str], seq: int) -> tuple[list[SameItem], list[LinkItem]]:
         """Return the live items that say what means the same as some entities, directly or over others.
@@ -75,15 +88,20 @@ class LiveAdditions:
         with self._connections.reading() as connection:
             return {by_key[key] for (key,) in look_up(connection, query, list(by_key), {"seq": seq})}
 
-    def touched(self, after: int, until: int) -> list[Addition]:
+    def touched(self, after: int, until: int) -> list[TouchedAddition]:
         """Return the additions that edits with numbers above `after` up to `until` added, removed or brought back."""
-        query = f"""SELECT {ADDITION_COLUMNS} FROM {ADDITION_TABLES} WHERE a.id IN (
+        query = f"""SELECT {ADDITION_COLUMNS}, a.edit <= :after AND {LIVE.replace(":seq", ":after")},
+            a.edit <= :until AND {LIVE.replace(":seq", ":until")} FROM {ADDITION_TABLES} WHERE a.id IN (
             SELECT id FROM additions WHERE edit <= :until AND id >= (
                 SELECT COALESCE(MIN(first), 0) FROM edits WHERE seq > :after)
             UNION SELECT addition FROM flips WHERE seq > :after AND seq <= :until)"""
         with self._connections.reading() as connection:
-            rows = connection.execute(query, {"after": after, "until": until})
-            return list(AdditionReader().read(rows))
+            rows = connection.execute(query, {"after": after, "until": until}).fetchall()
+            additions = AdditionReader().read(row[:-2] for row in rows)
+            return [
+                TouchedAddition(row[0], addition, bool(row[-2]), bool(row[-1]))
+                for row, addition in zip(rows, additions)
+            ]
 
 
 def _ends(item: Item) -> tuple[str, ...]:

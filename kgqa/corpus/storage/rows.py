@@ -10,9 +10,21 @@ from hashlib import blake2b
 from typing import Any
 
 from kgqa.corpus.edit_log import EDIT_KINDS, Edit, EditSource
-from kgqa.corpus.items import Addition, HyperedgeItem, Item, LinkItem, SameItem, digest, item_from, normal_name
-from kgqa.corpus.snapshot import concerned
+from kgqa.corpus.items import (
+    Addition,
+    HyperedgeItem,
+    Item,
+    LinkItem,
+    Party,
+    SameItem,
+    StatementItem,
+    item_from,
+    normal_name,
+)
+from kgqa.corpus.rdf.terms import stored_value
+from kgqa.corpus.snapshot import concerned, relation_iri
 from kgqa.errors import CorpusError
+from kgqa.terms import Literal
 from kgqa.untrusted_json import load_json
 
 _RESTORE = "Restore corpus.sqlite from a copy, or build the corpus again."
@@ -69,14 +81,31 @@ def concern_keys(item: Item) -> set[int]:
     if isinstance(item, LinkItem):
         return {concern_key(item.entity, identity=True), concern_key(item.target, identity=True)}
     iris = set(concerned(item))
-    if isinstance(item, HyperedgeItem) and not item.participants:
+    if isinstance(item, StatementItem):
+        value = item.object.iri if isinstance(item.object, Party) else item.object
+        iris.add(fact_iri(item.subject.iri, item.relation, value))
+    elif isinstance(item, HyperedgeItem):
         iris.add(segment_iri(item.segment))
     return set(map(concern_key, iris))
 
 
 def segment_iri(segment: str) -> str:
-    """Return what stands for the hyperedges without participants that have the same segment."""
-    return f"segment:{digest(normal_name(segment))}"
+    """Return what stands for the hyperedges that have the same segment."""
+    return f"segment:{normal_name(segment)}"
+
+
+def fact_iri(subject: str, relation: str, value: str | Literal) -> str:
+    """Return what stands for the statements that have the same subject, relation and object before resolution.
+
+    Args:
+        subject: the IRI of a name (`Party.iri`).
+        relation: the relation in words.
+        value: the IRI of a name, or a literal.
+    """
+    if isinstance(value, Literal):
+        stored = stored_value(value)
+        value = f'"{stored.value}" {stored.datatype} {stored.language}'
+    return f"fact:{subject} {relation_iri(relation)} {value}"
 
 
 @lru_cache(1 << 16)
