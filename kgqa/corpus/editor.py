@@ -22,7 +22,7 @@ from kgqa.graph.endpoint.upload import UpdatableStore
 
 
 def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 class Editor:
@@ -97,7 +97,10 @@ class Editor:
 
         Raises:
             CorpusError: a chunk is not what the text of its document contains, or the disk is full. Nothing is changed.
+            ValueError: the kind is `undo`.
         """
+        if kind == "undo":
+            raise ValueError("use Editor.undo")
         texts = texts or {}
         edit = Edit("", 0, kind, agent, reason, session, question, tuple(sources), target, self._now())
         return self.database.append(edit, _checked(additions, texts), tuple(removals), texts=texts)

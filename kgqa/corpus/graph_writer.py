@@ -20,7 +20,7 @@ from kgqa.corpus.storage.database import Database
 from kgqa.errors import CorpusError
 from kgqa.graph.editing import batches, terms, triple_chars
 from kgqa.graph.embedded.folder import GraphFolder
-from kgqa.graph.embedded.loading import load_graph
+from kgqa.graph.embedded.loading import discard_interrupted, load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.upload import BATCH_CHARS, BATCH_TRIPLES, UPDATE_SECONDS, UpdatableStore
 from kgqa.graph.query.templates import render
@@ -122,8 +122,10 @@ class GraphWriter:
 
     def _position(self) -> int:
         """Return the number of the last edit that the graphs contain; 0 if they have to be written anew."""
-        graph = GraphFolder(self._graph_path())
         if not self._server:
+            graph = GraphFolder(self._graph_path())
+            if graph.journal_file.exists():
+                discard_interrupted(graph.path)
             if not graph.exists():
                 return 0
             known = _recorded(self._database.build.state(_WRITTEN))
@@ -133,6 +135,7 @@ class GraphWriter:
         if found is None:
             self._clear()
             return 0
+        self._record(found)
         return found
 
     def _clear(self) -> None:
@@ -232,9 +235,13 @@ class GraphWriter:
             self._embedded.publish()
         step("publish")
         self._database.communities.confirm()
+        self._record(self._at)
+
+    def _record(self, at: int | None) -> None:
+        """Keep what the graph folder contains, so that it need not be opened to know that."""
         if not self._server:
             fingerprint = GraphFolder(self._folder.graph).meta().fingerprint
-            self._database.build.put_state(_WRITTEN, json.dumps([self._at, fingerprint]))
+            self._database.build.put_state(_WRITTEN, json.dumps([at, fingerprint]))
 
 
 def graph_position(store: Store, graph: str, database: Database) -> int | None:

@@ -11,6 +11,8 @@ from kgqa.corpus.items import Addition, ChunkItem, LinkItem, Party, SameItem, do
 from kgqa.corpus.rdf.triples import constant_triples, triples_of
 from kgqa.corpus.snapshot import snapshot_of
 from kgqa.errors import CorpusError
+from kgqa.graph.embedded.bulk_load import Journal, file_job
+from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.model import Entity
 from tests.corpus.small_corpus import TIME, ServerStore, insert, new_editor, read_document
@@ -204,3 +206,25 @@ def test_a_name_stays_while_anything_uses_it(tmp_path):
         editor.publish()
         editor.apply("delete", (), editor.removals_of_document(document_iri("one.txt")), agent="ann")
         check_graphs(editor, rest)
+
+
+def test_a_load_that_was_cut_off_is_made_again(tmp_path):
+    with new_editor(tmp_path / "c") as editor:
+        editor.publish()  # without any edit
+        insert(editor, "ada.txt", "Ada wrote notes", "Ada knew Babbage/person")
+        (tmp_path / "x.nt").write_text("<urn:a> <urn:b> <urn:c> .\n")
+        graph = GraphFolder(editor.folder.graph)
+        graph.create_generation(2, 1)
+        Journal(2, 1, "fail", [file_job(tmp_path / "x.nt")]).save(graph)
+        check_graphs(editor, ADA)
+
+
+def test_an_unchanged_corpus_is_not_opened_twice(tmp_path):
+    with new_editor(tmp_path / "c") as editor:
+        insert(editor, "ada.txt", "Ada wrote notes")
+        editor.publish()
+        editor.database.build.put_state("graph written", "")  # as after a kill directly after the publication
+    for opened in (True, False):
+        with Editor(tmp_path / "c") as editor:
+            assert not editor.publish()
+            assert (editor._graphs._embedded is not None) == opened

@@ -110,7 +110,7 @@ def find_communities(corpus: Corpus, tools: Tools, report: BuildReport) -> None:
 def _touched(corpus: Corpus, after: int, until: int) -> set[str]:
     """Return the entities, before and after resolution, that edits say something about."""
     live = corpus.database.live
-    names = entity_iris(live.touched(after, until))
+    names = entity_iris(each.addition for each in live.touched(after, until))
     identities = Identities(*live.identities(names, until))
     return names | {identities.canonical(name) for name in names}
 
