@@ -12,6 +12,7 @@ import hashlib
 import json
 import re
 import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -30,7 +31,6 @@ COMMUNITY = "urn:kgqa:community:"
 EDIT = "urn:kgqa:edit:"
 """Prefixes of the IRIs of what a corpus contains."""
 _MAX_SLUG = 60
-_OPTIONAL = ("page", "completeness")
 
 
 def digest(*parts: str, length: int = 16) -> str:
@@ -223,8 +223,11 @@ def item_from(kind: str, text: str) -> Item:
         ValueError: The text is not an item of this kind.
     """
     try:
-        data = json.loads(text)
-        return KINDS[kind](**{key: _value(key, value) for key, value in data.items()})  # type: ignore[no-any-return]
+        data, form = json.loads(text), _FORMS[kind]
+        if len(data) != len(form):
+            raise KeyError("other fields")
+        make: Callable[..., Item] = KINDS[kind]
+        return make(**{name: read(data[name]) for name, read in form})
     except (KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"not an item of the kind {kind[:40]!r}") from error
 
@@ -239,20 +242,12 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _value(key: str, value: Any) -> Any:
-    """Return a field of an item from its form in JSON. Raises TypeError or ValueError if it has another form."""
-    if key in ("subject", "party"):
-        return _party(value)
-    if key == "object":
-        return Literal(**dict(zip(value, map(_text, value.values())))) if isinstance(value, dict) else _party(value)
-    if key == "participants":
-        return tuple((_text(role), _party(party)) for role, party in value)
-    if key in ("begin", "end", "page", "completeness"):
-        allowed = int if key != "completeness" else (int, float)
-        if isinstance(value, bool) or (not isinstance(value, allowed) and not (value is None and key in _OPTIONAL)):
-            raise TypeError(f"{key} is not a number")
-        return value
-    return _text(value)
+def _object(value: Any) -> Party | Literal:
+    return Literal(**dict(zip(value, map(_text, value.values())))) if isinstance(value, dict) else _party(value)
+
+
+def _participants(value: Any) -> tuple[tuple[str, Party], ...]:
+    return tuple([(_text(role), _party(party)) for role, party in value])
 
 
 def _party(value: Any) -> Party:
@@ -264,3 +259,33 @@ def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError("not a text")
     return value
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int:
+        raise TypeError("not a whole number")
+    return value
+
+
+def _page(value: Any) -> int | None:
+    return None if value is None else _whole(value)
+
+
+def _share(value: Any) -> float | None:
+    if value is not None and type(value) not in (int, float):
+        raise TypeError("not a number")
+    return value  # type: ignore[no-any-return]
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "subject": _party,
+    "party": _party,
+    "object": _object,
+    "participants": _participants,
+    "begin": _whole,
+    "end": _whole,
+    "page": _page,
+    "completeness": _share,
+}
+_FORMS = {kind: [(name, _READERS.get(name, _text)) for name in sorted(_FIELDS[each])] for kind, each in KINDS.items()}
+"""The fields of each kind of item, in the order of `item_text`, and what reads them."""

@@ -196,12 +196,14 @@ def graph_of(line: bytes) -> bytes:
 def hashes_by_graph(lines: Iterable[bytes]) -> dict[str, bytes]:
     """Hash each line as `hashes` does, apart for each named graph."""
     groups: dict[bytes, list[bytes]] = {}
+    end, group = b"", list[bytes]()
     for line in lines:
-        graph = graph_of(line)
-        if graph in groups:
-            groups[graph].append(line)
-        else:
-            groups[graph] = [line]
+        # most lines end like the one before; with three terms before this end, it is a graph
+        if not (end and line.endswith(end) and line.find(b" ", line.find(b" ") + 1) < len(line) - len(end)):
+            graph = graph_of(line)
+            group = groups.setdefault(graph, [])
+            end = b" <" + graph + b"> .\n" if graph else b""
+        group.append(line)
     return {graph.decode(): hashes(group) for graph, group in groups.items()}
 
 
