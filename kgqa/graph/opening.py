@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kgqa.cache import Cache
-from kgqa.corpus_file import DEFAULT_VIEW, check_no_corpus, read_corpus_file
-from kgqa.errors import SettingsError
+from kgqa.corpus_file import DEFAULT_VIEW, GRAPH_FOLDER, check_no_corpus, read_corpus_file
+from kgqa.errors import SettingsError, StoreUnavailable
 from kgqa.graph.demo import demo_folder
 from kgqa.graph.detection import default_view, detect_schema
 from kgqa.graph.embedded.store import EmbeddedStore
@@ -48,6 +48,11 @@ def open_store(location: str | Path, *, writable: bool = False, create: bool = F
     corpus = read_corpus_file(location)
     if corpus:
         location = corpus.location
+        if not (corpus.url or (corpus.folder / GRAPH_FOLDER).exists()):
+            raise StoreUnavailable(
+                f"The corpus at {clean(str(corpus.folder))} has no graph yet, because its build is not finished.",
+                f"Finish it: kgqa corpus build --into {clean(str(corpus.folder))}",
+            )
     if is_address(location):
         if writable or create:
             raise SettingsError("To write to a server, name the graph to write to: EndpointStore(url, writable=IRI).")

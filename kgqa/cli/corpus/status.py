@@ -60,7 +60,8 @@ def _lines(found: CorpusStatus, most: int | None) -> Iterator[str]:
     who = f" ({found.extractor})" if found.extractor and found.extract not in (found.extractor, "given") else ""
     size = found.chunk_size.removesuffix("chars")
     unit = "tokens" if size == found.chunk_size else "characters"
-    yield f"  extraction   {found.extract or 'none'}{who}, chunks of {size} {unit}"
+    how = f"{found.extract or 'none'}{who}, chunks of {size} {unit}" if size else "no build is finished yet"
+    yield f"  extraction   {how}"
     yield f"  graph        {clean(found.graph)}, views {', '.join(found.views)}"
     yield f"  index        {found.index}{f', vectors at {found.vectors}' if found.vectors else ''}"
     sizes = (f"{clean(name)} {size / 1e6:.1f} MB" for name, size in found.bytes.items() if name in _SIZES)
