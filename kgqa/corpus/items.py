@@ -287,5 +287,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "page": _page,
     "completeness": _share,
 }
-_FORMS = {kind: [(name, _READERS.get(name, _text)) for name in sorted(_FIELDS[each])] for kind, each in KINDS.items()}
+_FORMS: dict[str, list[tuple[str, Callable[[Any], Any]]]] = {
+    kind: [(name, _READERS.get(name, _text)) for name in sorted(_FIELDS[each])] for kind, each in KINDS.items()
+}
 """The fields of each kind of item, in the order of `item_text`, and what reads them."""
