@@ -27,7 +27,9 @@ MAX_BYTES = 1 << 20
 GRAPH_FOLDER = "graph"
 """The name of the graph folder within a corpus folder."""
 DEFAULT_VIEW = "facts"
-"""The view that questions use if none is chosen."""
+"""The view that questions use if none is chosen, and the corpus names no other."""
+DEFAULT_KEY = "default"
+"""The key of corpus.json that lists the names of other default views."""
 _VIEW_NAME = re.compile(r"[a-z][a-z0-9_-]{0,40}")
 _GRAPH_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]+")
 _SCHEMA = re.compile(r"[a-z]{1,40}|[A-Za-z0-9_-]{1,80}\.toml")
@@ -67,14 +69,21 @@ class CorpusFile:
         """The name of a bundled schema, or the path of the schema file."""
         return self.folder / self.schema if self.schema.endswith(".toml") else self.schema
 
-    def graphs_of(self, names: Iterable[str] = (DEFAULT_VIEW,)) -> tuple[str, ...]:
-        """Return the IRIs of the named graphs of some views.
+    @property
+    def default_views(self) -> tuple[str, ...]:
+        """The views that questions use if none is chosen: those that the corpus names, or `facts`."""
+        named = self.others.get(DEFAULT_KEY)
+        known = named if isinstance(named, list) else []
+        return tuple(name for name in known if isinstance(name, str) and name in self.views) or (DEFAULT_VIEW,)
+
+    def graphs_of(self, names: Iterable[str] = ()) -> tuple[str, ...]:
+        """Return the IRIs of the named graphs of some views, or of the default views.
 
         Raises:
             SettingsError: the corpus has no such view.
         """
         found: dict[str, None] = {}
-        for name in names:
+        for name in tuple(names) or self.default_views:
             if name not in self.views:
                 known = ", ".join(sorted(self.views)) or "none"
                 raise SettingsError(

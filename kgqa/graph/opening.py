@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kgqa.cache import Cache
-from kgqa.corpus_file import DEFAULT_VIEW, GRAPH_FOLDER, check_no_corpus, read_corpus_file
+from kgqa.corpus_file import GRAPH_FOLDER, check_no_corpus, read_corpus_file
 from kgqa.errors import SettingsError, StoreUnavailable
 from kgqa.graph.demo import demo_folder
 from kgqa.graph.detection import default_view, detect_schema
@@ -148,7 +148,7 @@ def graphs_of(view: Sequence[str], location: str | Path | None) -> tuple[str, ..
     corpus = read_corpus_file(location)
     if not corpus:
         return tuple(view)
-    chosen = (corpus.graphs_of([each]) if ":" not in each else (each,) for each in view or [DEFAULT_VIEW])
+    chosen = (corpus.graphs_of([each]) if ":" not in each else (each,) for each in view or corpus.default_views)
     return tuple(dict.fromkeys(iri for graphs in chosen for iri in graphs))
 
 

@@ -212,6 +212,27 @@ def test_hostile_texts(kgqa, tmp_path):
     assert not [cell for row in rows for cell in row if cell.startswith(("=", "+", "-", "@"))] and len(rows) == 3
 
 
+def test_a_path_from_a_graph_into_documents(kgqa, tmp_path):
+    """The first hop is in the knowledge graph, the second in a document that was added later."""
+    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
+    names = {"a": "Halden Bridge", "b": "Ann Li Moe", "c": "Oslo Road"}
+    lines = [f'<urn:g:{iri}> {label} "{name}" .' for iri, name in names.items()]
+    lines += [f'<urn:g:designer> {label} "designer" .', "<urn:g:a> <urn:g:designer> <urn:g:b> ."]
+    (tmp_path / "g.nt").write_text("\n".join(lines) + "\n")
+    assert kgqa("graph", "load", "g.nt", "--into", "graph").returncode == 0
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "other.md").write_text("# Halden Bridge\n\nLength: 120 m\nMaterial: steel\n")
+    command = ("corpus", "build", "docs", "--into", "corpus", "--beside", "graph", *OFF, "--json")
+    assert json.loads(kgqa(*command).out)["links"] == 1
+    (docs / "ann.md").write_text("# Ann Li Moe\n\nBirthplace: Tistedal Town\nOccupation: engineer\n")
+    again = json.loads(kgqa("corpus", "build", "docs", "--into", "corpus", *OFF, "--json").out)
+    assert again["links"] == 1 and again["added"] == 1
+    done = kgqa("ask", "What is the birthplace of the designer of Halden Bridge?", "--graph", "corpus", *OFF)
+    assert done.out.startswith("Tistedal Town (") and "“Birthplace: Tistedal Town” [docs/ann.md" in done.out, done.out
+    assert kgqa("corpus", "check", "corpus").returncode == 0
+
+
 @pytest.mark.slow
 def test_graph_on_a_server_and_vectors_in_a_database(kgqa, tmp_path):
     with closing(SparqlServer(writable=True)) as server:
@@ -334,6 +355,34 @@ def test_summaries_are_written_again_only_for_changed_communities(kgqa, tmp_path
             kgqa("corpus", "search", "group", "--graph", "corpus", "--kind", "community", "--json", *OFF).out
         )
         assert len(found) == 6 and "They know each other." in found[0]["text"]
+
+
+def test_hyperedges(kgqa, tmp_path):
+    """A path passes through a hyperedge as through a mediator, and cites its segment."""
+    segment = "Ann Li and Bob Moe built Halden Bridge in 1921."
+    (tmp_path / "a.txt").write_text(f"About bridges.\n\n{segment}\n")
+
+    def reply(messages):
+        assert "hyperedges" in messages[0]["content"] or "segment" in messages[0]["content"]
+        names = {
+            "Ann Li": ("person", "builder"),
+            "Bob Moe": ("person", "builder"),
+            "Halden Bridge": ("bridge", "building"),
+        }
+        parties = [{"name": name, "type": kind, "role": role} for name, (kind, role) in names.items()]
+        edge = {"segment": segment, "participants": parties, "completeness": 9, "confidence": 9, "quote": segment}
+        return json.dumps({"hyperedges": [edge]})
+
+    with ScriptedServer(reply) as server:
+        options = ("--extract", "hyperedges", "--llm", f"{server.url}#m", *OFF)
+        done = kgqa("corpus", "build", "a.txt", "--into", "corpus", *options)
+        assert done.returncode == 0, done.out + done.err
+    found = status_of(kgqa)
+    assert found["counts"]["hyperedges"] == 1 and found["counts"]["statements"] == 0, kgqa(
+        "corpus", "status", "corpus"
+    ).out
+    done = kgqa("ask", "Who is the builder of Halden Bridge?", "--graph", "corpus", *OFF)
+    assert "Ann Li" in done.out and "Bob Moe" in done.out and f"fact   {segment} [a.txt, 16–63]" in done.out, done.out
 
 
 def test_limit_on_costs(kgqa, tmp_path):

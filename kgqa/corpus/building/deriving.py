@@ -14,17 +14,22 @@ from kgqa.corpus.communities.summaries import summarise
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.counts import COUNTS, counts_text
 from kgqa.corpus.difference import entity_iris
-from kgqa.corpus.items import Item, SameItem
+from kgqa.corpus.items import Item, LinkItem, SameItem
+from kgqa.corpus.rdf.beside import BesideGraph, open_beside
+from kgqa.corpus.resolution.linking import link_entities
 from kgqa.corpus.resolution.resolving import resolve
 from kgqa.corpus.snapshot import Identities, snapshot_of
+from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.trace import Budget, Trace
 
 RESOLVER = "kgqa corpus build: resolution"
+LINKER = "kgqa corpus build: links"
 _RESOLVED = "resolved"
+_LINKED = "linked"
 _GROUPED = "communities"
 _UNWRITTEN = "communities without summaries"
-"""Keys under which the database keeps up to which edit names were resolved and communities found, and whether summaries
-of the model are missing."""
+"""Keys under which the database keeps up to which edit names were resolved and linked, and communities found, and
+whether summaries of the model are missing."""
 _NAMED = ("entity", "statement", "hyperedge")
 
 
@@ -33,6 +38,8 @@ def derive_all(corpus: Corpus, tools: Tools, report: BuildReport, progress: Prog
     with report.timed("resolution"):
         progress("resolving entities", 0, 0)
         resolve_entities(corpus, tools, report)
+    with report.timed("links"):
+        link_to_graph(corpus, tools, report)
     with report.timed("communities"):
         progress("finding communities", 0, 0)
         find_communities(corpus, tools, report)
@@ -76,6 +83,29 @@ def resolve_entities(corpus: Corpus, tools: Tools, report: BuildReport) -> None:
         report.merges += len(found.merges)
         report.undecided += len(found.undecided)
     database.build.put_state(_RESOLVED, str(database.seq))
+
+
+def link_to_graph(corpus: Corpus, tools: Tools, report: BuildReport) -> None:
+    """Link new entities to those of the knowledge graph beside the corpus, and record the links as one edit."""
+    database = corpus.database
+    done, last = _number(database.build.state(_LINKED)), database.seq
+    if done == last or BesideGraph.of(corpus.folder.file.others) is None:
+        return
+    entities = list(corpus.reader.entities())
+    if done:
+        names = entity_iris(each.addition for each in database.live.touched(done, last))
+        entities = [each for each in entities if not names.isdisjoint(each.members)]
+    graph = open_beside(corpus.folder, cache=tools.cache, endpoint=EndpointOptions.of(tools.settings))
+    if entities and graph is not None:
+        with graph:
+            found = link_entities(entities, graph, statements=corpus.reader.statements())
+        ever = {item for _, item in database.items() if isinstance(item, LinkItem)}
+        new = [each for each in found.additions if each.item not in ever]  # a link that was undone stays away
+        if new:
+            corpus.editor.apply("insert", new, agent=LINKER, reason="entities of the knowledge graph")
+            report.edits += 1
+        report.links += len(new)
+    database.build.put_state(_LINKED, str(database.seq))
 
 
 def find_communities(corpus: Corpus, tools: Tools, report: BuildReport) -> None:

@@ -29,7 +29,7 @@ from kgqa.corpus.extraction.requests import Extractor
 from kgqa.corpus.folder import CorpusFolder
 from kgqa.corpus.items import digest, slug
 from kgqa.corpus.rdf.vocabulary import KC
-from kgqa.corpus_file import GRAPH_FOLDER
+from kgqa.corpus_file import DEFAULT_KEY, GRAPH_FOLDER
 from kgqa.errors import CorpusError, SettingsError
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.store import is_address
@@ -168,6 +168,8 @@ def prepared(folder: CorpusFolder | None, options: BuildOptions, tools: Tools) -
             name, extractor_key = extractor.name, extractor.key
             stored[EXTRACTOR] = [name, extractor_key]
     stored |= {CHUNKS: chunk_text(size), EXTRACT: mode, TOKENS: token_key}
+    if mode == "hyperedges" or DEFAULT_KEY in stored:
+        stored[DEFAULT_KEY] = ["facts", "hyper"] if mode == "hyperedges" else ["facts"]
     key = digest(chunk_text(size), token_key, extractor_key)
     return Preparation(size, extractor, key, missing, hint, stored, tools.counter(size), tuple(notes))
 
