@@ -41,7 +41,7 @@ def check_corpus(folder: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.soak
 @pytest.mark.timeout(5000)
-@pytest.mark.parametrize(("kind", "parts"), [("change", (0.2, 0.55, 0.9)), ("addition", (0.5,))])
+@pytest.mark.parametrize(("kind", "parts"), [("change", (0.3, 0.75)), ("addition", (0.5,))])
 def test_killed_at_any_point(tmp_path, kind, parts):
     points = ADDITIONS
     if kind == "change":
