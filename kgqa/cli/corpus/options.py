@@ -97,6 +97,7 @@ def build_options(options: dict[str, Any], **more: Any) -> BuildOptions:
 def opened_tools(options: dict[str, Any], *, models: bool = True, ray: str | None = None) -> Iterator[Tools]:
     """Open the embedding model, the cluster and, if `models`, the language model that the options name."""
     from kgqa.corpus.building.tools import open_tools
+    from kgqa.virtuoso.bulk.corpus_server import corpus_server
 
     settings = settings_from(options)
     with ExitStack() as opened:
@@ -105,4 +106,5 @@ def opened_tools(options: dict[str, Any], *, models: bool = True, ray: str | Non
             from kgqa.cluster import open_cluster
 
             cluster = opened.enter_context(open_cluster(ray))
-        yield opened.enter_context(open_tools(settings, models=models, cluster=cluster, say=say))
+        tools = open_tools(settings, models=models, cluster=cluster, server_at=corpus_server, say=say)
+        yield opened.enter_context(tools)

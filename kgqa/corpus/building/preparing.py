@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from kgqa.corpus.building.options import (
     chunk_text,
     in_characters,
 )
-from kgqa.corpus.building.tools import Tools
+from kgqa.corpus.building.tools import ManagedServer, Tools
 from kgqa.corpus.corpus import VECTORS, Corpus, vectors_of
 from kgqa.corpus.documents.chunks import ChunkSize, CountTokens
 from kgqa.corpus.editor import Editor
@@ -32,10 +33,12 @@ from kgqa.corpus.rdf.vocabulary import KC
 from kgqa.corpus_file import DEFAULT_KEY, GRAPH_FOLDER
 from kgqa.errors import CorpusError, SettingsError
 from kgqa.graph.endpoint.options import EndpointOptions
-from kgqa.graph.store import is_address
+from kgqa.graph.store import Store, is_address
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.words import clean
 
+_INDEXED = "names indexed"
+"""The key under which the database keeps up to which edit the names are in the index of the server."""
 CHUNKS, EXTRACT, EXTRACTOR, TOKENS = "chunks", "extract", "extractor", "tokens"
 """Keys of corpus.json: the size of chunks, the kind of extraction, what extracted, what counts tokens."""
 
@@ -120,10 +123,14 @@ def opened_corpus(folder: CorpusFolder, tools: Tools) -> Iterator[Corpus]:
         SettingsError: The user's login would be sent to a server that only the folder names.
     """
     with ExitStack() as closing:
-        store = None
+        store = server = bulk_load = None
         if folder.file.url:
             options = EndpointOptions.of(tools.settings)
             options.check_login(folder.file)
+            server = tools.server_at(folder.file.url)
+            if server is not None and not options.access.user:
+                user, password = server.login()
+                options = replace(options, access=replace(options.access, user=user, password=password))
             store = options.open(
                 folder.file.url,
                 cache=tools.cache,
@@ -131,8 +138,19 @@ def opened_corpus(folder: CorpusFolder, tools: Tools) -> Iterator[Corpus]:
                 writable=sorted(folder.graphs.values()),
             )
             closing.callback(store.close)
-        editor = Editor(folder, store=store)
+            bulk_load = None if server is None else partial(server.load, store)
+        editor = Editor(folder, store=store, bulk_load=bulk_load)
         yield closing.enter_context(Corpus(folder, editor=editor, cache=tools.cache, encoder=tools.index_encoder))
+        if store is not None and server is not None:
+            _index_names(editor, store, server)
+
+
+def _index_names(editor: Editor, store: Store, server: ManagedServer) -> None:
+    """Let the names of a corpus be found on its server, if there may be new ones."""
+    state, seq = editor.database.build, str(editor.database.seq)
+    if state.state(_INDEXED) != seq:
+        server.index_names(store, [editor.folder.graphs[view] for view in ("facts", "hyper")])
+        state.put_state(_INDEXED, seq)
 
 
 def prepared(folder: CorpusFolder | None, options: BuildOptions, tools: Tools) -> Preparation:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from kgqa.cache import Cache
 from kgqa.cluster import Cluster, PlainLoop
 from kgqa.corpus.documents.chunks import ChunkSize, CountTokens
 from kgqa.errors import ModelUnavailable
+from kgqa.graph.store import Store
 from kgqa.llm.client import CORPUS_STAGES
 from kgqa.llm.models import Models, open_models
 from kgqa.llm.prompts import Prompts
@@ -86,11 +87,32 @@ class SpreadEncoder:
         return np.concatenate(list(self._cluster.map(self._everywhere.vectors, parts)))
 
 
+class ManagedServer(Protocol):
+    """A SPARQL server that this user runs on this machine (`kgqa.virtuoso.bulk.corpus_server`)."""
+
+    def login(self) -> tuple[str, str]:
+        """Return the name and the password of a user who may edit graphs."""
+        ...
+
+    def load(self, store: Store, quads: Path) -> None:
+        """Load a file of N-Quads in bulk into the server of a store."""
+        ...
+
+    def index_names(self, store: Store, graphs: Sequence[str]) -> None:
+        """Let the names in some graphs be found by full-text search."""
+        ...
+
+
+def _no_server(url: str) -> ManagedServer | None:
+    return None
+
+
 @dataclass(frozen=True)
 class Tools:
     """What a build uses: `encoder` and `models` are None if there are none; `cluster` runs work on other machines.
 
-    `max_cost`: the most that model calls of the build may cost, in USD; None for no limit.
+    `max_cost`: the most that model calls of the build may cost, in USD; None for no limit. `server_at`: returns the
+    server that this user runs at a URL; None if the user runs none there.
     """
 
     settings: Settings
@@ -100,6 +122,7 @@ class Tools:
     cache: Cache
     cluster: Cluster = PlainLoop()  # noqa: RUF009  without state
     max_cost: float | None = None
+    server_at: Callable[[str], ManagedServer | None] = _no_server
 
     def counter(self, size: ChunkSize) -> Callable[[], CountTokens] | None:
         """Return what opens the counter of tokens; None if chunks of this size need none, or there is none."""
@@ -127,6 +150,7 @@ def open_tools(
     *,
     models: bool = True,
     cluster: Cluster | None = None,
+    server_at: Callable[[str], ManagedServer | None] = _no_server,
     say: Callable[[str], None] = lambda text: None,
     **given: Any,
 ) -> Iterator[Tools]:
@@ -136,6 +160,7 @@ def open_tools(
         settings: The settings; None to read them from files and environment variables.
         models: Whether to open the language models.
         cluster: An open cluster; None for this process alone.
+        server_at: See `Tools`.
         say: Called with a message for the user before the first run of a slow operation.
         given: Settings by keyword, such as `llm="openai:NAME"`, if `settings` is None.
 
@@ -160,7 +185,7 @@ def open_tools(
     prompts = Prompts(Path(settings["llm.prompts"]) if settings["llm.prompts"] else None)
     opened = open_models(settings, stages=CORPUS_STAGES) if models else None
     try:
-        yield Tools(settings, encoder, opened, prompts, cache, cluster or PlainLoop())
+        yield Tools(settings, encoder, opened, prompts, cache, cluster or PlainLoop(), server_at=server_at)
     finally:
         if opened is not None:
             opened.close()
