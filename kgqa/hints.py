@@ -20,6 +20,7 @@ _CALLS = {
     "ask": "kgqa.ask({values}{options})",
     "graph search": "graph.search({values})",
     "graph load": "kgqa.graph.loading.load_into_folder([{values}]{options})",
+    "corpus build": "kgqa.build_corpus(paths=[{values}]{options})",
     "eval run": "kgqa.evaluation.run(plan, out)",
     "eval resume": "kgqa.evaluation.resume({values}{options})",
 }
@@ -90,5 +91,5 @@ def _call(command: str) -> str | None:
         values = ["question"]
     call, target = (_LOAD_INTO_URL, "url=") if name == "graph load" and "://" in command else (_CALLS[name], "folder=")
     options = [option.replace("into=", target) for option in options]
-    separator = ", " if values or name == "graph load" else ""
+    separator = ", " if values or "[{values}]" in call else ""
     return call.format(values=", ".join(values), options=separator + ", ".join(options) if options else "")

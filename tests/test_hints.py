@@ -35,6 +35,10 @@ from tests.conftest import ROOT
         ("Use `kgqa graph search NAME` and add --topic ID", 'Use graph.search("NAME") and add topics="ID"'),
         ("Give the id: kgqa ask --topic ID", 'Give the id: kgqa.ask(question, topics="ID")'),
         (
+            "Build it: kgqa corpus build FILES --into c/",
+            'Build it: kgqa.build_corpus(paths=["FILES"], folder="c/")',
+        ),
+        (
             "Load it: kgqa graph load FILE --restart --into g/.",
             'Load it: kgqa.graph.loading.load_into_folder(["FILE"], restart=True, folder="g/").',
         ),
@@ -86,8 +90,10 @@ def test_the_command_line_shows_options(kgqa):
     assert hint_text("--timeout") == "timeout="
 
 
-OPTION = re.compile(r"(?<![\w-])--[a-z]|\bkgqa (?:ask|eval run|eval resume|graph load|graph search)\b")
-COMMAND = re.compile(r"kgqa (?:virtuoso|freebase|rank|cache|config|graph info|score|eval status|eval merge)[^;,`]*")
+OPTION = re.compile(r"(?<![\w-])--[a-z]|\bkgqa (?:ask|eval run|eval resume|graph load|graph search|corpus build)\b")
+COMMAND = re.compile(
+    r"kgqa (?:virtuoso|freebase|rank|cache|config|graph info|score|eval status|eval merge|corpus status)[^;,`]*"
+)
 
 
 def text_of(node: ast.expr | None) -> str:

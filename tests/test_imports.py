@@ -26,7 +26,7 @@ LAYERS = (
 PACKAGE_LAYERS = {package: number for number, packages in enumerate(LAYERS) for package in packages.split()}
 HEAVY = {"torch", "sentence_transformers", "transformers", "onnx", "onnxruntime", "rdflib", "openai", "vllm"}
 HEAVY |= {"rank_bm25", "huggingface_hub", "bm25s", "scipy", "graspologic_native", "lancedb", "pyarrow", "ray"}
-HEAVY |= {"pypdfium2", "docx", "bs4", "lxml", "markdown_it", "pathspec", "sentencex", "charset_normalizer"}
+HEAVY |= {"pypdfium2", "docx", "lxml", "markdown_it", "pathspec", "sentencex", "charset_normalizer"}
 FILES = {".".join(["kgqa", *file.relative_to(PACKAGE).with_suffix("").parts]): file for file in PACKAGE.rglob("*.py")}
 MODULES = {name.removesuffix(".__init__"): file for name, file in FILES.items()}
 

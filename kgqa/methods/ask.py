@@ -89,7 +89,7 @@ def open_resources(
         raise SettingsError(
             f"The method {settings['ask.method']} needs a text corpus.",
             "Build one: kgqa corpus build FILES --into CORPUS. Then add --graph CORPUS",
-            python="Build one: kgqa corpus build FILES --into CORPUS. Then pass its folder as graph.",
+            python='Build one: kgqa.build_corpus("CORPUS", FILES). Then pass its folder as graph.',
         )
     # errors in plugins are raised before the first question
     tournament(settings["rank.tournament"])
