@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kgqa.corpus.resolution.evidence import Evidence, Proposal, is_alias_relation
 from kgqa.corpus.resolution.names import Name
@@ -29,6 +29,7 @@ _PREPOSITIONS = word_list("prepositions")
 _SMALL = word_list("not_in_acronyms")
 _MAX_LETTERS = 8
 _SURE_LETTERS = 4
+_MAX_OPENING = 5
 
 
 def aliases(evidence: Evidence) -> Iterator[Proposal]:
@@ -37,38 +38,63 @@ def aliases(evidence: Evidence) -> Iterator[Proposal]:
     An alias of several things is left out. So is an acronym that most documents do not spell out, unless it has four
     letters or more and a text states what it is short for.
     """
-    meanings: dict[Name, dict[str, Proposal]] = defaultdict(dict)
-    spelled: dict[Name, set[str]] = defaultdict(set)
-    stated: set[Name] = set()
-    for proposal in (*_in_facts(evidence), *_in_texts(evidence)):
-        if proposal.left.is_proper == proposal.right.is_proper and evidence.types_allow(proposal.left, proposal.right):
-            meanings[proposal.right].setdefault(proposal.left.wording, proposal)
-            stated.add(proposal.right)
-    for acronym, name, document in _beside(evidence):
-        spelled[acronym].add(document)
-        proposal = Proposal(name, acronym, "acronym of a name in the same documents", 0.95)
-        if evidence.types_allow(name, acronym):
-            meanings[acronym].setdefault(name.wording, proposal)
-    for alias, proposals in meanings.items():
-        if len(proposals) == 1 and (not is_acronym_name(alias) or _is_clear(alias, spelled[alias], alias in stated)):
+    found = _Meanings(evidence)
+    for proposal in _in_facts(evidence):
+        found.add_stated(proposal)
+    found.read(evidence.documents)
+    found.read(sorted({document for alias in list(found.meanings) for document in alias.documents}))
+    for alias, proposals in found.meanings.items():
+        if len(proposals) == 1 and (not is_acronym_name(alias) or found.is_clear(alias)):
             yield from proposals.values()
 
 
-def _is_clear(acronym: Name, spelled: Collection[str], stated: bool) -> bool:
-    """Return whether an acronym has the same meaning in all documents, as far as can be told."""
-    if acronym.documents <= set(spelled):
-        return True
-    return stated and (len(letters_of(acronym)) >= _SURE_LETTERS or 2 <= len(spelled) >= len(acronym.documents) / 3)
+class _Meanings:
+    """The meanings of each alias, by their wording, and the documents that spell out an acronym."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.meanings: dict[Name, dict[str, Proposal]] = defaultdict(dict)
+        self._evidence = evidence
+        self._spelled: dict[Name, set[str]] = defaultdict(set)
+        self._stated: set[Name] = set()
+        self._read: set[str] = set()
+
+    def add_stated(self, proposal: Proposal) -> None:
+        """Add an alias that a fact or a text states, if the two names are of one kind."""
+        left, right = proposal.left, proposal.right
+        if left.is_proper == right.is_proper and self._evidence.types_allow(left, right):
+            self.meanings[right].setdefault(left.wording, proposal)
+            self._stated.add(right)
+
+    def read(self, documents: Iterable[str]) -> None:
+        """Add what documents say; each document is read once."""
+        for document in documents:
+            if document in self._read:
+                continue
+            self._read.add(document)
+            for proposal in _in_text(self._evidence, document):
+                self.add_stated(proposal)
+            for acronym, name in _beside(self._evidence.names_of[document]):
+                self._spelled[acronym].add(document)
+                if self._evidence.types_allow(name, acronym):
+                    proposal = Proposal(name, acronym, "acronym of a name in the same documents", 0.95)
+                    self.meanings[acronym].setdefault(name.wording, proposal)
+
+    def is_clear(self, acronym: Name) -> bool:
+        """Return whether an acronym has the same meaning in all documents, as far as can be told."""
+        spelled = self._spelled[acronym]
+        if acronym.documents <= spelled:
+            return True
+        is_long = len(letters_of(acronym)) >= _SURE_LETTERS
+        return acronym in self._stated and (is_long or 2 <= len(spelled) >= len(acronym.documents) / 3)
 
 
-def _beside(evidence: Evidence) -> Iterator[tuple[Name, Name, str]]:
-    """Yield acronyms, the names with these initials in one document, and the document."""
-    for document, names in evidence.documents.items():
-        short = {name: letters_of(name) for name in names if is_acronym_name(name)}
-        for name in names if short else ():
-            for acronym, letters in short.items():
-                if acronym.form not in name.form.split() and is_acronym_of(letters, name.text):
-                    yield acronym, name, document
+def _beside(names: Sequence[Name]) -> Iterator[tuple[Name, Name]]:
+    """Yield the acronyms among the names of one document, and the names with these initials."""
+    short = {name: letters_of(name) for name in names if is_acronym_name(name)}
+    for name in names if short else ():
+        for acronym, letters in short.items():
+            if acronym.form not in name.form.split() and is_acronym_of(letters, name.text):
+                yield acronym, name
 
 
 def is_acronym_name(name: Name) -> bool:
@@ -93,34 +119,33 @@ def is_acronym_of(letters: str, text: str) -> bool:
 
 
 def _in_facts(evidence: Evidence) -> Iterator[Proposal]:
-    by_iri: Mapping[str, Name] = {name.iri: name for name in evidence.names}
+    by_iri = {name.iri: name for name in evidence.names}
     for fact in evidence.statements:
         if is_alias_relation(fact.relation_name) and isinstance(fact.object, Entity):
             left, right = by_iri.get(fact.subject), by_iri.get(fact.object.iri)
-            if left and right and left is not right and evidence.is_new(left, right):
+            if left and right and left is not right:
                 if is_acronym_name(left) and not is_acronym_name(right):
                     left, right = right, left
                 yield Proposal(left, right, f"the text states it: {fact.words[:200]}", 0.95)
 
 
-def _in_texts(evidence: Evidence) -> Iterator[Proposal]:
+def _in_text(evidence: Evidence, document: str) -> Iterator[Proposal]:
     if evidence.text_of is None:
         return
-    for document, names in evidence.documents.items():
-        text = evidence.text_of(document)
-        forms = {name.form.removeprefix("the "): name for name in names}
-        for match in _PHRASE.finditer(text):
-            inside = text[: match.start()].rstrip(" \t\"'“”").endswith("(")
-            left, right = _before(text, match.start(), forms, near=inside), _after(text, match.end(), forms)
-            if left and right and left is not right and evidence.is_new(left, right):
-                yield Proposal(left, right, f"the text states it: {_quote(text, match)}", 0.95)
-        for match in _PARENTHESIS.finditer(text):
-            short = forms.get(comparison_form(match[1].strip("\"'“”")))
-            left = _before(text, match.start(), forms, near=True)
-            if not short or not left or left is short or not evidence.is_new(left, short):
-                continue
-            if is_acronym_name(short) and is_acronym_of(letters_of(short), left.text):
-                yield Proposal(left, short, f"the text states it: {_quote(text, match)}", 0.97)
+    text = evidence.text_of(document)
+    forms = {name.form.removeprefix("the "): name for name in evidence.names_of[document]}
+    for match in _PHRASE.finditer(text):
+        inside = text[max(0, match.start() - _MAX_OPENING) : match.start()].rstrip(" \t\"'“”").endswith("(")
+        left, right = _before(text, match.start(), forms, near=inside), _after(text, match.end(), forms)
+        if left and right and left is not right:
+            yield Proposal(left, right, f"the text states it: {_quote(text, match)}", 0.95)
+    for match in _PARENTHESIS.finditer(text):
+        short = forms.get(comparison_form(match[1].strip("\"'“”")))
+        left = _before(text, match.start(), forms, near=True) if short else None
+        if not short or not left or left is short or not is_acronym_name(short):
+            continue
+        if is_acronym_of(letters_of(short), left.text):
+            yield Proposal(left, short, f"the text states it: {_quote(text, match)}", 0.97)
 
 
 def _before(text: str, end: int, forms: Mapping[str, Name], *, near: bool) -> Name | None:

@@ -12,7 +12,7 @@ from itertools import pairwise
 from kgqa.corpus.documents.sentences import sentence_cuts
 from kgqa.corpus.records import StatementRecord
 from kgqa.corpus.resolution.names import Name
-from kgqa.corpus.resolution.normal_forms import comparison_form
+from kgqa.corpus.resolution.normal_forms import comparison_form, sentence_form
 from kgqa.corpus.resolution.types import types_agree
 from kgqa.corpus.resolution.word_lists import word_list
 from kgqa.terms import Entity
@@ -69,15 +69,18 @@ class Evidence:
                 yield block
 
     @cached_property
-    def documents(self) -> Mapping[str, list[Name]]:
-        """The names of each document that contains a new name."""
+    def names_of(self) -> Mapping[str, list[Name]]:
+        """The names of each document."""
         found: dict[str, list[Name]] = defaultdict(list)
         for name in self.names:
             for document in name.documents:
                 found[document].append(name)
-        if self.only is None:
-            return found
-        return {key: names for key, names in found.items() if any(name.iri in self.only for name in names)}
+        return found
+
+    @property
+    def documents(self) -> list[str]:
+        """The documents that contain a new name, sorted."""
+        return sorted(document for document, names in self.names_of.items() if self.is_new(*names))
 
     @cached_property
     def _related(self) -> frozenset[tuple[str, str]]:
@@ -142,7 +145,7 @@ class Evidence:
         """Return the comparison forms of the sentences of a document, with blanks around."""
         if self.text_of is None:
             return ()
-        return tuple(f" {comparison_form(sentence)} " for sentence in _split(self.text_of(document)))
+        return tuple(f" {sentence_form(sentence)} " for sentence in _split(self.text_of(document)))
 
 
 def _pair(one: str, other: str) -> tuple[str, str]:

@@ -53,7 +53,15 @@ def comparison_form(name: str) -> str:
     Hebrew. Numbers keep their sign, point and unit: `-5`, `1.5` and `10%` differ from `5`, `15` and `10`. A name that
     is a date with day and month in English becomes `2001-12-31` or `--12-31`.
     """
-    text = normal_name(name)
+    return _form(normal_name(name))
+
+
+def sentence_form(text: str) -> str:
+    """Return the comparison form of a text of any length, which is not kept in memory."""
+    return _form(normal_name.__wrapped__(text))
+
+
+def _form(text: str) -> str:
     plain = text if _PLAIN.fullmatch(text) else _without_punctuation(text)
     plain = _INITIALS.sub(lambda match: match[0].replace(" ", ""), plain) or text
     return _date(plain) if plain[-1:].isalnum() and any(char.isdigit() for char in plain) else plain

