@@ -92,13 +92,14 @@ def link_to_graph(corpus: Corpus, tools: Tools, report: BuildReport) -> None:
     if done == last or BesideGraph.of(corpus.folder.file.others) is None:
         return
     entities = list(corpus.reader.entities())
+    only = None
     if done:
         names = entity_iris(each.addition for each in database.live.touched(done, last))
-        entities = [each for each in entities if not names.isdisjoint(each.members)]
+        only = {each.iri for each in entities if not names.isdisjoint(each.members)}
     graph = open_beside(corpus.folder, cache=tools.cache, endpoint=EndpointOptions.of(tools.settings))
     if entities and graph is not None:
         with graph:
-            found = link_entities(entities, graph, statements=corpus.reader.statements())
+            found = link_entities(entities, graph, statements=corpus.reader.statements(), only=only)
         ever = {item for _, item in database.items() if isinstance(item, LinkItem)}
         new = [each for each in found.additions if each.item not in ever]  # a link that was undone stays away
         if new:

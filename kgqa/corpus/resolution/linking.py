@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kgqa.corpus.items import Addition, LinkItem, normal_name
@@ -54,7 +54,11 @@ class _Candidate:
 
 
 def link_entities(
-    entities: Iterable[EntityRecord], graph: KnowledgeGraph, *, statements: Iterable[StatementRecord] = ()
+    entities: Iterable[EntityRecord],
+    graph: KnowledgeGraph,
+    *,
+    statements: Iterable[StatementRecord] = (),
+    only: Collection[str] | None = None,
 ) -> Links:
     """Find the entities of a knowledge graph that entities of a text mean.
 
@@ -62,11 +66,16 @@ def link_entities(
         entities: The entities, after resolution; those that are linked already are left out.
         graph: The knowledge graph.
         statements: What the text says about the entities, after resolution; their neighbours tell namesakes apart.
+        only: IRIs of the entities to link; None for all.
     """
     entities = sorted(entities, key=lambda entity: entity.iri)
     around = _around(entities, statements)
     additions, unlinked = [], []
-    waiting = [entity for entity in entities if not entity.is_linked and _is_name(entity.name)]
+    waiting = [
+        entity
+        for entity in entities
+        if not entity.is_linked and (only is None or entity.iri in only) and _is_name(entity.name)
+    ]
     for begin in range(0, len(waiting), _BATCH):
         batch = waiting[begin : begin + _BATCH]
         found = _named(graph, batch)

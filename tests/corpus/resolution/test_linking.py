@@ -88,6 +88,7 @@ def test_neighbours_tell_namesakes_apart(graph):
     ann, bridge = entity("Ann Li", "person"), entity("Halden Bridge", "bridge")
     designed = fact("Ann Li", "built", "Halden Bridge", ("person", "bridge"))
     assert linked(graph, ann, bridge, statements=[designed]) == {"Ann Li": "ann", "Halden Bridge": "bridge"}
+    assert linked(graph, ann, bridge, statements=[designed], only={ann.iri}) == {"Ann Li": "ann"}
     wrote = fact("Ann Li", "author of", "Solaris", ("person", "novel"))
     assert linked(graph, ann, entity("Solaris", "novel"), statements=[wrote])["Ann Li"] == "ann2"
     assert "Ann Li" not in linked(graph, ann, bridge, entity("Solaris", "novel"), statements=[designed, wrote])
