@@ -7,10 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from kgqa.cache import Cache
+from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.index.corpus_index import CorpusIndex
+from kgqa.corpus.inspection.searching import Found, sources_of
 from kgqa.corpus.items import digest
 from kgqa.corpus.snapshot import statement_iri
 from kgqa.errors import PartialResult, QueryRejected, StoreTimeout
@@ -18,6 +23,7 @@ from kgqa.explore.beam import BeamSettings, explore
 from kgqa.explore.linking import find_mentions
 from kgqa.explore.masking import drop_mentions
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.opening import open_graph
 from kgqa.model import Candidate, Entity, Piece, Span, Triple, Value
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.lexical import bm25
@@ -123,7 +129,7 @@ def path_pieces(
     failures = (StoreTimeout, PartialResult, QueryRejected)
     found = graph.walks_of(paths, limit=options.walks, tolerated=failures) if paths else []
     walks = [
-        (path, (path.path.topic, *walk))
+        (path, walk)
         for path, each in zip(paths, found)
         if not isinstance(each, Exception)
         for walk in each
@@ -182,6 +188,20 @@ def _spans(triples: Iterable[Triple], index: CorpusIndex) -> tuple[Span, ...]:
         stated = index.pieces("statement").get(iri) or index.pieces("hyperedge").get(triple.subject.iri)
         spans.update(dict.fromkeys(stated.spans if stated else ()))
     return tuple(spans)
+
+
+def search_paths(
+    folder: Path | str, text: str, *, k: int = 10, encoder: Any = None, cache: Cache | None = None
+) -> Found:
+    """Find paths in the facts of a corpus folder once, for the command line; see `search_corpus`.
+
+    Raises:
+        CorpusError: There is no corpus.
+        StoreError: Its graph cannot be opened.
+    """
+    with Corpus.open(folder, encoder=encoder, cache=cache) as corpus, open_graph(folder, cache=cache) as graph:
+        (pieces,) = PathRetriever(graph, corpus.index, encoder).search([text], k)
+        return Found(tuple(pieces), sources_of(pieces, corpus), (*corpus.index.notes, *graph.notes))
 
 
 class PathChunkRetriever:

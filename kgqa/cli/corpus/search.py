@@ -42,9 +42,14 @@ def search(text: str, folder: Path, kind: PieceKind, limit: int, as_json: bool, 
     Exit code 3 if nothing was found.
     """
     from kgqa.corpus.inspection.searching import search_corpus
+    from kgqa.methods.path_pieces import search_paths
 
     with opened_tools(options) as tools:
-        found = search_corpus(folder, text, kind=kind, k=limit, encoder=tools.encoder, cache=tools.cache)
+        opened: dict[str, Any] = {"k": limit, "encoder": tools.encoder, "cache": tools.cache}
+        if kind == "path":
+            found = search_paths(folder, text, **opened)
+        else:
+            found = search_corpus(folder, text, kind=kind, **opened)
     print_result(
         as_json, [_object(piece, found.sources) for piece in found.pieces], _lines(found.pieces, found.sources)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,11 @@ def search_corpus(
     """
     with Corpus.open(path, encoder=encoder, cache=cache) as corpus:
         (pieces,) = corpus.retriever(kind).search([text], k)
-        wanted = {span.document for piece in pieces for span in piece.spans}
-        records = filter(None, map(corpus.reader.document, sorted(wanted)))
-        return Found(tuple(pieces), {each.iri: each.source for each in records}, corpus.index.notes)
+        return Found(tuple(pieces), sources_of(pieces, corpus), corpus.index.notes)
+
+
+def sources_of(pieces: Iterable[Piece], corpus: Corpus) -> dict[str, str]:
+    """Return the sources of the documents that pieces come from, by the IRIs of the documents."""
+    wanted = {span.document for piece in pieces for span in piece.spans}
+    records = filter(None, map(corpus.reader.document, sorted(wanted)))
+    return {each.iri: each.source for each in records}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kgqa.corpus.index.corpus_index import CorpusIndex
+from kgqa.corpus.index.entries import INDEXED
 from kgqa.corpus.retrieve.dense import DenseRanker
 from kgqa.corpus.retrieve.fused import FusedRanker
 from kgqa.corpus.retrieve.lexical import LexicalRanker
@@ -40,8 +41,10 @@ def open_retriever(
         pagerank: Settings of PageRank.
 
     Raises:
-        SettingsError: There is no such channel, or the index cannot serve it.
+        SettingsError: There is no such kind or channel in the index.
     """
+    if kind not in INDEXED:
+        raise SettingsError(f"The index contains no {kind}.", f"Choose from {', '.join(INDEXED)}.")
     if unknown := set(channels) - set(CHANNELS):
         raise SettingsError(f"{min(unknown)} is not a channel.", f"Choose from {', '.join(CHANNELS)}.")
     available = {"bm25"} | ({"dense"} if index.vectors is not None else set())
