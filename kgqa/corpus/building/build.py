@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -165,13 +166,14 @@ class _Build:
             prune=options.prune,
             restore=options.restore,
         )
-        self._report.skipped += [*found.skipped, *plan.skipped]
+        skipped = {root: [*found.skipped.get(root, ()), *plan.skipped[root]] for root in found.feeds}
+        self._report.skipped += chain.from_iterable(skipped.values())
         self._report.unchanged = sum(len(self._ledger.documents(name)) for name in plan.unchanged)
         self._report.kept_out = len(plan.kept_out)
-        for root in found.feeds:
-            self._ledger.put_problems(
-                root, [Problem("skipped", root, name, why) for name, why in (*found.skipped, *plan.skipped)]
-            )
+        for entry in plan.moved:
+            self._ledger.put_file(entry)
+        for root, left_out in skipped.items():
+            self._ledger.put_problems(root, [Problem("skipped", root, name, why) for name, why in left_out])
         return plan
 
     def read(self, plan: Plan) -> None:

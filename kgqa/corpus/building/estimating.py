@@ -72,7 +72,7 @@ def estimate_build(
         size = in_characters(size)
     found = find_feeds(paths, ignore=options.ignore, hidden=options.hidden, keys=options.keys)
     reader = DocumentReader(ReadTask(size, None, tools.counter(size)), tools.cluster)
-    result = BuildEstimate(skipped=len(found.skipped))
+    result = BuildEstimate(skipped=sum(map(len, found.skipped.values())))
     feeds = [feed for of_root in found.feeds.values() for feed in of_root]
     asked = _requests(feeds, reader, result, progress)
     if folder is not None and EXTRACTOR in stored:

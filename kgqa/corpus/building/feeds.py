@@ -6,6 +6,7 @@ its chunk and what was extracted from it.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from kgqa.corpus.extraction.openie import stream_openie
 from kgqa.corpus.extraction.requests import with_placeholder
 from kgqa.corpus.extraction.results import ChunkResult
 from kgqa.corpus.items import ChunkItem, digest
+from kgqa.corpus.storage.ledger import FileEntry
 from kgqa.errors import DocumentError
 
 TRIPLES = "triples:"
@@ -37,13 +39,19 @@ class Passage:
 
 
 class Feed(Protocol):
-    """A place where documents come from. `root`: what the user gave; `extracted`: whether results come with it."""
+    """A place where documents come from.
+
+    `root`: what the user gave. `path`: its file, if it is one. `extracted`: whether results come with it.
+    """
 
     @property
     def name(self) -> str: ...
 
     @property
     def root(self) -> str: ...
+
+    @property
+    def path(self) -> Path | None: ...
 
     @property
     def extracted(self) -> bool: ...
@@ -69,6 +77,10 @@ class FileFeed:
     @property
     def name(self) -> str:
         return self.source.name
+
+    @property
+    def path(self) -> Path:
+        return self.source.path
 
     @property
     def is_collection(self) -> bool:
@@ -114,6 +126,7 @@ class GivenFeed:
 
     name: str
     documents: Sequence[Document]
+    path: None = None
     extracted: bool = False
 
     @property
@@ -127,12 +140,19 @@ class GivenFeed:
         return map(Passage, self.documents)
 
 
+def path_of(entry: FileEntry) -> Path | None:
+    """Return the path of a file that the corpus was read from; None if it was read from something else."""
+    if entry.root.startswith(TRIPLES):
+        return Path(entry.root.removeprefix(TRIPLES))
+    return Path(entry.root).parent / entry.name if entry.root.startswith("/") else None
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The feeds of a build by root, and the files that were left out."""
+    """The feeds of a build by root, and the files that were left out, by root."""
 
     feeds: dict[str, list[Feed]]
-    skipped: tuple[tuple[str, str], ...] = ()
+    skipped: dict[str, list[tuple[str, str]]]
 
 
 def find_feeds(
@@ -148,7 +168,7 @@ def find_feeds(
     """Find all documents.
 
     Args:
-        paths: Files and folders. What lies in a folder of an earlier build has the name that it has there.
+        paths: Files and folders. What lies in a folder of this or an earlier build has the name that it has there.
         roots: The files and folders of earlier builds.
         triples: A file of extracted triples.
         given: Documents of other origin.
@@ -160,18 +180,19 @@ def find_feeds(
         DocumentError: A path does not exist.
     """
     feeds: dict[str, list[Feed]] = {}
-    skipped: list[tuple[str, str]] = []
-    folders = sorted((Path(root) for root in roots if Path(root).is_absolute()), key=lambda root: len(root.parts))
+    skipped: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    read_before = (Path(root) for root in roots if Path(root).is_absolute())
+    folders = sorted((*read_before, *(Path(path).resolve() for path in paths)), key=lambda root: len(root.parts))
     for path in map(Path, paths):
         real = path.resolve()
-        # the largest folder of an earlier build that contains the path
+        # the largest folder of this or an earlier build that contains the path
         root = next((folder for folder in folders if folder in real.parents), real)
         found = find_sources([path], ignore=ignore, hidden=hidden, keys=keys, names_from=root.parent)
         feeds.setdefault(str(real), []).extend(FileFeed(source, str(root), keys) for source in found.sources)
-        skipped += found.skipped
+        skipped[str(real)] += found.skipped
     if triples is not None:
-        feed = TriplesFeed(Path(triples))
+        feed = TriplesFeed(Path(triples).resolve())
         feeds[feed.root] = [feed]
     for each in given:
         feeds[each.root] = [each]
-    return Found(feeds, tuple(skipped))
+    return Found(feeds, skipped)

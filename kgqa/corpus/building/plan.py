@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from kgqa.corpus.building.feeds import Feed
+from kgqa.corpus.building.feeds import Feed, path_of
 from kgqa.corpus.storage.ledger import FileEntry
 from kgqa.errors import DocumentError, SettingsError
 
@@ -25,16 +25,18 @@ class Plan:
     Attributes:
         read: Files to read.
         unchanged: Names of files that need not be read.
-        vanished: Names of files that are no longer in their folder.
+        vanished: Names of files that are no longer in their folder, or have another name now.
         kept_out: Names of files that the user removed from the corpus.
-        skipped: Files that cannot be read, with the reason.
+        skipped: Files that cannot be read, with the reason, by root.
+        moved: Unchanged files whose folder has moved, with the new folder.
     """
 
     read: tuple[ToRead, ...]
     unchanged: tuple[str, ...]
     vanished: tuple[str, ...]
     kept_out: tuple[str, ...]
-    skipped: tuple[tuple[str, str], ...]
+    skipped: dict[str, list[tuple[str, str]]]
+    moved: tuple[FileEntry, ...]
 
 
 def make_plan(
@@ -62,8 +64,10 @@ def make_plan(
     retried = set(retry)
     read: list[ToRead] = []
     unchanged, kept_out, vanished = [], [], []
-    skipped: list[tuple[str, str]] = []
-    chosen: dict[str, str] = {}
+    skipped: dict[str, list[tuple[str, str]]] = {root: [] for root in found}
+    chosen: dict[str, Feed] = {}
+    moved: list[FileEntry] = []
+    by_path = {path_of(entry): entry for entry in known.values()}
     for root, feeds in found.items():
         names = {feed.name for feed in feeds}
         gone = [entry.name for entry in known.values() if entry.root == root and entry.name not in names]
@@ -75,27 +79,41 @@ def make_plan(
         vanished += gone if prune else []
         for feed in feeds:
             if feed.name in chosen:
-                if chosen[feed.name] != root:
-                    skipped.append((feed.name, f"a file of this name was read from {chosen[feed.name]}"))
+                if chosen[feed.name].path != feed.path:
+                    skipped[root].append((feed.name, f"a file of this name was read from {chosen[feed.name].path}"))
                 continue
-            chosen[feed.name] = root
-            entry = known.get(feed.name)
+            chosen[feed.name] = feed
+            entry = known.get(feed.name) or (by_path.get(feed.path) if feed.path else None)
+            if entry is not None and _is_other_file(feed, entry):
+                skipped[root].append((feed.name, f"a file of this name was read from {path_of(entry)}"))
+                continue
             if entry is not None and entry.removed and not restore:
                 kept_out.append(feed.name)
                 continue
             try:
                 content = feed.digest()
             except DocumentError as error:
-                skipped.append((feed.name, error.reason))
+                skipped[root].append((feed.name, error.reason))
                 continue
+            if entry is not None and entry.name != feed.name:  # a folder around that of an earlier build is read
+                vanished.append(entry.name)
+                entry = None
             same = entry is not None and (entry.digest, entry.key) == (content, key_of(feed, key)) and not entry.removed
             if same and feed.name not in retried:
                 unchanged.append(feed.name)
+                if entry is not None and entry.root != feed.root:
+                    moved.append(replace(entry, root=feed.root))
             else:
                 read.append(ToRead(feed, content))
     # a file may have moved from one root to another
-    vanished = [name for name in vanished if name not in chosen]
-    return Plan(tuple(read), tuple(unchanged), tuple(vanished), tuple(kept_out), tuple(skipped))
+    vanished = [name for name in dict.fromkeys(vanished) if name not in chosen]
+    return Plan(tuple(read), tuple(unchanged), tuple(vanished), tuple(kept_out), skipped, tuple(moved))
+
+
+def _is_other_file(feed: Feed, entry: FileEntry) -> bool:
+    """Return whether the corpus contains another file of the same name, which still exists."""
+    before = path_of(entry)
+    return not entry.removed and before is not None and before != feed.path and before.exists()
 
 
 def key_of(feed: Feed, key: str) -> str:
