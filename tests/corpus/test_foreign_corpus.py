@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 
 from kgqa.corpus.corpus import Corpus
+from kgqa.corpus.records import CommunityRecord
+from kgqa.corpus.storage.database import Database
+from kgqa.corpus.storage.ledger import FileEntry, Ledger
 from kgqa.errors import CorpusError
 from tests.corpus.small_corpus import insert, new_editor
 
@@ -115,3 +118,18 @@ def test_nothing_is_written_through_a_link(folder, tmp_path, name):
     with pytest.raises(CorpusError, match="is a link"), Corpus.open(folder, writable=True) as corpus:
         insert(corpus.editor, "more.txt", "Ada read books")
         corpus.editor.publish()
+
+
+def test_two_communities_of_one_name(folder):
+    with Database(folder / "corpus.sqlite", writable=True) as database:
+        database.communities.replace([CommunityRecord("a", level, "", (), "", "", "") for level in (0, 1)])
+    with pytest.raises(CorpusError, match="the record a comes after a"), Corpus.open(folder) as corpus:
+        corpus.index
+
+
+def test_a_ledger_with_wrong_types(folder):
+    with Database(folder / "corpus.sqlite", writable=True) as database:
+        ledger = Ledger(database, writable=True)
+        ledger.put_file(FileEntry("a", b"\xff", "", ""))
+        with pytest.raises(CorpusError, match="'root' of a file or document has a wrong type"):
+            ledger.files()

@@ -16,11 +16,21 @@ from typing import Any
 import numpy as np
 
 from kgqa.atomic_files import replace_file, sync_to_disk
+from kgqa.errors import CorpusError
 
 MANIFEST = "manifest.json"
 MAX_MANIFEST_BYTES = 1 << 20
 _NAME = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*\Z")
 _TYPES = frozenset(("float16", "float32", "float64", "int32", "int64", "uint8"))
+
+
+class DamagedIndex(CorpusError, ValueError):
+    """Part of an index is found to be damaged while it is searched. The message ends with what is damaged."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"The index of the corpus is damaged: {what}.", "Remove the folder `index` of the corpus; it is made anew."
+        )
 
 
 class ArrayWriter:
@@ -147,10 +157,14 @@ class Texts:
         return len(self._ends) - 1
 
     def __getitem__(self, index: int) -> str:
+        """Return a text. Raises DamagedIndex if it is not UTF-8."""
         if not 0 <= index < len(self):
             raise IndexError(index)
         data: bytes = self._data[self._ends[index] : self._ends[index + 1]].tobytes()
-        return data.decode("utf-8", "surrogatepass")
+        try:
+            return data.decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError as error:
+            raise DamagedIndex("a text is not UTF-8") from error
 
     def find(self, text: str) -> int | None:
         """Return the position of a text, by binary search; the texts must be sorted. None if it is not there."""

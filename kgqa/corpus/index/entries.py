@@ -16,6 +16,7 @@ from kgqa.corpus.records import (
     StatementRecord,
 )
 from kgqa.corpus.snapshot import role_iri
+from kgqa.errors import CorpusError
 from kgqa.model import Entity, Piece, PieceKind, Span, Triple
 
 INDEXED: tuple[PieceKind, ...] = ("chunk", "entity", "statement", "hyperedge", "community")
@@ -50,12 +51,12 @@ class Entries:
         """Yield the entries of one kind.
 
         Raises:
-            ValueError: The records are not in the order of their IRIs.
+            CorpusError: The records are not in the order of their IRIs.
         """
         before = ""
         for entry in self._read(kind):
             if entry.piece.iri <= before:
-                raise ValueError(f"the record {entry.piece.iri} comes after {before}")
+                raise CorpusError(f"The corpus is damaged: the record {entry.piece.iri} comes after {before}.")
             before = entry.piece.iri
             yield entry
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kgqa.corpus.index.array_folder import ArrayFolder, ArrayWriter
+from kgqa.corpus.index.array_folder import ArrayFolder, ArrayWriter, DamagedIndex
 from kgqa.corpus.index.piece_table import PieceTable
 from kgqa.corpus.index.vector_store import VectorSnapshot
 from kgqa.corpus.records import CorpusReader
@@ -107,7 +107,7 @@ def read_graph_matrix(folder: ArrayFolder, *, entities: int, chunks: int, statem
     """Open the graph.
 
     Raises:
-        ValueError: The files are not what `write_graph_matrix` writes.
+        DamagedIndex: The files are not what `write_graph_matrix` writes.
     """
     import scipy.sparse
 
@@ -126,7 +126,7 @@ def read_graph_matrix(folder: ArrayFolder, *, entities: int, chunks: int, statem
         or (np.diff(starts) < 0).any()
         or (len(columns) and not 0 <= columns.min() <= columns.max() < size)
     ):
-        raise ValueError("the matrix of the graph is damaged")  # scipy does not check positions when it multiplies
+        raise DamagedIndex("the matrix of the graph")  # scipy does not check positions when it multiplies
     if len(columns) < 1 << 31:
         starts = starts.astype(np.int32)  # else scipy copies the columns
     transitions = scipy.sparse.csr_matrix((weights, columns, starts), shape=(size, size))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
-from kgqa.corpus.index.array_folder import ArrayFolder, ArrayWriter
+from kgqa.corpus.index.array_folder import ArrayFolder, ArrayWriter, DamagedIndex
 from kgqa.model import Entity, Literal, Piece, PieceKind, Span, Triple, Value
 
 IN_MEMORY = 500_000
@@ -48,7 +48,7 @@ class PieceTable:
         """Return the piece in a row, with a score.
 
         Raises:
-            ValueError: The row is damaged.
+            DamagedIndex: The row is damaged.
         """
         try:
             text, spans, triples = json.loads(self._lines[row])
@@ -60,8 +60,8 @@ class PieceTable:
                 tuple(Span(str(d), str(c), int(begin), int(end)) for d, c, begin, end in spans),
                 tuple(Triple(Entity(str(s)), str(p), _value(o)) for s, p, o in triples),
             )
-        except (TypeError, KeyError, UnicodeDecodeError, RecursionError) as error:
-            raise ValueError(f"row {row} of the pieces of the kind {self.kind} is damaged") from error
+        except (TypeError, ValueError, KeyError, OverflowError, RecursionError) as error:
+            raise DamagedIndex(f"row {row} of the pieces of the kind {self.kind}") from error
 
     def row(self, iri: str) -> int | None:
         """Return the row of a piece; None if there is no such piece."""

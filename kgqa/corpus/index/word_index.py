@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from kgqa.corpus.index.array_folder import ArrayFolder, ArrayWriter
+from kgqa.corpus.index.array_folder import ArrayFolder, ArrayWriter, DamagedIndex
 from kgqa.model import PieceKind
 from kgqa.rank.lexical import K1, B, terms
 
@@ -131,7 +131,7 @@ class WordIndex:
         """Return the score of every row for a query, float32 of shape (len(self),). A repeated word counts once.
 
         Raises:
-            ValueError: The index is damaged.
+            DamagedIndex: The index is damaged.
         """
         found = np.zeros(self._count, dtype=np.float32)
         try:
@@ -140,6 +140,6 @@ class WordIndex:
                 if at is not None:
                     part = slice(self._starts[at], self._starts[at + 1])
                     found[self._texts[part]] += self._scores[part]  # a text stands once in the list of a word
-        except (IndexError, UnicodeDecodeError) as error:
-            raise ValueError("the index of words is damaged") from error
+        except IndexError as error:
+            raise DamagedIndex("a word has a text that is not there") from error
         return found

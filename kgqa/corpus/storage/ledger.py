@@ -7,10 +7,11 @@ A build writes an edit first and the ledger afterwards, so after a crash the led
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass
-from typing import Literal
+from dataclasses import astuple, dataclass, fields
+from typing import Any, Literal, TypeVar
 
 from kgqa.corpus.storage.database import Database
+from kgqa.errors import CorpusError
 
 ProblemKind = Literal["skipped", "failed", "waiting", "malformed", "rejected"]
 REMOVED = "removed"
@@ -80,6 +81,20 @@ class Problem:
     chunk: str = ""
 
 
+Entry = TypeVar("Entry", FileEntry, DocumentEntry, Problem)
+
+
+def _entry(kind: type[Entry], row: Iterable[Any]) -> Entry:
+    """Return an entry from its values. Raises CorpusError if one has a wrong type; the file may be another person's."""
+    for field, value in zip(fields(kind), values := tuple(row)):
+        if not isinstance(value, int if field.type in ("int", "bool") else str):
+            raise CorpusError(
+                f"The corpus is damaged: {field.name!r} of a file or document has a wrong type.",
+                "Restore corpus.sqlite from a copy, or build the corpus again.",
+            )
+    return kind(*values)
+
+
 class Ledger:
     """Reads and writes the ledger. Changes are stored at once, or with the transaction that is open.
 
@@ -101,9 +116,7 @@ class Ledger:
         """Return all files by name."""
         with self._database.reading() as run:
             rows = run.execute("SELECT name, root, digest, key, removed FROM ledger_files ORDER BY name")
-            return {
-                name: FileEntry(name, root, digest, key, bool(removed)) for name, root, digest, key, removed in rows
-            }
+            return {row[0]: _entry(FileEntry, row) for row in rows}
 
     def put_file(self, entry: FileEntry) -> None:
         """Write a file in place of the file of the same name."""
@@ -123,13 +136,13 @@ class Ledger:
         where, values = ("", ()) if file is None else (" WHERE file = ?", (file,))
         query = f"SELECT {_DOCUMENT} FROM ledger_documents{where} ORDER BY source"
         with self._database.reading() as run:
-            return {row[0]: DocumentEntry(*row) for row in run.execute(query, values)}
+            return {row[0]: _entry(DocumentEntry, row) for row in run.execute(query, values)}
 
     def document(self, iri: str) -> DocumentEntry | None:
         """Return a document by its IRI."""
         with self._database.reading() as run:
             row = run.execute(f"SELECT {_DOCUMENT} FROM ledger_documents WHERE iri = ?", (iri,)).fetchone()
-            return None if row is None else DocumentEntry(*row)
+            return None if row is None else _entry(DocumentEntry, row)
 
     def count_documents(self) -> int:
         """Return the number of documents."""
@@ -160,7 +173,7 @@ class Ledger:
         where = f" WHERE kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
         query = f"SELECT kind, file, place, reason, chunk FROM ledger_problems{where} ORDER BY file, id LIMIT ?"
         with self._database.reading() as run:
-            return [Problem(*row) for row in run.execute(query, (*kinds, limit))]
+            return [_entry(Problem, row) for row in run.execute(query, (*kinds, limit))]
 
     def count_problems(self) -> dict[str, int]:
         """Return the number of problems of each kind."""

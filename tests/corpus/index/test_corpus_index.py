@@ -8,7 +8,7 @@ import pytest
 
 from kgqa.corpus.index.corpus_index import CorpusIndex
 from kgqa.corpus.retrieve.opening import open_retriever
-from kgqa.errors import StoreUnavailable
+from kgqa.errors import CorpusError, StoreUnavailable
 from tests.corpus.memory_corpus import corpus_of
 
 PASSAGES = [
@@ -113,3 +113,13 @@ def test_damaged_index_is_built_again(tmp_path, damage):
 def test_empty_corpus_finds_nothing(tmp_path):
     index = CorpusIndex.open(tmp_path, corpus_of([]))
     assert found(index, "engine") == [] and open_retriever(index).search([], 5) == []
+
+
+@pytest.mark.parametrize("name", ["chunk.iris", "chunk.pieces", "chunk.words.texts"])
+def test_damage_that_a_search_finds(tmp_path, name):
+    CorpusIndex.open(tmp_path, corpus_of(PASSAGES))
+    (file,) = tmp_path.glob(f"g1-0/{name}")
+    size = file.stat().st_size
+    file.write_bytes((b"\xc0\xff\xff\x7f" * size)[:size])
+    with pytest.raises(CorpusError, match="index of the corpus is damaged"):
+        found(CorpusIndex.open(tmp_path, corpus_of(PASSAGES)), "engine program")
