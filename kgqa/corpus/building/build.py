@@ -34,7 +34,7 @@ from kgqa.corpus.building.writing import DocumentWriter
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.folder import CorpusFolder
 from kgqa.corpus.rdf.beside import set_beside
-from kgqa.corpus.storage.ledger import FileEntry, Ledger, Problem
+from kgqa.corpus.storage.ledger import REMOVED, FileEntry, Ledger, Problem
 from kgqa.errors import CorpusError, DocumentError
 from kgqa.garbage import fewer_collections
 from kgqa.graph.graph import KnowledgeGraph
@@ -146,6 +146,7 @@ class _Build:
         self, paths: Sequence[Path | str], options: BuildOptions, triples: Path | str | None, given: Sequence[GivenFeed]
     ) -> Plan:
         """Find the documents, and compare them with those of the corpus."""
+        self._ledger.follow()
         known = self._ledger.files()
         if not (paths or triples or given):
             paths, triples = _earlier_roots(known)
@@ -162,13 +163,14 @@ class _Build:
             found.feeds,
             known,
             key=self._ways.key,
-            retry=self._ledger.files_to_retry(),
+            retry=self._ledger.files_to_retry() | (self._ledger.files_with_removed() if options.restore else set()),
             prune=options.prune,
             restore=options.restore,
         )
         skipped = {root: [*found.skipped.get(root, ()), *plan.skipped[root]] for root in found.feeds}
         self._report.skipped += chain.from_iterable(skipped.values())
-        self._report.unchanged = sum(len(self._ledger.documents(name)) for name in plan.unchanged)
+        documents = (each for name in plan.unchanged for each in self._ledger.documents(name).values())
+        self._report.unchanged = sum(each.edit != REMOVED for each in documents)
         self._report.kept_out = len(plan.kept_out)
         for entry in plan.moved:
             self._ledger.put_file(entry)
@@ -201,6 +203,7 @@ class _Build:
                 writer.write_each(plan.read)
             for name in plan.vanished:
                 writer.remove_file(name)
+        self._ledger.mark_followed()
         written, report = writer.written, self._report
         report.added, report.changed, report.removed = written.added, written.changed, written.removed
         report.unchanged += written.same

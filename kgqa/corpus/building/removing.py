@@ -35,6 +35,7 @@ def remove_sources(path: Path | str, sources: Sequence[str], *, tools: Tools) ->
     report = BuildReport(str(folder.path))
     with opened_corpus(folder, tools) as corpus:
         ledger = Ledger(corpus.database, writable=True)
+        ledger.follow()
         files = ledger.files()
         documents = {iri: each for iri, each in ledger.documents().items() if each.edit != REMOVED}
         chosen_files: dict[str, None] = {}
@@ -52,12 +53,11 @@ def remove_sources(path: Path | str, sources: Sequence[str], *, tools: Tools) ->
             chosen |= dict.fromkeys(found)
         remover = DocumentRemover(corpus.editor, ledger)
         remover.remove(list(chosen), agent=AGENT, reason="removed by the user")
-        ledger.put_documents(
-            replace(documents[iri], edit=REMOVED) for iri in chosen if documents[iri].file not in chosen_files
-        )
+        ledger.put_documents(replace(documents[iri], edit=REMOVED) for iri in chosen)
         for name in chosen_files:
             ledger.put_file(replace(files[name], removed=True))
             ledger.put_problems(name, ())
+        ledger.mark_followed()
         report.removed, report.edits = remover.removed, remover.removed
         derive_all(corpus, tools, report)
     return report

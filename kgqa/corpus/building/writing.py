@@ -120,7 +120,7 @@ class DocumentWriter:
             document.additions,
             removals,
             agent=AGENT,
-            reason="changed" if known else "new",
+            reason="changed" if removals else "new",
             target=entry.iri,
             texts={entry.iri: document.text},
         )

@@ -7,7 +7,7 @@ A build writes an edit first and the ledger afterwards, so after a crash the led
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, fields, replace
 from typing import Any, Literal, TypeVar
 
 from kgqa.corpus.storage.database import Database
@@ -16,6 +16,8 @@ from kgqa.errors import CorpusError
 ProblemKind = Literal["skipped", "failed", "waiting", "malformed", "rejected"]
 REMOVED = "removed"
 """The edit of a document that the user removed from its file; it is left out until it is added again."""
+_FOLLOWED = "ledger"
+"""The key under which the database keeps up to which edit the ledger agrees with the log."""
 _TABLES = (
     """CREATE TABLE IF NOT EXISTS ledger_files (
         name TEXT PRIMARY KEY, root TEXT NOT NULL, digest TEXT NOT NULL, key TEXT NOT NULL, removed INTEGER NOT NULL
@@ -144,10 +146,11 @@ class Ledger:
             row = run.execute(f"SELECT {_DOCUMENT} FROM ledger_documents WHERE iri = ?", (iri,)).fetchone()
             return None if row is None else _entry(DocumentEntry, row)
 
-    def count_documents(self) -> int:
-        """Return the number of documents."""
+    def files_with_removed(self) -> set[str]:
+        """Return the files with documents that the user removed."""
         with self._database.reading() as run:
-            return int(run.execute("SELECT count(*) FROM ledger_documents").fetchone()[0])
+            rows = run.execute("SELECT DISTINCT file FROM ledger_documents WHERE edit = ?", (REMOVED,))
+            return {str(row[0]) for row in rows}
 
     def put_documents(self, entries: Iterable[DocumentEntry]) -> None:
         """Write documents; an entry replaces that of the same IRI."""
@@ -165,6 +168,33 @@ class Ledger:
         """Delete documents."""
         with self._database.transaction() as run:
             run.executemany("DELETE FROM ledger_documents WHERE iri = ?", [(iri,) for iri in iris])
+
+    # ---- edits of others ----
+
+    def follow(self) -> None:
+        """Note what edits have done that no build made, such as an undo.
+
+        A document that they took out of the corpus counts as removed by the user, one that they brought back does not.
+        """
+        database = self._database
+        done, last = int(database.build.state(_FOLLOWED) or 0), database.seq
+        touched = {each.addition.document for each in database.live.touched(done, last)} if done < last else set()
+        with database.transaction():
+            files = set()
+            for entry in filter(None, map(self.document, sorted(touched))):
+                edits = database.edits_of_document(entry.iri)
+                if bool(edits) == (entry.edit == REMOVED):
+                    self.put_documents([replace(entry, edit=edits[-1] if edits else REMOVED)])
+                    files.add(entry.file)
+            known = self.files() if files else {}
+            for name in sorted(files & known.keys()):
+                removed = all(each.edit == REMOVED for each in self.documents(name).values())
+                self.put_file(replace(known[name], removed=removed))
+            self.mark_followed()
+
+    def mark_followed(self) -> None:
+        """Note that the ledger agrees with all edits."""
+        self._database.build.put_state(_FOLLOWED, str(self._database.seq))
 
     # ---- problems ----
 
