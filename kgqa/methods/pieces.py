@@ -18,7 +18,7 @@ from kgqa.quotes import find_quote, stand_in_quotes
 
 UNQUOTED = "No verified quote contains the answer; the language model may have it from elsewhere."
 INFERRED = "The answer does not stand in a quote; it follows from claims that are all quoted."
-UNVERIFIED = "{} of {} quotes were not found in the passages."
+UNVERIFIED = "Quotes that were not found in the passages: {} of {}."
 _COMPUTED = re.compile(r"(?:yes|no|true|false|[-+]?\d[\d.,]*\s?%?)\.?", re.IGNORECASE)
 """Answers that a model may infer from quotes: yes or no, a number."""
 

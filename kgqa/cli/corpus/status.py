@@ -44,7 +44,9 @@ def status(folder: Path, list_documents: bool, show_all: bool, as_json: bool) ->
     found = corpus_status(folder)
     documents = corpus_documents(folder) if list_documents else []
     data = {**status_object(found), **({"documents": documents} if list_documents else {})}
-    lines = [*_lines(found, None if show_all else SHOWN), *(f"  {clean(each['source'])}" for each in documents)]
+    lines = list(_lines(found, None if show_all else SHOWN))
+    if documents:
+        lines += ["Documents:", *(f"  {clean(each['source'])}" for each in documents)]
     print_result(as_json, data, lines)
 
 

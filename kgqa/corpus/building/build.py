@@ -38,6 +38,7 @@ from kgqa.corpus.storage.ledger import REMOVED, FileEntry, Ledger, Problem
 from kgqa.errors import CorpusError, DocumentError
 from kgqa.garbage import fewer_collections
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.words import clean
 
 
 @fewer_collections()
@@ -150,6 +151,11 @@ class _Build:
         known = self._ledger.files()
         if not (paths or triples or given):
             paths, triples = _earlier_roots(known)
+            if lost := [each for each in (*paths, *([triples] if triples else [])) if not Path(each).exists()]:
+                raise CorpusError(
+                    f"{clean(str(lost[0]))} does not exist any more.",
+                    "Give the paths that exist, or remove the files that were read from there: kgqa corpus remove",
+                )
         found = find_feeds(
             paths,
             triples=None if triples is None else Path(triples),

@@ -184,7 +184,7 @@ def prepared(folder: CorpusFolder | None, options: BuildOptions, tools: Tools) -
         extractor = _opened(mode, options, tools)
         if extractor is not None:
             name, extractor_key = extractor.name, extractor.key
-            stored[EXTRACTOR] = [name, extractor_key]
+        stored[EXTRACTOR] = [name, extractor_key]
     stored |= {CHUNKS: chunk_text(size), EXTRACT: mode, TOKENS: token_key}
     if mode == "hyperedges" or DEFAULT_KEY in stored:
         stored[DEFAULT_KEY] = ["facts", "hyper"] if mode == "hyperedges" else ["facts"]

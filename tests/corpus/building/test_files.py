@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
 from kgqa.corpus.building.build import build_corpus
 from kgqa.corpus.inspection.status import corpus_documents, corpus_status
+from kgqa.errors import CorpusError
 
 
 def write(path: str, text: str = "text") -> None:
@@ -56,3 +59,22 @@ def test_folder_and_folder_around(tmp_path, monkeypatch):
     assert sources() == ["docs/b.txt", "docs/sub/a.txt"]
     report = build("docs/sub", "docs")
     assert (report.unchanged, report.edits, report.skipped) == (2, 0, [])
+
+
+def test_a_folder_that_is_gone(tmp_path, monkeypatch):
+    """A build of what was read before says what to do about it."""
+    monkeypatch.chdir(tmp_path)
+    write("docs/a.txt")
+    build("docs")
+    Path("docs").rename("notes")
+    with pytest.raises(CorpusError, match="docs does not exist any more. Give the paths that exist"):
+        build()
+
+
+def test_status_names_the_extractor_of_the_last_build(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write("docs/a.txt")
+    build_corpus("corpus", ["docs"], embeddings="off", extract="rules")
+    build_corpus("corpus", ["docs"], embeddings="off", extract="none")
+    status = corpus_status("corpus")
+    assert (status.extract, status.extractor) == ("none", "")
