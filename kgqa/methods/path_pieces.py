@@ -17,6 +17,8 @@ from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.index.corpus_index import CorpusIndex
 from kgqa.corpus.inspection.searching import Found, sources_of
 from kgqa.corpus.items import digest
+from kgqa.corpus.retrieve.fused import FusedRetriever
+from kgqa.corpus.retrieve.retriever import Retriever
 from kgqa.corpus.snapshot import statement_iri
 from kgqa.errors import PartialResult, QueryRejected, StoreTimeout
 from kgqa.explore.beam import BeamSettings, explore
@@ -54,10 +56,13 @@ class PathOptions:
     topics: int = 5
     walks: int = 20
     shown: int = 3
-    compared: int = 64
+    compared: int = 32
 
 
 DEFAULT_OPTIONS = PathOptions()
+BESIDE = (4.0, 1.0)
+BESIDE_K = 10
+"""Weights of another ranking of chunks and of paths in their fusion, and its constant (benchmarks/retrieval.py)."""
 
 
 class PathRetriever:
@@ -74,6 +79,7 @@ class PathRetriever:
         encoder: CachedEncoder | None = None,
         *,
         options: PathOptions = DEFAULT_OPTIONS,
+        trace: Trace | None = None,
     ) -> None:
         """Prepare the retriever.
 
@@ -82,8 +88,10 @@ class PathRetriever:
             index: The index of the corpus.
             encoder: The embedding model; None to compare by words only.
             options: The settings.
+            trace: The trace of the question, if `graph` is charged to one; the search for paths is recorded in it.
         """
         self._graph = graph
+        self._trace = trace
         self._index = index
         self._encoder = encoder
         self._options = options
@@ -93,22 +101,21 @@ class PathRetriever:
         return [self._search(query)[:k] for query in queries]
 
     def _search(self, query: str) -> list[Piece]:
-        graph = self._graph.for_question(Trace())
+        trace = self._trace or Trace()
+        graph = self._graph if self._trace else self._graph.for_question(trace)
         mentions = find_mentions(graph, query) if query.strip() else []
         topics = list(dict.fromkeys(mention.matches[0].entity for mention in mentions))[: self._options.topics]
         asked = drop_mentions(query, [mention.text for mention in mentions])
-        return path_pieces(
-            graph, self.find_paths(graph, topics, asked), query, self._index, self._encoder, options=self._options
-        )
+        paths = self._find_paths(graph, topics, asked, trace)
+        return path_pieces(graph, paths, query, self._index, self._encoder, options=self._options)
 
-    def find_paths(self, graph: KnowledgeGraph, topics: Sequence[Entity], asked: str) -> list[Candidate]:
+    def _find_paths(self, graph: KnowledgeGraph, topics: Sequence[Entity], asked: str, trace: Trace) -> list[Candidate]:
         """Return the paths from topics whose relations are closest to a question without its topics."""
 
         def best(pool: Sequence[Candidate]) -> list[Candidate]:
             return prefilter(asked, pool, keep=self._options.beam, encoder=self._encoder)
 
         settings = BeamSettings(depth=self._options.depth, mediator_hop="free", kinds=False)
-        trace = Trace()
         try:
             hops = explore(graph, topics, settings, prefilter=best, tournament=best, trace=trace) if topics else []
         except StoreTimeout:
@@ -128,12 +135,7 @@ def path_pieces(
     """Return paths as pieces, those with a walk close to the query first, equal ones in the order of their IRIs."""
     failures = (StoreTimeout, PartialResult, QueryRejected)
     found = graph.walks_of(paths, limit=options.walks, tolerated=failures) if paths else []
-    walks = [
-        (path, walk)
-        for path, each in zip(paths, found)
-        if not isinstance(each, Exception)
-        for walk in each
-    ]
+    walks = [(path, walk) for path, each in zip(paths, found) if not isinstance(each, Exception) for walk in each]
     triples = [_triples(path, walk) for path, walk in walks]
     names = {each.value: each.name for each in graph.named({node for _, walk in walks for node in walk})}
     texts = [_words(each, names, graph) for each in triples]
@@ -202,6 +204,19 @@ def search_paths(
     with Corpus.open(folder, encoder=encoder, cache=cache) as corpus, open_graph(folder, cache=cache) as graph:
         (pieces,) = PathRetriever(graph, corpus.index, encoder).search([text], k)
         return Found(tuple(pieces), sources_of(pieces, corpus), (*corpus.index.notes, *graph.notes))
+
+
+def with_paths(
+    chunks: Retriever,
+    graph: KnowledgeGraph,
+    index: CorpusIndex,
+    encoder: CachedEncoder | None = None,
+    *,
+    trace: Trace | None = None,
+) -> Retriever:
+    """Return a retriever of chunks that fuses the ranking of another one with the chunks along paths."""
+    paths = PathChunkRetriever(PathRetriever(graph, index, encoder, trace=trace), index)
+    return FusedRetriever([chunks, paths], BESIDE, BESIDE_K)
 
 
 class PathChunkRetriever:

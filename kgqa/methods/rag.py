@@ -10,6 +10,7 @@ from kgqa.corpus.corpus import Corpus
 from kgqa.events import Retrieved
 from kgqa.llm.replies.quoted_answers import QuotedAnswer, read_quoted_answer
 from kgqa.methods.direct import UNREADABLE
+from kgqa.methods.path_pieces import with_paths
 from kgqa.methods.pieces import check_quotes, quoted_answer, shown_passages, with_quote_query
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Named, Piece, Question, Value
@@ -17,6 +18,7 @@ from kgqa.trace import Trace
 
 RETRIEVERS: Mapping[str, tuple[str, ...]] = {
     "best": (),
+    "paths": (),
     "pagerank": ("pagerank",),
     "rrf": ("bm25", "dense"),
     "dense": ("dense",),
@@ -44,7 +46,10 @@ def answer(
     corpus, settings = resources.corpus, resources.settings
     assert isinstance(corpus, Corpus)
     empty = Answer(question, "no_answer", method="rag", notes=corpus.index.notes)
+    graph = resources.graph.for_question(trace)
     retriever = corpus.retriever("chunk", RETRIEVERS[settings["rag.retriever"]])
+    if settings["rag.retriever"] == "paths":
+        retriever = with_paths(retriever, graph, corpus.index, resources.encoder, trace=trace)
     (found,) = retriever.search([question.text], settings["rag.chunks"] or MAX_CHUNKS)
     pieces = found if settings["rag.chunks"] else _first(found, TOKENS)
     trace.record(Retrieved(query=question.text, pieces=tuple(piece.iri for piece in pieces)))
@@ -58,7 +63,7 @@ def answer(
     if read is None:
         return replace(empty, reason=UNREADABLE)
     found_answer = quoted_answer(empty, read, check_quotes(read.supports, pieces, corpus))
-    return with_quote_query(found_answer, resources.graph.for_question(trace), corpus)
+    return with_quote_query(found_answer, graph, corpus)
 
 
 def _first(pieces: Sequence[Piece], tokens: int) -> list[Piece]:

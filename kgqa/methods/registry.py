@@ -185,8 +185,9 @@ RAG = Method(
             str,
             "best",
             "how passages are found: bm25: by shared words; dense: by embeddings; rrf: by both; pagerank: by PageRank "
-            "over the facts, from what both find; best: pagerank if there are facts, else rrf",
-            choices=("best", "pagerank", "rrf", "dense", "bm25"),
+            "over the facts, from what both find; best: pagerank if there are facts, else rrf; paths: as best, and "
+            "along paths from the entities of the question",
+            choices=("best", "paths", "pagerank", "rrf", "dense", "bm25"),
         ),
         Setting(
             "rag.chunks",

@@ -171,6 +171,12 @@ def test_number_of_passages(run):
     assert "Passage 1" in request.messages[1]["content"] and "Passage 2" not in request.messages[1]["content"]
 
 
+def test_passages_along_paths(run):
+    answer, (request,) = run(reply(), question="Where was Ada Lovelace born?", rag__retriever="paths", rag__chunks=1)
+    assert "Ada Lovelace was born in London" in request.messages[1]["content"]
+    assert answer.usage.queries > 2 and any(event.kind == "shortlist" for event in answer.trace)
+
+
 def test_question_about_nothing_asks_no_model(run):
     answer, requests = run(question="xyzzy plugh")
     assert answer.status == "no_answer" and "no text" in answer.reason and not requests
@@ -194,5 +200,5 @@ def test_graph_that_is_no_corpus_names_the_command(folder):
     with ScriptedServer([]) as server:
         settings = resolve({"ask.method": "rag", "rank.embeddings": "off", "llm.model": f"{server.url}#name"})
         for graph in (None, folder / "graph"):
-            with pytest.raises(SettingsError, match="kgqa corpus build|graph=FOLDER"):
+            with pytest.raises(SettingsError, match="needs a text corpus. Build one"):
                 open_resources(graph, settings=settings)
