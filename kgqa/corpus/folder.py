@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -119,7 +120,7 @@ class CorpusFolder:
             raise CorpusError(f"{self.path} contains other files.", "Choose a new folder for the corpus.")
         views = {view: (iri,) for view, iri in graph_iris(base).items()}
         more = {**(settings or {}), **({BASE: base} if base != KC else {})}
-        with _writing(self.path):
+        with writing(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
         self.save(CorpusFile(self.path, graph, views, "corpus", more))
 
@@ -135,7 +136,7 @@ class CorpusFolder:
             self._file = corpus_file_of(self.path, json.loads(text))
         except (TypeError, ValueError) as error:
             raise CorpusError(f"A setting of the corpus is wrong: {error}.", "Correct the setting.") from error
-        with _writing(self.path):
+        with writing(self.path):
             replace_file(self.path / FILE_NAME, [text.encode()])
 
     def set(self, **settings: Any) -> None:
@@ -154,7 +155,7 @@ class CorpusFolder:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the lock of the process that writes. Raises CorpusError if another process holds it."""
-        with _writing(self.path):
+        with writing(self.path):
             lock = only_one(self.path / LOCK)
             alone = lock.__enter__()
         try:
@@ -166,10 +167,11 @@ class CorpusFolder:
 
 
 @contextmanager
-def _writing(path: Path) -> Iterator[None]:
+def writing(path: Path) -> Iterator[None]:
+    """Convert the error of a file that cannot be written into a CorpusError."""
     try:
         yield
     except OSError as error:
-        raise CorpusError(
-            f"{path} cannot be written: {error.strerror}.", "Choose a folder that is writable."
-        ) from error
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        hint = "Free some space and try again." if full else "Choose a folder that is writable."
+        raise CorpusError(f"{path} cannot be written: {error.strerror}.", hint) from error

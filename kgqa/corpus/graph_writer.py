@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from kgqa.corpus.difference import Difference, difference
-from kgqa.corpus.folder import CorpusFolder
+from kgqa.corpus.folder import CorpusFolder, writing
 from kgqa.corpus.rdf.beside import BesideGraph
 from kgqa.corpus.rdf.edit_triples import edit_texts
 from kgqa.corpus.rdf.terms import triple_of
@@ -193,7 +193,7 @@ class GraphWriter:
         base, file = self._folder.base, self._folder.staging
         file.unlink(missing_ok=True)
         try:
-            with open(file, "xb") as output:
+            with writing(file), open(file, "xb") as output:
                 output.writelines(quad_blocks(snapshot, base=base))
                 output.writelines(quad_lines(more, base=base))
                 beside = BesideGraph.of(self._folder.file.others)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import resource
+from contextlib import contextmanager
+
 import pytest
 
 from kgqa.corpus.edit_log import Removal
@@ -228,3 +231,26 @@ def test_an_unchanged_corpus_is_not_opened_twice(tmp_path):
         with Editor(tmp_path / "c") as editor:
             assert not editor.publish()
             assert (editor._graphs._embedded is not None) == opened
+
+
+@contextmanager
+def small_files(size: int):
+    """Let no file grow beyond a size, as if there were no more space."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def test_without_space_nothing_is_lost(tmp_path):
+    with new_editor(tmp_path / "c") as editor:
+        insert(editor, "ada.txt", "Ada wrote notes")
+        with small_files(1000):
+            with pytest.raises(CorpusError, match=r"cannot be written: File too large\. Free some space"):
+                editor.publish()
+            with pytest.raises(CorpusError, match="Check the disk"):
+                insert(editor, "engine.txt", "Babbage designed engine")
+        insert(editor, "engine.txt", "Babbage designed engine")
+        check_graphs(editor, list(editor.database.live.all(2)))

@@ -207,6 +207,10 @@ def _errors(path: Path) -> Iterator[None]:
             raise CorpusError(f"{path} is used by another process.", "Try again later.") from error
         if "full" in message:
             raise CorpusError(f"No space left on the disk of {path}.", "Free some space and try again.") from error
+        if "disk I/O" in message:  # such as a limit on the space of a user
+            raise CorpusError(
+                f"{path} cannot be read or written: {message}.", "Check the disk and try again."
+            ) from error
         if "readonly" in message or "unable to open" in message:
             raise CorpusError(f"{path} cannot be opened: {message}.", "Check its permissions.") from error
         raise CorpusError(
