@@ -12,6 +12,7 @@ import pytest
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.records import CommunityRecord
+from kgqa.corpus.storage.connection import Connections
 from kgqa.corpus.storage.database import Database
 from kgqa.corpus.storage.ledger import FileEntry, Ledger
 from kgqa.errors import CorpusError
@@ -133,3 +134,18 @@ def test_a_ledger_with_wrong_types(folder):
         ledger.put_file(FileEntry("a", b"\xff", "", ""))
         with pytest.raises(CorpusError, match="'root' of a file or document has a wrong type"):
             ledger.files()
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_a_disk_that_cannot_be_written(folder, monkeypatch, log):
+    if log:  # a reader leaves an empty one
+        (folder / "corpus.sqlite-wal").touch()
+    original = Connections._open
+
+    def open_(self, mode):
+        if mode == "mode=ro":  # SQLite cannot create the files that belong to a log
+            raise sqlite3.OperationalError("unable to open database file")
+        return original(self, mode)
+
+    monkeypatch.setattr(Connections, "_open", open_)
+    read_all(folder)

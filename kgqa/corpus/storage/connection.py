@@ -129,13 +129,12 @@ class Connections:
         if self.writable and self.path.is_symlink():
             raise CorpusError(f"{self.path} is a link.", "Replace it by the file that it leads to.")
         with _errors(self.path):
-            connection = self._open("mode=rwc" if self.writable else "mode=ro")
             try:
-                connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+                connection = self._open("mode=rwc" if self.writable else "mode=ro")
             except sqlite3.OperationalError:
-                # on a disk that cannot be written, a file without a log is read as it is
-                connection.close()
-                if self.writable or self.path.with_name(f"{self.path.name}-wal").exists():
+                # on a disk that cannot be written, a file without a log, or with an empty one, is read as it is
+                log = self.path.with_name(f"{self.path.name}-wal")
+                if self.writable or (log.exists() and log.stat().st_size):
                     raise
                 connection = self._open("immutable=1")
             try:
@@ -152,10 +151,15 @@ class Connections:
         connection = sqlite3.connect(
             address, uri=True, check_same_thread=False, isolation_level=None, timeout=BUSY_SECONDS
         )
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
-        connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
-        for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "foreign_keys=OFF", "cache_size=-65536"):
-            connection.execute(f"PRAGMA {pragma}")
+        try:
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
+            connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+            for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "foreign_keys=OFF", "cache_size=-65536"):
+                connection.execute(f"PRAGMA {pragma}")
+            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
