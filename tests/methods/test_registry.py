@@ -281,7 +281,7 @@ def test_package_that_cannot_be_imported_breaks_nothing_else(package, tmp_path):
 def test_method_that_needs_a_corpus(package):
     module = MODULE + "reader = Method(plain, topics=False, corpus=True)\n"
     package("reader = theirs_module:reader", theirs_module=module)
-    with pytest.raises(SettingsError, match="The method reader needs a text corpus. Build one: kgqa corpus build"):
+    with pytest.raises(SettingsError, match="The method reader needs a text corpus. Build one: kgqa.build_corpus"):
         open_resources(settings=resolve({"ask.method": "reader", "rank.embeddings": "off"}))
 
 
