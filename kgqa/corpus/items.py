@@ -107,7 +107,7 @@ class ChunkItem:
     @property
     def chunk(self) -> str:
         """The IRI of the chunk; it changes with its place and its text."""
-        return f"{CHUNK}{digest(self.document, str(self.begin), self.text)}"
+        return _chunk_iri(self.document, self.begin, self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +192,12 @@ class Addition:
     reason: str = ""
 
 
+@lru_cache(1 << 12)  # one after another asks for the IRI of the same chunk
+def _chunk_iri(document: str, begin: int, text: str) -> str:
+    return f"{CHUNK}{digest(document, str(begin), text)}"
+
+
+@lru_cache(1 << 12)
 def document_iri(source: str) -> str:
     """Return the IRI of the document at a path or address."""
     return f"{DOCUMENT}{digest(source)}"

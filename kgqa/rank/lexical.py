@@ -107,9 +107,17 @@ def stem(word: str) -> str:
     return word
 
 
-def terms(text: str) -> list[str]:
+class TermTable(dict[str, str]):
+    """Remembers the term of each word while many texts are read; grows with their vocabulary."""
+
+    def __missing__(self, word: str) -> str:
+        self[word] = term = _term.__wrapped__(word)
+        return term
+
+
+def terms(text: str, table: TermTable | None = None) -> list[str]:
     """Return the stems of a text's content words in lower case; dotted names and camelCase words are split."""
-    return list(_terms(text))
+    return list(_terms(text) if table is None else _split(text, table.__getitem__))
 
 
 def bm25(query: str, texts: Sequence[str], *, variant: BM25Variant = "own") -> np.ndarray:

@@ -7,7 +7,7 @@ A build writes an edit first and the ledger afterwards, so after a crash the led
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeVar
 
 from kgqa.corpus.storage.database import Database
@@ -123,7 +123,7 @@ class Ledger:
     def put_file(self, entry: FileEntry) -> None:
         """Write a file in place of the file of the same name."""
         with self._database.transaction() as run:
-            run.execute("INSERT OR REPLACE INTO ledger_files VALUES (?, ?, ?, ?, ?)", astuple(entry))
+            run.execute("INSERT OR REPLACE INTO ledger_files VALUES (?, ?, ?, ?, ?)", _row(entry))
 
     def forget_file(self, name: str) -> None:
         """Delete a file, and what was left out of it."""
@@ -155,9 +155,7 @@ class Ledger:
     def put_documents(self, entries: Iterable[DocumentEntry]) -> None:
         """Write documents; an entry replaces that of the same IRI."""
         with self._database.transaction() as run:
-            run.executemany(
-                "INSERT OR REPLACE INTO ledger_documents VALUES (?, ?, ?, ?, ?, ?, ?)", map(astuple, entries)
-            )
+            run.executemany("INSERT OR REPLACE INTO ledger_documents VALUES (?, ?, ?, ?, ?, ?, ?)", map(_row, entries))
 
     def set_edit(self, before: str, edit: str) -> None:
         """Replace the edit of all documents that have the edit `before`."""
@@ -222,5 +220,10 @@ class Ledger:
             run.execute("DELETE FROM ledger_problems WHERE file = ?", (file,))
             run.executemany(
                 "INSERT INTO ledger_problems (kind, file, place, reason, chunk) VALUES (?, ?, ?, ?, ?)",
-                map(astuple, problems),
+                map(_row, problems),
             )
+
+
+def _row(entry: FileEntry | DocumentEntry | Problem) -> tuple[object, ...]:
+    """Return the fields of an entry; `dataclasses.astuple` would copy each of them."""
+    return tuple(getattr(entry, field.name) for field in fields(entry))

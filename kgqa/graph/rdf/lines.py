@@ -95,6 +95,8 @@ class LineReader:
             if match and match.end() == len(block) and short:
                 lines = block.splitlines(keepends=True)  # canonical lines contain no other line break
                 self.line += len(lines)
+                if block.count(_TYPED) == sum(1 for _ in _PLAIN_NUMBER.finditer(block)):
+                    return lines
                 return [_as_stored(line) if _TYPED in line else line for line in lines]
         good = []
         for line in _lines(block):
@@ -122,14 +124,18 @@ class LineReader:
         return b"".join(quad_line(quad, lambda node: genid + quote(node.value, safe="")) for quad in quads) or None
 
 
-_INTEGER = re.compile(rb' "(?:0|-?[1-9][0-9]{0,17})"\^\^<http://www\.w3\.org/2001/XMLSchema#integer> ')
 # the engine stores XML Schema numbers, booleans and dates by value: "007" comes back as "7"
 _TYPED = b'"^^<http://www.w3.org/2001/XMLSchema#'
+# numbers that come back as they are; the space before them shows that they are no part of a text
+_PLAIN_NUMBER = re.compile(
+    rb' "(?:(?:0|-?[1-9][0-9]{0,16})"\^\^<http://www\.w3\.org/2001/XMLSchema#integer>'
+    rb'|-?(?:0|[1-9][0-9]{0,16})\.[0-9]{0,15}[1-9]"\^\^<http://www\.w3\.org/2001/XMLSchema#decimal>) '
+)
 
 
 def _as_stored(line: bytes) -> bytes:
     """Rewrite the typed literal of a line as the engine returns it, so that equal values become one triple."""
-    if _INTEGER.search(line):  # in canonical form; within a literal, the quotes would be escaped
+    if _PLAIN_NUMBER.search(line):
         return line
     match = _LOOSE.fullmatch(line)
     if not match or _TYPED not in match[3]:

@@ -310,6 +310,7 @@ def test_hashes_have_eight_bytes_per_line():
     assert hashes([A]) != hashes([B])
 
 
+XSD = "http://www.w3.org/2001/XMLSchema#"
 OBJECTS = [
     "<a:c>",
     '"text"',
@@ -321,7 +322,11 @@ OBJECTS = [
     '"a "',
     '" 5"^^<a:b>',
     '"007"^^<http://www.w3.org/2001/XMLSchema#integer>',
-    '"-7"^^<http://www.w3.org/2001/XMLSchema#integer>',
+    *(f'"{text}"^^<{XSD}integer>' for text in ("0", "-0", "-7", "9" * 17, "9" * 19, " 5", "+5")),
+    *(
+        f'"{text}"^^<{XSD}decimal>'
+        for text in ("0.9", "-0.5", "-0.0", "1.0", "00.5", ".5", "5.", f"{'9' * 17}.{'9' * 16}")
+    ),
     '"x \\"5\\"^^<http://www.w3.org/2001/XMLSchema#integer> "^^<http://www.w3.org/2001/XMLSchema#integer>',
 ]
 
@@ -335,3 +340,9 @@ def test_graphs_of_lines(value, graph):
     store = ox.Store()
     store.add(quad)
     assert stored_line(line) == quad_line(next(iter(store)), lambda node: node.value)
+
+
+def test_numbers_of_a_block_are_those_of_its_lines():
+    lines = [f"<a:s> <a:p> {value} <a:g> .\n".encode() for value in OBJECTS if XSD in value]
+    for block in (lines, [line for line in lines if stored_line(line) == line]):
+        assert read(b"".join(block), quads=True)[0] == [stored_line(line) for line in block]
