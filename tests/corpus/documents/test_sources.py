@@ -264,9 +264,9 @@ def test_json_lists_and_objects(tmp_path, content, titles):
     [
         ("a.json", b'[{"text": "x"}, {"text"', "damaged after object 1"),
         ("a.json", b"[" * 5000, "damaged after object 0"),
-        ("a.json.gz", gzip.compress(b'[{"text": "x"}]')[:-9], "damaged"),
+        ("a.json.gz", gzip.compress(b'[{"text": "x"}]', mtime=0)[:-9], "damaged"),
         ("a.jsonl.gz", b"not gzip", "damaged"),
-        ("a.jsonl.gz", gzip.compress(b"0" * 3_000_000), "too large after decompression"),
+        ("a.jsonl.gz", gzip.compress(b"0" * 3_000_000, mtime=0), "too large after decompression"),
     ],
 )
 def test_damaged_collections(tmp_path, name, content, reason):
