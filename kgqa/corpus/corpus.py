@@ -167,6 +167,8 @@ class Corpus:
                     identity=reader.fingerprint,
                     store=self._vector_store(),
                     progress=self._progress,
+                    # the folder may be another person's, and may name any database that the user can write to
+                    update=self._editor is not None or not vectors_of(self.folder),
                 )
             return self._index
 

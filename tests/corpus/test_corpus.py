@@ -7,10 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from kgqa.corpus.corpus import Corpus
+from kgqa.corpus.folder import CorpusFolder
+from kgqa.corpus.index.corpus_index import OLDER
 from kgqa.corpus.items import document_iri
 from kgqa.corpus.snapshot import snapshot_of
-from kgqa.errors import CorpusError
+from kgqa.errors import CorpusError, StoreUnavailable
 from tests.corpus.small_corpus import insert, new_editor, read_document
+from tests.corpus.word_encoder import WordEncoder
 
 FACTS = ("Ada wrote notes", "Ada knew Babbage/person")
 ADA = document_iri("ada.txt")
@@ -40,6 +43,21 @@ def test_records_and_texts(folder):
         assert corpus.chunk("urn:kgqa:chunk:none") is None
         with pytest.raises(CorpusError, match="no text"):
             corpus.text(document_iri("other.txt"))
+
+
+def test_only_a_build_writes_to_the_database_that_the_folder_names(folder, tmp_path):
+    lance = tmp_path / "mine"
+    CorpusFolder(folder).set(vectors={"uri": str(lance), "prefix": "c"})
+    with Corpus.open(folder, encoder=WordEncoder()) as corpus:
+        with pytest.raises(StoreUnavailable, match="has no index"):
+            corpus.index
+        assert not list(lance.glob("*"))
+    with Corpus.open(folder, encoder=WordEncoder(), writable=True) as corpus:
+        insert(corpus.editor, "engine.txt", "Babbage/person designed engine")
+        assert corpus.index.vectors and list(lance.glob("*"))
+        insert(corpus.editor, "more.txt", "Babbage/person liked music")
+    with Corpus.open(folder, encoder=WordEncoder()) as corpus:
+        assert corpus.index.notes == (OLDER,) and corpus.index.seq == 2
 
 
 def test_a_reader_keeps_its_state_while_another_process_writes(folder):

@@ -41,6 +41,7 @@ LOCK = "lock"
 VECTORS = "vectors"
 NO_VECTORS = "Without an embedding model, texts are found by the words that they share with the question (BM25)."
 OUTDATED = "The index is being updated by another process; the latest changes of the corpus cannot be found yet."
+OLDER = "The index is older than the corpus, whose latest changes cannot be found yet. Run kgqa corpus build."
 _ATTEMPTS = 5
 
 
@@ -83,6 +84,7 @@ class CorpusIndex:
         identity: str = "",
         store: VectorStore | None = None,
         progress: Progress | None = None,
+        update: bool = True,
     ) -> CorpusIndex:
         """Open the index of a corpus; if the corpus has changed since, bring the index up to date first.
 
@@ -96,10 +98,12 @@ class CorpusIndex:
             identity: A string that differs for different corpora, and for states of one corpus with the same `seq`.
             store: Where the vectors are kept; None for files in `folder`.
             progress: Called as texts are embedded.
+            update: Whether the index may be written; otherwise an older one is opened, with a note.
 
         Raises:
             StoreBusy: There is no index yet, and another process is building it.
-            StoreUnavailable: The folder cannot be written, or contains links.
+            StoreUnavailable: The folder cannot be written, or contains links; or there is no index yet, and `update` is
+                False.
         """
         wanted = {"seq": reader.seq, "identity": identity, "encoder": encoder.name if encoder is not None else ""}
         if encoder is not None and store is None:
@@ -107,6 +111,14 @@ class CorpusIndex:
         found = _load(folder, store, encoder)
         if found is not None and _is_state(found, wanted):
             return found
+        if not update and found is not None:
+            found.notes = (*found.notes, OLDER)
+            return found
+        if not update:
+            raise StoreUnavailable(
+                f"The corpus {clean(str(folder.parent))} has no index for this embedding model.",
+                "Run kgqa corpus build, or search by words: --embeddings off",
+            )
         _check_no_links(folder)
         try:
             folder.mkdir(parents=True, exist_ok=True)
