@@ -443,7 +443,7 @@ def test_killed_builds_ask_for_no_chunk_twice(kgqa, started, tmp_path):
         assert len(answered) == 10 and set(answered.values()) == {1}
         # and while the results are written
         count = changes_of(tmp_path / "counted", [*command[:4], "counted", *command[5:]], cwd=tmp_path)
-        for number in (count // 3, count // 2, count - 2):
+        for number in (count // 2, count - 2):
             target = tmp_path / f"killed{number}"
             arguments = [*command[:4], target.name, *command[5:]]
             assert kill_at(number, target, arguments, cwd=tmp_path).returncode == -9

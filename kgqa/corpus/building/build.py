@@ -23,9 +23,9 @@ from kgqa.cluster import Cluster
 from kgqa.corpus.building.deriving import derive_all
 from kgqa.corpus.building.documents import DocumentSteps
 from kgqa.corpus.building.extracting import Extraction
-from kgqa.corpus.building.feeds import TRIPLES, GivenFeed, find_feeds
+from kgqa.corpus.building.feeds import TRIPLES, Feed, GivenFeed, find_feeds
 from kgqa.corpus.building.options import BuildOptions
-from kgqa.corpus.building.plan import Plan, make_plan
+from kgqa.corpus.building.plan import Plan, key_of, make_plan
 from kgqa.corpus.building.preparing import Preparation, open_folder, opened_corpus, prepared
 from kgqa.corpus.building.reading import DocumentReader, ReadTask
 from kgqa.corpus.building.report import BuildReport, Progress, no_progress
@@ -193,7 +193,16 @@ class _Build:
         if extractor is not None and extractor.needs_model:
             extraction, extractor = Extraction(extractor, database.build), None
         task = ReadTask(self._ways.size, extractor, self._ways.counter)
-        steps = DocumentSteps(DocumentReader(task, self._cluster), extraction, self._ways.key)
+        retry = self._ledger.files_to_retry()
+
+        def known(feed: Feed) -> dict[str, str]:
+            if feed.extracted or feed.name in retry or self._restore:
+                return {}  # the digest of a document does not depend on the facts that come with it
+            key = key_of(feed, self._ways.key)
+            documents = self._ledger.documents(feed.name).items()
+            return {iri: each.digest for iri, each in documents if each.key == key and each.edit != REMOVED}
+
+        steps = DocumentSteps(DocumentReader(task, self._cluster, known), extraction, self._ways.key)
         if extraction is not None:
             with self._report.timed("extract"):
                 self._extract(plan, steps, extraction)

@@ -28,9 +28,13 @@ class DerivedDocument:
 
 @dataclass(frozen=True, slots=True)
 class EndOfFeed:
-    """The end of a feed: what was left out of it, and whether the rest cannot be read."""
+    """The end of a feed: what was left out of it, and why the rest cannot be read.
+
+    `unchanged`: IRIs of its documents that the corpus has already.
+    """
 
     skipped: tuple[tuple[str, str], ...] = ()
+    unchanged: tuple[str, ...] = ()
     error: str = ""
 
 
@@ -66,7 +70,7 @@ class DocumentSteps:
                 yield feed, _derived(feed, each, results, key_of(feed, self.key))
             skipped += read.skipped
             if read.last:
-                yield feed, EndOfFeed(tuple(skipped), read.error)
+                yield feed, EndOfFeed(tuple(skipped), tuple(read.unchanged), read.error)
                 skipped = []
 
 
@@ -81,14 +85,14 @@ def _derived(feed: Feed, read: ChunkedDocument, results: Sequence[ChunkResult], 
     additions = [Addition(item, iri)]
     additions += [Addition(chunk, iri, chunk.chunk, chunk.begin, chunk.end) for chunk in chunks]
     numbers = {chunk.chunk: number for number, chunk in enumerate(chunks, 1)}
-    problems = [Problem("malformed", feed.name, place, reason) for place, reason in read.malformed]
+    problems = [Problem("malformed", feed.name, place, reason, iri) for place, reason in read.malformed]
     for result in results:
         place = f"{document.source}, chunk {numbers.get(result.chunk, 0)} of {len(chunks)}"
         additions += result.additions
         if result.status == "failed":
             kind: ProblemKind = "waiting" if result.reason.startswith(EXHAUSTED) else "failed"
-            problems.append(Problem(kind, feed.name, place, result.reason, result.chunk))
+            problems.append(Problem(kind, feed.name, place, result.reason, iri))
         if not read.malformed:
-            problems += [Problem("rejected", feed.name, place, each, result.chunk) for each in result.rejected]
+            problems += [Problem("rejected", feed.name, place, each, iri) for each in result.rejected]
     entry = DocumentEntry(iri, document.source, feed.name, document.digest, key, "", len(chunks))
     return DerivedDocument(entry, document.text, tuple(dict.fromkeys(additions)), tuple(problems))

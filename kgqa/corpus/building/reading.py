@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -34,10 +34,15 @@ class ChunkedDocument:
 
 @dataclass
 class ReadFile:
-    """What was read of a file, or of a part of it. `error`: why the rest cannot be read. `last`: whether it is all."""
+    """What was read of a file, or of a part of it.
+
+    `unchanged`: IRIs of documents that the corpus has already. `error`: why the rest cannot be read. `last`: whether it
+    is all.
+    """
 
     documents: list[ChunkedDocument] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
+    unchanged: list[str] = field(default_factory=list)
     error: str = ""
     last: bool = True
 
@@ -99,11 +104,15 @@ class DocumentReader:
     Args:
         task: What is done with files and documents.
         cluster: Where it is done.
+        known: Returns the digests of the documents of a feed that the corpus has already, by IRI.
     """
 
-    def __init__(self, task: ReadTask, cluster: Cluster) -> None:
+    def __init__(
+        self, task: ReadTask, cluster: Cluster, known: Callable[[Feed], Mapping[str, str]] = lambda feed: {}
+    ) -> None:
         self._task = task
         self._cluster = cluster
+        self._known = known
 
     def read(self, feeds: Sequence[Feed]) -> Iterator[tuple[Feed, ReadFile]]:
         """Yield what is read of each feed; the last part of a feed has `last` set."""
@@ -124,11 +133,19 @@ class DocumentReader:
                 yield feed, self._task(_Work(files=(feed,)))[0] if failed else read
 
     def _parts(self, feed: Feed) -> Iterator[tuple[Feed, ReadFile]]:
-        """Read a file with many documents here, and have them chunked."""
+        """Read a file with many documents here, and have those that are new chunked."""
         end = ReadFile()
+        known = self._known(feed)
+
+        def new(passages: Iterator[Passage]) -> Iterator[Passage]:
+            for each in passages:
+                if known.get(each.document.iri) == each.document.digest:
+                    end.unchanged.append(each.document.iri)
+                else:
+                    yield each
 
         def works() -> Iterator[_Work]:
-            passages = feed.passages(lambda name, reason: end.skipped.append((name, reason)))
+            passages = new(feed.passages(lambda name, reason: end.skipped.append((name, reason))))
             try:
                 while batch := tuple(islice(passages, DOCUMENTS_AT_ONCE)):
                     yield _Work(passages=batch)

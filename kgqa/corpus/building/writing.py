@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from kgqa.corpus.building.documents import DerivedDocument, DocumentSteps, EndOfFeed
 from kgqa.corpus.building.plan import ToRead, key_of
@@ -14,6 +15,8 @@ from kgqa.corpus.storage.ledger import REMOVED, DocumentEntry, FileEntry, Ledger
 
 AGENT = "kgqa corpus build"
 _EDIT_PENDING = ""
+_DOCUMENTS_AT_ONCE = 100
+"""How many documents are written in one transaction; waiting for the disk takes longer than writing."""
 
 
 @dataclass
@@ -100,8 +103,13 @@ class DocumentWriter:
 
     def write_each(self, files: Sequence[ToRead]) -> None:
         """Write each new or changed document as an edit, and remove those that have vanished from their file."""
-        for document in self._documents(files, prune=True):
-            self._write(document)
+        documents, more = self._documents(files, prune=True), True
+        while more:
+            with self._editor.database.transaction():  # the edits of some documents, with the ledger, or nothing
+                more = False
+                for document in islice(documents, _DOCUMENTS_AT_ONCE):
+                    more = True
+                    self._write(document)
 
     def _write(self, document: DerivedDocument) -> None:
         entry = document.entry
@@ -112,7 +120,8 @@ class DocumentWriter:
         old = self._editor.database.edits_of_document(entry.iri)
         if old and self._is_same(document, old):
             self._written.same += 1
-            self._ledger.put_documents([replace(entry, edit=old[-1])])
+            if (same := replace(entry, edit=old[-1])) != known:
+                self._ledger.put_documents([same])
             return
         removals = self._editor.removals_of_document(entry.iri)
         edit = self._editor.apply(
@@ -163,15 +172,18 @@ class DocumentWriter:
                 self._done += 1
                 self._progress(self._done)
             else:
+                gone = before.pop(feed.name, {}).keys() - set(part.unchanged)
                 if not part.error:
-                    self._remover.remove(list(before.pop(feed.name, {})))
+                    self._remover.remove(sorted(gone))
                 self._finish(planned[feed.name], problems.pop(feed.name, []), part)
 
     def _finish(self, file: ToRead, problems: Sequence[Problem], end: EndOfFeed) -> None:
         name = file.feed.name
         skipped = [*end.skipped, *([(name, end.error)] if end.error else [])]
         self._written.skipped += skipped
-        self._ledger.put_problems(name, [*problems, *(Problem("skipped", name, *each) for each in skipped)])
+        self._written.same += len(end.unchanged)
+        found = [*problems, *(Problem("skipped", name, *each) for each in skipped)]
+        self._ledger.put_problems(name, found, kept=set(end.unchanged))
         if not end.error:  # otherwise, it is read again by the next build
             self._ledger.put_file(FileEntry(name, file.feed.root, file.digest, key_of(file.feed, self._steps.key)))
 

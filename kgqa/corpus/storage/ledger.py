@@ -6,7 +6,7 @@ A build writes an edit first and the ledger afterwards, so after a crash the led
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeVar
 
@@ -29,7 +29,7 @@ _TABLES = (
     "CREATE INDEX IF NOT EXISTS ledger_documents_file ON ledger_documents (file)",
     """CREATE TABLE IF NOT EXISTS ledger_problems (
         id INTEGER PRIMARY KEY, kind TEXT NOT NULL, file TEXT NOT NULL, place TEXT NOT NULL, reason TEXT NOT NULL,
-        chunk TEXT NOT NULL
+        document TEXT NOT NULL
     )""",
     "CREATE INDEX IF NOT EXISTS ledger_problems_file ON ledger_problems (file)",
 )
@@ -73,14 +73,15 @@ class Problem:
     """What was left out, and why.
 
     `kind`: a file that was skipped, a chunk whose extraction failed or was not reached (waiting), a triple that is
-    malformed, or a statement of a model that was rejected. `place`: where it is. `chunk`: the IRI of the chunk, or "".
+    malformed, or a statement of a model that was rejected. `place`: where it is. `document`: the IRI of the document,
+    or "".
     """
 
     kind: ProblemKind
     file: str
     place: str
     reason: str
-    chunk: str = ""
+    document: str = ""
 
 
 Entry = TypeVar("Entry", FileEntry, DocumentEntry, Problem)
@@ -199,7 +200,7 @@ class Ledger:
     def problems(self, *kinds: ProblemKind, limit: int = -1) -> list[Problem]:
         """Return the first problems of some kinds, or of all, by file."""
         where = f" WHERE kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
-        query = f"SELECT kind, file, place, reason, chunk FROM ledger_problems{where} ORDER BY file, id LIMIT ?"
+        query = f"SELECT kind, file, place, reason, document FROM ledger_problems{where} ORDER BY file, id LIMIT ?"
         with self._database.reading() as run:
             return [_entry(Problem, row) for row in run.execute(query, (*kinds, limit))]
 
@@ -214,12 +215,14 @@ class Ledger:
             rows = run.execute("SELECT DISTINCT file FROM ledger_problems WHERE kind IN ('failed', 'waiting')")
             return {str(row[0]) for row in rows}
 
-    def put_problems(self, file: str, problems: Iterable[Problem]) -> None:
-        """Replace all problems of a file."""
+    def put_problems(self, file: str, problems: Iterable[Problem], *, kept: Collection[str] = ()) -> None:
+        """Replace the problems of a file, except those of the documents `kept` (IRIs)."""
         with self._database.transaction() as run:
-            run.execute("DELETE FROM ledger_problems WHERE file = ?", (file,))
+            rows = run.execute("SELECT id, document FROM ledger_problems WHERE file = ?", (file,)).fetchall()
+            old = [(number,) for number, document in rows if document not in kept]
+            run.executemany("DELETE FROM ledger_problems WHERE id = ?", old)
             run.executemany(
-                "INSERT INTO ledger_problems (kind, file, place, reason, chunk) VALUES (?, ?, ?, ?, ?)",
+                "INSERT INTO ledger_problems (kind, file, place, reason, document) VALUES (?, ?, ?, ?, ?)",
                 map(_row, problems),
             )
 
