@@ -31,6 +31,7 @@ COMMUNITY = "urn:kgqa:community:"
 EDIT = "urn:kgqa:edit:"
 """Prefixes of the IRIs of what a corpus contains."""
 _MAX_SLUG = 60
+_LETTERS = re.compile(r"[a-z0-9]+")
 
 
 def digest(*parts: str, length: int = 16) -> str:
@@ -42,7 +43,9 @@ def digest(*parts: str, length: int = 16) -> str:
 @lru_cache(1 << 16)
 def normal_name(name: str) -> str:
     """Return the form in which names are compared: NFKC, case-folded, single spaces, no quotes around it."""
-    text = " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+    # most names are ASCII, for which these steps change nothing but the case
+    folded = name.lower() if name.isascii() else unicodedata.normalize("NFKC", name).casefold()
+    text = " ".join(folded.split())
     text = text.strip("\"'“”‘’«»„` ") or text
     return text if text == name else normal_name(text)  # so that the normal form of a normal form is the same
 
@@ -53,8 +56,10 @@ def slug(text: str) -> str:
 
     Only ASCII letters and digits are kept, so that the IRI is valid and the same everywhere; "" if there are none.
     """
-    plain = unicodedata.normalize("NFKD", normal_name(text)).encode("ascii", "ignore").decode()
-    return "_".join(re.findall(r"[a-z0-9]+", plain.lower()))[:_MAX_SLUG].strip("_")
+    plain = normal_name(text)
+    if not plain.isascii():
+        plain = unicodedata.normalize("NFKD", plain).encode("ascii", "ignore").decode().lower()
+    return "_".join(_LETTERS.findall(plain))[:_MAX_SLUG].strip("_")
 
 
 @lru_cache(1 << 17)

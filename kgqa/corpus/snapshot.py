@@ -8,7 +8,7 @@ entity; the same holds for statements and hyperedges. `concerned` tells which ad
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TypeVar
@@ -245,8 +245,9 @@ _Mention = tuple[Party, Place, str]
 
 def _entity(iri: str, mentions: Sequence[_Mention], identities: Identities) -> EntityRecord:
     names = most_frequent([" ".join(party.name.split()) for party, _, _ in mentions])
-    types = Counter([kind for party, _, _ in mentions if (kind := normal_name(party.type))])
-    descriptions = most_frequent([text for _, _, each in mentions if (text := " ".join(each.split()))])
+    kinds = [kind for party, _, _ in mentions if party.type and (kind := normal_name(party.type))]
+    types: Mapping[str, int] = Counter(kinds) if kinds else {}
+    descriptions = most_frequent([text for _, _, each in mentions if each and (text := " ".join(each.split()))])
     aliases = {normal_name(name): name for name in reversed(names)} if len(names) > 1 else {}
     aliases.pop(normal_name(names[0]), None)
     return EntityRecord(
@@ -321,8 +322,8 @@ def _parties(item: Item) -> tuple[Party, ...]:
 
 def most_frequent(texts: Sequence[str]) -> list[str]:
     """Return the distinct texts by their number, then by their length, largest first, then in code point order."""
-    if len(texts) < 2:
-        return list(texts)
+    if len(set(texts)) < 2:
+        return list(texts[:1])
     counts = Counter(texts)
     return sorted(counts, key=lambda text: (-counts[text], -len(text), text))
 
