@@ -128,6 +128,7 @@ bench: $(STAMP) ## measure loading, exploration, editing, answering and ranking 
 	$(BIN)/python benchmarks/tournament.py --trials 500
 	$(BIN)/python benchmarks/endpoint.py
 	$(BIN)/python benchmarks/dump.py
+	$(BIN)/python benchmarks/retrieval.py --work build/retrieval --check
 
 accuracy: $(STAMP) ## measure hit@1, F1 and causes of losses on the question sets in KGQA_DATA
 	$(BIN)/python benchmarks/accuracy.py --table --limit 200
