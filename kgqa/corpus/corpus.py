@@ -11,7 +11,7 @@ from typing import Any
 from kgqa.cache import Cache
 from kgqa.corpus.editor import Editor
 from kgqa.corpus.folder import CorpusFolder
-from kgqa.corpus.graph_writer import BulkLoad
+from kgqa.corpus.graph_writer import BulkLoad, published_seq
 from kgqa.corpus.index.corpus_index import CorpusIndex
 from kgqa.corpus.index.generation import Progress
 from kgqa.corpus.index.vector_store import VectorStore
@@ -115,10 +115,11 @@ class Corpus:
 
     @property
     def reader(self) -> DatabaseReader:
-        """The records of the corpus; if it is open for writing, those after the last edit."""
+        """The records of the corpus that its graph shows; if it is open for writing, those after the last edit."""
         with self._lock:
             if self._reader is None or (self._editor and self._reader.seq != self.database.seq):
-                self._reader = DatabaseReader(self.database)
+                published = None if self._editor else published_seq(self.folder, self.database)
+                self._reader = DatabaseReader(self.database, published)
             return self._reader
 
     @property

@@ -254,6 +254,14 @@ def graph_position(store: Store, graph: str, database: Database) -> int | None:
     return number if known is not None and known.seq == number else None
 
 
+def published_seq(folder: CorpusFolder, database: Database) -> int | None:
+    """Return the number of the last edit that the graph folder contains; None if this is not known."""
+    known, graph = _recorded(database.build.state(_WRITTEN)), GraphFolder(folder.graph)
+    if folder.file.url or known is None or not graph.exists() or graph.meta().fingerprint != known[1]:
+        return None
+    return known[0]
+
+
 def _recorded(text: str) -> tuple[int, str] | None:
     """Read a stored number and fingerprint; None if there is none."""
     with suppress(ValueError, TypeError):

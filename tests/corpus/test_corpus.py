@@ -68,6 +68,9 @@ def test_a_reader_keeps_its_state_while_another_process_writes(folder):
             insert(writer.editor, "ada.txt", "Ada wrote letters", kind="update")
             assert {each.title for each in writer.reader.documents()} == {"Ada.Txt", "Engine.Txt"}
             assert writer.fingerprint != before
+            with Corpus.open(folder) as other:  # what it shows fits the graph, which is not published yet
+                assert (other.text(ADA), other.fingerprint) == ("\n".join(FACTS), before)
+            writer.editor.publish()
         assert [each.title for each in corpus.reader.documents()] == ["Ada.Txt"]
         assert {each.words for each in corpus.reader.statements()} == {"Ada wrote notes", "Ada knew Babbage"}
         assert corpus.text(ADA) == "\n".join(FACTS)
