@@ -142,6 +142,14 @@ def test_a_folder_cannot_have_a_login_sent_elsewhere(tmp_path, monkeypatch):
             own.check_login(CorpusFile(folder, url))
 
 
+def test_documents_are_not_written_to_a_server_that_only_the_folder_names(tmp_path):
+    folder = write(tmp_path / "corpus", graph=ABROAD)
+    with pytest.raises(SettingsError, match="Nothing is written to https://sparql.example.org/sparql"):
+        EndpointOptions().check_login(CorpusFile(folder, ABROAD), writing=True)
+    EndpointOptions(login_server=ABROAD).check_login(CorpusFile(folder, ABROAD), writing=True)
+    EndpointOptions().check_login(CorpusFile(folder, "http://127.0.0.1:8890/sparql"), writing=True)
+
+
 def test_the_login_server_is_the_users_own_setting(tmp_path):
     (tmp_path / "kgqa.toml").write_text(f'[endpoint]\nlogin_server = "{ABROAD}"\n')
     with pytest.raises(SettingsError, match=r"cannot be set by a kgqa.toml in the working folder"):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
 
 from kgqa.cli.corpus.options import CORPUS
-from kgqa.cli.options import JSON, print_result, verbosity_options
+from kgqa.cli.options import JSON, print_result, settings_from, verbosity_options
 from kgqa.words import clean
 
 
@@ -24,9 +25,15 @@ def check(folder: Path, as_json: bool) -> int:
     """
     from kgqa.corpus.checking import check as check_corpus
     from kgqa.corpus.corpus import Corpus
+    from kgqa.graph.opening import open_graph_of
+    from kgqa.graph.store import is_address
 
-    with Corpus.open(folder) as corpus:
-        findings = check_corpus(corpus)
+    with Corpus.open(folder) as corpus, ExitStack() as opened:
+        # a server may want the login and the limits of the settings
+        store = None
+        if is_address(corpus.graph_location):
+            store = opened.enter_context(open_graph_of(settings_from({}), folder)).store
+        findings = check_corpus(corpus, store)
     lines = [*map(clean, findings)] if findings else [f"{folder}: no problems found."]
     print_result(as_json, {"findings": findings}, lines)
     return 1 if findings else 0

@@ -126,7 +126,7 @@ def opened_corpus(folder: CorpusFolder, tools: Tools) -> Iterator[Corpus]:
         store = server = bulk_load = None
         if folder.file.url:
             options = EndpointOptions.of(tools.settings)
-            options.check_login(folder.file)
+            options.check_login(folder.file, writing=True)
             server = tools.server_at(folder.file.url)
             if server is not None and not options.access.user:
                 user, password = server.login()

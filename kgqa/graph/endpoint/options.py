@@ -73,21 +73,27 @@ class EndpointOptions:
             login_server=settings["endpoint.login_server"] or "",
         )
 
-    def check_login(self, corpus: CorpusFile) -> None:
-        """Check that no login is sent to a server that only a corpus folder names; the folder may be another person's.
+    def check_login(self, corpus: CorpusFile, *, writing: bool = False) -> None:
+        """Check that neither a login nor documents are sent to a server that only a corpus folder names.
+
+        The folder may be another person's.
+
+        Args:
+            writing: whether documents will be written to the server.
 
         Raises:
-            SettingsError: there is a login, and the server is neither on this machine nor `login_server`.
+            SettingsError: there is something to send, and the server is neither on this machine nor `login_server`.
         """
         url = corpus.url and check_address(corpus.url)
-        if not url or not (self.access.user or self.access.password) or _is_loopback(url):
+        if not url or not (writing or self.access.user or self.access.password) or _is_loopback(url):
             return
         if self.login_server and check_address(self.login_server) == url:
             return
+        what, do = ("Nothing is written", "write there") if writing else ("Your login is not sent", "log in there")
         raise SettingsError(
-            f"Your login is not sent to {clean(url)[:200]}, because only the corpus folder "
-            f"{clean(str(corpus.folder))} names this server.",
-            "To log in there, set endpoint.login_server in your own settings file, or the environment variable "
+            f"{what} to {clean(url)[:200]}, because only the corpus folder {clean(str(corpus.folder))} names this "
+            "server.",
+            f"To {do}, set endpoint.login_server in your own settings file, or the environment variable "
             "KGQA_ENDPOINT_LOGIN_SERVER, to this URL.",
         )
 
