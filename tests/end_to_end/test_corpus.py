@@ -487,3 +487,17 @@ def test_ctrl_c_keeps_what_was_done(kgqa, started, tmp_path):
         assert kgqa(*command).returncode == 0
     # the reply that was under way may have been lost
     assert len(answered) == 10 and sum(answered.values()) <= 11
+
+
+@pytest.mark.parametrize(
+    "options, problem",
+    [
+        (("--resolve", "model"), "corpus.resolve model needs a language model"),
+        (("--summaries", "model"), "corpus.summaries model needs a language model"),
+        (("--max-cost", "nan"), "--max-cost must be a number"),
+    ],
+)
+def test_options_that_cannot_be_followed_are_refused(kgqa, tmp_path, options, problem):
+    (tmp_path / "a.txt").write_text("Ann likes Bob.", encoding="utf-8")
+    done = kgqa("corpus", "build", str(tmp_path / "a.txt"), "--into", str(tmp_path / "c"), *OFF, *options)
+    assert done.code == 2 and problem in done.err and not (tmp_path / "c").exists()

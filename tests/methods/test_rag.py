@@ -119,7 +119,9 @@ def test_invented_quote_grounds_nothing(run):
     assert answer.status == "answered" and answer.grounding == "model" and answer.evidence == ()
     (citation,) = answer.citations
     assert not citation.verified and citation.span is None and citation.quote == "Ada Lovelace was born in Paris."
-    assert any("not found in the passages: 1 of 1" in note for note in answer.notes) and any("verified" in note for note in answer.notes)
+    assert any("not found in the passages: 1 of 1" in note for note in answer.notes) and any(
+        "verified" in note for note in answer.notes
+    )
     assert answer.evidence_sparql == ""
 
 

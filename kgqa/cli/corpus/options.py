@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kgqa.cli.options import combined, say, setting_option, settings_from, verbosity_options
+from kgqa.cli.options import check_usage, combined, say, setting_option, settings_from, verbosity_options
 from kgqa.corpus.building.options import BuildOptions
 
 if TYPE_CHECKING:
@@ -90,7 +91,9 @@ def build_options(options: dict[str, Any], **more: Any) -> BuildOptions:
     if options.pop("vision"):
         options["corpus__images"] = "on"
     names = ("chunks", "ignore", "hidden", "keys")
-    return BuildOptions(**{name: options.pop(name) for name in names}, max_cost=options.pop("max_cost", None), **more)
+    max_cost = options.pop("max_cost", None)
+    check_usage((max_cost is not None and not isfinite(max_cost), "--max-cost must be a number of US dollars."))
+    return BuildOptions(**{name: options.pop(name) for name in names}, max_cost=max_cost, **more)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import numpy as np
 from kgqa.cache import Cache
 from kgqa.cluster import Cluster, PlainLoop
 from kgqa.corpus.documents.chunks import ChunkSize, CountTokens
-from kgqa.errors import ModelUnavailable
+from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.graph.store import Store
 from kgqa.llm.client import CORPUS_STAGES
 from kgqa.llm.models import Models, open_models
@@ -184,6 +184,13 @@ def open_tools(
         )
     prompts = Prompts(Path(settings["llm.prompts"]) if settings["llm.prompts"] else None)
     opened = open_models(settings, stages=CORPUS_STAGES) if models else None
+    if models and opened is None:
+        for key in ("corpus.resolve", "corpus.summaries"):
+            if settings[key] == "model":
+                raise SettingsError(
+                    f"The setting {key} model needs a language model.",
+                    "Add --llm openai:NAME, --llm URL or --llm vllm:FOLDER.",
+                )
     try:
         yield Tools(settings, encoder, opened, prompts, cache, cluster or PlainLoop(), server_at=server_at)
     finally:
