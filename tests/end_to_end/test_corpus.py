@@ -500,4 +500,4 @@ def test_ctrl_c_keeps_what_was_done(kgqa, started, tmp_path):
 def test_options_that_cannot_be_followed_are_refused(kgqa, tmp_path, options, problem):
     (tmp_path / "a.txt").write_text("Ann likes Bob.", encoding="utf-8")
     done = kgqa("corpus", "build", str(tmp_path / "a.txt"), "--into", str(tmp_path / "c"), *OFF, *options)
-    assert done.code == 2 and problem in done.err and not (tmp_path / "c").exists()
+    assert done.returncode == 2 and problem in done.err and not (tmp_path / "c").exists()
