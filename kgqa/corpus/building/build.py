@@ -111,7 +111,7 @@ def build_corpus(
         set_beside(opened, beside)
     report = BuildReport(str(opened.path))
     report.notes += ways.notes
-    with opened_corpus(opened, tools) as corpus:
+    with opened_corpus(opened, tools, progress, trusted=graph_url is not None) as corpus:
         build = _Build(corpus, ways, report, progress, cluster=tools.cluster, restore=options.restore)
         with report.timed("plan"):
             plan = build.plan(paths, options, triples, given)

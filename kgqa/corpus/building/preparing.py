@@ -22,6 +22,7 @@ from kgqa.corpus.building.options import (
     chunk_text,
     in_characters,
 )
+from kgqa.corpus.building.report import Progress, no_progress
 from kgqa.corpus.building.tools import ManagedServer, Tools
 from kgqa.corpus.corpus import VECTORS, Corpus, vectors_of
 from kgqa.corpus.documents.chunks import ChunkSize, CountTokens
@@ -115,8 +116,16 @@ def open_folder(
 
 
 @contextmanager
-def opened_corpus(folder: CorpusFolder, tools: Tools) -> Iterator[Corpus]:
+def opened_corpus(
+    folder: CorpusFolder, tools: Tools, progress: Progress = no_progress, *, trusted: bool = False
+) -> Iterator[Corpus]:
     """Open a corpus for writing, with the server that holds its graph, if it is on one.
+
+    Args:
+        folder: Its folder.
+        tools: The models, settings and cache.
+        progress: Called as texts are embedded.
+        trusted: Whether the user, not only the folder, names the server.
 
     Raises:
         CorpusError: Another process is writing to it, or it is damaged.
@@ -126,7 +135,8 @@ def opened_corpus(folder: CorpusFolder, tools: Tools) -> Iterator[Corpus]:
         store = server = bulk_load = None
         if folder.file.url:
             options = EndpointOptions.of(tools.settings)
-            options.check_login(folder.file, writing=True)
+            if not trusted:
+                options.check_login(folder.file, writing=True)
             server = tools.server_at(folder.file.url)
             if server is not None and not options.access.user:
                 user, password = server.login()
@@ -140,7 +150,14 @@ def opened_corpus(folder: CorpusFolder, tools: Tools) -> Iterator[Corpus]:
             closing.callback(store.close)
             bulk_load = None if server is None else partial(server.load, store)
         editor = Editor(folder, store=store, bulk_load=bulk_load)
-        yield closing.enter_context(Corpus(folder, editor=editor, cache=tools.cache, encoder=tools.index_encoder))
+        corpus = Corpus(
+            folder,
+            editor=editor,
+            cache=tools.cache,
+            encoder=tools.index_encoder,
+            progress=partial(progress, "embedding"),
+        )
+        yield closing.enter_context(corpus)
         if store is not None and server is not None:
             _index_names(editor, store, server)
 
