@@ -118,7 +118,7 @@ eval: $(STAMP) ## evaluate on a data set: DATASET=webqsp:FILE [METHOD=top-2] [LL
 table-5.2 table-5.3 table-5.4 table-5.5: table-%: $(STAMP) ## reproduce a table of the thesis: [MODELS=models.toml] [GRAPH=...] [SAMPLE=200] [SEED=0]
 	@$(BIN)/kgqa eval table $* --models="$${MODELS:-models.toml}" $${GRAPH:+--graph="$$GRAPH"} $${SAMPLE:+--sample="$$SAMPLE"} $${SEED:+--seed="$$SEED"} $${OUT:+--out="$$OUT"}
 
-bench: $(STAMP) ## measure loading, exploration, editing, answering and ranking against their limits
+bench: $(STAMP) ## measure loading, exploration, answering, ranking and corpora against their limits
 	$(BIN)/python benchmarks/loading.py
 	$(BIN)/python benchmarks/exploration.py
 	$(BIN)/python benchmarks/editing.py
@@ -129,6 +129,7 @@ bench: $(STAMP) ## measure loading, exploration, editing, answering and ranking 
 	$(BIN)/python benchmarks/endpoint.py
 	$(BIN)/python benchmarks/dump.py
 	$(BIN)/python benchmarks/retrieval.py --work build/retrieval --check
+	$(BIN)/python benchmarks/corpus.py --quick --check
 
 accuracy: $(STAMP) ## measure hit@1, F1 and causes of losses on the question sets in KGQA_DATA
 	$(BIN)/python benchmarks/accuracy.py --table --limit 200

@@ -73,6 +73,11 @@ class SpreadEncoder:
     def max_tokens(self) -> int:
         return self._encoder.max_tokens
 
+    @property
+    def at_once(self) -> int:
+        """How many texts keep all machines busy."""
+        return 4 * TEXTS_AT_ONCE * max(4, self._cluster.workers)
+
     def token_spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
         return self._encoder.token_spans(texts)
 

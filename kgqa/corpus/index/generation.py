@@ -21,7 +21,7 @@ from kgqa.model import Piece, PieceKind
 FORMAT = 1
 """Changes with the content of a generation; one of another format is written again."""
 EMBEDDED_AT_A_TIME = 1024
-"""Texts whose vectors are on the disk before the next ones are computed."""
+"""Texts whose vectors are on the disk before the next ones are computed; an encoder may have a number of its own."""
 Progress = Callable[[int, int], None]
 """Called with how many texts are embedded, and how many there are to embed."""
 
@@ -105,6 +105,7 @@ def _embed(
 def _batches(
     entries: Entries, kind: PieceKind, wanted: set[str], encoder: TextEncoder
 ) -> Iterator[list[tuple[str, IndexEntry]]]:
+    at_once = getattr(encoder, "at_once", EMBEDDED_AT_A_TIME)
     batch: list[tuple[str, IndexEntry]] = []
     left = set(wanted)
     for entry in entries.of(kind):
@@ -112,7 +113,7 @@ def _batches(
         if digest in left:
             left.remove(digest)
             batch.append((digest, entry))
-        if len(batch) == EMBEDDED_AT_A_TIME:
+        if len(batch) == at_once:
             yield batch
             batch = []
     if batch:
