@@ -150,7 +150,10 @@ class CorpusIndex:
         """The graph on which PageRank runs."""
         sizes = {kind: len(self._pieces[kind]) for kind in INDEXED}
         return read_graph_matrix(
-            self._folder, entities=sizes["entity"], chunks=sizes["chunk"], statements=sizes["statement"]
+            self._folder,
+            entities=sizes["entity"],
+            chunks=sizes["chunk"],
+            facts=sizes["statement"] + sizes["hyperedge"],
         )
 
     def close(self) -> None:
@@ -224,8 +227,11 @@ def _update(
     progress: Progress | None,
 ) -> None:
     """Write a new generation, make it the current one, and remove all others."""
-    name = _new_name(folder, state["seq"])
-    version = write_generation(folder / name, reader, state, encoder=encoder, store=store, progress=progress)
+    name, before = _new_name(folder, state["seq"]), None
+    with suppress(OSError, ValueError):
+        before = ArrayFolder(folder / _current(folder))
+    options: dict[str, Any] = {"encoder": encoder, "store": store, "progress": progress, "before": before}
+    version = write_generation(folder / name, reader, state, **options)
     replace_file(folder / CURRENT, [json.dumps({"format": FORMAT, "generation": name}).encode()])
     if store is not None and version:
         store.discard(version)

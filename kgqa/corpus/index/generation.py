@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,20 @@ from kgqa.corpus.index.array_folder import ArrayFolder, ArrayWriter
 from kgqa.corpus.index.entries import INDEXED, Entries, IndexEntry
 from kgqa.corpus.index.graph_matrix import write_graph_matrix
 from kgqa.corpus.index.piece_table import write_pieces
+from kgqa.corpus.index.similar_names import (
+    MAX_COMPARED,
+    SimilarNames,
+    find_similar_names,
+    read_known_names,
+    write_similar_names,
+)
 from kgqa.corpus.index.vector_store import VectorStore
 from kgqa.corpus.index.windows import TextEncoder, text_digest, window_texts
 from kgqa.corpus.index.word_index import WordIndexBuilder
 from kgqa.corpus.records import CorpusReader
 from kgqa.model import Piece, PieceKind
 
-FORMAT = 1
+FORMAT = 3
 """Changes with the content of a generation; one of another format is written again."""
 EMBEDDED_AT_A_TIME = 1024
 """Texts whose vectors are on the disk before the next ones are computed; an encoder may have a number of its own."""
@@ -34,6 +41,7 @@ def write_generation(
     encoder: TextEncoder | None,
     store: VectorStore | None,
     progress: Progress | None = None,
+    before: ArrayFolder | None = None,
 ) -> str:
     """Write a generation into a new folder; return the version of the vectors, "" if there are none.
 
@@ -44,6 +52,7 @@ def write_generation(
         encoder: The embedding model; None for an index without vectors.
         store: Where the vectors are kept; None without an encoder.
         progress: Called as texts are embedded.
+        before: The generation before.
     """
     writer = ArrayWriter(folder)
     entries = Entries(reader)
@@ -67,14 +76,26 @@ def write_generation(
         version = store.publish(rows)
     about = {**about, "format": FORMAT, "vectors": version, "encoder": encoder.name if version and encoder else ""}
     writer.finish(about)  # so that the pieces can be read
-    snapshot = store.snapshot(version) if store is not None and version else None
-    try:
-        write_graph_matrix(writer, reader, ArrayFolder(folder), snapshot)
-    finally:
-        if snapshot is not None:
-            snapshot.close()
+    similar = None
+    if store is not None and version and len(rows["entity"]) <= MAX_COMPARED:
+        similar = _similar_names(reader, rows["entity"], store, version, before)
+        write_similar_names(writer, similar, [digest for _, digest in rows["entity"]])
+    write_graph_matrix(writer, reader, ArrayFolder(folder), similar)
     writer.finish(about)
     return version
+
+
+def _similar_names(
+    reader: CorpusReader, rows: Sequence[tuple[str, str]], store: VectorStore, version: str, before: ArrayFolder | None
+) -> SimilarNames:
+    iris, digests = [iri for iri, _ in rows], [digest for _, digest in rows]
+    names = [entity.name for entity in reader.entities()]
+    snapshot = store.snapshot(version)
+    try:
+        known = read_known_names(before) if before is not None else None
+        return find_similar_names(iris, names, digests, snapshot.vectors("entity"), known)
+    finally:
+        snapshot.close()
 
 
 def _embed(

@@ -9,7 +9,7 @@ from kgqa.corpus.index.entries import INDEXED
 from kgqa.corpus.retrieve.dense import DenseRanker
 from kgqa.corpus.retrieve.fused import FusedRanker
 from kgqa.corpus.retrieve.lexical import LexicalRanker
-from kgqa.corpus.retrieve.pagerank import DEFAULT_OPTIONS, PageRankOptions, PageRankRanker
+from kgqa.corpus.retrieve.pagerank import DEFAULT_OPTIONS, FACTS, PageRankOptions, PageRankRanker
 from kgqa.corpus.retrieve.retriever import Retriever
 from kgqa.corpus.retrieve.rows import Ranker, RowRetriever
 from kgqa.errors import SettingsError
@@ -49,7 +49,7 @@ def open_retriever(
         raise SettingsError(f"{min(unknown)} is not a channel.", f"Choose from {', '.join(CHANNELS)}.")
     available = {"bm25"} | ({"dense"} if index.vectors is not None else set())
     usual = [name for name in CHANNELS if name in available]
-    if kind in RANKED and len(index.pieces("statement")):
+    if kind in RANKED and any(len(index.pieces(each)) for each in FACTS):
         available.add("pagerank")
         usual = ["pagerank"] if kind == "chunk" else usual
     if missing := set(channels) - available:

@@ -16,6 +16,8 @@ from kgqa.model import PieceKind
 
 TOLERANCE = 1e-4
 """Largest share of the walks that the last step still moves."""
+FACTS: tuple[PieceKind, ...] = ("statement", "hyperedge")
+"""The kinds of pieces that connect entities."""
 _FACTS = 100
 """Facts, the closest to the query by embeddings, among which the shared words decide."""
 
@@ -77,10 +79,12 @@ class PageRankRanker:
         self._chunks = chunks
         self._kind = kind
         self._options = options
-        self._words = index.bm25("statement")
-        self._facts: DenseRanker | None = None
+        kinds: list[PieceKind] = [kind for kind in FACTS if len(index.pieces(kind))]
+        self._words = {kind: index.bm25(kind) for kind in kinds}
+        self._first = {"statement": 0, "hyperedge": len(index.pieces("statement"))}
+        self._close: dict[PieceKind, DenseRanker] = {}
         if index.vectors is not None and index.encoder is not None:
-            self._facts = DenseRanker(index.pieces("statement"), index.vectors, index.encoder)
+            self._close = {kind: DenseRanker(index.pieces(kind), index.vectors, index.encoder) for kind in kinds}
 
     def rank(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """Return the best rows for each query; see `Ranker`."""
@@ -114,24 +118,27 @@ class PageRankRanker:
         graph = self._graph
         scores: dict[int, list[float]] = {}
         for row, score in facts:
-            for node in {int(node) for node in graph.facts[row]} - {-1}:
+            for node in graph.entities_of(row):
                 scores.setdefault(node, []).append(score)
         return {node: sum(each) / len(each) / max(1, int(graph.mentions[node])) for node, each in scores.items()}
 
     def _best_facts(self, queries: Sequence[str]) -> Iterator[list[Hit]]:
-        """Yield the facts that are closest to each query."""
+        """Yield the facts that are closest to each query, by their rows in the graph."""
         options = self._options
-        close = self._facts.rank(queries, _FACTS) if self._facts is not None else None
+        close = {kind: ranker.rank(queries, _FACTS) for kind, ranker in self._close.items()}
         for number, query in enumerate(queries):
-            shared = self._words.scores(query)
-            shared /= max(float(shared.max(initial=0.0)), 1e-9)
-            if close is None:
-                yield best_rows(shared, options.facts, above=0.0)
-                continue
-            rows = [row for row, _ in close[number]]
-            scores = np.array([score for _, score in close[number]]) + options.fact_words * shared[rows]
-            best = best_rows(np.round(scores, 6), options.facts, above=0.0)
-            yield [(rows[at], score) for at, score in best]
+            found: list[Hit] = []
+            shared = {kind: words.scores(query) for kind, words in self._words.items()}
+            most = max((float(scores.max()) for scores in shared.values()), default=0.0) or 1.0
+            for kind, scores in shared.items():
+                words = scores / most
+                rows = close[kind][number] if close else best_rows(words, options.facts, above=0.0)
+                found += [
+                    (self._first[kind] + row, round(score + options.fact_words * float(words[row]), 6))
+                    for row, score in rows
+                ]
+            found = [hit for hit in found if hit[1] > 0]
+            yield sorted(found, key=lambda hit: (-hit[1], hit[0]))[: options.facts]
 
 
 class PageRankRetriever(RowRetriever):

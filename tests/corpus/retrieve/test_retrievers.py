@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from kgqa.corpus.index.corpus_index import CorpusIndex
+from kgqa.corpus.records import ChunkRecord, DocumentRecord, EntityRecord, HyperedgeRecord, Place
 from kgqa.corpus.retrieve.fused import FusedRanker, FusedRetriever, fuse
 from kgqa.corpus.retrieve.opening import CHANNELS, open_retriever
 from kgqa.corpus.retrieve.pagerank import PageRankOptions, PageRankRanker
 from kgqa.errors import SettingsError
 from kgqa.model import Piece
-from tests.corpus.memory_corpus import corpus_of
+from tests.corpus.memory_corpus import MemoryCorpus, corpus_of
 from tests.corpus.word_encoder import WordEncoder
 
 # the second and third passage of each chain share no word with the question
@@ -77,7 +78,8 @@ def test_graph_connects_facts_mentions_and_similar_names(tmp_path):
     assert matrix[begun, ended] > 0 and matrix[begun, node["Nobody"]] == 0
     years = [node[name.format(year)] for year in ("1941", "1942")]
     assert matrix[years[0], years[1]] == 0, "different numbers are different things"
-    assert graph.mentions[node["old"]] == 2 and graph.mentions.sum() == 8 and graph.facts.shape == (4, 2)
+    assert graph.mentions[node["old"]] == 2 and graph.mentions.sum() == 8
+    assert sorted(map(len, map(graph.entities_of, range(4)))) == [2] * 4 and len(graph.starts) == 5
 
 
 @pytest.mark.parametrize("kind", ["chunk", "entity", "statement", "hyperedge", "community"])
@@ -126,6 +128,36 @@ def test_fused_retrievers_of_different_kinds(index):
     assert [(piece.iri, piece.kind) for piece in found] == [("p", "path"), ("c", "chunk")]
     with pytest.raises(ValueError, match="as many weights"):
         FusedRetriever([Fixed()], [1.0, 2.0])
+
+
+def test_hyperedges_connect_chunks(tmp_path):
+    entities = {name: f"urn:kgqa:entity:{name}" for name in ("ada", "prize", "physics", "paris")}
+    texts = ["Ada won.", "The prize is for physics.", "Physics is taught in Paris.", "Unrelated."]
+    chunks = [ChunkRecord(f"urn:c{n}", "urn:d", 0, len(text), text) for n, text in enumerate(texts)]
+
+    def hyperedge(chunk, segment, *names):
+        place = Place("urn:d", f"urn:c{chunk}", 0, 3)
+        return HyperedgeRecord(f"urn:h{chunk}", segment, tuple(("", entities[each]) for each in names), None, (place,))
+
+    corpus = MemoryCorpus(
+        document_records=[DocumentRecord("urn:d", "d", "", "text/plain", "x")],
+        chunk_records=chunks,
+        entity_records=[EntityRecord(iri, name) for name, iri in entities.items()],
+        hyperedge_records=[
+            hyperedge(0, "Ada won a prize", "ada", "prize"),
+            hyperedge(1, "A prize", "prize", "physics"),
+            hyperedge(2, "Taught", "physics", "paris"),
+        ],
+    )
+    for number, encoder in enumerate((None, WordEncoder())):
+        index = CorpusIndex.open(tmp_path / str(number), corpus, encoder)
+        found = [piece.text for piece in open_retriever(index).search(["Which won Ada?"], 9)[0]]
+        assert found[0] == texts[0] and found.index(texts[1]) < found.index(texts[2])
+        (piece,) = open_retriever(index, "hyperedge").search(["Ada"], 1)[0]
+        assert piece.iri == "urn:h0" and [triple.object.iri for triple in piece.triples] == [
+            entities["ada"],
+            entities["prize"],
+        ]
 
 
 def test_index_without_vectors(tmp_path):
