@@ -104,8 +104,8 @@ TOP = Method(
             BY_KEY["ask.method"],
             default="top",
             help="top: Tournament on Path with our best settings; top-1, top-2: its two published systems; tog: "
-            "Think-on-Graph (baseline); io, cot: a language model without the graph; or the name of a method of "
-            "another package",
+            "Think-on-Graph (baseline); rag: passages of a corpus in one call (baseline); io, cot: a language model "
+            "without the graph; or the name of a method of another package",
         ),
     ),
     presets={"as-published": _AS_PUBLISHED, "economy": _ECONOMY},
