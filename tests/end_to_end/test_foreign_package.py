@@ -131,7 +131,10 @@ def test_reader_in_an_evaluation(installed, kgqa, tmp_path, server):
 def test_unknown_stage(installed, kgqa, server):
     model = ("--llm", f"{server.url}#m", "--method", "planner")
     done = kgqa("ask", PARASITE, *TOPIC, *model, KGQA_LLM_STAGES='{"plam": {"temperature": 0}}')
-    assert "Unknown stage 'plam' in llm.stages. Did you mean plan? Stages: link, " in done.err and ", plan." in done.err
+    assert (
+        "Unknown stage 'plam' in llm.stages. Did you mean plan? Stages: link, " in done.err
+        and ", judge, plan" in done.err
+    )
 
 
 def test_undeclared_stage(installed, kgqa, tmp_path, server):

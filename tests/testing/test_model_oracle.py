@@ -69,8 +69,8 @@ def messages(name: str, **values) -> list[dict[str, str]]:
     return [{"role": message.role, "content": message.content} for message in rendered]
 
 
-# prompts of judges are about answers, not about the graph
-GRAPH_PROMPTS = {name for name in PROMPTS.names() if not name.startswith("judge/")} - {"top/reask"}
+# prompts of judges are about answers, those of corpora about texts, not about the graph
+GRAPH_PROMPTS = {name for name in PROMPTS.names() if not name.startswith(("judge/", "corpus/", "rag/"))} - {"top/reask"}
 
 
 @pytest.mark.parametrize("name", sorted(GRAPH_PROMPTS))

@@ -34,6 +34,7 @@ WALK = PathPattern(
 START = PathPattern(nodes=(A,), edges=())
 FULL = {
     "all_nodes": [{}],
+    "all_triples": [{}],
     "any_relation": [{"relations": [R, A]}],
     "any_triple": [{}],
     "name_languages": [{"predicate": R, "limit": 5}],
@@ -88,6 +89,8 @@ FULL = {
     ],
     "past_loops": [{"node": A, "relations": [R, B]}],
     "predicate_pairs": [{"predicate": R}],
+    "last_edit": [{"number": R}],
+    "places": [{"pieces": [A, B], "vocabulary": StatementVocabulary(A, B, R, A, B, R, A), "confidence": R, "model": R, "segment": R}],
     "present_nodes": [{"nodes": [A, B]}],
     "relation_counts": [{}],
     "page": [
