@@ -49,7 +49,7 @@ from kgqa.corpus.retrieve.pagerank import PageRankOptions
 from kgqa.corpus.retrieve.retriever import Retriever
 from kgqa.corpus.snapshot import Snapshot, snapshot_of
 from kgqa.graph.opening import open_graph
-from kgqa.methods.path_pieces import BESIDE, BESIDE_K, PathChunkRetriever, PathRetriever
+from kgqa.methods.text.path_pieces import BESIDE, BESIDE_K, PathChunkRetriever, PathRetriever
 from kgqa.rank.embedding.encoder import CachedEncoder, open_encoder
 
 DEPTHS = (2, 5, 10)

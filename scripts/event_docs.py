@@ -1,4 +1,4 @@
-"""Writes docs/events.md and docs/events.schema.json from kgqa/events.py. Run: python -m scripts.event_docs."""
+"""Writes docs/events.md and docs/events.schema.json from kgqa/events/. Run: python -m scripts.event_docs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 _HEAD = """\
 # Events
 
-<!-- Written by `python -m scripts.event_docs`. Change the docstrings in kgqa/events.py instead of this page. -->
+<!-- Written by `python -m scripts.event_docs`. Change the docstrings in kgqa/events/ instead of this page. -->
 
 The trace of a question is a list of events. `kgqa ask --trace` prints each event when it happens; with `--json`, and in
 the file `predictions.jsonl` of a run, an event is an object `{kind, at, ...}`, where `at` is the time in seconds since

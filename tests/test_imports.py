@@ -24,6 +24,7 @@ LAYERS = (
     "rank graph",
 )
 PACKAGE_LAYERS = {package: number for number, packages in enumerate(LAYERS) for package in packages.split()}
+BASE_PACKAGES = ("", "demo", "events")
 HEAVY = {"torch", "sentence_transformers", "transformers", "onnx", "onnxruntime", "rdflib", "openai", "vllm"}
 HEAVY |= {"rank_bm25", "huggingface_hub", "bm25s", "scipy", "graspologic_native", "lancedb", "pyarrow", "ray"}
 HEAVY |= {"pypdfium2", "docx", "lxml", "markdown_it", "pathspec", "sentencex", "charset_normalizer"}
@@ -56,7 +57,7 @@ def needed(module: str) -> set[str]:
 def layer(module: str) -> tuple[int, str]:
     """Return the number of a module's layer (0 is the top) and its package; base modules are below all packages."""
     package = f"{module}.".split(".")[1]
-    assert package in PACKAGE_LAYERS or not (PACKAGE / package).is_dir() or package in ("", "demo"), (
+    assert package in PACKAGE_LAYERS or not (PACKAGE / package).is_dir() or package in BASE_PACKAGES, (
         f"{package} is in no layer"
     )
     return (PACKAGE_LAYERS[package], package) if package in PACKAGE_LAYERS else (len(LAYERS), "")

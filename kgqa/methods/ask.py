@@ -36,7 +36,7 @@ from kgqa.llm.models import open_models
 from kgqa.llm.prompts import Prompts
 from kgqa.methods.registry import method
 from kgqa.methods.resources import Resources
-from kgqa.model import Answer, Entity, GraphId, Named, Question, Value
+from kgqa.model import Answer, Entity, GraphId, HyperedgeEvidence, Named, Question, StatementEvidence, Value
 from kgqa.plugins import is_ours, plugin
 from kgqa.rank.embedding.encoder import CachedEncoder, open_encoder
 from kgqa.rank.tournaments.chooser import Scorer, text_similarity
@@ -265,7 +265,8 @@ def _with_facts(answer: Answer, resources: Resources, corpus: Corpus) -> Answer:
         facts = facts_in_text(corpus, resources.graph, list(triples))
     except (StoreError, CorpusError) as error:
         return replace(answer, notes=(*answer.notes, f"The quotes of the facts are missing: {error}"))
-    return replace(answer, evidence=(*answer.evidence, *facts))
+    known = {each.iri for each in answer.evidence if isinstance(each, (StatementEvidence, HyperedgeEvidence))}
+    return replace(answer, evidence=(*answer.evidence, *(fact for fact in facts if fact.iri not in known)))
 
 
 def graph_id(graph: KnowledgeGraph) -> GraphId:

@@ -104,8 +104,9 @@ TOP = Method(
             BY_KEY["ask.method"],
             default="top",
             help="top: Tournament on Path with our best settings; top-1, top-2: its two published systems; tog: "
-            "Think-on-Graph (baseline); rag: passages of a corpus in one call (baseline); io, cot: a language model "
-            "without the graph; or the name of a method of another package",
+            "Think-on-Graph (baseline); over a corpus: rag: passages in one call (baseline); tog3: rounds of "
+            "retrieval with an evidence graph; graphsearch: sub-questions, answers and a verified draft; io, cot: a "
+            "language model without the graph; or the name of a method of another package",
         ),
     ),
     presets={"as-published": _AS_PUBLISHED, "economy": _ECONOMY},
@@ -173,30 +174,3 @@ TOG = Method(
 )
 IO = Method("kgqa.methods.direct:answer_io", topics=False, graph=False, model=True)
 COT = Method("kgqa.methods.direct:answer_cot", topics=False, graph=False, model=True)
-# the baseline of text: ToG-3 and GraphSearch call it Naive RAG
-RAG = Method(
-    "kgqa.methods.rag:answer",
-    topics=False,
-    corpus=True,
-    model=True,
-    settings=(
-        Setting(
-            "rag.retriever",
-            str,
-            "best",
-            "how passages are found: bm25: by shared words; dense: by embeddings; rrf: by both; pagerank: by PageRank "
-            "over the facts, from what both find; best: pagerank if there are facts, else rrf; paths: as best, and "
-            "along paths from the entities of the question",
-            choices=("best", "paths", "pagerank", "rrf", "dense", "bm25"),
-        ),
-        Setting(
-            "rag.chunks",
-            int,
-            None,
-            "how many passages the language model reads; if not set, as many as have about 4,000 tokens together",
-            minimum=1,
-            maximum=1000,
-        ),
-    ),
-    presets={"as-published": {"rag.retriever": "dense", "llm.reask": 0}},
-)

@@ -42,7 +42,7 @@ def search(text: str, folder: Path, kind: PieceKind, limit: int, as_json: bool, 
     Exit code 3 if nothing was found.
     """
     from kgqa.corpus.inspection.searching import search_corpus
-    from kgqa.methods.path_pieces import search_paths
+    from kgqa.methods.text.path_pieces import search_paths
 
     with opened_tools(options) as tools:
         opened: dict[str, Any] = {"k": limit, "encoder": tools.encoder, "cache": tools.cache}

@@ -54,6 +54,48 @@ def facts_in_text(corpus: Corpus, graph: KnowledgeGraph, triples: Sequence[Tripl
     return tuple(found)
 
 
+def facts_in_spans(corpus: Corpus, graph: KnowledgeGraph, spans: Iterable[Span]) -> tuple[Triple, ...]:
+    """Return the facts that were taken from words which overlap with parts of chunks, in a fixed order.
+
+    Args:
+        corpus: The corpus.
+        graph: Its graph; of any view.
+        spans: Parts of chunks, at most `MAX_FACTS` of them.
+
+    Raises:
+        StoreError: The graph failed.
+    """
+    wanted: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for span in list(dict.fromkeys(spans))[:MAX_FACTS]:
+        record = corpus.chunk(span.chunk)
+        if record is not None:
+            wanted[span.chunk].append((record.begin + span.begin, record.begin + span.end))
+    if not wanted:
+        return ()
+    query = render(
+        "facts_in_chunks",
+        view=(Entity(corpus.folder.graphs["statements"]),),
+        chunks=[Entity(iri) for iri in wanted],
+        in_chunk=Entity(v.IN_CHUNK),
+        vocabulary=v.STATEMENT_VOCABULARY,
+    )
+    found: dict[Triple, None] = {}
+    for row in sorted(graph.store.select(query, timeout=SECONDS), key=repr):
+        match row:
+            case (
+                Entity() as chunk,
+                Entity() as subject,
+                Entity() as relation,
+                value,
+                Literal() as begin,
+                Literal() as end,
+            ):
+                places = wanted[chunk.iri]
+                if value and any(int(begin.value) < stop and start < int(end.value) for start, stop in places):
+                    found[Triple(subject, relation.iri, value)] = None
+    return tuple(found)
+
+
 def _facts(triples: Iterable[Triple]) -> dict[str, list[Triple]]:
     """Group triples by the statement or hyperedge that they belong to."""
     found: dict[str, list[Triple]] = {}

@@ -90,6 +90,7 @@ FULL = {
     "past_loops": [{"node": A, "relations": [R, B]}],
     "predicate_pairs": [{"predicate": R}],
     "last_edit": [{"number": R}],
+    "facts_in_chunks": [{"chunks": [A], "in_chunk": R, "vocabulary": StatementVocabulary(A, B, R, A, B, R, A)}],
     "places": [{"pieces": [A, B], "vocabulary": StatementVocabulary(A, B, R, A, B, R, A), "confidence": R, "model": R, "segment": R}],
     "present_nodes": [{"nodes": [A, B]}],
     "relation_counts": [{}],

@@ -7,7 +7,7 @@ import pytest
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.retrieve.fused import FusedRetriever
 from kgqa.graph.opening import open_graph
-from kgqa.methods.path_pieces import PathChunkRetriever, PathOptions, PathRetriever, search_paths
+from kgqa.methods.text.path_pieces import PathChunkRetriever, PathOptions, PathRetriever, search_paths
 from tests.corpus.small_corpus import insert, new_editor
 
 QUERY = "Which waterfall is in the country where Bubye lies?"

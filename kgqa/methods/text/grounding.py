@@ -1,0 +1,138 @@
+"""Grounds answers over text: the facts that were used, the path through them to the answer, and the queries."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from kgqa.corpus.corpus import Corpus
+from kgqa.corpus.inspection.evidence import facts_in_spans, facts_in_text
+from kgqa.corpus.items import HYPEREDGE
+from kgqa.errors import StoreError
+from kgqa.events import GaveUp
+from kgqa.explore.linking import find_mentions
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.methods.grounding import answer_of_entities
+from kgqa.methods.text.pieces import with_quote_query
+from kgqa.model import Answer, Candidate, Entity, Named, Piece, QuoteEvidence, RelationPath, Step, Triple, Value
+from kgqa.trace import BudgetExhausted, Trace
+from kgqa.words import normalise, published_words
+
+MAX_FACTS = 50
+"""Most used facts among which a path to the answer is searched."""
+MAX_HOPS = 4
+
+
+def grounded(answer: Answer, used: Sequence[Piece], graph: KnowledgeGraph, corpus: Corpus, trace: Trace) -> Answer:
+    """Add to an answer with checked quotes the facts that it rests on, and its queries.
+
+    If facts of the corpus lead from an entity of the question to every answer, the answers become nodes of the graph,
+    and `sparql` follows this path through the nodes between them. Facts are those of the used pieces, and those that
+    stand in verified quotes. The evidence query returns the statements and the chunks of the quotes.
+
+    Args:
+        answer: The answer.
+        used: The pieces that the answer cites.
+        graph: The graph of the corpus, charged to the question.
+        corpus: The corpus.
+        trace: The trace of the question.
+
+    Raises:
+        AnswerInQuery: A query contains an answer, which is a bug in kgqa.
+    """
+    quoted = [each.span for each in answer.evidence if isinstance(each, QuoteEvidence) and each.verified]
+    try:
+        cited = list(_facts_of(used))
+        facts = list(dict.fromkeys((*cited, *facts_in_spans(corpus, graph, quoted))))[:MAX_FACTS]
+        if answer.answers and facts:
+            mentions = find_mentions(graph, answer.question.text)
+            topics = [match.entity for mention in mentions for match in mention.matches]
+            answer = _with_path_query(answer, facts, topics, graph, trace)
+        answer = replace(answer, evidence=(*answer.evidence, *facts_in_text(corpus, graph, cited)))
+        return with_quote_query(answer, graph, corpus)
+    except (StoreError, BudgetExhausted) as error:
+        trace.record(GaveUp(error=str(error)))
+        return replace(answer, notes=(*answer.notes, f"The query of the answer is missing: {error}"))
+
+
+def _facts_of(pieces: Iterable[Piece]) -> Iterator[Triple]:
+    """Yield the triples of statements and paths among pieces."""
+    for piece in pieces:
+        if piece.kind in ("statement", "path"):
+            yield from (each for each in piece.triples if not each.subject.iri.startswith(HYPEREDGE))
+
+
+def _with_path_query(
+    answer: Answer, facts: Sequence[Triple], topics: Sequence[Entity], graph: KnowledgeGraph, trace: Trace
+) -> Answer:
+    """Make the answers nodes of the graph, if facts lead from a topic to every one of them."""
+    nodes = dict.fromkeys(node for fact in facts for node in (fact.subject, fact.object))
+    named = graph.named(nodes)
+    ends: dict[str, Named] = {}
+    for each in answer.answers:
+        match = next((node for node in named if normalise(node.name) == normalise(each.name)), None)
+        if match is None:
+            return answer
+        ends[each.name] = match
+    wanted = {each.value for each in ends.values()}
+    if wanted & set(topics):
+        return answer  # the question names its answer, as comparisons do; a path to it explains nothing
+    starts = [topic for topic in topics if topic in nodes]
+    walks = [(topic, walk) for topic in starts for end in wanted if (walk := shortest_walk(facts, topic, end, wanted))]
+    walks.sort(key=lambda each: (len(each[1]), repr(each)))
+    candidates = [_candidate(topic, walk, graph) for topic, walk in walks]
+    empty = Answer(answer.question, "no_answer", method=answer.method, topics=tuple(graph.named(starts)))
+    found = answer_of_entities(graph, empty, list(ends.values()), candidates, trace)
+    if not found.sparql:
+        return answer
+    return replace(
+        answer,
+        answers=found.answers,
+        evidence=(*found.evidence, *answer.evidence),
+        sparql=found.sparql,
+        query_class=found.query_class,
+        grounding="graph",
+        topics=tuple(each for each in empty.topics if each.value == found.paths[0].path.topic),
+        approximate=found.approximate,
+        defects=(*answer.defects, *found.defects),
+        notes=(*answer.notes, *found.notes),
+    )
+
+
+Walk = tuple[tuple[Step, Value], ...]
+"""A walk from a node that is not part of it: steps, and the node to which each one leads."""
+
+
+def shortest_walk(facts: Iterable[Triple], start: Value, end: Value, avoided: Collection[Value] = ()) -> Walk:
+    """Return the shortest walk along facts, in any direction, from a node to another; empty if there is none.
+
+    Among walks of equal length, the order of the facts decides. A walk has at most `MAX_HOPS` steps.
+
+    Args:
+        facts: The facts.
+        start: Where the walk starts.
+        end: Where it ends.
+        avoided: Nodes through which it must not lead.
+    """
+    steps: dict[Value, list[tuple[Step, Value]]] = defaultdict(list)
+    for fact in facts:
+        steps[fact.subject].append((Step(fact.relation, "out"), fact.object))
+        steps[fact.object].append((Step(fact.relation, "in"), fact.subject))
+    seen, waiting = {start}, deque([(start, Walk())])
+    while waiting:
+        node, walk = waiting.popleft()
+        for step, there in steps[node] if len(walk) < MAX_HOPS else ():
+            if there == end:
+                return (*walk, (step, there))
+            if there not in seen and there not in avoided and isinstance(there, Entity):
+                seen.add(there)
+                waiting.append((there, (*walk, (step, there))))
+    return ()
+
+
+def _candidate(topic: Entity, walk: Walk, graph: KnowledgeGraph) -> Candidate:
+    """Return the path of a walk, which leads through the inner nodes of the walk only."""
+    path = RelationPath(topic, tuple(step for step, _ in walk))
+    inner = tuple((at, (node,)) for at, (_, node) in enumerate(walk[:-1], 1) if isinstance(node, Entity))
+    return Candidate(path, published_words(path, graph.schema), restricted=inner)
