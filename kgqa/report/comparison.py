@@ -26,6 +26,10 @@ LABELS = {
     "tog_em_sound": "ToG's EM without these",
     "substring_em": "Substring EM",
     "sub_em": "SubEM",
+    "sub_em_raw": "SubEM of characters",
+    "token_em": "Token EM",
+    "token_precision": "Token precision",
+    "token_recall": "Token recall",
     "token_f1": "Token F1",
     "rouge_l": "Rouge-L",
     "rouge_l_recall": "Rouge-L recall",
@@ -254,6 +258,10 @@ def figures_of(metrics: Mapping[str, Any]) -> dict[str, Figure]:
             if key == "text" and not part.get(key):  # only few methods answer from texts
                 continue
             found[name] = Figure(number_of(part.get(key)), n=count_of(part.get("n")))
+    quotes = object_of(metrics.get("quotes"))
+    if count_of(quotes.get("count")):
+        found["answers with a verified quote"] = Figure(number_of(quotes.get("answers")), n=count_of(quotes.get("n")))
+        found["quotes that are verified"] = Figure(number_of(quotes.get("verified")), n=count_of(quotes.get("count")))
     found["questions with a masked name shown"] = Figure(number_of(object_of(metrics.get("leaks")).get("share")), n=of)
     unparsed = object_of(metrics.get("unparsed"))
     if count_of(unparsed.get("calls")):

@@ -221,3 +221,37 @@ def test_evidence_of_a_dataset(kgqa, tmp_path):
         write(tmp_path, "p.jsonl", PREDICTIONS)
         done = kgqa(*arguments, "--llm", f"{s.url}#m")
     assert done.returncode == 2 and "--dataset hotpotqa:FILE" in done.err
+
+
+def text_answer(ident: str, name: str, response: str, quote: str) -> dict:
+    """Return an answer of a text method, as `kgqa ask --json` prints it."""
+    return {
+        "id": ident,
+        "question": "Who leads the works?",
+        "status": "answered",
+        "grounding": "text",
+        "answers": [{"id": None, "name": name, "value": name, "datatype": ""}],
+        "response": response,
+        "evidence": [{"kind": "quote", "words": quote, "verified": True}],
+    }
+
+
+def test_judges_read_the_response_and_its_quotes(kgqa, tmp_path):
+    write(tmp_path, "q.jsonl", [{"id": "1", "question": "Who leads the works?", "answers": [{"name": "Ann Li"}]}])
+    one = text_answer("1", "Ann Li", "Ann Li has led the works since 1990.", "led by Ann Li since 1990")
+    other = text_answer("1", "Ann Li", "It is Ann Li.", "Ann Li")
+    (tmp_path / "run").mkdir()
+    write(tmp_path, "p.jsonl", [one])
+    write(tmp_path, "run/predictions.jsonl", [other])
+    with ScriptedServer(judge) as s:
+        done = kgqa(
+            "score", "p.jsonl", "--format", "kgqa", "--dataset", "q.jsonl", "--judge", "answer", "--judge", "evidence",
+            "--against", "run", "--llm", f"{s.url}#m", "--json",
+        )  # fmt: skip
+        prompts = [request.messages[1]["content"] for request in s.requests]
+    found = json.loads(done.out)
+    assert found["judges"]["evidence"]["score"]["value"] == 7 and found["against"]["pairs"] == 1
+    assert found["ours"]["substring_em"]["value"] == found["ours"]["token_em"]["value"] == 1
+    assert all("Ann Li has led the works since 1990." in prompt for prompt in prompts)
+    assert sum("led by Ann Li since 1990" in prompt for prompt in prompts) == 3
+    assert sum("It is Ann Li." in prompt for prompt in prompts) == 8

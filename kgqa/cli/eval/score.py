@@ -40,13 +40,14 @@ JUDGES = ("correct", "answer", "evidence", "generation")
     "judges",
     multiple=True,
     type=click.Choice(JUDGES),
-    help="how a language model judges the answers; may be repeated; evidence: needs a data set with passages",
+    help="how a language model judges the responses; may be repeated; evidence: against the supporting passages of the "
+    "data set, or else against the quotes of the answers",
 )
 @click.option(
     "--against",
     type=click.Path(path_type=Path),
     metavar="PREDICTIONS",
-    help="second file of predictions in the same format; a language model compares the two files answer by answer",
+    help="second file of predictions, or run, in the same format; a language model compares the two answer by answer",
 )
 @setting_option("llm.model")
 @setting_option("llm.concurrency")
@@ -96,13 +97,15 @@ def command(
       kgqa score a.jsonl --format rog --against b.jsonl --judge generation --llm openai:gpt-4.1-mini
     """
     from kgqa.evaluation.datasets.registry import dataset_questions
+    from kgqa.evaluation.judges.judge_predictions import evidence_of
     from kgqa.evaluation.published.predictions import PublishedError, read_published
     from kgqa.evaluation.published.rescoring import match, rescore
     from kgqa.evaluation.runs.run_files import PREDICTIONS
 
     questions = list(dataset_questions(dataset)) if dataset else None
-    if format_ == "kgqa" and file.is_dir():
-        file = file / PREDICTIONS
+    if format_ == "kgqa":
+        file = file / PREDICTIONS if file.is_dir() else file
+        against = against / PREDICTIONS if against and against.is_dir() else against
     predictions = list(read_published(file, format_))
     found = rescore(predictions, format_, questions, aliases=aliases, count_missing=count_missing)
     if found.unmatched and found.unmatched == len({each.id or each.question for each in predictions}):
@@ -121,8 +124,8 @@ def command(
         there = match(read_published(against, format_), questions)[0] if against else None
         check_usage(
             (
-                "evidence" in judges and not any(each.evidence for each, _ in here),
-                "--judge evidence needs a data set with supporting passages, for example --dataset hotpotqa:FILE",
+                "evidence" in judges and not any(evidence_of(each) for each, _ in here),
+                "--judge evidence needs supporting passages (such as --dataset hotpotqa:FILE) or answers with quotes",
             )
         )
         options |= {"budget__calls": max_calls, "budget__cost": max_cost}

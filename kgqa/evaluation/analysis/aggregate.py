@@ -23,6 +23,7 @@ GROUP_METRICS = ("hit@1", "f1", "em", "tog_em")
 QUERY_CLASSES = ("exact", "restricted", "superset", "none")
 COUNTED = ("statuses", "failures", "losses")
 MAX_GROUPS = 50
+_METRICS = frozenset(METRIC_NAMES)
 
 
 def summary_of(records: Iterable[Record], *, interval: Interval = "bootstrap") -> dict[str, Any]:
@@ -35,6 +36,8 @@ def summary_of(records: Iterable[Record], *, interval: Interval = "bootstrap") -
         lost_to_failures: {metric: mean without failed questions - mean with failed questions}.
         statuses, failures, losses: number of questions with each value, the most frequent first.
         grounding, reproduced: shares of the answered questions.
+        quotes: {n, answers, count, verified}: number of answered questions, share of them with a verified quote, number
+            of quotes, share of verified quotes.
         leaks, unparsed: counts.
         usage: {each of COSTS: {n, mean, p50, p95, total}}.
         groups: {grouping: {name of the group: {n, metric...}}}.
@@ -57,6 +60,7 @@ class _Table:
         self.unpriced = 0
         self.counts: dict[str, Counter[str]] = {name: Counter() for name in (*COUNTED, "grounding", "reproduced")}
         self.leaked = self.leaks = self.calls = 0
+        self.quoted = self.quotes = self.verified = 0
         self.stages: dict[str, Counter[str]] = {}
         self._names: dict[str, str] = {}
 
@@ -76,7 +80,10 @@ class _Table:
         self.leaked += record.leaks > 0
         self.leaks += record.leaks
         self._add_usage(answer.get("usage") or {}, record.seconds)
-        scores = record.scores or score_record(answer, record.readings)
+        self._add_quotes(answer)
+        scores = record.scores
+        if not scores.keys() >= _METRICS:  # not scored, or by an older version
+            scores = {**score_record(answer, record.readings), **scores}
         if scores:
             self.did_not_fail.append(not failed)
             for name in METRIC_NAMES:
@@ -84,6 +91,15 @@ class _Table:
             for name, of in GROUPINGS.items():
                 group = of(record)
                 self.groups[name].append(self._names.setdefault(group, group))
+
+    def _add_quotes(self, answer: Mapping[str, Any]) -> None:
+        """Count the quotes that an answer cites, and those that stand where they are said to."""
+        if answer.get("status") != "answered":
+            return
+        verified = [bool(each.get("verified")) for each in answer.get("citations") or () if each.get("quote")]
+        self.quotes += len(verified)
+        self.verified += sum(verified)
+        self.quoted += any(verified)
 
     def _add_usage(self, usage: Mapping[str, Any], seconds: float) -> None:
         calls = _number(usage.get("calls"))
@@ -119,6 +135,12 @@ class _Table:
             **{name: _counted(self.counts[name]) for name in COUNTED},
             "grounding": _shares(self.counts["grounding"], ("graph", "text", "model", "none"), answered),
             "reproduced": _shares(self.counts["reproduced"], QUERY_CLASSES, answered),
+            "quotes": {
+                "n": answered,
+                "answers": _share(self.quoted, answered),
+                "count": self.quotes,
+                "verified": _share(self.verified, self.quotes),
+            },
             "leaks": {"questions": self.leaked, "names": self.leaks, "share": _share(self.leaked, self.n)},
             "unparsed": {
                 "count": unparsed,

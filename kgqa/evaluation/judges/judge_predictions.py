@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any, TypeVar
@@ -12,7 +12,7 @@ from kgqa.evaluation.judges.pairwise import PAIR_DIMENSIONS, Pair, elo_ratings, 
 from kgqa.evaluation.judges.ratings import DIMENSIONS, Kind, rate_responses, summarise_ratings
 from kgqa.evaluation.judges.responses import JudgedResponse
 from kgqa.evaluation.metrics.measures import mean
-from kgqa.evaluation.metrics.scores import answer_texts, gold_texts
+from kgqa.evaluation.metrics.scores import gold_texts, response_text
 from kgqa.evaluation.published.predictions import Prediction, Readings
 from kgqa.llm.models import QuestionModels
 from kgqa.llm.prompts import Prompts
@@ -101,12 +101,25 @@ def _batches(items: Sequence[T], ask: Callable[[Sequence[T]], Sequence[V]]) -> t
 
 def _judged(published: Prediction, readings: Readings) -> JudgedResponse:
     gold = tuple(gold_texts(readings, aliases=False))
-    return JudgedResponse(published.question, _response(published), gold, published.evidence)
+    return JudgedResponse(published.question, _response(published), gold, evidence_of(published))
+
+
+def evidence_of(published: Prediction) -> tuple[str, ...]:
+    """Return the texts that the judge compares a response with.
+
+    These are the supporting passages of the data set, or else the verified quotes and the statements that the answer
+    itself rests on.
+    """
+    if published.evidence or published.answer is None:
+        return published.evidence
+    given = [each for each in published.answer.get("evidence") or () if isinstance(each, Mapping)]
+    texts = [str(each.get("words") or "") for each in given if each.get("verified", True)]
+    return tuple(dict.fromkeys(text for text in texts if text.strip()))
 
 
 def _response(published: Prediction) -> str:
     if published.answer is not None:
-        return ", ".join(answer_texts(published.answer))
+        return response_text(published.answer)
     return published.raw.replace("\n", "; ")
 
 

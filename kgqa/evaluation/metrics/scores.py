@@ -1,7 +1,7 @@
 """All metrics of one answer.
 
 Set metrics compare whole answers: by id, or by name if there is no id. Text metrics, which other projects use, compare
-characters or words (`tog_em`, `substring_em`, ...).
+characters or words (`tog_em`, `substring_em`, ...). Some of these search the response, if the method writes one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,15 @@ from typing import Any
 from kgqa.evaluation.datasets.questions import GoldAnswer
 from kgqa.evaluation.metrics.keys import alias_keys, gold_keys, ordered_keys
 from kgqa.evaluation.metrics.measures import gold_seen, reciprocal_rank, score
-from kgqa.evaluation.metrics.text_metrics import rouge_l, sub_em, substring_em, tog_match, tog_suspect, token_f1
+from kgqa.evaluation.metrics.text_metrics import (
+    rouge_l,
+    sub_em,
+    sub_em_raw,
+    substring_em,
+    tog_match,
+    tog_suspect,
+    token_overlap,
+)
 from kgqa.model import XSD_STRING, Entity, Literal, Named
 
 SET_METRICS = ("hit@1", "hit@any", "precision", "recall", "f1", "em", "mrr")
@@ -22,6 +30,10 @@ TEXT_METRICS = (
     "tog_em_sound",
     "substring_em",
     "sub_em",
+    "sub_em_raw",
+    "token_em",
+    "token_precision",
+    "token_recall",
     "token_f1",
     "rouge_l",
     "rouge_l_recall",
@@ -36,8 +48,9 @@ def score_record(
     """Compute every metric of `METRIC_NAMES`, each from 0 to 1; docs/metrics.md defines them.
 
     A data set may give several interpretations (readings) of a question. Set metrics use the reading with the best F1.
-    Text metrics compare all answers, joined by commas, with every gold answer of every reading. An answer without name
-    and value matches nothing; a failed question scores 0.
+    Text metrics compare all answers, joined by commas, with every gold answer of every reading; those that search a
+    text for gold answers (`substring_em`, `sub_em`, `sub_em_raw`) search the response, if there is one. An answer
+    without name and value matches nothing; a failed question scores 0.
 
     Args:
         answer: an answer object (docs/answer-json.md).
@@ -59,7 +72,7 @@ def score_record(
     seen = [gold_seen(reading, grounding, aliases=aliases) for reading in known]
     compared = [_set_scores(answers, reading, aliases, ordered) for reading in seen]
     best = max(compared, key=lambda found: (found["f1"], found["em"], found["hit@1"]))
-    return best | text_scores(answer_texts(answer), known, aliases=aliases)
+    return best | text_scores(answer_texts(answer), known, aliases=aliases, response=response_text(answer))
 
 
 def named_answers(answer: Mapping[str, Any]) -> list[Named]:
@@ -72,6 +85,16 @@ def answer_texts(answer: Mapping[str, Any]) -> list[str]:
     return [str(each.get("name") or each.get("value") or each.get("id") or "") for each in answer.get("answers") or ()]
 
 
+def response_text(answer: Mapping[str, Any]) -> str:
+    """Return the response of an answer: its longer text, or else the names of the answers, joined by commas.
+
+    A response without answers is empty: what a method writes about what it did not find is no answer.
+    """
+    texts = answer_texts(answer)
+    response = str(answer.get("response") or "") if texts else ""
+    return response if response.strip() else ", ".join(texts)
+
+
 def gold_texts(readings: Iterable[Reading], *, aliases: bool) -> list[str]:
     """Return the distinct names of gold answers, with ids in place of missing names."""
     found: list[str] = []
@@ -81,21 +104,33 @@ def gold_texts(readings: Iterable[Reading], *, aliases: bool) -> list[str]:
     return [text for text in dict.fromkeys(found) if text.strip()]
 
 
-def text_scores(texts: Sequence[str], readings: Sequence[Reading], *, aliases: bool = False) -> dict[str, float]:
-    """Compute the metrics of `TEXT_METRICS` for the texts of all answers."""
+def text_scores(
+    texts: Sequence[str], readings: Sequence[Reading], *, aliases: bool = False, response: str = ""
+) -> dict[str, float]:
+    """Compute the metrics of `TEXT_METRICS` for the texts of all answers.
+
+    Args:
+        response: the longer text that is searched for gold answers; empty to search the texts of the answers.
+    """
     prediction = ", ".join(texts)
+    searched = response or prediction
     every = gold_texts(readings, aliases=True)
     gold = every if aliases else gold_texts(readings, aliases=False)
     lists = [", ".join(each.name or each.id for each in reading) for reading in readings if len(reading) > 1]
     passed, suspect = tog_match(prediction, every), tog_suspect(prediction, every)
+    overlap = token_overlap(prediction, [*gold, *lists])
     f1, recall = rouge_l(prediction, [*gold, *lists])
     return {
         "tog_em": float(passed),
         "tog_em_suspect": float(suspect),
         "tog_em_sound": float(passed and not suspect),
-        "substring_em": float(substring_em(prediction, gold)),
-        "sub_em": float(sub_em(prediction, gold)),
-        "token_f1": token_f1(prediction, [*gold, *lists]),
+        "substring_em": float(substring_em(searched, gold)),
+        "sub_em": float(sub_em(searched, gold)),
+        "sub_em_raw": float(sub_em_raw(searched, gold)),
+        "token_em": overlap.em,
+        "token_precision": overlap.precision,
+        "token_recall": overlap.recall,
+        "token_f1": overlap.f1,
         "rouge_l": f1,
         "rouge_l_recall": recall,
     }

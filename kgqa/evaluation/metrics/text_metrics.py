@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 
 from kgqa.words import normalise
 
@@ -62,34 +63,64 @@ def tog_suspect(prediction: str, gold: Collection[str]) -> bool:
 
 
 def substring_em(prediction: str, gold: Iterable[str]) -> bool:
-    """Whether a gold answer is a substring of the prediction, both normalised: RoG's and GNN-RAG's "Hit"."""
+    """Whether a gold answer is a substring of the prediction, both normalised.
+
+    This is ToG-3's EM (appendix E), and RoG's and GNN-RAG's "Hit".
+    """
     text = normalise(prediction)
     return any(wanted in text for each in gold if (wanted := normalise(each)))
 
 
 def sub_em(prediction: str, gold: Iterable[str]) -> bool:
-    """Whether the prediction contains a gold answer as whole words (SubEM).
-
-    GraphSearch (appendix F, equation 6) compares characters instead of whole words.
-    """
+    """Whether the prediction contains a gold answer as whole words, both normalised."""
     text = f" {' '.join(tokens(prediction))} "
     return any(f" {' '.join(wanted)} " in text for each in gold if (wanted := tokens(each)))
 
 
-def token_f1(prediction: str, gold: Iterable[str]) -> float:
-    """Compute the F1 between the words of the prediction and of each gold text, and return the best.
+def sub_em_raw(prediction: str, gold: Iterable[str]) -> bool:
+    """Whether the prediction contains a gold answer character by character (GraphSearch, appendix F, equation 6)."""
+    return any(each in prediction for each in gold if each.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class TokenOverlap:
+    """How well the words of a prediction and of a gold text agree.
+
+    `em`: 1 if both have the same words in the same order. `precision`, `recall`: shared words / words of the
+    prediction, and of the gold text.
+    """
+
+    em: float = 0.0
+    precision: float = 0.0
+    recall: float = 0.0
+    f1: float = 0.0
+
+
+def token_overlap(prediction: str, gold: Iterable[str]) -> TokenOverlap:
+    """Compare the words of the prediction with those of each gold text, and return the comparison with the best F1.
 
     Repeated words count several times; articles are ignored (SQuAD, HippoRAG).
     """
-    counts = Counter(_bare(tokens(prediction)))
-    size = sum(counts.values())
-    best = 0.0
+    words = _bare(tokens(prediction))
+    counts = Counter(words)
+    best = TokenOverlap()
     for each in gold:
-        wanted = Counter(_bare(tokens(each)))
-        shared = sum(min(count, counts[word]) for word, count in wanted.items())
+        wanted = _bare(tokens(each))
+        shared = sum(min(count, counts[word]) for word, count in Counter(wanted).items())
         if shared:
-            best = max(best, 2 * shared / (size + sum(wanted.values())))
+            found = TokenOverlap(
+                em=float(list(words) == list(wanted)),
+                precision=shared / len(words),
+                recall=shared / len(wanted),
+                f1=2 * shared / (len(words) + len(wanted)),
+            )
+            best = max(best, found, key=lambda overlap: (overlap.f1, overlap.em))
     return best
+
+
+def token_f1(prediction: str, gold: Iterable[str]) -> float:
+    """Compute the best F1 between the words of the prediction and of each gold text; see `token_overlap`."""
+    return token_overlap(prediction, gold).f1
 
 
 def rouge_l(prediction: str, gold: Iterable[str]) -> tuple[float, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tracemalloc
+from dataclasses import replace
 
 import pytest
 
@@ -85,6 +86,26 @@ def test_summary_of_a_run():
     assert used["queries"]["total"] == 12 and used["tokens"]["total"] == 45
     assert used["cost"]["total"] == 2.0 and used["cost"]["n"] == 5 and used["unpriced"] == 1
     assert (used["seconds"]["mean"], used["seconds"]["p50"]) == (pytest.approx(17 / 6), 1.0)
+
+
+def cited(number: int, *verified: bool, status="answered") -> Record:
+    """Return a record whose answer cites a quote for each flag."""
+    found = record(number, status=status)
+    citations = [{"claim": "c", "piece": "p", "span": None, "quote": "q", "verified": each} for each in verified]
+    return replace(found, answer={**found.answer, "citations": citations})
+
+
+def test_share_of_answers_with_a_verified_quote():
+    records = [cited(0, True, False), cited(1, False), cited(2), cited(3, True, status="no_answer")]
+    found = summary_of(records)["quotes"]
+    assert found == {"n": 3, "answers": pytest.approx(1 / 3), "count": 3, "verified": pytest.approx(1 / 3)}
+    assert summary_of([])["quotes"] == {"n": 0, "answers": None, "count": 0, "verified": None}
+
+
+def test_metrics_that_an_older_version_did_not_record_are_computed():
+    old = record(0, scores={"em": 0.0, "token_f1": 0.25})
+    found = summary_of([replace(old, answers=(GoldAnswer("", "x"),))])["scores"]
+    assert (found["em"]["value"], found["token_f1"]["value"], found["token_em"]["value"]) == (0, 0.25, 1)
 
 
 def test_groups():

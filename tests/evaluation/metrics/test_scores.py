@@ -48,6 +48,23 @@ def test_metric_values():
     assert (found["tog_em"], found["tog_em_suspect"], found["substring_em"], found["sub_em"]) == (1, 0, 1, 1)
 
 
+def test_containment_is_measured_on_the_response():
+    said = model_answer("Li", response="It was Ann Li, of the harbour works.", grounding="text")
+    found = score_record(said, [[GoldAnswer("", "Ann Li")]])
+    assert (found["substring_em"], found["sub_em"], found["sub_em_raw"]) == (1, 1, 1)
+    # everything else is measured on the short answers
+    assert (found["em"], found["token_em"], found["token_precision"], found["token_recall"]) == (0, 0, 1, 0.5)
+    assert (found["tog_em_sound"], found["rouge_l_recall"]) == (0, 0.5)
+    without = score_record(model_answer("Ann Li", response=" "), [[ANN]])
+    assert without["substring_em"] == without["token_em"] == 1
+
+
+def test_response_without_an_answer_scores_nothing():
+    said = model_answer(status="no_answer", response="The passages mention Ann Li, but not who leads the works.")
+    found = score_record(said, [[ANN]])
+    assert not any(found[name] for name in ("substring_em", "sub_em", "sub_em_raw", "token_f1"))
+
+
 def test_ids_before_names():
     assert score_record(entities("m.9 Ann Li"), [[ANN]])["em"] == 0  # another Ann Li
     assert score_record(entities("m.1 "), [[ANN]])["em"] == 1

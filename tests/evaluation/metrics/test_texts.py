@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from kgqa.evaluation.metrics.text_metrics import (
     rouge_l,
     sub_em,
+    sub_em_raw,
     substring_em,
     tog_match,
     tog_suspect,
     token_f1,
+    token_overlap,
     tokens,
 )
 
@@ -84,6 +86,22 @@ def test_substring_em_and_sub_em():
     assert substring_em("e", ["e"]) and not substring_em("e", ["Obama e"])  # one way only
     assert sub_em("It was Barack  OBAMA.", GOLD)
     assert sub_em("首都是北京。", ["北京"]) and not sub_em("首都是南京。", ["北京"])
+
+
+def test_containment_of_characters():
+    """GraphSearch, equation 6: nothing is normalised, and nothing must be a whole word."""
+    assert sub_em_raw("She lives in Germany.", ["German"]) and not sub_em_raw("She lives in Germany.", ["german"])
+    assert not sub_em_raw("", GOLD) and not sub_em_raw("anything", ["", " "])
+
+
+def test_token_overlap():
+    found = token_overlap("the president Barack Obama", ["Barack Obama", "x"])
+    assert (found.precision, found.recall, found.em) == (pytest.approx(2 / 3), 1, 0)
+    assert token_overlap("The Barack obama.", GOLD).em == 1
+    assert token_overlap("Obama Barack", GOLD).em == 0 and token_overlap("Obama Barack", GOLD).f1 == 1  # other order
+    assert token_overlap("b b", ["b b b c"]).recall == 0.5
+    # precision and recall belong to the gold text with the best F1
+    assert token_overlap("b", ["b c d e", "b c"]).recall == 0.5
 
 
 def test_token_f1():
