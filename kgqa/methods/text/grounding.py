@@ -21,7 +21,7 @@ from kgqa.words import normalise, published_words
 
 MAX_FACTS = 50
 """Most used facts among which a path to the answer is searched."""
-MAX_HOPS = 4
+MAX_HOPS = 3
 
 
 def grounded(answer: Answer, used: Sequence[Piece], graph: KnowledgeGraph, corpus: Corpus, trace: Trace) -> Answer:
