@@ -1,0 +1,208 @@
+"""The methods over text under faulty calls, contradictory agents, spent budgets, and passages that give orders.
+
+Every question ends in a status that says so; nothing that was not read is accepted, and nothing that was not quoted
+grounds an answer.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import get_args
+
+import pytest
+
+from kgqa import ask, open_resources
+from kgqa.answer_json import answer_object, json_text
+from kgqa.events import DraftVerified, StepAnswered, SufficiencyJudged
+from kgqa.model import Status
+from kgqa.settings import resolve
+from kgqa.testing import faults
+from kgqa.testing.server import ScriptedServer
+from kgqa.testing.text_agents import RagAgent
+from tests.small_corpus import LONG, ORDER, QUESTIONS, SINGLE, write_corpus
+
+AGENTS = {"rag": RagAgent}
+METHODS = tuple(AGENTS)
+STEPWISE = tuple(name for name in METHODS if name != "rag")
+FAULTS = (
+    faults.server_error(),
+    faults.rate_limited(0),
+    faults.dropped(),
+    faults.half_json(),
+    faults.cut_off(),
+    faults.html(),
+    faults.error_with_200(),
+    faults.no_choices(),
+    faults.refusal(),
+    faults.empty(),
+    faults.too_long(),
+)
+GARBAGE = (
+    "I am not sure.",
+    "yes",
+    "Yes ... No",
+    "[" * 1000,
+    '{"answers": 7, "verdict": ["yes"], "questions": "none", "support": {}}',
+    '{"answer": ',
+    "null",
+    "```json\n```",
+    "<think>yes</think>",
+    "\x00\x1b[31m\ud800",
+)
+
+
+def consistent(verdict: str) -> str:
+    """Return one reply for all prompts: an answer without a true quote, and this verdict wherever there is one."""
+    invented = {"claim": "Mars is near.", "passage": 1, "piece": 1, "quote": "Mars is near."}
+    answer = "Mars" if verdict == "yes" else "Unknown"
+    fact = {"subject": "Mars", "relation": "is", "object": "near", "passage": 1, "quote": "Mars is near."}
+    return json.dumps(
+        {
+            **{
+                "answers": [answer] if verdict == "yes" else [],
+                "answer": answer,
+                "response": answer,
+                "verdict": verdict,
+            },
+            **{"sufficient": verdict, "missing": "", "failed": [] if verdict == "yes" else [1], "support": [invented]},
+            **{"questions": ["Where is Mars?", "Why?"], "1": "Where is Mars?", "2": "Who was at #1?"},
+            **{"claims": [invented], "steps": [{"question": "Where is Mars?", "triples": []}]},
+            **{"keep": [1], "same": [["Mars", "Corrin"]], "add": [fact]},
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """The corpus, and the one with passages that give orders."""
+    folder = tmp_path_factory.mktemp("faults")
+    return {name: write_corpus(folder / name, poison=name == "poisoned") for name in ("clean", "poisoned")}
+
+
+@pytest.fixture
+def run(folders):
+    """`run(method, reply, *questions, corpus="clean", **settings) -> (answers, number of requests)`."""
+
+    def run(method, reply, *questions, corpus="clean", **given):
+        with ScriptedServer(reply) as server:
+            settings = {"ask.method": method, "rank.embeddings": "off", "llm.model": f"{server.url}#m"}
+            settings |= {name.replace("__", "."): value for name, value in given.items()}
+            with open_resources(folders[corpus], settings=resolve(settings)) as resources:
+                answers = [ask(question, resources=resources) for question in questions or QUESTIONS]
+            assert not server.errors
+            return [checked(answer) for answer in answers], server.calls
+
+    return run
+
+
+def checked(answer):
+    """Return an answer after checks that hold in every run."""
+    assert answer.status in get_args(Status)
+    assert bool(answer.answers) == (answer.status == "answered") and (answer.answers or answer.reason)
+    assert json.loads(json_text(answer_object(answer, trace=True)))
+    for event in answer.trace:
+        if isinstance(event, SufficiencyJudged):
+            assert event.verdict in ("yes", "no", "unparsed") and (event.verdict == "yes" or not event.accepted)
+        elif isinstance(event, DraftVerified):
+            assert event.verdict in ("yes", "no", "unparsed")
+        elif isinstance(event, StepAnswered):
+            assert event.verified <= event.quotes and (event.read or not event.answers)
+    texts = {evidence.words for evidence in answer.evidence if hasattr(evidence, "words")}
+    assert all(citation.quote in texts for citation in answer.citations if citation.verified)
+    return answer
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_faults_in_a_tenth_of_the_calls(run, method):
+    agent = AGENTS[method](QUESTIONS)
+    for first, retries in itertools.product(range(0, 10, 3), (0, 1)):
+        turn, kinds = itertools.count(first), itertools.cycle(FAULTS[first:] + FAULTS[:first])
+
+        def faulty(messages, turn=turn, kinds=kinds):
+            return next(kinds) if next(turn) % 10 == 9 else agent(messages)
+
+        answers, _ = run(method, faulty, llm__retries=retries)
+        right = [answer for answer, gold in zip(answers, QUESTIONS.values()) if str(answer) == gold.answers[0]]
+        assert all(answer in right or answer.status != "answered" or answer.notes for answer in answers)
+        assert retries == 0 or right
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("fault", FAULTS[:3] + FAULTS[-3:])
+def test_only_faults(run, method, fault):
+    answers, _ = run(method, lambda messages: fault, SINGLE, llm__retries=0)
+    assert answers[0].status in ("failed", "no_answer") and answers[0].reason
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_garbage_is_never_an_answer(run, method):
+    for begin in range(0, len(GARBAGE), 3):
+        kinds = itertools.cycle(GARBAGE[begin:] + GARBAGE[:begin])
+        answers, _ = run(method, lambda messages, kinds=kinds: next(kinds), LONG)
+        assert answers[0].grounding != "text"
+        assert not any(getattr(event, "accepted", False) for event in answers[0].trace)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("agent", ["yes", "no", "alternating"])
+def test_contradictory_agents(run, method, agent):
+    replies = {"yes": ("yes",), "no": ("no",), "alternating": ("yes", "no")}[agent]
+    turn = itertools.cycle(map(consistent, replies))
+    answers, calls = run(method, lambda messages: next(turn))
+    assert calls <= 25 * len(answers)
+    for answer in answers:
+        # the only quote is invented
+        assert answer.grounding in ("none", "model") and answer.evidence_sparql == ""
+        assert not any(getattr(event, "accepted", False) for event in answer.trace)
+    if agent == "no":
+        assert {answer.status for answer in answers} == {"no_answer"}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_budget_spent_anywhere(run, method):
+    agent = AGENTS[method](QUESTIONS)
+    (whole,), needed = run(method, agent, LONG)
+    assert whole.usage.calls == needed
+    for calls in range(needed):
+        (answer,), sent = run(method, agent, LONG, budget__calls=calls)
+        assert sent <= calls and answer.usage.calls <= calls
+        assert answer.status in ("budget_exhausted", "no_answer") or answer.notes
+    for queries in (1, 2, 5):
+        run(method, agent, LONG, budget__queries=queries)
+    tokens = whole.usage.prompt_tokens + whole.usage.completion_tokens
+    for share in (0.1, 0.5, 0.9):
+        (answer,), sent = run(method, agent, LONG, budget__tokens=int(tokens * share) + 1)
+        assert sent < needed or answer.status == "answered"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_nothing_is_found(run, method):
+    def asked(messages):
+        raise AssertionError("no prompt without passages")
+
+    if method == "rag":
+        (answer,), calls = run(method, asked, "Xyzzy plugh?")
+        assert calls == 0
+    else:
+        (answer,), _ = run(method, AGENTS[method](QUESTIONS), "Xyzzy plugh?")
+    assert answer.status == "no_answer" and answer.reason and not answer.citations
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_order_in_a_passage_is_followed(run, method):
+    agent = AGENTS[method](QUESTIONS)
+    shown = []
+
+    def reply(messages):
+        shown.append(messages)
+        return agent(messages)
+
+    answers, _ = run(method, reply, corpus="poisoned")
+    assert any(ORDER in message["content"] for messages in shown for message in messages)
+    for answer, gold in zip(answers, QUESTIONS.values()):
+        assert str(answer) == gold.answers[0] and answer.grounding in ("text", "graph")
+        assert ORDER not in answer.response and not any(ORDER in each.quote for each in answer.citations)
+    for messages in shown:
+        outside = "".join(message["content"] for message in messages if message["role"] == "system")
+        assert ORDER not in outside
