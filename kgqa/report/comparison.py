@@ -9,6 +9,7 @@ from typing import Any
 from kgqa.evaluation.analysis.aggregate import summary_of
 from kgqa.evaluation.analysis.comparison import compare_runs, scores_by_question
 from kgqa.evaluation.metrics.measures import mean
+from kgqa.evaluation.metrics.retrieval import CUTS
 from kgqa.evaluation.runs.run_files import METRICS, PREDICTIONS, Run
 from kgqa.report.lenient_json import count_of, number_of, object_of, text_of
 from kgqa.words import clean
@@ -258,6 +259,7 @@ def figures_of(metrics: Mapping[str, Any]) -> dict[str, Figure]:
             if key == "text" and not part.get(key):  # only few methods answer from texts
                 continue
             found[name] = Figure(number_of(part.get(key)), n=count_of(part.get("n")))
+    found |= _retrieval_figures(object_of(metrics.get("retrieval")))
     quotes = object_of(metrics.get("quotes"))
     if count_of(quotes.get("count")):
         found["answers with a verified quote"] = Figure(number_of(quotes.get("answers")), n=count_of(quotes.get("n")))
@@ -280,6 +282,28 @@ def figures_of(metrics: Mapping[str, Any]) -> dict[str, Figure]:
     return {name: figure for name, figure in found.items() if figure.value is not None}
 
 
+def _retrieval_figures(retrieval: Mapping[str, Any]) -> dict[str, Figure]:
+    """Return the recall of supporting passages: in the first k pieces, in all, in those of the prompts, by step."""
+    found = {}
+    for name, label in _RETRIEVAL.items():
+        for k in (*(f"@{k}" for k in CUTS), ""):
+            if part := object_of(retrieval.get(f"{name}{k}")):
+                found[f"{label}{k and f' {k}'}"] = _score(part)
+    steps = retrieval.get("by_step")
+    for step in steps[:MAX_SHOWN_STEPS] if isinstance(steps, list) and len(steps) > 1 else ():
+        part = object_of(step)
+        number, n = count_of(part.get("step")), count_of(part.get("n"))
+        found[f"recall of passages after step {number}"] = Figure(number_of(part.get("recall")), n=n)
+    return found
+
+
+MAX_SHOWN_STEPS = 8
+_RETRIEVAL = {
+    "recall": "recall of passages",
+    "full_chain": "full chain of passages",
+    "kept_recall": "recall of passages in prompts",
+    "kept_full_chain": "full chain of passages in prompts",
+}
 _GROUNDS = {
     "graph": "answers grounded in the graph",
     "text": "answers quoted from a text",

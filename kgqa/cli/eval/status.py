@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import click
 
 from kgqa.cli.eval.console import SHOWN_METRICS, progress_text
 from kgqa.cli.options import JSON, print_result, verbosity_options
+from kgqa.evaluation.metrics.retrieval import CUTS, RetrievalTable
 from kgqa.evaluation.runs.progress import RunProgress
 from kgqa.evaluation.runs.remaining import resume_command
 from kgqa.evaluation.runs.run_files import LOCK, open_runs
@@ -28,8 +30,10 @@ def command(folder: Path, as_json: bool) -> None:
     several = runs[0].folder != folder
     for run in runs:
         progress = RunProgress(total=run.questions)
+        retrieval = RetrievalTable()
         for record in run.records():
             progress.add(record, asked=False)
+            retrieval.add(record.answer.get("trace") or (), record.support)
         found.append(
             {
                 "run": str(run.folder),
@@ -43,6 +47,7 @@ def command(folder: Path, as_json: bool) -> None:
                 "lost": dict(progress.lost),
                 "scores": {name: progress.mean(name) for name in SHOWN_METRICS},
                 "cost": progress.cost,
+                "retrieval": retrieval.summary("normal"),
             }
         )
         texts.append(_status_text(found[-1], progress))
@@ -56,11 +61,27 @@ def _status_text(status: dict[str, Any], progress: RunProgress) -> str:
     lines = [f"{status['run']}  {status['method']}: {status['done']:,} of {status['questions']:,} questions, {state}"]
     if progress.done:
         lines += [f"  so far  {progress_text(progress)}", f"  status  {_counts(progress.statuses)}"]
+        lines += [f"  passages  {retrieval_text(found)}"] if (found := status["retrieval"]) else []
     if progress.failures:
         lines += [f"  failed  {_counts(progress.failures)}", f"  retry   {resume} --retry failed"]
     if state == "stopped":
         lines.append(f"  resume  {resume}")
     return "\n".join(map(clean_line, lines))  # the folder may come from an untrusted source
+
+
+def retrieval_text(retrieval: Mapping[str, Any]) -> str:
+    """Format the recall of supporting passages: in the first k pieces, and after each step."""
+    parts = [
+        f"recall{k} {_percent(retrieval[f'recall{k}']['value'])}, full chain{k} "
+        f"{_percent(retrieval[f'full_chain{k}']['value'])}"
+        for k in (*(f"@{k}" for k in CUTS), "")
+    ]
+    steps = [_percent(step["recall"]) for step in retrieval["by_step"]]
+    return "; ".join([*parts, *([f"recall after each step {', '.join(steps)}"] if len(steps) > 1 else [])])
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"
 
 
 def _counts(counts: Counter[str]) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 
 from kgqa.evaluation.analysis.comparison import GROUPINGS
 from kgqa.evaluation.metrics.measures import Interval, mean
+from kgqa.evaluation.metrics.retrieval import RetrievalTable
 from kgqa.evaluation.metrics.scores import METRIC_NAMES, score_record
 from kgqa.evaluation.runs.records import Record
 
@@ -38,6 +39,7 @@ def summary_of(records: Iterable[Record], *, interval: Interval = "bootstrap") -
         grounding, reproduced: shares of the answered questions.
         quotes: {n, answers, count, verified}: number of answered questions, share of them with a verified quote, number
             of quotes, share of verified quotes.
+        retrieval: recall of supporting passages (see `RetrievalTable.summary`); empty if nothing was retrieved.
         leaks, unparsed: counts.
         usage: {each of COSTS: {n, mean, p50, p95, total}}.
         groups: {grouping: {name of the group: {n, metric...}}}.
@@ -62,6 +64,7 @@ class _Table:
         self.leaked = self.leaks = self.calls = 0
         self.quoted = self.quotes = self.verified = 0
         self.stages: dict[str, Counter[str]] = {}
+        self.retrieval = RetrievalTable()
         self._names: dict[str, str] = {}
 
     def add(self, record: Record) -> None:
@@ -81,6 +84,7 @@ class _Table:
         self.leaks += record.leaks
         self._add_usage(answer.get("usage") or {}, record.seconds)
         self._add_quotes(answer)
+        self.retrieval.add(answer.get("trace") or (), record.support)
         scores = record.scores
         if not scores.keys() >= _METRICS:  # not scored, or by an older version
             scores = {**score_record(answer, record.readings), **scores}
@@ -141,6 +145,7 @@ class _Table:
                 "count": self.quotes,
                 "verified": _share(self.verified, self.quotes),
             },
+            "retrieval": self.retrieval.summary(interval),
             "leaks": {"questions": self.leaked, "names": self.leaks, "share": _share(self.leaked, self.n)},
             "unparsed": {
                 "count": unparsed,

@@ -36,10 +36,8 @@ def passage_documents(source: str, *, sample_size: int | None = None, seed: int 
 
 
 def _passages(question: GoldQuestion, name: str) -> Iterator[Document]:
-    passages = question.row.get("passages")
-    for each in passages if isinstance(passages, list) else ():
-        if isinstance(each, dict) and isinstance(each.get("text"), str):
-            yield passage_document(str(each.get("title") or ""), each["text"], name)
+    for title, text in question.passages:
+        yield passage_document(title, text, name)
 
 
 def passage_document(title: str, text: str, name: str) -> Document:

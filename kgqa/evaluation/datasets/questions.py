@@ -75,13 +75,28 @@ class GoldQuestion:
         return self.parses or (self.answers,)
 
     @property
+    def passages(self) -> tuple[tuple[str, str], ...]:
+        """The title and the text of each passage of the question; empty if the data set has no passages."""
+        return tuple((title, text) for _, title, text in self._numbered_passages())
+
+    @property
+    def supporting(self) -> tuple[tuple[str, str], ...]:
+        """The title and the text of each passage that supports the answer."""
+        supporting = self.row.get("supporting")
+        if not isinstance(supporting, list):
+            return ()
+        return tuple((title, text) for place, title, text in self._numbered_passages() if place in supporting)
+
+    @property
     def evidence(self) -> tuple[str, ...]:
         """The passages that support the answer, each as `title: text`; empty if the data set has no passages."""
-        passages, supporting = self.row.get("passages"), self.row.get("supporting")
-        if not isinstance(passages, list) or not isinstance(supporting, list):
-            return ()
-        chosen = [p for place, p in enumerate(passages) if place in supporting and isinstance(p, dict)]
-        return tuple(f"{p['title']}: {p['text']}" for p in chosen if {"title", "text"} <= p.keys())
+        return tuple(f"{title}: {text}" if title else text for title, text in self.supporting)
+
+    def _numbered_passages(self) -> Iterator[tuple[int, str, str]]:
+        passages = self.row.get("passages")
+        for place, each in enumerate(passages if isinstance(passages, list) else ()):
+            if isinstance(each, dict) and isinstance(each.get("text"), str):
+                yield place, str(each.get("title") or ""), each["text"]
 
     def answerable(self, support: Collection[str] = ANSWERABLE) -> bool:
         """Whether there are gold answers, and the gold query is known to return exactly these answers in the graph."""

@@ -18,6 +18,7 @@ from kgqa.evaluation.metrics.keys import gold_keys
 from kgqa.evaluation.metrics.scores import score_record
 from kgqa.evaluation.runs.plan import Topics
 from kgqa.evaluation.runs.records import Record, record_of
+from kgqa.evaluation.runs.supporting import supporting_pieces
 from kgqa.events import Failed, Leaks
 from kgqa.explore.beam import BeamSettings, logical_hops
 from kgqa.graph.graph import KnowledgeGraph
@@ -66,6 +67,9 @@ def ask_question(question: GoldQuestion, resources: Resources, *, topics: Topics
     hops = None
     with suppress(Exception):  # the gold query may have a syntax error
         hops = hops_of(question, resources.graph)
+    support: tuple[tuple[str, ...], ...] = ()
+    with suppress(Exception):  # without the supporting passages the answer is still valid
+        support = supporting_pieces(question, shown["trace"], resources.corpus)
     return record_of(
         replace(question, hops=hops),
         shown,
@@ -75,6 +79,7 @@ def ask_question(question: GoldQuestion, resources: Resources, *, topics: Topics
         leaks=sum(event.leaks for event in answer.trace if isinstance(event, Leaks)),
         seconds=round(seconds, 4),
         at=datetime.now(UTC).isoformat(timespec="seconds"),
+        support=support,
     )
 
 

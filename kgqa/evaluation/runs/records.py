@@ -29,7 +29,8 @@ class Record:
     `answer`: answer object with its trace (docs/answer-json.md); `answers`: gold answers; `scores`: each metric by
     name; `loss`: step at which a right answer was lost, empty if not analysed; `failure`: failure class of a failed
     question, else empty; `leaks`: number of masked names that appeared in a prompt by mistake; `seconds`: wall time;
-    `at`: time (UTC) at which the question ended.
+    `at`: time (UTC) at which the question ended; `support`: for each supporting passage of the data set, the IRIs of
+    the pieces of the corpus that are parts of it.
     """
 
     id: str
@@ -48,6 +49,7 @@ class Record:
     leaks: int = 0
     seconds: float = 0.0
     at: str = ""
+    support: tuple[tuple[str, ...], ...] = ()
 
     @property
     def status(self) -> str:

@@ -1,0 +1,74 @@
+"""`kgqa eval` over a text corpus: passages of a data set, recall of supporting passages, several methods."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kgqa.testing.server import ScriptedServer
+
+OFF = ("--embeddings", "off")
+PEOPLE = {"Tollo": "Tollen", "Mira": "Brenn", "Ovid": "Harrow"}
+
+
+def rows() -> list[dict]:
+    """Questions in the format of MuSiQue, each with two supporting passages and one that is not."""
+    found = []
+    for number, (person, town) in enumerate(PEOPLE.items()):
+        texts = {
+            person: f"{person} rowed the ferry of {town}.",
+            "Mill": "The mill grinds rye.",
+            town: f"{town} lies on Lake {town}see.",
+        }
+        paragraphs = [
+            {"idx": place, "title": title, "paragraph_text": text, "is_supporting": title != "Mill"}
+            for place, (title, text) in enumerate(texts.items())
+        ]
+        question = f"On which lake does the town lie whose ferry {person} rowed?"
+        found.append(
+            {"id": f"2hop__{number}", "question": question, "answer": f"Lake {town}see", "paragraphs": paragraphs}
+        )
+    return found
+
+
+@pytest.fixture
+def corpus(kgqa, tmp_path):
+    (tmp_path / "dev.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows()))
+    done = kgqa("corpus", "build", "--dataset", "musique:dev.jsonl", "--into", "corpus", *OFF)
+    assert "Documents: 7 added" in done.out, done.out + done.err
+    return tmp_path / "corpus"
+
+
+def reply(messages) -> str:
+    """Answer with the lake of the person in the question, and quote the first passage."""
+    prompt = messages[-1]["content"]
+    town = next((town for person, town in PEOPLE.items() if f"ferry {person} rowed" in prompt), "")
+    support = [{"claim": "c", "passage": 1, "quote": "rowed the ferry"}]
+    return json.dumps({"answers": [f"Lake {town}see"], "response": f"It is Lake {town}see.", "support": support})
+
+
+def test_several_methods_over_a_corpus(kgqa, tmp_path, corpus):
+    with ScriptedServer(reply) as server:
+        command = (
+            "eval", "run", "--dataset", "musique:dev.jsonl", "--graph", "corpus", "--method", "rag,io",
+            "--set", "rag.chunks=2", "--llm", f"{server.url}#m", "--out", "runs", *OFF,
+        )  # fmt: skip
+        done = kgqa(*command)
+        assert done.returncode == 0, done.err
+        calls = server.calls
+        again = kgqa(*command, "--resume", "--json")
+        assert server.calls == calls, "both runs are done"
+    assert "rag" in done.out and "io" in done.out and "recall of passages @2" in done.out
+    found = {each["method"]: each for each in map(json.loads, again.out.splitlines())}
+    retrieval = found["rag"]["retrieval"]
+    # the question names the person; the lake's passage shares "lies" or "on" with it at best
+    assert retrieval["n"] == 3 and retrieval["in_corpus"] == 1 and retrieval["recall"]["value"] >= 0.5
+    assert retrieval["recall"]["value"] == retrieval["recall@2"]["value"] == retrieval["by_step"][0]["recall"]
+    assert found["io"]["retrieval"] == {}
+    assert found["rag"]["quotes"]["answers"] > 0.5 and found["rag"]["scores"]["substring_em"]["value"] == 1
+    records = [json.loads(line) for line in (tmp_path / "runs/rag/predictions.jsonl").read_text().splitlines()]
+    assert all(len(record["support"]) == 2 and all(record["support"]) for record in records)
+    assert all(record["answer"]["response"] and record["answer"]["citations"] for record in records)
+    status = kgqa("eval", "status", "runs").out
+    assert "  passages  recall@2 " in status and status.count("passages") == 1
