@@ -23,33 +23,23 @@ retrieval, or chain@10 of its grounded sub-questions is below 90.
 from __future__ import annotations
 
 import argparse
-import gzip
-import json
-import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from common import data_file, machine, percentile, print_json, print_table
+from common import machine, percentile, print_json, print_table
+from text_sets import chain, chunk_iris, interleaved, opened, read_text_questions, recall
 
 from kgqa.cache import Cache
-from kgqa.corpus.building.build import build_corpus
-from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.index.corpus_index import CorpusIndex
-from kgqa.corpus.items import Addition, ChunkItem, DocumentItem, digest
-from kgqa.corpus.records import CommunityRecord
 from kgqa.corpus.retrieve.fused import FusedRetriever
 from kgqa.corpus.retrieve.opening import open_retriever
 from kgqa.corpus.retrieve.pagerank import PageRankOptions
 from kgqa.corpus.retrieve.retriever import Retriever
-from kgqa.corpus.snapshot import Snapshot, snapshot_of
-from kgqa.graph.opening import open_graph
-from kgqa.methods.text.path_pieces import BESIDE, BESIDE_K, PathChunkRetriever, PathRetriever
+from kgqa.methods.text.path_pieces import BESIDE, BESIDE_K
 from kgqa.rank.embedding.encoder import CachedEncoder, open_encoder
 
 DEPTHS = (2, 5, 10)
@@ -73,68 +63,13 @@ class Query:
     support: frozenset[str]
 
 
-class SnapshotReader:
-    """A `CorpusReader` of records in memory."""
-
-    seq = 1
-
-    def __init__(self, records: Snapshot) -> None:
-        self._records = records
-
-    def __getattr__(self, name: str) -> Callable[[], Iterator[Any]]:
-        return lambda: iter(getattr(self._records, name))
-
-    def communities(self) -> Iterator[CommunityRecord]:
-        return iter(())
-
-
-def read_lines(*parts: str) -> list[dict[str, Any]]:
-    with gzip.open(data_file(*parts), "rt", encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
-
-
-@contextmanager
-def opened(name: str, work: Path, encoder: CachedEncoder) -> Iterator[tuple[CorpusIndex, Retriever | None]]:
-    """Open the index of a data set, built if it is not there yet, and the retriever by paths if there are facts."""
-    if name == "musique":
-        build_corpus(work / name, triples=data_file(name, "openie_gpt35.json.gz"))
-        cache = Cache.default()
-        with Corpus.open(work / name, encoder=encoder) as corpus, open_graph(work / name, cache=cache) as graph:
-            paths = PathRetriever(graph, corpus.index, encoder)
-            yield corpus.index, PathChunkRetriever(paths, corpus.index)
-        return
-    additions: list[Addition] = []
-    for each in read_lines(name, "passages.jsonl.gz"):
-        text = f"{each['title']}\n{each['text']}"
-        document = DocumentItem(f"{name}#{digest(text)}", each["title"], "text/plain", digest(text))
-        chunk = ChunkItem(document.document, 0, len(text), text)
-        additions += [Addition(document, document.document), Addition(chunk, chunk.document, chunk.chunk, 0, len(text))]
-    yield CorpusIndex.open(work / name, SnapshotReader(snapshot_of(additions)), encoder), None  # type: ignore[arg-type]
-
-
 def read_queries(name: str, index: CorpusIndex) -> list[Query]:
     """Read the questions of a data set."""
-    table = index.pieces("chunk")
-    chunks = {piece.text: piece.iri for piece in map(table.piece, range(len(table)))}
-    texts = [f"{each['title']}\n{each['text']}" for each in read_lines(name, "passages.jsonl.gz")]
-    queries = []
-    for each in read_lines(name, "questions.dev.jsonl.gz"):
-        steps = each.get("decomposition") or ()
-        answers = [step["answer"] for step in steps]
-        grounded = [re.sub(r"#(\d)", partial(_answer, answers), step["question"]) for step in steps]
-        support = frozenset(chunks[texts[number]] for number in each["supporting_passages"])
-        queries.append(Query(each["question"], tuple(grounded), support))
-    return queries
-
-
-def _answer(answers: Sequence[str], number: re.Match[str]) -> str:
-    return answers[int(number[1]) - 1]
-
-
-def interleaved(rankings: Sequence[Sequence[str]]) -> list[str]:
-    """Take the first of each ranking, then the second of each, and so on, without repetitions."""
-    longest = max(map(len, rankings), default=0)
-    return list(dict.fromkeys(each[at] for at in range(longest) for each in rankings if at < len(each)))
+    chunks = chunk_iris(index)
+    return [
+        Query(each.text, each.grounded, frozenset(chunks[text] for text in each.passages))
+        for each in read_text_questions(name)
+    ]
 
 
 def measure(retriever: Retriever, queries: Sequence[Query], *, grounded: bool) -> dict[str, float]:
@@ -143,13 +78,9 @@ def measure(retriever: Retriever, queries: Sequence[Query], *, grounded: bool) -
     flat = [text for texts in asked for text in texts]
     found = iter([[piece.iri for piece in pieces] for pieces in retriever.search(flat, max(DEPTHS))])
     rankings = [interleaved([next(found) for _ in texts]) for texts in asked]
-    figures = {}
-    for k in DEPTHS:
-        shares = [len(each.support & set(ranking[:k])) / len(each.support) for each, ranking in zip(queries, rankings)]
-        figures[f"recall@{k}"] = 100 * sum(shares) / len(shares)
-    for k in DEPTHS:
-        whole = [each.support <= set(ranking[:k]) for each, ranking in zip(queries, rankings)]
-        figures[f"chain@{k}"] = 100 * sum(whole) / len(whole)
+    support = [each.support for each in queries]
+    figures = {f"recall@{k}": recall(support, rankings, k) for k in DEPTHS}
+    figures |= {f"chain@{k}": chain(support, rankings, k) for k in DEPTHS}
     return figures
 
 

@@ -59,16 +59,22 @@ def consistent(verdict: str) -> str:
     fact = {"subject": "Mars", "relation": "is", "object": "near", "passage": 1, "quote": "Mars is near."}
     return json.dumps(
         {
-            **{
-                "answers": [answer] if verdict == "yes" else [],
-                "answer": answer,
-                "response": answer,
-                "verdict": verdict,
-            },
-            **{"sufficient": verdict, "missing": "", "failed": [] if verdict == "yes" else [1], "support": [invented]},
-            **{"questions": ["Where is Mars?", "Why?"], "1": "Where is Mars?", "2": "Who was at #1?"},
-            **{"claims": [invented], "steps": [{"question": "Where is Mars?", "triples": []}]},
-            **{"keep": [1], "same": [["Mars", "Corrin"]], "add": [fact]},
+            "answers": [answer] if verdict == "yes" else [],
+            "answer": answer,
+            "response": answer,
+            "verdict": verdict,
+            "sufficient": verdict,
+            "missing": "",
+            "failed": [] if verdict == "yes" else [1],
+            "support": [invented],
+            "questions": ["Where is Mars?", "Why?"],
+            "1": "Where is Mars?",
+            "2": "Who was at #1?",
+            "claims": [invented],
+            "steps": [{"question": "Where is Mars?", "triples": []}],
+            "keep": [1],
+            "same": [["Mars", "Corrin"]],
+            "add": [fact],
         }
     )
 

@@ -1,0 +1,7 @@
+"""The scripted agents of the methods over text, by method."""
+
+from __future__ import annotations
+
+from kgqa.testing.text_agents import RagAgent, TextAgent
+
+AGENTS: dict[str, type[TextAgent]] = {"rag": RagAgent}
