@@ -9,15 +9,20 @@ from kgqa.corpus.building.build import build_corpus
 from kgqa.testing.text_agents import GoldStep, TextGold
 
 DOCUMENTS = {
-    "Mara Holt": "Mara Holt was born in Tarn Harbour in 1871. She built the first tide clock.\n\nBirthplace: Tarn Harbour",
+    "Mara Holt": "Mara Holt was born in Tarn Harbour in 1871. She built the first tide clock.\n\n"
+    "Birthplace: Tarn Harbour\nOccupation: clockmaker",
     "Tarn Harbour": "Tarn Harbour is a town on the island Corrin. The lighthouse of Tarn Harbour was finished in 1830."
-    "\n\nIsland: Corrin",
-    "Corrin": "Corrin lies in the Grey Sea. The highest hill of Corrin is Ben Aske.\n\nHighest hill: Ben Aske",
-    "Tide clock": "The first tide clock was built by Mara Holt. It stands in the museum of Oster Quay."
-    "\n\nBuilder: Mara Holt\n\nMuseum: museum of Oster Quay",
-    "Jonas Pell": "Jonas Pell was born in Oster Quay in 1902. He painted ships.\n\nBirthplace: Oster Quay",
-    "Oster Quay": "Oster Quay is a town on the island Vell. Its lighthouse was finished in 1911.\n\nIsland: Vell",
-    "Vell": "Vell is the smallest island of the Grey Sea. Its highest hill is Red Law.\n\nHighest hill: Red Law",
+    "\n\nIsland: Corrin\nFerries: two",
+    "Corrin": "Corrin lies in the Grey Sea. The highest hill of Corrin is Ben Aske.\n\n"
+    "Highest hill: Ben Aske\nSea: Grey Sea",
+    "Tide clock": "The first tide clock was built by Mara Holt. It stands in the museum of Oster Quay.\n\n"
+    "Builder: Mara Holt\nMuseum: museum of Oster Quay",
+    "Jonas Pell": "Jonas Pell was born in Oster Quay in 1902. He painted ships.\n\n"
+    "Birthplace: Oster Quay\nOccupation: painter",
+    "Oster Quay": "Oster Quay is a town on the island Vell. Its lighthouse was finished in 1911.\n\n"
+    "Island: Vell\nFerries: one",
+    "Vell": "Vell is the smallest island of the Grey Sea. Its highest hill is Red Law.\n\n"
+    "Highest hill: Red Law\nSea: Grey Sea",
     "Grey Sea": "The Grey Sea has two islands and many seals.",
     "Ferry": "The ferry of the Grey Sea sails from Tarn Harbour to Oster Quay on Mondays.",
     "Seal": "Seals rest on the sands of Vell. Their number was counted in 1998.",
