@@ -72,6 +72,11 @@ def exact(text: str, longest: int | None = LONGEST_QUERY) -> str:
     return "".join(char if _harmless(char) else _escaped(char) for char in text)
 
 
+def _visible(text: str) -> str:
+    """Return a text with its blanks and line breaks; control and direction characters become blanks."""
+    return "".join(char if _harmless(char) else " " for char in text.replace("\r\n", "\n"))
+
+
 def _harmless(char: str) -> bool:
     return char in "\n\t" or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 
@@ -132,6 +137,7 @@ def _environment() -> ImmutableSandboxedEnvironment:
     )
     environment.filters["exact"] = lambda text: Markup(escape(exact(text)))
     environment.filters["lines"] = lambda text: Markup(escape(safe_text(text[:LONGEST_QUERY])))
+    environment.filters["verbatim"] = lambda text: Markup(escape(_visible(text[:LONGEST_QUERY])))
     environment.filters["data"] = data_block
     environment.filters["amount"] = amount
     environment.filters["counted"] = counted

@@ -16,6 +16,10 @@ from kgqa.report.drawing import draw_path, relation_name
 from kgqa.report.lenient_json import count_of, list_of, number_of, object_of, objects_of, text_of, texts_of
 from kgqa.report.outcomes import STAGES, UNSCORED, answers_and_gold, hit_of, stage_of, usage_of
 from kgqa.report.pages import render
+from kgqa.report.text.passages import chunk_of
+from kgqa.report.text.piece_texts import NoTexts, PieceTexts
+from kgqa.report.text.rounds import TEXT_EVENTS
+from kgqa.report.text.section import text_section
 from kgqa.words import local_name
 
 MAX_PATHS = 12
@@ -30,7 +34,8 @@ _GROUNDS = {
     "model": "from the language model's own knowledge; the graph has no evidence for this",
     "none": "nothing",
 }
-_SHOWN_ELSEWHERE = (Pool, Shortlist, MatchPlayed, Kept, Masked, Shown, Linked)
+_SHOWN_ELSEWHERE = (Pool, Shortlist, MatchPlayed, Kept, Masked, Shown, Linked, *TEXT_EVENTS)
+_NO_TEXTS = NoTexts()
 
 
 @dataclass(frozen=True)
@@ -50,11 +55,15 @@ class PageContext:
     others: tuple[tuple[str, str], ...] = ()
 
 
-def question_page(record: Record, place: PageContext) -> Iterator[str]:
-    """Render the page of a question, in pieces of HTML."""
+def question_page(record: Record, place: PageContext, texts: PieceTexts = _NO_TEXTS) -> Iterator[str]:
+    """Render the page of a question, in pieces of HTML. `texts`: the texts of the corpus that was asked."""
     answer = record.answer
     trace = [read_event(each) for each in objects_of(answer.get("trace"))]
     stage = stage_of(record)
+    text = text_section(trace, answer, texts)
+    evidence = objects_of(answer.get("evidence"))
+    if text is not None:
+        evidence = _uncited(evidence, objects_of(answer.get("citations")))
     return render(
         "question",
         "question",
@@ -78,12 +87,13 @@ def question_page(record: Record, place: PageContext) -> Iterator[str]:
         topics=_topics(trace, answer, record),
         sides=answers_and_gold(record),
         stages=stages_of(trace),
+        text=text,
         paths=[_path(each) for each in objects_of(answer.get("paths"))[:MAX_PATHS]],
         paths_more=max(0, len(objects_of(answer.get("paths"))) - MAX_PATHS),
         response=text_of(answer.get("response")),
-        citations=[_citation(each) for each in objects_of(answer.get("citations"))[:MAX_PIECES]],
-        evidence=[_evidence(each) for each in objects_of(answer.get("evidence"))[:MAX_PIECES]],
-        evidence_more=max(0, len(objects_of(answer.get("evidence"))) - MAX_PIECES),
+        citations=[_citation(each, texts) for each in objects_of(answer.get("citations"))[:MAX_PIECES]],
+        evidence=[_evidence(each) for each in evidence[:MAX_PIECES]],
+        evidence_more=max(0, len(evidence) - MAX_PIECES),
         evidence_query=text_of(answer.get("evidence_sparql")),
         evidence_words=EVIDENCE_CLASSES.get(text_of(answer.get("evidence_class")), ""),
         query=text_of(answer.get("sparql")),
@@ -181,17 +191,28 @@ def _evidence(evidence: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _citation(citation: Mapping[str, Any]) -> dict[str, Any]:
+def _citation(citation: Mapping[str, Any], texts: PieceTexts) -> dict[str, Any]:
+    span, iri = object_of(citation.get("span")), chunk_of(citation)
+    known = texts.piece(iri) if iri and not text_of(span.get("source")) else None
+    place = _place({**span, "source": known.source} if known else span, named=True)
     return {
         "claim": text_of(citation.get("claim")),
         "quote": text_of(citation.get("quote")),
-        "place": _place(object_of(citation.get("span"))) or text_of(citation.get("piece")),
+        "place": place or (known.source if known else "") or text_of(citation.get("piece")),
         "unverified": citation.get("verified") is not True,
     }
 
 
-def _place(span: Mapping[str, Any]) -> str:
+def _uncited(evidence: Sequence[Mapping[str, Any]], citations: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Leave out the quotes that citations show."""
+    cited = {text_of(each.get("quote")) for each in citations}
+    return [each for each in evidence if each.get("kind") != "quote" or text_of(each.get("words")) not in cited]
+
+
+def _place(span: Mapping[str, Any], *, named: bool = False) -> str:
+    """Return where a span is; `named`: name the document for people, if its source is known."""
     where, begin, end = text_of(span.get("chunk")) or text_of(span.get("document")), span.get("begin"), span.get("end")
+    where = (text_of(span.get("source")) if named else "") or where
     return f"{where}, {count_of(begin)}–{count_of(end)}" if where else ""
 
 

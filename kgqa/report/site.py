@@ -16,6 +16,7 @@ from kgqa.report.files import ReportError
 from kgqa.report.index_page import index_page
 from kgqa.report.index_rows import index_rows
 from kgqa.report.question_page import PageContext, question_page
+from kgqa.report.text.piece_texts import open_texts
 
 MARK = ".kgqa-report"
 """The file that marks a folder as a report. A later report may overwrite a folder with this file."""
@@ -56,24 +57,26 @@ def write_site(
                 pages[line.key].append((label, f"../{line.file}"))
         done, total = 0, sum(map(len, lines))
         for run, label, each in zip(runs, labels, lines):
-            for number, (line, record) in enumerate(zip(each, run.records())):
-                if record.id != line.id:
-                    raise ReportError(
-                        f"{run.folder} changed during the report.", "Write the report again when the run has finished."
+            with open_texts(run) as texts:
+                for number, (line, record) in enumerate(zip(each, run.records())):
+                    if record.id != line.id:
+                        raise ReportError(
+                            f"{run.folder} changed during the report.",
+                            "Write the report again when the run has finished.",
+                        )
+                    place = PageContext(
+                        run=label,
+                        number=number + 1,
+                        total=len(each),
+                        index="../index.html",
+                        before=f"../{each[number - 1].file}" if number else "",
+                        after=f"../{each[number + 1].file}" if number + 1 < len(each) else "",
+                        others=tuple(page for page in pages[line.key] if page[1] != f"../{line.file}"),
                     )
-                place = PageContext(
-                    run=label,
-                    number=number + 1,
-                    total=len(each),
-                    index="../index.html",
-                    before=f"../{each[number - 1].file}" if number else "",
-                    after=f"../{each[number + 1].file}" if number + 1 < len(each) else "",
-                    others=tuple(page for page in pages[line.key] if page[1] != f"../{line.file}"),
-                )
-                _write(folder / line.file, question_page(record, place))
-                old.discard(folder / line.file)
-                done += 1
-                on_progress(done, total)
+                    _write(folder / line.file, question_page(record, place, texts))
+                    old.discard(folder / line.file)
+                    done += 1
+                    on_progress(done, total)
         _write(folder / "index.html", index_page(comparison, lines))
         for path in old:
             path.unlink(missing_ok=True)

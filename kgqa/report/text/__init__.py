@@ -1,0 +1,1 @@
+"""Shows how answers over text came about: rounds, sub-questions, retrieved pieces, the evidence graph, quotes."""
