@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kgqa.testing.graphsearch_agent import GraphSearchAgent
 from kgqa.testing.text_agents import RagAgent, TextAgent
 
-AGENTS: dict[str, type[TextAgent]] = {"rag": RagAgent}
+AGENTS: dict[str, type[TextAgent]] = {"rag": RagAgent, "graphsearch": GraphSearchAgent}

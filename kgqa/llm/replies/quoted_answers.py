@@ -33,11 +33,13 @@ class QuotedAnswer:
         answers: The short answers; empty if the reply states that the passages do not contain the answer.
         response: The answer as a text; may be empty.
         supports: The quotes, not yet compared with the passages.
+        unquoted: The claims without a quote from one of the passages.
     """
 
     answers: tuple[str, ...]
     response: str = ""
     supports: tuple[Support, ...] = ()
+    unquoted: tuple[str, ...] = ()
 
 
 def read_quoted_answer(text: str, *, size: int) -> Reading[QuotedAnswer]:
@@ -57,9 +59,12 @@ def read_quoted_answer(text: str, *, size: int) -> Reading[QuotedAnswer]:
         response = find_key(found.value, ("response",))[1]
         given = find_key(found.value, ("support", "supports", "citations", "claims", "quotes"))[1]
         listed = given if isinstance(given, list) else [given] if has_object(given) else []
-        supports = [support for each in listed[:MAX_SUPPORTS] if (support := _support(each, size))]
+        kept = listed[:MAX_SUPPORTS]
+        supports = tuple(support for each in kept if (support := _support(each, size)))
+        unquoted = tuple(_claim(each) for each in kept if _support(each, size) is None)
         repaired = found.repaired or answers.repaired or len(supports) < len(listed)
-        return Reading(QuotedAnswer(answers.value, _text(response, MAX_RESPONSE_CHARS), tuple(supports)), repaired)
+        response = _text(response, MAX_RESPONSE_CHARS)
+        return Reading(QuotedAnswer(answers.value, response, supports, unquoted), repaired)
     return Reading(None, problem=f"It is not of the form {FORM}.")
 
 
@@ -73,7 +78,13 @@ def _support(value: Any, size: int) -> Support | None:
     quote = _text(values.get("quote"), MAX_QUOTE_CHARS)
     if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= size or not quote:
         return None
-    return Support(_text(values.get("claim"), MAX_RESPONSE_CHARS), number - 1, quote)
+    return Support(_claim(value), number - 1, quote)
+
+
+def _claim(value: Any) -> str:
+    if not isinstance(value, dict):
+        return _text(value, MAX_RESPONSE_CHARS)
+    return next((_text(each, MAX_RESPONSE_CHARS) for key, each in value.items() if key_name(key) == "claim"), "")
 
 
 def _text(value: Any, limit: int) -> str:

@@ -43,5 +43,66 @@ GRAPHSEARCH = Method(
     topics=False,
     corpus=True,
     model=True,
+    settings=(
+        Setting(
+            "graphsearch.flow",
+            str,
+            "ours",
+            "ours: one prompt for each sub-question over both channels, and one draft; published: the prompts of the "
+            "paper for each channel",
+            choices=("ours", "published"),
+        ),
+        Setting(
+            "graphsearch.modules",
+            str,
+            "all",
+            "which modules are used, for ablations: qd: sub-questions; cr: refined contexts; qg: grounding by earlier "
+            "answers; ld: draft; all: verification and expansion, too",
+            choices=("qd,cr", "qd,cr,qg", "qd,cr,qg,ld", "all"),
+        ),
+        Setting(
+            "graphsearch.gate",
+            str,
+            "reject",
+            "after which verdict on the draft more sub-questions are asked: reject (as in the paper), accept (as in "
+            "its code), always, or never",
+            choices=("reject", "accept", "always", "never"),
+        ),
+        Setting("graphsearch.votes", int, 1, "how many verdicts decide by majority", choices=(1, 3)),
+        Setting(
+            "graphsearch.channels",
+            str,
+            "both",
+            "semantic: sub-questions find text; relational: their triples find facts; both",
+            choices=("both", "semantic", "relational"),
+        ),
+        Setting(
+            "graphsearch.retriever",
+            str,
+            "best",
+            "how passages are found: rrf: by words and embeddings; ppr: by PageRank over the facts; path: as best, and "
+            "along paths; hyper: as best, with hyperedges in place of triples; best: ppr if there are facts, else rrf",
+            choices=("best", "rrf", "ppr", "path", "hyper"),
+        ),
+        Setting("graphsearch.top_k", int, 30, "pieces retrieved per sub-question and channel", minimum=1, maximum=1000),
+        Setting(
+            "graphsearch.semantic_from",
+            str,
+            "text",
+            "what the semantic channel retrieves: text, graph, or all",
+            choices=("text", "graph", "all"),
+        ),
+        Setting(
+            "graphsearch.relational_from",
+            str,
+            "graph",
+            "what the relational channel retrieves: text, graph, or all",
+            choices=("text", "graph", "all"),
+        ),
+    ),
+    presets={
+        "as-published": {"graphsearch.flow": "published", "ask.on_exhausted": "best", "llm.reask": 0},
+        "economy": {"graphsearch.modules": "qd,cr,qg,ld"},
+    },
     stages=_STAGES,
 )

@@ -1,0 +1,136 @@
+"""The two channels of retrieval: semantic queries find text, relational queries find triples and paths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kgqa.corpus.corpus import Corpus
+from kgqa.corpus.extraction.sentences import sentence_spans
+from kgqa.methods.graphsearch.sub_queries import GroundedQuery, pattern_words
+from kgqa.methods.text.pieces import shown_passages
+from kgqa.methods.text.searching import BYTES_PER_TOKEN, TextSearch, within_tokens
+from kgqa.model import Piece, PieceKind
+from kgqa.settings import Settings
+
+SEMANTIC, RELATIONAL = "semantic", "relational"
+RETRIEVERS: Mapping[str, str] = {"best": "best", "rrf": "rrf", "ppr": "pagerank", "path": "paths", "hyper": "best"}
+"""The retriever of passages for each value of `graphsearch.retriever`."""
+PASSAGE_TOKENS = 1600
+"""About how many tokens the passages of a prompt for one sub-question have; the facts beside them are short."""
+MAX_FACTS = 12
+MAX_FACT_CHARS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the channels found for a sub-question, best first. `passages`: chunks; `facts`: all other pieces."""
+
+    passages: tuple[Piece, ...] = ()
+    facts: tuple[Piece, ...] = ()
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """All pieces, in the order in which prompts number them."""
+        return (*self.passages, *self.facts)
+
+
+class Channels:
+    """Retrieves for sub-questions in both channels.
+
+    Args:
+        search: The retrievers of the question.
+        settings: The settings of the run.
+    """
+
+    def __init__(self, search: TextSearch, settings: Settings) -> None:
+        self._search = search
+        self._k: int = settings["graphsearch.top_k"]
+        self._retriever = RETRIEVERS[settings["graphsearch.retriever"]]
+        self._facts: PieceKind = "hyperedge" if settings["graphsearch.retriever"] == "hyper" else "statement"
+        channels = settings["graphsearch.channels"]
+        self.names = (SEMANTIC, RELATIONAL) if channels == "both" else (channels,)
+        self._sources: dict[str, str] = {
+            SEMANTIC: settings["graphsearch.semantic_from"],
+            RELATIONAL: settings["graphsearch.relational_from"],
+        }
+
+    def retrieve(self, queries: Sequence[GroundedQuery]) -> list[Found]:
+        """Search for sub-questions in all channels at once, and return what prompts show for each of them."""
+        by_channel = [self.in_channel(channel, queries) for channel in self.names]
+        found = []
+        for several in zip(*by_channel):
+            pieces = list(dict.fromkeys(piece for each in several for piece in each.pieces))
+            found.append(_shown(pieces))
+        return found
+
+    def in_channel(self, channel: str, queries: Sequence[GroundedQuery]) -> list[Found]:
+        """Search for sub-questions in one channel; a query without words finds nothing."""
+        texts = [self.words(channel, query) for query in queries]
+        asked = [at for at, text in enumerate(texts) if text.strip()]
+        passages: dict[int, list[Piece]] = {}
+        facts: dict[int, list[Piece]] = {}
+        words, steps = [texts[at] for at in asked], [queries[at].number for at in asked]
+        source = self._sources[channel]
+        if source in ("text", "all"):
+            options: dict[str, Any] = {"retriever": self._retriever, "steps": steps, "channel": channel}
+            passages = dict(zip(asked, self._search.search(words, self._k, **options)))
+        if source in ("graph", "all") and self._search.count(self._facts):
+            options = {"kind": self._facts, "steps": steps, "channel": channel}
+            facts = dict(zip(asked, self._search.search(words, self._k, **options)))
+        return [Found(tuple(passages.get(at, ())), tuple(facts.get(at, ()))) for at in range(len(queries))]
+
+    @staticmethod
+    def words(channel: str, query: GroundedQuery) -> str:
+        """Return the query of a sub-question in a channel: its text, or the words of its patterns."""
+        return (pattern_words(query.patterns) if channel == RELATIONAL else "") or query.text
+
+
+def _shown(pieces: Sequence[Piece]) -> Found:
+    """Return the first pieces, as many as a prompt shows."""
+    passages = within_tokens([each for each in pieces if each.kind == "chunk"], PASSAGE_TOKENS)
+    facts = [each for each in pieces if each.kind != "chunk"][:MAX_FACTS]
+    return Found(tuple(passages), tuple(facts))
+
+
+def interleaved(several: Iterable[Sequence[Piece]]) -> Iterator[Piece]:
+    """Yield the first pieces of all sequences, then the second ones, and so on; each piece once."""
+    lists = [list(each) for each in several]
+    seen: set[str] = set()
+    for rank in range(max(map(len, lists), default=0)):
+        for each in lists:
+            if rank < len(each) and each[rank].iri not in seen:
+                seen.add(each[rank].iri)
+                yield each[rank]
+
+
+def prompt_values(found: Found, corpus: Corpus) -> dict[str, Any]:
+    """Return pieces as values of a prompt: the passages, and the facts with the words that state them."""
+    numbers = {piece.iri: number for number, piece in enumerate(found.passages, 1)}
+    return {
+        "passages": shown_passages(found.passages, corpus),
+        "facts": [_fact(piece, numbers, corpus) for piece in found.facts],
+    }
+
+
+def _fact(piece: Piece, numbers: Mapping[str, int], corpus: Corpus) -> dict[str, Any]:
+    """Return a fact: its words, and the passage that states it or else the sentence."""
+    known = next((numbers[span.chunk] for span in piece.spans if span.chunk in numbers), 0)
+    return {"text": piece.text, "passage": known, "sentence": "" if known else _sentence(piece, corpus)}
+
+
+def _sentence(piece: Piece, corpus: Corpus) -> str:
+    """Return the sentences around the first place of a fact; "" if they are too long to be shown."""
+    for span in piece.spans:
+        chunk = corpus.chunk(span.chunk) if span.chunk else None
+        if chunk is not None:
+            around = [each for each in sentence_spans(chunk.text) if each[0] < span.end and span.begin < each[1]]
+            text = chunk.text[around[0][0] : around[-1][1]] if around else ""
+            return text if len(text) <= MAX_FACT_CHARS else ""
+    return ""
+
+
+def tokens_of(pieces: Iterable[Piece]) -> int:
+    """Return about how many tokens pieces have together."""
+    return sum(len(piece.text.encode()) // BYTES_PER_TOKEN for piece in pieces)

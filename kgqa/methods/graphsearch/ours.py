@@ -1,0 +1,296 @@
+"""GraphSearch with our departures: grounding in code, one prompt a sub-question, one draft with checked quotes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from kgqa.events import DraftClaim, Drafted, DraftVerified, Grounded, PiecesKept, Planned, Stopped
+from kgqa.llm.replies.quoted_answers import QuotedAnswer, read_quoted_answer
+from kgqa.methods.graphsearch.channels import Channels, Found, interleaved, prompt_values
+from kgqa.methods.graphsearch.history import History, StepAnswer, answered_event, settled
+from kgqa.methods.graphsearch.replies import Plan, Verdict, read_plan, read_verdict
+from kgqa.methods.graphsearch.sub_queries import (
+    MAX_STEPS,
+    GroundedQuery,
+    SubQuery,
+    ground,
+    levels,
+    planned,
+    references,
+)
+from kgqa.methods.resources import Resources
+from kgqa.methods.text.pieces import Quotes, check_quotes, shown_passages
+from kgqa.methods.text.searching import TextSearch, within_tokens
+from kgqa.model import Piece, Question
+from kgqa.trace import Trace
+from kgqa.words import normalise
+
+MAX_ROUNDS = 2
+MAX_EXPANSIONS = 3
+DRAFT_TOKENS = 2500
+"""About how many tokens the passages of a draft have."""
+MAX_DRAFT_FACTS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A draft whose quotes were checked. `found`: the pieces that it was written from."""
+
+    read: QuotedAnswer
+    quotes: Quotes
+    found: Found
+
+    @property
+    def sound(self) -> bool:
+        """Whether there is an answer, and every claim has a verified quote."""
+        citations = self.quotes.citations
+        return bool(self.read.answers and citations and not self.read.unquoted) and all(c.verified for c in citations)
+
+    @property
+    def claims(self) -> list[tuple[str, bool]]:
+        """The claims, each with whether its quote was verified; those without a quote come last."""
+        quoted = [(each.claim or each.quote, each.verified) for each in self.quotes.citations]
+        return [*quoted, *((text, False) for text in self.read.unquoted)]
+
+
+class Search:
+    """The search for the answer to one question.
+
+    Attributes:
+        history: The answered sub-questions.
+        draft: The last draft with an answer, or else the last one; None before the first.
+        accepted: Whether the last draft was accepted.
+        verified: Whether the modules include a verification.
+    """
+
+    def __init__(self, question: Question, resources: Resources, search: TextSearch, trace: Trace) -> None:
+        settings = resources.settings
+        self._question = question.text
+        self._resources = resources
+        self._trace = trace
+        self._corpus = search.corpus
+        self._channels = Channels(search, settings)
+        self._gate: str = settings["graphsearch.gate"]
+        self._votes: int = settings["graphsearch.votes"]
+        modules = settings["graphsearch.modules"]
+        self._grounds = modules == "all" or "qg" in modules.split(",")
+        self._drafts = modules == "all" or "ld" in modules.split(",")
+        self.verified = modules == "all"
+        self.history = History()
+        self.draft: Draft | None = None
+        self.accepted = False
+
+    def run(self) -> None:
+        """Ask, answer and draft until a draft is accepted, or nothing more helps."""
+        self._answer_plan(self._plan())
+        if not any(step.found.pieces for step in self.history.steps):
+            self._stop(0, "nothing was retrieved")
+            return
+        failed = self._draft_and_verify(0)
+        for round_ in range(1, MAX_ROUNDS + 1):
+            if failed is None:
+                return
+            if not self._expand(round_, failed):
+                return
+            failed = self._draft_and_verify(round_)
+        if failed is not None:
+            self._stop(MAX_ROUNDS, f"not accepted after {MAX_ROUNDS} rounds")
+
+    # ---- sub-questions ----
+
+    def _plan(self) -> tuple[SubQuery, ...]:
+        prompts = self._resources.prompts
+        prompt = prompts.prompt("graphsearch/decompose", "plan", question=self._question, most=MAX_STEPS)
+        plan: Plan | None
+        (plan,) = self._resources.ask_model([prompt], [read_plan], self._trace)
+        texts = [text or _asked(plan.patterns[at]) for at, text in enumerate(plan.texts)] if plan else []
+        queries = planned(self._question, texts or [self._question], plan.patterns if plan else ())
+        self._trace.record(Planned(sub_questions=tuple(query.event for query in queries)))
+        return queries
+
+    def _answer_plan(self, queries: Sequence[SubQuery]) -> None:
+        """Answer sub-questions level by level, each level in one batch."""
+        left = MAX_STEPS
+        waiting = len(queries)
+        for level in levels(queries) if self._grounds else [list(queries)]:
+            grounded: list[GroundedQuery] = []
+            for query in level:
+                waiting -= 1
+                if self._grounds and query.needs:
+                    several = ground(query, self.history.names(), self.history.texts(), most=left - waiting)
+                    for each in several:
+                        self._trace.record(Grounded(step=each.number, text=each.text, filled=each.filled))
+                else:
+                    several = (GroundedQuery(query.number, query.text, query.patterns, not query.needs),)
+                grounded += several
+                left -= len(several)
+            self._answer(grounded, self._channels.retrieve(grounded), 0)
+
+    def _answer(self, queries: Sequence[GroundedQuery], found: Sequence[Found], round_: int) -> None:
+        """Ask for the answers of sub-questions in one batch; one for which nothing was found is unknown."""
+        asked = [(query, each) for query, each in zip(queries, found) if each.pieces]
+        prompts = []
+        known = self.history.known()
+        for query, each in asked:
+            self._trace.record(PiecesKept(pieces=tuple(piece.iri for piece in each.pieces), step=query.number))
+            values: dict[str, Any] = {
+                "question": self._question,
+                "number": query.number,
+                "sub_question": query.text,
+                "known": known,
+            }
+            values |= prompt_values(each, self._corpus)
+            prompts.append(self._resources.prompts.prompt("graphsearch/step", "decide", **values))
+        readers = [partial(read_quoted_answer, size=len(each.pieces)) for _, each in asked]
+        replies = iter(self._resources.ask_model(prompts, readers, self._trace) if prompts else ())
+        for query, each in zip(queries, found):
+            read: QuotedAnswer | None = next(replies) if each.pieces else None
+            step = StepAnswer(query, each)
+            if read is not None:
+                step = settled(query, each, read, check_quotes(read.supports, each.pieces, self._corpus))
+            self._trace.record(answered_event(step, read=read is not None or not each.pieces, round_=round_))
+            self.history.steps.append(step)
+
+    # ---- reflection ----
+
+    def _draft_and_verify(self, round_: int) -> Verdict | None:
+        """Draft the answer; return the verdict that rejects it, or None if the search ends."""
+        draft = self._draft(round_)
+        if draft is None:
+            self._stop(round_, "the draft could not be read")
+            return None
+        if self.draft is None or draft.read.answers or not self.draft.read.answers:
+            self.draft = draft
+        if not self.verified:
+            return None
+        verdict = self._verdict(draft, round_)
+        self.accepted = verdict.verdict == "yes" and draft.sound
+        expand = {"reject": not self.accepted, "accept": self.accepted, "always": True, "never": False}[self._gate]
+        if not expand:
+            self._stop(round_, "the draft was accepted" if self.accepted else "the draft was not accepted")
+            return None
+        return verdict
+
+    def _draft(self, round_: int) -> Draft | None:
+        found = self._draft_pieces()
+        self._trace.record(PiecesKept(pieces=tuple(piece.iri for piece in found.pieces)))
+        prompt = self._resources.prompts.prompt(
+            "graphsearch/draft" if self._drafts else "graphsearch/answer",
+            "decide",
+            question=self._question,
+            steps=self.history.shown(),
+            **prompt_values(found, self._corpus),
+        )
+        read: QuotedAnswer | None
+        reader = partial(read_quoted_answer, size=len(found.pieces))
+        (read,) = self._resources.ask_model([prompt], [reader], self._trace)
+        if read is None:
+            return None
+        draft = Draft(read, check_quotes(read.supports, found.pieces, self._corpus), found)
+        claims = tuple(DraftClaim(text, verified) for text, verified in draft.claims)
+        self._trace.record(Drafted(text=read.response, claims=claims, round=round_))
+        return draft
+
+    def _draft_pieces(self) -> Found:
+        """Return the quoted pieces, then those of all sub-questions, the best of each one first."""
+        steps = self.history.steps
+        passages = [*self.history.quoted(), *interleaved(step.found.passages for step in steps)]
+        passages = [piece for piece in dict.fromkeys(passages) if piece.kind == "chunk"]
+        facts = [*(p for p in self.history.quoted() if p.kind != "chunk")]
+        facts += interleaved(step.found.facts for step in steps)
+        return Found(tuple(within_tokens(passages, DRAFT_TOKENS)), tuple(dict.fromkeys(facts))[:MAX_DRAFT_FACTS])
+
+    def _verdict(self, draft: Draft, round_: int) -> Verdict:
+        """Return the verdict on a draft; the model is asked only if every claim has a verified quote."""
+        if not draft.sound:
+            failed = tuple(number for number, (_, verified) in enumerate(draft.claims, 1) if not verified)
+            self._trace.record(DraftVerified(verdict="no", failed=failed, round=round_))
+            return Verdict("no", failed)
+        verdicts = self._votes_on(draft)
+        read = [each for each in verdicts if each is not None]
+        failed = tuple(sorted({number for each in read for number in each.failed}))
+        yes = sum(each.verdict == "yes" for each in read)
+        accepted = yes * 2 > len(verdicts)
+        name = "yes" if accepted else "no" if read else "unparsed"
+        self._trace.record(DraftVerified(verdict=name, failed=() if accepted else failed, round=round_))
+        return Verdict("yes") if accepted else Verdict("no", failed)
+
+    def _votes_on(self, draft: Draft) -> list[Verdict | None]:
+        """Ask for the verdict, as often as there are votes; each vote reads the passages in another order."""
+        pieces = {piece.iri: piece for piece in draft.found.pieces}
+        cited: list[Piece] = list(dict.fromkeys(pieces[each.piece] for each in draft.quotes.citations))
+        prompts = []
+        for vote in range(self._votes):
+            at = vote % len(cited)
+            turned = [*cited[at:], *cited[:at]]
+            numbers = {piece.iri: number for number, piece in enumerate(turned, 1)}
+            claims = [
+                {"claim": each.claim or each.quote, "passage": numbers[each.piece], "quote": each.quote}
+                for each in draft.quotes.citations
+            ]
+            prompt = self._resources.prompts.prompt(
+                "graphsearch/verify",
+                "decide",
+                question=self._question,
+                answer="; ".join(draft.read.answers),
+                claims=claims,
+                passages=shown_passages(turned, self._corpus),
+            )
+            prompts.append(prompt)
+        return self._resources.ask_model(prompts, [read_verdict] * len(prompts), self._trace)
+
+    def _expand(self, round_: int, verdict: Verdict) -> bool:
+        """Ask for what is missing, and answer it; return whether something new was found."""
+        draft = self.draft
+        claims = draft.claims if draft else []
+        prompt = self._resources.prompts.prompt(
+            "graphsearch/expand",
+            "plan",
+            question=self._question,
+            most=MAX_EXPANSIONS,
+            steps=self.history.shown(),
+            answer="; ".join(draft.read.answers) if draft else "",
+            claims=[
+                {"claim": text, "holds": verified and number not in verdict.failed}
+                for number, (text, verified) in enumerate(claims, 1)
+            ],
+        )
+        plan: Plan | None
+        (plan,) = self._resources.ask_model([prompt], [partial(read_plan, empty=True)], self._trace)
+        queries = self._new_queries(plan) if plan else []
+        if not queries:
+            self._stop(round_, "no new sub-question")
+            return False
+        self._trace.record(Planned(sub_questions=tuple(query.event for query in queries), round=round_))
+        names, texts = self.history.names(), self.history.texts()
+        grounded = [each for query in queries for each in ground(query, names, texts, most=1)]
+        found = self._channels.retrieve(grounded)
+        if not {piece.iri for each in found for piece in each.pieces} - self.history.retrieved():
+            self._stop(round_, "the new sub-questions found nothing new")
+            return False
+        self._answer(grounded, found, round_)
+        return True
+
+    def _new_queries(self, plan: Plan) -> list[SubQuery]:
+        """Return the sub-questions of a plan that were not asked yet, numbered after the others."""
+        asked = {normalise(step.query.text) for step in self.history.steps}
+        last = max(step.query.number for step in self.history.steps)
+        found: list[SubQuery] = []
+        for words, patterns in zip(plan.texts, plan.patterns):
+            text = words or _asked(patterns)
+            if text and normalise(text) not in asked and len(found) < MAX_EXPANSIONS:
+                asked.add(normalise(text))
+                needs = tuple(number for number in references(text) if number <= last)
+                found.append(SubQuery(last + 1 + len(found), text, patterns, needs))
+        return found
+
+    def _stop(self, round_: int, why: str) -> None:
+        self._trace.record(Stopped(round=round_, why=why))
+
+
+def _asked(patterns: Sequence[tuple[str, str, str]]) -> str:
+    """Return triples as a sub-question, for one that a reply does not give in words."""
+    return "; ".join(" ".join(pattern) for pattern in patterns)

@@ -1,0 +1,146 @@
+"""Readers of the replies to GraphSearch's prompts. They accept any text and never raise."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from kgqa.llm.replies.json_values import Reading, find_key, json_values, key_name, last_part
+from kgqa.methods.graphsearch.sub_queries import Pattern
+from kgqa.words import clean, safe_text
+
+VerdictName = Literal["yes", "no"]
+MAX_TEXTS = 20
+"""Most sub-questions that are read; a method keeps fewer."""
+MAX_TEXT_CHARS = 500
+MAX_PROSE_CHARS = 8_000
+_LISTS = ("sub questions", "subquestions", "sub queries", "steps", "questions")
+_TEXT_KEYS = ("question", "text", "sub question", "query")
+_PATTERN_KEYS = ("triples", "patterns", "triple")
+_NUMBERED = re.compile(r"(?:sub\W?(?:question|query)\W*)?(\d{1,2})", re.IGNORECASE)
+_VERDICT = re.compile(r"\b(yes|no)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The sub-questions in a reply, each in words and in triples; either may be empty."""
+
+    texts: tuple[str, ...]
+    patterns: tuple[tuple[Pattern, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The verdict on a draft. `failed`: numbers of the claims that do not hold, from 1. `analysis`: the reply."""
+
+    verdict: VerdictName
+    failed: tuple[int, ...] = ()
+    analysis: str = ""
+
+
+def read_plan(text: str, *, empty: bool = False) -> Reading[Plan]:
+    """Read sub-questions with their triples.
+
+    Accepted are a list of objects or of strings under a key such as `sub_questions`, a bare list, and an object with
+    numbered keys.
+
+    Args:
+        text: The reply.
+        empty: Whether an empty list is a plan.
+    """
+    for found in reversed(json_values(last_part(text))):
+        items = _items(found.value)
+        if items is None:
+            continue
+        read = [(words, patterns) for words, patterns in map(_sub_question, items[:MAX_TEXTS]) if words or patterns]
+        if read or (empty and not items):
+            texts, patterns = tuple(each for each, _ in read), tuple(each for _, each in read)
+            return Reading(Plan(texts, patterns), found.repaired or len(read) < len(items))
+    return Reading(None, problem='It is not of the form {"sub_questions": [{"question": "...", "triples": []}]}.')
+
+
+def _items(value: Any) -> list[Any] | None:
+    """Return the sub-questions in a JSON value; None if it has none."""
+    if isinstance(value, list):
+        return value
+    if not isinstance(value, dict):
+        return None
+    known, listed = find_key(value, _LISTS)
+    if known and isinstance(listed, list):
+        return listed
+    inner = listed if known and isinstance(listed, dict) else value
+    numbered = {int(match[1]): each for key, each in inner.items() if (match := _NUMBERED.fullmatch(str(key).strip()))}
+    return [numbered[number] for number in sorted(numbered)] or None
+
+
+def _sub_question(value: Any) -> tuple[str, tuple[Pattern, ...]]:
+    if isinstance(value, str):
+        return _line(value), ()
+    if isinstance(value, list):
+        return "", tuple(_patterns(value))
+    if not isinstance(value, dict):
+        return "", ()
+    values = {key_name(key): each for key, each in value.items()}
+    words = next((_line(values[key]) for key in _TEXT_KEYS if isinstance(values.get(key), str)), "")
+    listed: list[Any] = next((values[key] for key in _PATTERN_KEYS if isinstance(values.get(key), list)), [])
+    return words, tuple(_patterns(listed))
+
+
+def _patterns(listed: list[Any]) -> Iterator[Pattern]:
+    """Yield the triples in a list; a list of three strings is one triple."""
+    triples = [listed] if len(listed) == 3 and all(isinstance(each, str) for each in listed) else listed
+    for triple in triples[:MAX_TEXTS]:
+        parts = list(triple.values()) if isinstance(triple, dict) else triple
+        if isinstance(parts, list) and len(parts) == 3 and all(isinstance(each, str | int | float) for each in parts):
+            subject, relation, object_ = (_line(str(each)) for each in parts)
+            if subject or relation or object_:
+                yield subject, relation, object_
+
+
+def read_verdict(text: str) -> Reading[Verdict]:
+    """Read a verdict: the key `verdict` of an object, or else the last "Yes" or "No" of the reply.
+
+    A yes beside claims that failed is a no.
+    """
+    rest = last_part(text)
+    for found in reversed(json_values(rest)):
+        known, value = find_key(found.value, ("verdict",)) if isinstance(found.value, dict) else (False, None)
+        if isinstance(value, bool):
+            value = "yes" if value else "no"
+        words = _VERDICT.findall(value[:100]) if known and isinstance(value, str) else []
+        if words:
+            failed = _numbers(find_key(found.value, ("failed",))[1])
+            verdict: VerdictName = "yes" if words[-1].casefold() == "yes" and not failed else "no"
+            return Reading(Verdict(verdict, failed, prose(rest)), found.repaired)
+        if known:
+            return _NO_VERDICT
+    said = _VERDICT.findall(rest)
+    if not said:
+        return _NO_VERDICT
+    return Reading(Verdict("yes" if said[-1].casefold() == "yes" else "no", (), prose(rest)), repaired=True)
+
+
+_NO_VERDICT: Reading[Verdict] = Reading(None, problem='It is not of the form {"failed": [], "verdict": "yes"}.')
+
+
+def _numbers(value: Any) -> tuple[int, ...]:
+    listed: Iterable[Any] = value if isinstance(value, list) else [value]
+    numbers = (int(each) for each in listed if str(each).strip().isdecimal() and len(str(each).strip()) < 4)
+    return tuple(sorted({number for number in numbers if number > 0}))
+
+
+def read_prose(text: str) -> Reading[str]:
+    """Read a reply that is a text; an empty one is unusable."""
+    found = prose(last_part(text))
+    return Reading(found or None, problem="It has no text.")
+
+
+def prose(text: str) -> str:
+    """Return a text without unsafe characters, at most `MAX_PROSE_CHARS` long."""
+    return safe_text(text[:MAX_PROSE_CHARS]).strip()
+
+
+def _line(text: str) -> str:
+    return clean(text[:MAX_TEXT_CHARS]).strip()

@@ -1,0 +1,142 @@
+"""Sub-questions: which answers each one needs, levels of independent ones, and grounding by earlier answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, product
+
+from kgqa.events import SubQuestion
+
+Pattern = tuple[str, str, str]
+"""Subject, relation and object in words; `#2` stands for the answer to sub-question 2."""
+MAX_STEPS = 6
+"""Most sub-questions of a plan, and most prompts that answer them."""
+MAX_NAMES = 3
+"""Most answers of a sub-question that are put into a later one."""
+_PLACEHOLDER = re.compile(r"(?<![\w&])(?:Entity)?#(\d{1,2})(?!\d)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class SubQuery:
+    """A sub-question as planned.
+
+    Attributes:
+        number: Its number, unique within a question.
+        text: The sub-question; `#i` stands for the answer to sub-question i.
+        patterns: The same in triples of words.
+        needs: The numbers of the sub-questions whose answers it needs.
+    """
+
+    number: int
+    text: str
+    patterns: tuple[Pattern, ...] = ()
+    needs: tuple[int, ...] = ()
+
+    @property
+    def event(self) -> SubQuestion:
+        """The sub-question in an event."""
+        return SubQuestion(self.number, self.text, self.needs)
+
+
+@dataclass(frozen=True, slots=True)
+class GroundedQuery:
+    """A sub-question with answers in place of its references. `filled`: whether all of them had an answer."""
+
+    number: int
+    text: str
+    patterns: tuple[Pattern, ...] = ()
+    filled: bool = True
+
+
+def planned(question: str, texts: Sequence[str], patterns: Sequence[Sequence[Pattern]] = ()) -> tuple[SubQuery, ...]:
+    """Return sub-questions numbered from 1, and find which answers they need.
+
+    At most `MAX_STEPS` are kept. A reference to the sub-question itself, to a later or to an unknown one is removed,
+    unless the question contains the same characters, as in "the #1 hit".
+
+    Args:
+        question: The question.
+        texts: The sub-questions.
+        patterns: The patterns of each of them; may be shorter than `texts`.
+    """
+    found = []
+    for number, text in enumerate(texts[:MAX_STEPS], 1):
+        triples = tuple(patterns[number - 1]) if number <= len(patterns) else ()
+        literal = {each[0] for each in _PLACEHOLDER.finditer(question)}
+        kept = _PLACEHOLDER.sub(
+            lambda match: match[0] if int(match[1]) in range(1, number) or match[0] in literal else "",  # noqa: B023
+            text,
+        )
+        kept = " ".join(kept.split())
+        needs = sorted({int(match[1]) for match in _PLACEHOLDER.finditer(kept)} & set(range(1, number)))
+        found.append(SubQuery(number, kept, triples, tuple(needs)))
+    return tuple(found)
+
+
+def levels(queries: Sequence[SubQuery]) -> list[list[SubQuery]]:
+    """Return sub-questions in levels: each needs only answers of earlier levels."""
+    depth: dict[int, int] = {}
+    found: list[list[SubQuery]] = []
+    for query in queries:
+        level = max((depth[number] + 1 for number in query.needs if number in depth), default=0)
+        depth[query.number] = level
+        found += [[] for _ in range(level + 1 - len(found))]
+        found[level].append(query)
+    return found
+
+
+def ground(
+    query: SubQuery, names: Mapping[int, Sequence[str]], texts: Mapping[int, str], *, most: int = MAX_NAMES
+) -> tuple[GroundedQuery, ...]:
+    """Put answers into a sub-question: one name is put in, several give a sub-question each.
+
+    A reference without an answer is replaced by the words of the sub-question that it refers to. If fewer sub-questions
+    are allowed than there are names, one sub-question contains all names.
+
+    Args:
+        query: The sub-question.
+        names: The answers by number of sub-question, best first.
+        texts: The text of each earlier sub-question, as it was asked.
+        most: Most sub-questions that are returned.
+    """
+    found = [list(dict.fromkeys(names.get(number, ())))[:MAX_NAMES] for number in query.needs]
+    total = 1
+    for each in found:
+        total *= max(len(each), 1)
+    if total > most:
+        found = [[" or ".join(each)] if each else [] for each in found]
+    choices = [each or [_words_of(texts.get(number, ""))] for number, each in zip(query.needs, found)]
+    filled = all(found)
+    grounded = []
+    for chosen in islice(product(*choices), most):
+        values = dict(zip(query.needs, chosen))
+        patterns = tuple((fill(s, values), fill(p, values), fill(o, values)) for s, p, o in query.patterns)
+        grounded.append(GroundedQuery(query.number, fill(query.text, values), patterns, filled))
+    return tuple(grounded)
+
+
+def _words_of(text: str) -> str:
+    return f"[{text.strip().rstrip('?？').strip()}]"
+
+
+def fill(text: str, values: Mapping[int, str]) -> str:
+    """Replace the references to numbers in `values`; others stay."""
+    return _PLACEHOLDER.sub(lambda match: values.get(int(match[1]), match[0]), text)
+
+
+def references(text: str) -> tuple[int, ...]:
+    """Return the numbers of the sub-questions to which a text refers, in ascending order."""
+    return tuple(sorted({int(match[1]) for match in _PLACEHOLDER.finditer(text)}))
+
+
+def pattern_words(patterns: Sequence[Pattern]) -> str:
+    """Return patterns as the words of a query: names and relations, without references, nothing else left out."""
+    parts = (" ".join(_PLACEHOLDER.sub("", part).split()) for pattern in patterns for part in pattern)
+    return " ".join(part for part in parts if part)
+
+
+def renumbered(query: SubQuery, number: int) -> SubQuery:
+    """Return a sub-question with another number and without references."""
+    return replace(query, number=number, needs=())
