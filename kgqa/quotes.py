@@ -37,11 +37,15 @@ def stand_in_quotes(answers: Iterable[Named], quotes: Iterable[QuoteEvidence]) -
 
     Names are compared as whole words, regardless of case; scripts without spaces between words have no whole words.
     """
-    texts = [quote.words.casefold() for quote in quotes if quote.verified]
-    names = [answer.name.casefold() for answer in answers]
-    return bool(names) and all(
-        any(_is_whole(text, *match) for text in texts for match in _matches(text, name)) for name in names
-    )
+    texts = [quote.words for quote in quotes if quote.verified]
+    names = [answer.name for answer in answers]
+    return bool(names) and all(any(contains_name(text, name) for text in texts) for name in names)
+
+
+def contains_name(text: str, name: str) -> bool:
+    """Return whether a name stands in a text as whole words, regardless of case."""
+    text = text.casefold()
+    return any(_is_whole(text, *match) for match in _matches(text, name.casefold()))
 
 
 def _matches(text: str, quote: str) -> Iterator[tuple[int, int]]:

@@ -203,6 +203,14 @@ SETTINGS: tuple[Setting, ...] = (
         option="--compose",
     ),
     Setting(
+        "ask.answer_form",
+        str,
+        "short",
+        "form of the text of an answer over a corpus: short: one to three sentences; long: a report; read by tog3",
+        choices=("short", "long"),
+        option="--answer-form",
+    ),
+    Setting(
         "ask.judge",
         str,
         "rows",

@@ -56,7 +56,7 @@ def read_quoted_answer(text: str, *, size: int) -> Reading[QuotedAnswer]:
         answers = read_answers(json.dumps({"answers": value})) if known else None
         if answers is None or answers.value is None:
             continue
-        response = find_key(found.value, ("response",))[1]
+        response = find_key(found.value, ("response", "explanation"))[1]
         given = find_key(found.value, ("support", "supports", "citations", "claims", "quotes"))[1]
         listed = given if isinstance(given, list) else [given] if has_object(given) else []
         kept = listed[:MAX_SUPPORTS]

@@ -31,11 +31,91 @@ RAG = Method(
     ),
     presets={"as-published": {"rag.retriever": "dense", "llm.reask": 0}},
 )
+# numbers as published: appendix A of the paper; ours take more evidence, and fewer calls
 TOG3 = Method(
     "kgqa.methods.tog3.answering:answer",
     topics=False,
     corpus=True,
     model=True,
+    settings=(
+        Setting(
+            "tog3.reading",
+            str,
+            "ours",
+            "how the rounds go: published: keywords, answers in free text, separate prompts for verdict and sub-question, "
+            "always a final answer; ours: answers with quotes that are checked, fewer prompts, a final answer only if no "
+            "round was accepted",
+            choices=("ours", "published"),
+        ),
+        Setting("tog3.rounds", int, 3, "maximum number of rounds", minimum=1, maximum=20),
+        Setting(
+            "tog3.retrieve", int, 5, "how many pieces of each kind are found per query", minimum=1, maximum=100
+        ),
+        Setting("tog3.retriever", str, "best", RETRIEVERS_HELP, choices=tuple(RETRIEVERS)),
+        Setting(
+            "tog3.kinds",
+            str,
+            "chunk,statement,community,path",
+            "kinds of evidence, separated by commas: chunk: passages; statement: facts; community: summaries; path: paths "
+            "from the entities of the question; published: chunk, statement and community, with the facts around the "
+            "entities that keywords name",
+        ),
+        Setting("tog3.keep", int, 5, "how many passages are kept per query", minimum=1, maximum=100),
+        Setting(
+            "tog3.rerank",
+            str,
+            "similarity",
+            "how pieces are reranked: similarity: by the ranks of all kinds and by similarity to the query; none: in the "
+            "order of the retriever",
+            choices=("similarity", "none"),
+        ),
+        Setting(
+            "tog3.keywords",
+            int,
+            0,
+            "maximum number of keywords per query by which entities are found; 0: without this call; only if published",
+            minimum=0,
+            maximum=50,
+        ),
+        Setting("tog3.subqueries", int, 2, "maximum number of sub-questions per round", minimum=1, maximum=10),
+        Setting(
+            "tog3.context", int, 4000, "about how many tokens of evidence a prompt shows", minimum=100, maximum=1_000_000
+        ),
+        Setting(
+            "tog3.judge",
+            str,
+            "separate",
+            "how an answer is judged: separate: by a prompt of its own; with-answer: by the prompt that answers",
+            choices=("separate", "with-answer"),
+        ),
+        Setting("tog3.votes", int, 1, "how often the verdict is asked for; the majority decides", choices=(1, 3)),
+        Setting(
+            "tog3.evolve_query",
+            str,
+            "on",
+            "on: rounds search by sub-questions; off: by the question again (an ablation)",
+            choices=("on", "off"),
+        ),
+        Setting(
+            "tog3.evolve_graph",
+            str,
+            "on",
+            "on: the language model removes, merges and adds facts of the evidence; off: it does not",
+            choices=("on", "off"),
+        ),
+    ),
+    presets={
+        "as-published": {
+            "tog3.reading": "published",
+            "tog3.retriever": "dense",
+            "tog3.kinds": "chunk,statement,community",
+            "tog3.keep": 2,
+            "tog3.keywords": 10,
+            "tog3.subqueries": 1,
+            "llm.reask": 0,
+        },
+        "economy": {"tog3.judge": "with-answer", "tog3.evolve_graph": "off"},
+    },
     stages=_STAGES,
 )
 GRAPHSEARCH = Method(

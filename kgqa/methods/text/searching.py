@@ -60,7 +60,12 @@ class TextSearch:
         """
         if not queries:
             return []
-        found = self._retriever(kind, retriever).search(queries, k)
+        return self.record(queries, self._retriever(kind, retriever).search(queries, k), steps, channel)
+
+    def record(
+        self, queries: Sequence[str], found: list[list[Piece]], steps: Sequence[int] = (), channel: str = ""
+    ) -> list[list[Piece]]:
+        """Record what was found for each query as `Retrieved` events, and return it; arguments as in `search`."""
         for number, (query, pieces) in enumerate(zip(queries, found)):
             iris = tuple(piece.iri for piece in pieces)
             step = steps[number] if steps else 0

@@ -1,1 +1,1 @@
-"""ToG-3 (arXiv 2509.21710): rounds of retrieval, in which sub-questions and an evidence graph evolve."""
+"""ToG-3 (Wu et al. 2025): rounds of retrieval over a corpus, with an evidence graph that grows with the question."""

@@ -1,0 +1,135 @@
+"""Finds evidence for the question and its sub-questions: pieces of several kinds, as one ranking of passages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kgqa.corpus.retrieve.fused import fuse
+from kgqa.methods.resources import Resources
+from kgqa.methods.text.path_pieces import PathRetriever
+from kgqa.methods.text.searching import TextSearch, within_tokens
+from kgqa.model import Piece, PieceKind
+from kgqa.rank.embedding.encoder import CachedEncoder
+from kgqa.rank.lexical import bm25
+from kgqa.trace import Trace
+
+KINDS: tuple[PieceKind, ...] = ("chunk", "statement", "community", "path")
+KEPT_TOKENS = 2048
+"""About how many tokens the passages that are kept for one query have: two chunks of the published length."""
+PATHS = 3
+"""How many paths are kept for one query."""
+SUMMARIES = 1
+"""How many summaries are kept for one query."""
+WEIGHTS = (4.0, 1.0, 1.0, 1.0)
+"""Weights in the ranking of passages: the retriever, the passages of facts, those of paths, similarity."""
+RANK_K = 10
+_DEPENDENT = ("rrf", "dense", "bm25")
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found for a query, best first. `new`: whether any of it was not known before."""
+
+    passages: tuple[Piece, ...] = ()
+    facts: tuple[Piece, ...] = ()
+    summaries: tuple[Piece, ...] = ()
+    new: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.passages or self.facts or self.summaries)
+
+
+@dataclass
+class EvidenceSearch:
+    """Searches for the evidence of one question.
+
+    Args:
+        resources: The resources of the run.
+        trace: The trace of the question.
+        kinds: The kinds of pieces.
+    """
+
+    resources: Resources
+    trace: Trace
+    kinds: Sequence[str]
+    text: TextSearch = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.text = TextSearch(self.resources, self.trace)
+        self._settings = self.resources.settings
+        self._encoder: CachedEncoder | None = self.resources.encoder
+
+    def search(self, queries: Sequence[str], steps: Sequence[int]) -> list[Found]:
+        """Find the best passages, facts and summaries for each query.
+
+        Raises:
+            SettingsError: The index has no such retriever.
+            StoreError: The graph failed.
+            BudgetExhausted: The question's budget is spent.
+        """
+        chunks = self._pieces("chunk", queries, steps)
+        statements = self._pieces("statement", queries, steps)
+        communities = self._pieces("community", queries, steps)
+        paths = self._paths(queries, steps)
+        found = []
+        for at, query in enumerate(queries):
+            facts = [*statements[at], *paths[at]]
+            passages = self._ranked(query, chunks[at], statements[at], paths[at])
+            kept = within_tokens(passages[: self._settings["tog3.keep"]], KEPT_TOKENS)
+            found.append(Found(tuple(kept), tuple(facts), tuple(communities[at][:SUMMARIES])))
+        return found
+
+    def _pieces(self, kind: PieceKind, queries: Sequence[str], steps: Sequence[int]) -> list[list[Piece]]:
+        if kind not in self.kinds or not self.text.count(kind):
+            return [[] for _ in queries]
+        name = self._settings["tog3.retriever"]
+        name = name if kind == "chunk" or name in _DEPENDENT else "best"
+        channel = "" if kind == "chunk" else kind
+        return self.text.search(
+            queries, self._settings["tog3.retrieve"], kind=kind, retriever=name, steps=steps, channel=channel
+        )
+
+    def _paths(self, queries: Sequence[str], steps: Sequence[int]) -> list[list[Piece]]:
+        """Return the best paths in the facts around the entities that each query names."""
+        if "path" not in self.kinds or not self.text.count("statement"):
+            return [[] for _ in queries]
+        retriever = PathRetriever(self.text.graph, self.text.corpus.index, self._encoder, trace=self.trace)
+        return self.text.record(queries, retriever.search(queries, PATHS), steps, "path")
+
+    def _ranked(
+        self, query: str, chunks: Sequence[Piece], statements: Sequence[Piece], paths: Sequence[Piece]
+    ) -> list[Piece]:
+        """Return the found chunks and those in which the found facts stand, as one ranking."""
+        table = self.text.corpus.index.pieces("chunk")
+        known = {piece.iri: piece for piece in chunks}
+        rankings = [[piece.iri for piece in chunks], _chunks_of(statements), _chunks_of(paths)]
+        for iri in dict.fromkeys(iri for ranking in rankings for iri in ranking):
+            if iri not in known and (piece := table.get(iri)):
+                known[iri] = piece
+        rankings = [[iri for iri in ranking if iri in known] for ranking in rankings]
+        if self._settings["tog3.rerank"] == "none":
+            return [known[iri] for iri in dict.fromkeys(iri for ranking in rankings for iri in ranking)]
+        scores = similarity(query, [piece.text for piece in known.values()], self._encoder)
+        order = np.argsort(-scores, kind="stable")
+        rankings.append([list(known)[at] for at in order])
+        scored = [[(iri, -float(rank)) for rank, iri in enumerate(ranking)] for ranking in rankings]
+        return [known[iri] for iri, _ in fuse(scored, WEIGHTS, RANK_K)]
+
+
+def _chunks_of(pieces: Iterable[Piece]) -> list[str]:
+    return list(dict.fromkeys(span.chunk for piece in pieces for span in piece.spans if span.chunk))
+
+
+def similarity(query: str, texts: Sequence[str], encoder: CachedEncoder | None) -> np.ndarray:
+    """Return the similarity of each text to a query: cosine of embeddings, or BM25 without an embedding model."""
+    if not texts:
+        return np.zeros(0)
+    if encoder is None:
+        return bm25(query, texts)
+    vectors = encoder.encode(list(texts))
+    (wanted,) = encoder.encode_questions([query])
+    scores: np.ndarray = vectors @ wanted
+    return scores

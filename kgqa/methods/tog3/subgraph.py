@@ -1,0 +1,161 @@
+"""The evidence graph of one question: the pieces that were kept, facts that a model added, and edits checked in code.
+
+The graph lives as long as the question; nothing of it is written to the corpus.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from kgqa.corpus.corpus import Corpus
+from kgqa.corpus.resolution.types import types_agree
+from kgqa.events import EvidenceEdited, LocalFact
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.methods.tog3.replies import ProposedFact, Refinement
+from kgqa.model import Piece
+from kgqa.quotes import contains_name, find_quote
+from kgqa.words import normalise
+
+Fact = Piece | LocalFact
+"""A stored fact (a statement or a path), or one that a model read from a passage for this question."""
+
+
+class Subgraph:
+    """The evidence graph.
+
+    Args:
+        corpus: The corpus.
+        graph: Its graph, charged to the question; knows the names of entities.
+
+    Attributes:
+        passages: The chunks, each with the step and the rank at which it was kept first.
+        facts: Stored facts, by IRI.
+        summaries: Summaries of communities, by IRI.
+        local: Facts that a model added, with their steps.
+        same: Pairs of names that mean the same.
+        cited: IRIs of chunks with quotes that were verified.
+    """
+
+    def __init__(self, corpus: Corpus, graph: KnowledgeGraph) -> None:
+        self.passages: dict[str, tuple[Piece, int, int]] = {}
+        self.facts: dict[str, Piece] = {}
+        self.summaries: dict[str, Piece] = {}
+        self.local: dict[LocalFact, int] = {}
+        self.same: dict[tuple[str, str], None] = {}
+        self.cited: dict[str, None] = {}
+        self._dropped: set[str] = set()
+        self._corpus = corpus
+        self._graph = graph
+
+    def add(
+        self, step: int, passages: Sequence[Piece], facts: Iterable[Piece] = (), summaries: Iterable[Piece] = ()
+    ) -> list[Piece]:
+        """Add pieces that were kept for a step, passages best first; return the new ones of any kind.
+
+        Facts that an edit has removed stay out.
+        """
+        new = []
+        for rank, passage in enumerate(passages):
+            if passage.iri not in self.passages:
+                new.append(passage)
+                self.passages[passage.iri] = (passage, step, rank)
+        for fact in facts:
+            if fact.iri not in self.facts and fact.iri not in self._dropped:
+                new.append(fact)
+                self.facts[fact.iri] = fact
+        for summary in summaries:
+            if self.summaries.setdefault(summary.iri, summary) is summary:
+                new.append(summary)
+        return new
+
+    def ordered(self) -> list[Piece]:
+        """Return the passages: those with verified quotes, then the first of each step, the second, and so on.
+
+        Of passages with the same rank, the one of the latest step comes first.
+        """
+
+        def key(each: tuple[Piece, int, int]) -> tuple[bool, int, int]:
+            piece, step, rank = each
+            return piece.iri not in self.cited, rank, -step
+
+        return [piece for piece, _, _ in sorted(self.passages.values(), key=key)]
+
+    def edit(
+        self, step: int, read: Refinement, facts: Sequence[Piece], passages: Sequence[Piece], *, quoted: bool = True
+    ) -> EvidenceEdited:
+        """Apply the edits of a reply that hold, and return what has changed.
+
+        A new fact holds if its quote stands in its passage, and each of its names stands in the quote or belongs to a
+        known entity. Two names may mean the same if both are known and no types of theirs contradict each other.
+
+        Args:
+            step: The number of the sub-question.
+            read: The proposed edits.
+            facts: The facts that the prompt showed.
+            passages: The passages that the prompt showed.
+            quoted: Whether new facts need a quote; otherwise a name must be known or stand in the passage.
+        """
+        kept = range(len(facts)) if read.keep is None else read.keep
+        removed = [fact.iri for at, fact in enumerate(facts) if at not in kept and fact.iri in self.facts]
+        for iri in removed:
+            del self.facts[iri]
+        self._dropped.update(removed)
+        refused = read.refused
+        merged = []
+        for pair in read.same:
+            if self._may_be_same(*pair, passages):
+                merged += [pair] if pair not in self.same else []
+                self.same[pair] = None
+            else:
+                refused += 1
+        added = []
+        for proposed in read.add:
+            fact = self._checked(proposed, passages[proposed.passage], quoted)
+            if fact is None:
+                refused += 1
+            elif fact not in self.local:
+                self.local[fact] = step
+                added.append(fact)
+        return EvidenceEdited(
+            step=step, added=tuple(added), removed=tuple(removed), merged=tuple(merged), refused=refused
+        )
+
+    def _checked(self, fact: ProposedFact, passage: Piece, quoted: bool) -> LocalFact | None:
+        """Return a proposed fact if it holds."""
+        stands = bool(fact.quote) and find_quote(passage.text, fact.quote) is not None
+        if quoted and not stands:
+            return None
+        source = fact.quote if stands else passage.text
+        names = [name for name in (fact.subject, fact.object) if not contains_name(source, name)]
+        if not all(self._is_known(name, passage) for name in names):
+            return None
+        return LocalFact(fact.subject, fact.relation, fact.object, passage.iri, fact.quote if stands else "")
+
+    def _is_known(self, name: str, passage: Piece) -> bool:
+        """Return whether a name is that of an entity of the graph, of the document, or of a fact held before."""
+        document = self._corpus.reader.document(passage.spans[0].document) if passage.spans else None
+        wanted = normalise(name)
+        titles = [document.title] if document is not None else []
+        held = {normalise(each) for fact in self.local for each in (fact.subject, fact.object)}
+        return any(contains_name(title, name) for title in titles) or wanted in held or bool(self._entities(name))
+
+    def _entities(self, name: str) -> list[str]:
+        wanted = normalise(name)
+        return [match.entity.iri for match in self._graph.names.exact([wanted]).get(wanted, ())]
+
+    def _may_be_same(self, first: str, second: str, passages: Sequence[Piece]) -> bool:
+        texts = [*(each.text for each in passages), *(each.text for each in self.facts.values())]
+        texts += [name for fact in self.local for name in (fact.subject, fact.object)]
+        types = []
+        for name in (first, second):
+            entities = self._entities(name)
+            if not entities and not any(contains_name(text, name) for text in texts):
+                return False
+            types.append({each for iri in entities for each in self._types(iri)})
+        return not (types[0] and types[1]) or any(types_agree(one, other) for one in types[0] for other in types[1])
+
+    def _types(self, entity: str) -> Iterator[str]:
+        piece = self._corpus.index.pieces("entity").get(entity)
+        found = re.search(r"\(([^()]*)\)(?::|$)", piece.text) if piece else None
+        yield from found[1].split(", ") if found else ()
