@@ -42,31 +42,28 @@ TOG3 = Method(
             "tog3.reading",
             str,
             "ours",
-            "how the rounds go: published: keywords, answers in free text, separate prompts for verdict and sub-question, "
-            "always a final answer; ours: answers with quotes that are checked, fewer prompts, a final answer only if no "
-            "round was accepted",
+            "how the rounds go: published: keywords, answers in free text, separate prompts for verdict and "
+            "sub-question, always a final answer; ours: answers with quotes that are checked, fewer prompts, a final "
+            "answer only if no round was accepted",
             choices=("ours", "published"),
         ),
         Setting("tog3.rounds", int, 3, "maximum number of rounds", minimum=1, maximum=20),
-        Setting(
-            "tog3.retrieve", int, 5, "how many pieces of each kind are found per query", minimum=1, maximum=100
-        ),
+        Setting("tog3.retrieve", int, 5, "how many pieces of each kind are found per query", minimum=1, maximum=100),
         Setting("tog3.retriever", str, "best", RETRIEVERS_HELP, choices=tuple(RETRIEVERS)),
         Setting(
             "tog3.kinds",
             str,
             "chunk,statement,community,path",
-            "kinds of evidence, separated by commas: chunk: passages; statement: facts; community: summaries; path: paths "
-            "from the entities of the question; published: chunk, statement and community, with the facts around the "
-            "entities that keywords name",
+            "kinds of evidence, separated by commas: chunk: passages; statement: facts; community: summaries; path: "
+            "paths in the facts, from the entities of the question",
         ),
         Setting("tog3.keep", int, 5, "how many passages are kept per query", minimum=1, maximum=100),
         Setting(
             "tog3.rerank",
             str,
             "similarity",
-            "how pieces are reranked: similarity: by the ranks of all kinds and by similarity to the query; none: in the "
-            "order of the retriever",
+            "how pieces are reranked: similarity: by the ranks of all kinds and by similarity to the query; none: in "
+            "the order of the retriever",
             choices=("similarity", "none"),
         ),
         Setting(
@@ -79,7 +76,12 @@ TOG3 = Method(
         ),
         Setting("tog3.subqueries", int, 2, "maximum number of sub-questions per round", minimum=1, maximum=10),
         Setting(
-            "tog3.context", int, 4000, "about how many tokens of evidence a prompt shows", minimum=100, maximum=1_000_000
+            "tog3.context",
+            int,
+            4000,
+            "about how many tokens of evidence a prompt shows",
+            minimum=100,
+            maximum=1_000_000,
         ),
         Setting(
             "tog3.judge",

@@ -39,23 +39,24 @@ def answer(
         outcome = rounds.run()
         return _grounded(empty, outcome, rounds.subgraph, resources, trace)
     except BudgetExhausted as error:
-        spent = {"status": "budget_exhausted", "reason": error.reason}
-        if rounds.supported is None:
-            return replace(empty, **spent)
-        with trace.grace():
-            outcome = Outcome(rounds.supported, notes=(INTERRUPTED,))
-            return replace(_grounded(empty, outcome, rounds.subgraph, resources, trace), **spent)
+        found = empty
+        if rounds.supported is not None:
+            with trace.grace():
+                outcome = Outcome(rounds.supported, notes=(INTERRUPTED,))
+                found = _grounded(empty, outcome, rounds.subgraph, resources, trace)
+        return replace(found, status="budget_exhausted", reason=error.reason)
 
 
 def _grounded(empty: Answer, outcome: Outcome, subgraph: Subgraph, resources: Resources, trace: Trace) -> Answer:
     """Build the answer of the rounds, with its evidence and queries."""
-    reply = outcome.reply
+    reply, corpus = outcome.reply, resources.corpus
+    assert isinstance(corpus, Corpus)
     if reply is None:
         return replace(empty, reason=outcome.reason)
     found = quoted_answer(empty, reply.read, reply.quotes)
     found = replace(found, notes=(*found.notes, *outcome.notes))
     graph = resources.graph.for_question(trace)
-    return grounded(found, list(_used(reply, subgraph)), graph, resources.corpus, trace)
+    return grounded(found, list(_used(reply, subgraph)), graph, corpus, trace)
 
 
 def _used(reply: Reply, subgraph: Subgraph) -> Iterator[Piece]:

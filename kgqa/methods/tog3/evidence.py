@@ -14,6 +14,7 @@ from kgqa.methods.text.searching import BYTES_PER_TOKEN, within_tokens
 from kgqa.methods.tog3.subgraph import Fact, Subgraph
 from kgqa.model import Piece
 from kgqa.quotes import find_quote
+from kgqa.words import normalise
 
 MAX_FACTS = 40
 """Most facts in a prompt."""
@@ -108,8 +109,9 @@ def shown_evidence(subgraph: Subgraph, *, tokens: int, passages: bool = True, fa
         facts: Whether facts are shown.
     """
     local: list[Fact] = list(reversed(subgraph.local)) if facts else []
-    stored: list[Fact] = list(subgraph.facts.values()) if facts else []
-    listed = [*local, *stored][:MAX_FACTS]
+    # a path of one step says the same as its fact
+    stored: list[Fact] = list({normalise(each.text): each for each in reversed(subgraph.facts.values())}.values())
+    listed = [*local, *(reversed(stored) if facts else ())][:MAX_FACTS]
     summaries = list(subgraph.summaries.values())
     used = sum(len(fact_line(each, {}).encode()) for each in listed) + sum(len(s.text.encode()) for s in summaries)
     chosen = within_tokens(subgraph.ordered(), tokens - used // BYTES_PER_TOKEN) if passages else []

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from kgqa.events import PiecesKept, Planned, Stopped, SubQuestion, SufficiencyJudged
 from kgqa.corpus.index.entries import INDEXED
+from kgqa.events import PiecesKept, Planned, Stopped, SubQuestion, SufficiencyJudged
 from kgqa.llm.client import Prompt, Stage
 from kgqa.llm.replies.json_values import Reading
 from kgqa.llm.replies.quoted_answers import QuotedAnswer, read_quoted_answer
@@ -153,9 +153,7 @@ class Rounds:
 
     def _judged(self, number: int, verdict: str, reflection: Reflection) -> None:
         self.trace.record(
-            SufficiencyJudged(
-                round=number, verdict=verdict, missing=reflection.missing, accepted=reflection.sufficient
-            )
+            SufficiencyJudged(round=number, verdict=verdict, missing=reflection.missing, accepted=reflection.sufficient)
         )
 
     def _evolved(self, shown: Shown) -> Reflection:
@@ -178,7 +176,7 @@ class Rounds:
         return "" if edited or any(each.new for each in found) else "nothing new was found"
 
     def _planned(self, number: int, queries: Sequence[str]) -> list[int]:
-        """Number sub-questions and record them."""
+        """Record sub-questions and return their numbers."""
         steps = list(range(len(self._asked) + 1, len(self._asked) + 1 + len(queries)))
         self._asked += queries
         self.trace.record(Planned(round=number, sub_questions=tuple(map(SubQuestion, steps, queries))))
@@ -210,7 +208,10 @@ class Rounds:
                 asked.append((query, step, [fact for fact in each.facts if fact.iri in self.subgraph.facts], passages))
         prompts, readers = [], []
         for query, step, facts, passages in asked:
-            values = {"passages": shown_passages(passages, self._corpus), "facts": [fact.text for fact in facts]}
+            values: dict[str, Any] = {
+                "passages": shown_passages(passages, self._corpus),
+                "facts": [fact.text for fact in facts],
+            }
             values |= {"question": self.question, "sub_question": query, "number": step, "quoted": True}
             prompts.append(self.resources.prompts.prompt("tog3/refine", "refine", **values))
             readers.append(partial(read_refinement, facts=len(facts), passages=len(passages)))
@@ -243,9 +244,7 @@ class Rounds:
 
     def _prompt(self, name: str, shown: Shown, **values: Any) -> Prompt:
         evidence = shown.values(self._corpus, self._asked, self._claims)
-        return self.resources.prompts.prompt(
-            f"tog3/{name}", STAGES[name], question=self.question, **evidence, **values
-        )
+        return self.resources.prompts.prompt(f"tog3/{name}", STAGES[name], question=self.question, **evidence, **values)
 
     def _ask(self, prompts: Sequence[Prompt], reader: Callable[[str], Reading[Any]]) -> list[Any]:
         return self.resources.ask_model(prompts, [reader] * len(prompts), self.trace)

@@ -64,10 +64,9 @@ class Subgraph:
             if fact.iri not in self.facts and fact.iri not in self._dropped:
                 new.append(fact)
                 self.facts[fact.iri] = fact
-        for summary in summaries:
-            if self.summaries.setdefault(summary.iri, summary) is summary:
-                new.append(summary)
-        return new
+        others = [summary for summary in summaries if summary.iri not in self.summaries]
+        self.summaries.update((summary.iri, summary) for summary in others)
+        return new + others
 
     def ordered(self) -> list[Piece]:
         """Return the passages: those with verified quotes, then the first of each step, the second, and so on.
