@@ -149,13 +149,14 @@ def command(
 
 
 def _ask(asked: Asked, resources: Resources, live: bool) -> Answer:
+    from kgqa.cli.bars import StatusLine
     from kgqa.methods.ask import ask, budget_of
 
     if asked.error:
         return Answer(Question(asked.text, id=asked.id), "failed", reason=asked.error)
-    settings = resources.settings
-    trace = Trace(budget_of(settings), listener=_print_event if live else None)
-    return ask(Question(asked.text, id=asked.id), topics=asked.topics, resources=resources, trace=trace)
+    with StatusLine(shown=not live) as status:
+        trace = Trace(budget_of(resources.settings), listener=_print_event if live else status.listener)
+        return ask(Question(asked.text, id=asked.id), topics=asked.topics, resources=resources, trace=trace)
 
 
 def _show(
@@ -184,7 +185,9 @@ def _show(
 
 
 def _print_event(event: Event) -> None:
-    detail = "  ".join(
+    from kgqa.report.text.event_words import event_words
+
+    detail = event_words(event) or "  ".join(
         f"{name}={value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
         for name, value in event.detail.items()
     )

@@ -1,13 +1,18 @@
-"""Progress bars, which are shown only on a terminal and without --quiet."""
+"""Progress bars and status lines, which are shown only on a terminal and without --quiet."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any, Self
 
 from tqdm import tqdm
 
 from kgqa.cli.options import verbosity
+from kgqa.events import Event
+from kgqa.words import clean
+
+_LINE = 100
 
 
 def open_bar(**options: Any) -> Any:
@@ -45,3 +50,35 @@ class StageBar:
         if self._bar is not None:
             self._bar.close()
             self._bar = None
+
+
+class StatusLine:
+    """Shows on one line what a method over text does; the line is removed at the end.
+
+    Args:
+        shown: whether to show it, on a terminal and without --quiet.
+    """
+
+    def __init__(self, *, shown: bool = True) -> None:
+        self._shown = shown and verbosity() >= 0 and sys.stderr.isatty()
+        self._bar: Any = None
+
+    @property
+    def listener(self) -> Callable[[Event], None] | None:
+        """The function to call with each event of the question; None if nothing is shown."""
+        return self._show if self._shown else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def _show(self, event: Event) -> None:
+        from kgqa.report.text.event_words import progress_words
+
+        if text := progress_words(event):
+            if self._bar is None:
+                self._bar = open_bar(bar_format="{desc}", leave=False)
+            self._bar.set_description_str(clean(text)[:_LINE])

@@ -22,6 +22,7 @@ from kgqa.model import (
     Span,
     StatementEvidence,
 )
+from kgqa.report.text.event_words import step_lines
 from kgqa.words import clean, display_name, safe_text
 
 MAX_SHOWN = 30
@@ -62,13 +63,17 @@ def answer_text(answer: Answer, *, iris: bool = False, notes: bool = True, graph
     for cited in answer.citations:
         place = f" [{_place(cited.span)}]" if cited.span else ""
         quote = f" “{clean(cited.quote)}”{place}" if cited.quote else f" {clean(cited.piece)}"
-        fields.append(("cites", f"{clean(cited.claim)}:{quote}{_unverified(cited.verified)}"))
+        mark = " ✓" if cited.verified else _unverified(cited.verified)
+        fields.append(("cites", f"{clean(cited.claim)}:{quote}{mark}"))
+    cited_quotes = {(cited.quote, cited.span) for cited in answer.citations}
     facts = [each for each in answer.evidence if isinstance(each, StatementEvidence | HyperedgeEvidence)]
     for evidence in answer.evidence:
-        if evidence not in facts[MAX_FACTS:]:
+        shown = isinstance(evidence, QuoteEvidence) and (evidence.words, evidence.span) in cited_quotes
+        if evidence not in facts[MAX_FACTS:] and not shown:
             fields += _evidence_fields(evidence)
     if len(facts) > MAX_FACTS:
         fields.append(("", f"... and {_counted(len(facts) - MAX_FACTS, 'more fact')} from the text (--json shows all)"))
+    fields += _labelled("steps", list(map(clean, step_lines(answer.trace))))
     if answer.grounding == "text":
         fields.append(("source", "every answer stands in a verified quote"))
     if answer.grounding == "model":

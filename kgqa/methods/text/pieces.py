@@ -75,7 +75,8 @@ def _found(quote: str, piece: Piece, corpus: Corpus) -> tuple[Piece, Span] | Non
     for span in piece.spans:
         chunk = corpus.chunk(span.chunk) if span.chunk else None
         if chunk is not None and (place := find_quote(chunk.text, quote)):
-            return piece, Span(chunk.document, chunk.iri, *place)
+            record = corpus.reader.document(chunk.document)
+            return piece, Span(chunk.document, chunk.iri, *place, source=record.source if record else "")
     return None
 
 

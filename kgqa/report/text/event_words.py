@@ -1,0 +1,150 @@
+"""Describes the events of methods over text in words, one line each: for `--trace`, progress, and answers as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from kgqa.events import (
+    Drafted,
+    DraftVerified,
+    Event,
+    EvidenceEdited,
+    Grounded,
+    LocalFact,
+    PiecesKept,
+    Planned,
+    Retrieved,
+    StepAnswered,
+    Stopped,
+    SufficiencyJudged,
+)
+
+MAX_LINES = 12
+_SHOWN = 5
+_LONGEST = 160
+
+
+def event_words(event: Event) -> str:
+    """Describe an event of a method over text; "" for other events."""
+    match event:
+        case Retrieved():
+            channel = f", {event.channel}" if event.channel else ""
+            return f"{_step(event.step)}{channel}: {_counted(len(event.pieces), 'piece')} for “{event.query}”"
+        case PiecesKept():
+            return f"{_step(event.step)}: {_counted(len(event.pieces), 'piece')}"
+        case Planned():
+            asked = "; ".join(
+                f"{each.number}. {each.text}" + (f" (needs {_listed(each.needs)})" if each.needs else "")
+                for each in event.sub_questions
+            )
+            return f"round {event.round}: {asked or 'no sub-questions'}"
+        case Grounded():
+            return f"{_step(event.step)}: {event.text}" + ("" if event.filled else " (an earlier answer is missing)")
+        case StepAnswered():
+            return f"{_step(event.step)}: {event.question} → {_answer(event)}"
+        case EvidenceEdited():
+            return f"{_step(event.step)}: {'; '.join(_edits(event)) or 'nothing'}"
+        case SufficiencyJudged():
+            return f"round {event.round}: {_verdict(event)}"
+        case Drafted():
+            claims = sum(each.verified for each in event.claims)
+            channel = f", {event.channel}" if event.channel else ""
+            quoted = f" ({claims} of {_counted(len(event.claims), 'claim')} with a verified quote)"
+            return f"round {event.round}{channel}: {event.text}{quoted if event.claims else ''}"
+        case DraftVerified():
+            channel = f", {event.channel}" if event.channel else ""
+            return f"round {event.round}{channel}: {_verdict(event)}"
+        case Stopped():
+            return f"round {event.round}: {event.why}"
+    return ""
+
+
+def progress_words(event: Event) -> str:
+    """Describe in a few words what a method over text does after an event; "" for other events."""
+    match event:
+        case Retrieved():
+            return f"{_step(event.step)}: {_counted(len(event.pieces), 'piece')} found"
+        case PiecesKept():
+            return f"{_step(event.step)}: reading {_counted(len(event.pieces), 'piece')}"
+        case Planned():
+            return f"round {event.round}: {_counted(len(event.sub_questions), 'sub-question')}"
+        case StepAnswered():
+            return f"{_step(event.step)}: {_answer(event)}"
+        case EvidenceEdited():
+            return f"{_step(event.step)}: {_counted(len(event.added), 'new fact')}"
+        case SufficiencyJudged() | DraftVerified():
+            return f"round {event.round}: {_verdict(event)}"
+        case Drafted():
+            return f"round {event.round}: verifying the draft"
+    return ""
+
+
+def step_lines(trace: Iterable[Event]) -> list[str]:
+    """Describe the answered sub-questions, the verdicts and the end of a method over text, in a few lines."""
+    lines = list(_step_lines(trace))
+    more = len(lines) - MAX_LINES
+    return lines[:MAX_LINES] + ([f"... and {more:,} more (--trace shows all)"] if more > 0 else [])
+
+
+def _step_lines(trace: Iterable[Event]) -> Iterator[str]:
+    events = [each for each in trace if isinstance(each, (StepAnswered, SufficiencyJudged, DraftVerified, Stopped))]
+    for event in events:
+        match event:
+            case StepAnswered():
+                asked = f"{event.step}. {event.question}" if event.step else "the question"
+                yield f"{asked} → {_answer(event)}"
+            case SufficiencyJudged() | DraftVerified():
+                yield f"round {event.round}: {_verdict(event)}"
+            case Stopped():
+                yield f"stopped: {event.why}"
+
+
+def _step(number: int) -> str:
+    return f"sub-question {number}" if number else "question"
+
+
+def _answer(event: StepAnswered) -> str:
+    if not event.read:
+        return "the reply could not be read"
+    if not event.answers:
+        return "not in the passages"
+    quoted = f" ({event.verified} of {_counted(event.quotes, 'quote')} verified)" if event.quotes else ""
+    return f"{_listed(event.answers)}{quoted}"
+
+
+def _verdict(event: SufficiencyJudged | DraftVerified) -> str:
+    if isinstance(event, SufficiencyJudged):
+        words = {"yes": "sufficient, but not accepted: no verified quote", "no": "insufficient"}
+        text = "sufficient" if event.accepted else words.get(event.verdict, "verdict not readable, so insufficient")
+        return f"{text}; missing: {_short(event.missing)}" if event.missing else text
+    words = {"yes": "draft accepted", "no": "draft rejected"}
+    text = words.get(event.verdict, "verdict not readable, so the draft is rejected")
+    return f"{text}; claims that do not hold: {_listed(event.failed)}" if event.failed else text
+
+
+def _edits(event: EvidenceEdited) -> Iterator[str]:
+    yield from (f"+ {_fact(each)}" for each in event.added[:_SHOWN])
+    if len(event.added) > _SHOWN:
+        yield f"+ {len(event.added) - _SHOWN:,} more"
+    yield from (f"{one} = {other}" for one, other in event.merged[:_SHOWN])
+    if event.removed:
+        yield f"{len(event.removed):,} removed"
+    if event.refused:
+        yield f"{event.refused:,} refused"
+
+
+def _fact(fact: LocalFact) -> str:
+    return f"{fact.subject} — {fact.relation} → {fact.object}"
+
+
+def _listed(items: Sequence[object]) -> str:
+    more = f" and {len(items) - _SHOWN:,} more" if len(items) > _SHOWN else ""
+    return ", ".join(map(str, items[:_SHOWN])) + more
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def _counted(number: int, one: str) -> str:
+    return f"{number:,} {one}" + ("" if number == 1 else "s")
