@@ -16,7 +16,7 @@ import pytest
 from kgqa import open_resources
 from kgqa.cache import Cache
 from kgqa.evaluation.datasets.questions import read_questions
-from kgqa.evaluation.published.thesis_tables import tables
+from kgqa.evaluation.published.printed_tables import tables
 from kgqa.graph.opening import open_graph
 from kgqa.settings import resolve
 from kgqa.testing.faults import half_json, hangs, rate_limited, server_error

@@ -1,7 +1,8 @@
-"""`kgqa eval table`: measures a table of the thesis and prints it beside the published figures."""
+"""`kgqa eval table`: measures tables of publications and prints them beside the published figures."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +10,14 @@ import click
 
 from kgqa.cli.eval.console import EXIT_INTERRUPTED, ConsoleObserver
 from kgqa.cli.options import JSON, check_usage, graph_options, print_result, setting_option, verbosity_options
-from kgqa.evaluation.published.table_runs import FilledTable, TableOptions, fill_table
-from kgqa.evaluation.published.thesis_tables import ThesisTable, as_text, read_models, tables
+from kgqa.evaluation.published.printed_tables import read_models, tables
+from kgqa.evaluation.published.table_cells import as_object, as_text
+from kgqa.evaluation.published.table_runs import TableOptions, fill_table
 from kgqa.evaluation.runs.plan import DEFAULT_CONCURRENCY
 
 
 @click.command("table")
-@click.argument("number", type=click.Choice(["5.2", "5.3", "5.4", "5.5"]))
+@click.argument("numbers", nargs=-1, required=True, type=click.Choice(list(tables())), metavar="NUMBER...")
 @click.option(
     "--models",
     "models_file",
@@ -31,6 +33,13 @@ from kgqa.evaluation.runs.plan import DEFAULT_CONCURRENCY
     help="questions for one column, such as cwq=cwq:test.json; may be repeated [file in the folder KGQA_DATASETS]",
 )
 @click.option(
+    "--corpus",
+    "corpora",
+    multiple=True,
+    metavar="NAME=FOLDER",
+    help="corpus for one column of a table over texts, such as musique=corpora/musique; may be repeated [--graph]",
+)
+@click.option(
     "--out",
     type=click.Path(path_type=Path),
     default=Path("runs/tables"),
@@ -38,7 +47,7 @@ from kgqa.evaluation.runs.plan import DEFAULT_CONCURRENCY
     metavar="FOLDER",
     help="folder for the runs",
 )
-@click.option("--sample", type=click.IntRange(1), help="number of questions per data set [number in the thesis]")
+@click.option("--sample", type=click.IntRange(1), help="number of questions per data set [number in the publication]")
 @click.option("--seed", type=int, default=0, show_default=True, help="seed for drawing the sample")
 @click.option("--ours", is_flag=True, help="run the methods with kgqa's improvements [exactly as published]")
 @click.option(
@@ -53,9 +62,10 @@ from kgqa.evaluation.runs.plan import DEFAULT_CONCURRENCY
 @JSON
 @verbosity_options
 def command(
-    number: str,
+    numbers: tuple[str, ...],
     models_file: Path | None,
     datasets: tuple[str, ...],
+    corpora: tuple[str, ...],
     out: Path,
     sample: int | None,
     seed: int,
@@ -65,43 +75,50 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Measure a table of the thesis: every language model and method on every data set.
+    """Measure tables of publications: every language model and method on every data set.
 
-    Cells without an available language model or data set are printed as "not run". A stopped table can be continued
-    later, because existing runs are resumed.
+    Cells without an available language model, data set or corpus are printed as "not run". A stopped table can be
+    continued later, because existing runs are resumed.
 
     \b
+    NUMBER is one of:
+      5.2 to 5.5                      Tournament on Path
+      tog3.1 to tog3.6                Think-on-Graph 3.0
+      graphsearch.1 to graphsearch.3  GraphSearch; graphsearch.5 to graphsearch.8 are its figures
     Exit codes: 0 all available cells are measured, 1 a run did not finish, 130 Ctrl-C.
     """
-    table = tables()[number]
+    chosen = [tables()[number] for number in dict.fromkeys(numbers)]
     models = read_models(models_file) if models_file else {}
-    named = dict(each.split("=", 1) for each in datasets if "=" in each)
-    wrong = [*(each for each in datasets if "=" not in each), *sorted(set(named) - set(table.columns)), ""][0]
-    choices = ", ".join(table.columns)
-    check_usage((wrong, f"{wrong!r} is not NAME=SOURCE with a NAME of this table. Choose from: {choices}"))
+    columns = list(dict.fromkeys(column for table in chosen for column in table.columns))
     settings = {name.replace("__", "."): value for name, value in options.items()}
     settings |= {"graph.path": graph_path} | ({} if ours else {"ask.preset": "as-published"})
-    how = TableOptions(named, settings, sample=sample, seed=seed, concurrency=concurrency)
-    filled = fill_table(table, models, out, how, ConsoleObserver())
+    how = TableOptions(
+        _named(datasets, "--dataset", "SOURCE", columns),
+        settings,
+        sample=sample,
+        seed=seed,
+        concurrency=concurrency,
+        corpora=_named(corpora, "--corpus", "FOLDER", columns),
+    )
     titles = {name: place.title for name, place in models.items()}
-    print_result(as_json, _object(table, titles, filled), [as_text(table, titles, filled.cells)])
-    if filled.interrupted:
-        return EXIT_INTERRUPTED
-    return 1 if filled.failed else 0
+    objects: list[dict[str, Any]] = []
+    failed = interrupted = False
+    for table in chosen:
+        filled = fill_table(table, models, out, how, ConsoleObserver())
+        objects.append(as_object(table, titles, filled.cells))
+        if not as_json:
+            print_result(False, None, [as_text(table, titles, filled.cells)])
+        failed, interrupted = failed or filled.failed, filled.interrupted
+        if interrupted:
+            break
+    print_result(as_json, objects[0] if len(chosen) == 1 else objects, [])
+    return EXIT_INTERRUPTED if interrupted else int(failed)
 
 
-def _object(table: ThesisTable, titles: dict[str, str], filled: FilledTable) -> dict[str, Any]:
-    rows = [
-        {
-            "model": titles.get(row.model, row.model),
-            "label": row.label,
-            "method": row.method,
-            "settings": dict(row.settings),
-            "cells": {
-                column: {"printed": cell.printed, "measured": cell.measured, "n": cell.n}
-                for column, cell in zip(table.columns, line, strict=True)
-            },
-        }
-        for row, line in zip(table.rows, filled.cells, strict=True)
-    ]
-    return {"table": table.name, "title": table.title, "sample": table.sample, "rows": rows}
+def _named(given: Sequence[str], option: str, value: str, columns: Sequence[str]) -> dict[str, str]:
+    """Read the values of an option NAME=VALUE, in which NAME is a column."""
+    named = dict(each.split("=", 1) for each in given if "=" in each)
+    wrong = [*(each for each in given if "=" not in each), *sorted(set(named) - set(columns)), ""][0]
+    choices = ", ".join(columns)
+    check_usage((wrong, f"{option}: {wrong!r} is not NAME={value} with a NAME of this table. Choose from: {choices}"))
+    return named

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from functools import partial
 
 from kgqa.corpus.documents.document import Document, Element, safe_text
 from kgqa.corpus.items import digest
-from kgqa.evaluation.datasets.questions import GoldQuestion, QuestionFileError
-from kgqa.evaluation.datasets.registry import iter_dataset
-from kgqa.evaluation.datasets.sampling import sample
+from kgqa.evaluation.datasets.formats.shared_corpora import corpus_passages
+from kgqa.evaluation.datasets.questions import QuestionFileError
+from kgqa.evaluation.datasets.registry import iter_dataset, located
+from kgqa.evaluation.datasets.sampling import distinct_sample
 from kgqa.words import clean
 
 
 def passage_documents(source: str, *, sample_size: int | None = None, seed: int = 0) -> list[Document]:
     """Return the passages of the questions of a data set, each once.
+
+    If the questions share a corpus and all of them are read, these are the passages of the corpus.
 
     Args:
         source: The data set, as for `kgqa.evaluation.datasets.registry.dataset_questions`.
@@ -24,10 +28,12 @@ def passage_documents(source: str, *, sample_size: int | None = None, seed: int 
         QuestionFileError: The questions cannot be read, or have no passages.
         SettingsError: There is no such data set.
     """
-    questions: Iterable[GoldQuestion] = iter_dataset(source)
-    if sample_size is not None:
-        questions = sample(questions, sample_size, seed)
-    found = {each.source: each for question in questions for each in _passages(question, source)}
+    passages = _shared(source) if sample_size is None else None
+    if passages is None:
+        read = partial(iter_dataset, source)
+        questions = read() if sample_size is None else distinct_sample(read, sample_size, seed)
+        passages = (passage for question in questions for passage in question.passages)
+    found = {each.source: each for each in (passage_document(*passage, source) for passage in passages)}
     if not found:
         raise QuestionFileError(
             f"The questions of {source} have no passages.", "Give the files of the passages: kgqa corpus build FILE"
@@ -35,9 +41,10 @@ def passage_documents(source: str, *, sample_size: int | None = None, seed: int 
     return [found[name] for name in sorted(found)]
 
 
-def _passages(question: GoldQuestion, name: str) -> Iterator[Document]:
-    for title, text in question.passages:
-        yield passage_document(title, text, name)
+def _shared(source: str) -> Iterator[tuple[str, str]] | None:
+    """Return the passages of the corpus that the questions of a source share; None if there is none."""
+    name, file = located(source)
+    return corpus_passages(name, file) if file is not None else None
 
 
 def passage_document(title: str, text: str, name: str) -> Document:

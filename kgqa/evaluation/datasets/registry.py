@@ -18,7 +18,7 @@ from typing import Any
 from kgqa.errors import KgqaError, SettingsError
 from kgqa.evaluation.datasets.catalogue import PublishedFile, published_datasets
 from kgqa.evaluation.datasets.fields import Record
-from kgqa.evaluation.datasets.formats import freebase, text, tog, wikidata
+from kgqa.evaluation.datasets.formats import freebase, shared_corpora, text, tog, wikidata
 from kgqa.evaluation.datasets.questions import GoldQuestion, QuestionFileError, iter_questions
 from kgqa.evaluation.datasets.record_stream import questions_in
 from kgqa.model_json import checked
@@ -49,6 +49,9 @@ READERS: Mapping[str, Reader] = {
     "2wikimultihopqa": text.read_2wiki,
     "musique": _of_json(text.musique),
     "grbench": _of_json(text.grbench),
+    "hipporag": _of_json(shared_corpora.hipporag),
+    "hypergraphrag": _of_json(shared_corpora.hypergraphrag),
+    "ultradomain": _of_json(shared_corpora.ultradomain),
     **dict.fromkeys(
         ("tog-cwq", "tog-grailqa", "tog-webquestions", "tog-simpleqa", "tog-qald"), _of_json(tog.question_of)
     ),

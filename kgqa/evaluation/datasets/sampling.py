@@ -10,7 +10,7 @@ import hashlib
 import heapq
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -31,6 +31,24 @@ def sample(questions: Iterable[GoldQuestion], n: int, seed: int = 0) -> list[Gol
         raise SettingsError(f"A sample needs 1 question or more, not {n}.", "Choose another size: --sample")
     ranked = ((_number(question.id, seed), place, question) for place, question in enumerate(questions))
     return [question for *_, question in sorted(heapq.nsmallest(n, ranked), key=lambda item: item[1])]
+
+
+def distinct_sample(read: Callable[[], Iterable[GoldQuestion]], n: int | None, seed: int = 0) -> list[GoldQuestion]:
+    """Read questions, make their ids distinct, and draw a sample.
+
+    Args:
+        read: yields all questions; called a second time if ids are repeated.
+        n: number of questions to draw; None for all.
+        seed: seed of the sample.
+
+    Raises:
+        SettingsError: `n` is less than 1.
+    """
+    ids = QuestionIds()
+    if n is None:
+        return list(ids.made_distinct(list(ids.recorded(read()))))
+    found = sample(ids.recorded(read()), n, seed)
+    return sample(ids.made_distinct(read()), n, seed) if ids.repeated() else found
 
 
 class QuestionIds:

@@ -1,19 +1,28 @@
-"""Runs that measure a table of the thesis: every language model and method on every data set."""
+"""Runs that measure a printed table: every language model and method on every data set."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kgqa.corpus.corpus import Corpus
+from kgqa.corpus.counts import COUNTS, counts_of
 from kgqa.errors import KgqaError, SettingsError
-from kgqa.evaluation.published.thesis_tables import ModelPlace, TableCell, ThesisTable, cell_of
+from kgqa.evaluation.published.printed_tables import ModelPlace, PrintedTable, TableRow
+from kgqa.evaluation.published.table_cells import TableCell, measured_values
+from kgqa.evaluation.published.table_judges import compared, rated
 from kgqa.evaluation.runs.plan import RunPlan, Selection, select_questions
-from kgqa.evaluation.runs.progress import RunObserver
+from kgqa.evaluation.runs.progress import RunObserver, RunResult
 from kgqa.evaluation.runs.resume import Changes, resume_run_in
 from kgqa.evaluation.runs.start import has_run, start_run
 from kgqa.settings import resolve
+
+_CORPUS = "corpus."
+"""Prefix of measured values that are counts of a corpus and need no run."""
+_JUDGED = ("judge.", "win.")
+"""Prefixes of measured values that a judge gives."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +42,8 @@ class TableOptions:
     """Options of the runs that fill a table.
 
     `datasets`: source of questions by column; for the remaining columns, questions are found in the folder
-    KGQA_DATASETS; `settings`: settings of all runs, by key; `sample`: questions per data set, None for the number in
-    the thesis.
+    KGQA_DATASETS; `corpora`: corpus by column; for the remaining columns, the setting `graph.path`; `settings`:
+    settings of all runs, by key; `sample`: questions per data set, None for the number in the publication.
     """
 
     datasets: Mapping[str, str]
@@ -42,74 +51,144 @@ class TableOptions:
     sample: int | None = None
     seed: int = 0
     concurrency: int | None = None
+    corpora: Mapping[str, str] = field(default_factory=dict)
 
 
 def fill_table(
-    table: ThesisTable, models: Mapping[str, ModelPlace], out: Path, options: TableOptions, observer: RunObserver
+    table: PrintedTable, models: Mapping[str, ModelPlace], out: Path, options: TableOptions, observer: RunObserver
 ) -> FilledTable:
     """Run every row of a table on every column, and resume existing runs.
 
-    Cells whose model or data set is not available are left empty, and the observer gets a note.
+    Cells whose model, data set or corpus is not available are left empty, and the observer gets a note.
 
     Raises:
         QuestionFileError: a data set given in `options` cannot be read.
         SettingsError: a setting is wrong.
         RunError: a folder in `out` contains a run with different settings.
+        CorpusError: a corpus given in `options` cannot be read.
     """
-    questions = _selections(table, options, observer)
-    cells: list[list[TableCell]] = []
-    interrupted = failed = False
-    for row in table.rows:
-        line: list[TableCell] = []
-        place = models.get(row.model)
-        for column, printed in zip(table.columns, row.printed, strict=True):
-            line.append(TableCell(printed, None))
-            if interrupted or column not in questions or place is None or not place.llm:
-                continue
-            plan, selection = questions[column]
-            folder = out / table.name / row.folder / column
-            given = {**options.settings, **row.settings, "ask.method": row.method, "llm.model": place.llm}
-            settings = resolve(given)
-            exists = has_run(folder, plan, settings)
-            try:
-                if exists:
-                    changes = Changes({"llm.model": place.llm}, concurrency=options.concurrency)
-                    result = resume_run_in(folder, changes, observer)
-                else:
-                    result = start_run(plan, settings, folder, selection, observer)
-            except SettingsError:
-                raise
-            except KgqaError as error:
-                observer.note(f"{row.label} with {place.title} on {column} is not run: {error}")
-                failed = True
-                continue
-            if result.interrupted or result.complete:
-                line[-1] = cell_of(printed, result.run.metrics())
-            else:  # the model or the graph does not reply; the remaining rows may use a different model
-                failed = True
-            interrupted = result.interrupted
-        cells.append(line)
-    for model in dict.fromkeys(row.model for row in table.rows):
+    filler = _Filler(table, models, out, options, observer)
+    cells = [[filler.cell(row, column) for column in table.columns] for row in table.rows]
+    for model in table.models:
         if model not in models or not models[model].llm:
             title = models[model].title if model in models else model
+            what = f"The judge {title}" if model == table.judge else title
             observer.note(
-                f"{title} is not run: the file given with --models has no address (llm) for this language model."
+                f"{what} is not run: the file given with --models has no address (llm) for this language model."
             )
-    return FilledTable(cells, interrupted, failed)
+    return FilledTable(cells, filler.interrupted, filler.failed)
 
 
-def _selections(
-    table: ThesisTable, options: TableOptions, observer: RunObserver
-) -> dict[str, tuple[RunPlan, Selection]]:
-    found = {}
-    for column in table.columns:
-        source = options.datasets.get(column, column)
-        sample = options.sample or table.sample
-        plan = RunPlan(source, sample=sample, seed=options.seed, concurrency=options.concurrency)
+class _Filler:
+    """Fills the cells of a table one after the other.
+
+    `interrupted`, `failed`: as in `FilledTable`.
+    """
+
+    def __init__(
+        self,
+        table: PrintedTable,
+        models: Mapping[str, ModelPlace],
+        out: Path,
+        options: TableOptions,
+        observer: RunObserver,
+    ) -> None:
+        self.interrupted = self.failed = False
+        self._table, self._models, self._options, self._observer = table, models, options, observer
+        self._out = out / (table.runs or table.name)
+        self._questions = dict(self._selections())
+        self._counts = dict(self._corpus_counts())
+        self._judge = models[table.judge].llm if table.judge in models else ""
+
+    def cell(self, row: TableRow, column: str) -> TableCell:
+        """Return the cell of a row and a column; the runs that it needs are started or resumed."""
+        counts = self._counts.get(column, {}) if row.method or not row.model else {}
+        place = self._models.get(row.model)
+        runs = [f"{row.folder}/{column}", *([f"{row.folder}/{column}-{row.against}"] if row.against else [])]
+        if self.interrupted or not row.method or column not in self._questions or place is None or not place.llm:
+            return TableCell(counts)
+        results = []
+        for folder, method in zip(runs, (row.method, row.against)):
+            settings = row.settings if method == row.method else {}
+            result = self._run(row, column, place, self._out / folder, {**settings, "ask.method": method})
+            if result is None:
+                return TableCell(counts)
+            results.append(result)
+        metrics = results[0].run.metrics()
+        values = counts | measured_values(metrics)
+        if all(result.complete for result in results):
+            values |= self._judged(row, column, [result.run.folder for result in results])
+        return TableCell(values, int(metrics.get("n", 0) or 0))
+
+    def _run(
+        self, row: TableRow, column: str, place: ModelPlace, folder: Path, given: Mapping[str, Any]
+    ) -> RunResult | None:
+        """Start or resume one run; None if it did not come to an end, except by Ctrl-C."""
+        plan, selection = self._questions[column]
+        options = self._options
+        if corpus := options.corpora.get(column):
+            given = {**given, "graph.path": corpus}
+        settings = resolve({**options.settings, **given, "llm.model": place.llm})
+        exists = has_run(folder, plan, settings)
         try:
-            found[column] = plan, select_questions(plan)
+            if exists:
+                changes = Changes({"llm.model": place.llm}, concurrency=options.concurrency)
+                result = resume_run_in(folder, changes, self._observer)
+            else:
+                result = start_run(plan, settings, folder, selection, self._observer)
+        except SettingsError:
+            raise
         except KgqaError as error:
-            if column in options.datasets:
-                raise
-            observer.note(f"{column} is not run: {error}")
-    return found
+            self._observer.note(f"{row.label} with {place.title} on {column} is not run: {error}")
+            self.failed = True
+            return None
+        self.interrupted = result.interrupted
+        if result.interrupted or result.complete:
+            return result
+        self.failed = True  # the model or the graph does not reply; the remaining rows may use a different model
+        return None
+
+    def _judged(self, row: TableRow, column: str, folders: list[Path]) -> dict[str, float]:
+        """Return what the judge says about finished runs; nothing without a judge."""
+        wanted = {name for metric in self._table.metrics for name in metric.measured if name.startswith(_JUDGED)}
+        if not wanted or not self._judge:
+            return {}
+        questions = self._questions[column][1].questions
+        settings = {name: value for name, value in self._options.settings.items() if name.startswith("llm.")}
+        try:
+            if len(folders) > 1:
+                return compared(folders[0], folders[1], questions, self._judge, settings)
+            return rated(folders[0], questions, self._judge, settings)
+        except KgqaError as error:
+            self._observer.note(f"{row.label} on {column} is not judged: {error}")
+            self.failed = True
+            return {}
+
+    def _selections(self) -> Iterator[tuple[str, tuple[RunPlan, Selection]]]:
+        """Yield the questions of each column that has questions and, if it needs one, a corpus."""
+        table, options = self._table, self._options
+        for column in table.columns:
+            if table.corpora and not (options.corpora.get(column) or options.settings.get("graph.path")):
+                self._observer.note(f"{column} is not run: give its corpus with --corpus {column}=FOLDER")
+                continue
+            if not any(row.method for row in table.rows):
+                continue
+            source = options.datasets.get(column) or table.sources.get(column, column)
+            sample = options.sample or table.samples.get(column, table.sample)
+            plan = RunPlan(source, sample=sample, seed=options.seed, concurrency=options.concurrency)
+            try:
+                yield column, (plan, select_questions(plan))
+            except KgqaError as error:
+                if column in options.datasets:
+                    raise
+                self._observer.note(f"{column} is not run: {error}")
+
+    def _corpus_counts(self) -> Iterator[tuple[str, dict[str, float]]]:
+        """Yield the sizes of the corpora that are given, if a metric of the table asks for them."""
+        names = [name for metric in self._table.metrics for name in metric.measured if name.startswith(_CORPUS)]
+        for column, folder in self._options.corpora.items():
+            if not names or column not in self._table.columns:
+                continue
+            with Corpus.open(folder) as corpus:
+                counts = counts_of(corpus.reader, corpus.database.build.state(COUNTS))
+            yield column, {f"{_CORPUS}{name}": float(count) for name, count in counts.items()}

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal as OneOf
 from typing import get_args
 
 from kgqa.errors import SettingsError
 from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.datasets.registry import iter_dataset
-from kgqa.evaluation.datasets.sampling import QuestionIds, sample, shard
+from kgqa.evaluation.datasets.sampling import distinct_sample, shard
 from kgqa.evaluation.runs.run_files import RunError
 
 Topics = OneOf["gold", "linked"]
@@ -70,13 +71,7 @@ def select_questions(plan: RunPlan) -> Selection:
         QuestionFileError: the data set cannot be read.
         RunError: there is no such shard, or no question is selected.
     """
-    ids = QuestionIds()
-    if plan.sample is None:
-        whole = list(ids.made_distinct(list(ids.recorded(iter_dataset(plan.dataset)))))
-    else:
-        whole = sample(ids.recorded(iter_dataset(plan.dataset)), plan.sample, plan.seed)
-        if ids.repeated():
-            whole = sample(ids.made_distinct(iter_dataset(plan.dataset)), plan.sample, plan.seed)
+    whole = distinct_sample(partial(iter_dataset, plan.dataset), plan.sample, plan.seed)
     questions = shard(whole, *parse_shard(plan.shard)) if plan.shard else whole
     if not questions:
         raise RunError(

@@ -195,6 +195,32 @@ def test_grbench(source):
     assert [q.level for q in (text, number, several)] == ["easy", "medium", "hard"]
 
 
+def test_hipporag(source):
+    """One file may have records in the format of several data sets."""
+    musique, hotpot, popqa, nq = dataset_questions(source("hipporag"))
+    assert musique.answers == (GoldAnswer("", "Lake Orrin", "", ("Orrin",)),) and musique.hops == 2
+    assert (hotpot.id, hotpot.kind, hotpot.row["supporting"]) == ("made-1", "bridge", [0])
+    assert popqa.id == "7" and popqa.answers == (GoldAnswer("", "ferryman", "", ("boatman",)),)
+    assert nq.answers == (GoldAnswer("", "Tollo", "", ("Tollo of Orrin",)),)
+    assert nq.supporting == (("Tollo", "Tollo rowed the ferry of Tollen."),)
+    assert nq.evidence == ("Tollo: Tollo rowed the ferry of Tollen.",)
+
+
+def test_hypergraphrag(source):
+    one, two, none = dataset_questions(source("hypergraphrag"))
+    assert two.answers == (GoldAnswer("", "LAKE ORRIN", "", ("ORRIN",)),) and (one.kind, two.kind) == ("1", "2")
+    assert two.evidence == ("Tollo rowed the ferry of Tollen.", "Tollen lies on Lake Orrin.")
+    assert none.support == NO_GOLD and none.passages == (("", "The mill grinds rye."),)
+
+
+def test_ultradomain(source):
+    first, second, third = dataset_questions(source("ultradomain"))
+    assert first.text == "How did people cross Lake Orrin?" and first.kind == "boats"
+    assert first.answers == (GoldAnswer("", "By the ferry of Tollen, which Tollo rowed."),)
+    assert first.passages == second.passages and first.passages[0][0] == "Boats of Orrin" and first.supporting == ()
+    assert third.passages == (("", "The mill grinds rye."),)
+
+
 def test_tog_copies(source):
     one, two, original = dataset_questions(source("tog-cwq"))
     assert (one.id, one.topics, one.topic_names) == ("Made-1_aa", ("m.0made1",), ("Tollo",))

@@ -1,0 +1,151 @@
+"""The tables of publications: the runs that fill them, and the printed figures.
+
+thesis_tables.toml: Tournament on Path (Xiang & Wu 2026, tables 5.2 to 5.5); tog3_tables.toml: Think-on-Graph 3.0
+(tables tog3.1 to tog3.6); graphsearch_tables.toml: GraphSearch (tables graphsearch.1 to 3, figures 5 to 8).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from typing import Literal as OneOf
+
+from kgqa.errors import SettingsError
+from kgqa.model_json import from_json
+from kgqa.toml_text import read_toml
+
+FILES = ("thesis_tables.toml", "tog3_tables.toml", "graphsearch_tables.toml")
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9.]+")
+
+
+@dataclass(frozen=True)
+class PrintedMetric:
+    """A metric of a table.
+
+    `measured`: names of our values (see `measured_values`); several if the publication leaves open which one it means,
+    none if kgqa does not measure it.
+    `unit`: `percent`: printed and shown in percent, ours from 0 to 1; `number`: printed and shown as they are.
+    """
+
+    name: str
+    measured: tuple[str, ...]
+    unit: OneOf["percent", "number"] = "percent"
+
+
+EM = PrintedMetric("EM", ("tog_em", "hit@1", "em"))
+"""The metric of the thesis, which does not define its exact match (EM)."""
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """A row of a table.
+
+    `method`: empty for a system that kgqa does not contain; `printed`: the published figures: for each column, one per
+    metric; nan if there is none; empty if the publication prints none. `settings`: settings of the method. `against`: a
+    second method, with whose responses a judge compares those of the first. `uncertain`: the columns whose figures
+    cannot be read with certainty in the publication.
+    """
+
+    model: str
+    label: str
+    method: str = ""
+    printed: tuple[float, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    against: str = ""
+    uncertain: tuple[str, ...] = ()
+
+    @property
+    def folder(self) -> str:
+        """Name of the folder that contains the runs of this row."""
+        return f"{_plain(self.model)}-{_plain(self.label)}"
+
+
+@dataclass(frozen=True)
+class PrintedTable:
+    """A table or figure of a publication.
+
+    `columns`: names of the data sets; `sources`: where the questions of a column are, if not in the data set of this
+    name; `sample`: number of questions per data set; `samples`: the same for single columns. `corpora`: whether each
+    column needs a text corpus of its own. `runs`: the folder of the runs, if several tables share them. `judge`: the
+    language model that judges responses. `notes`: what the reader of the table must know.
+    """
+
+    name: str
+    title: str
+    sample: int
+    columns: tuple[str, ...]
+    rows: tuple[TableRow, ...]
+    metrics: tuple[PrintedMetric, ...] = (EM,)
+    sources: Mapping[str, str] = field(default_factory=dict)
+    samples: Mapping[str, int] = field(default_factory=dict)
+    corpora: bool = False
+    runs: str = ""
+    judge: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The language models of the rows that kgqa can run, and of the judge."""
+        asked = [row.model for row in self.rows if row.method and row.model]
+        return tuple(dict.fromkeys([*asked, *([self.judge] if self.judge else [])]))
+
+    def printed(self, row: TableRow, column: str, metric: PrintedMetric) -> float | None:
+        """Return a published figure; None if none is printed."""
+        place = self.columns.index(column) * len(self.metrics) + self.metrics.index(metric)
+        return row.printed[place] if row.printed and not math.isnan(row.printed[place]) else None
+
+
+@dataclass(frozen=True)
+class ModelPlace:
+    """A language model of the tables; `llm`: name or address as for --llm, empty if not available."""
+
+    title: str
+    llm: str = ""
+
+
+@cache
+def tables() -> Mapping[str, PrintedTable]:
+    """Read all tables, by number such as 5.2 or tog3.1."""
+    folder = files("kgqa.evaluation.published")
+    data = {name: table for file in FILES for name, table in tomllib.loads((folder / file).read_text("utf-8")).items()}
+    return {name: from_json(PrintedTable, {**table, "name": name}) for name, table in data.items()}
+
+
+def read_models(file: Path) -> dict[str, ModelPlace]:
+    """Read the file with the addresses of the language models, such as models.toml.
+
+    Raises:
+        SettingsError: the file cannot be read, or contains a model that is in no table.
+    """
+    try:
+        data = read_toml(file)
+    except (OSError, ValueError) as error:
+        raise SettingsError(
+            f"{file} cannot be read: {error}.", "For an example see models.toml in the repository of kgqa."
+        ) from error
+    known = {name for table in tables().values() for name in table.models}
+    found = {}
+    for name, entry in data.items():
+        if name not in known:
+            raise SettingsError(
+                f"{file}: {name!r} is not a model of the tables.", f"Choose from: {', '.join(sorted(known))}"
+            )
+        if not isinstance(entry, dict) or not all(isinstance(value, str) for value in entry.values()):
+            raise SettingsError(f"{file}: title and llm of [{name}] must be strings.")
+        if wrong := set(entry) - {"title", "llm"}:
+            raise SettingsError(
+                f"{file}: [{name}] has unknown keys: {', '.join(sorted(wrong))}.", "Use only title and llm."
+            )
+        found[name] = ModelPlace(entry.get("title", name), entry.get("llm", ""))
+    return found
+
+
+def _plain(text: str) -> str:
+    return _NOT_IN_NAMES.sub("-", text.lower()).strip("-")

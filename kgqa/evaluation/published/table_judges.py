@@ -1,0 +1,96 @@
+"""Judges the runs of a printed table, and keeps the verdicts in the folder of the run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from kgqa.atomic_files import replace_file
+from kgqa.evaluation.datasets.questions import GoldQuestion
+from kgqa.evaluation.judges.judge_predictions import judge_against, judge_published
+from kgqa.evaluation.judges.pairwise import PAIR_DIMENSIONS
+from kgqa.evaluation.published.predictions import read_published
+from kgqa.evaluation.published.rescoring import match
+from kgqa.evaluation.runs.run_files import PREDICTIONS
+from kgqa.llm.models import QuestionModels, open_models
+from kgqa.llm.prompts import Prompts
+from kgqa.settings import resolve
+from kgqa.trace import Trace
+from kgqa.untrusted_json import load_json
+
+VERDICTS = "verdicts.json"
+RATED = ("answer", "evidence")
+"""The kinds of ratings whose means the tables show."""
+Values = dict[str, float]
+
+
+def rated(folder: Path, questions: Sequence[GoldQuestion], llm: str, settings: Mapping[str, Any]) -> Values:
+    """Return the mean ratings of a run from 0 to 10, as `judge.answer` and `judge.evidence`.
+
+    Args:
+        folder: the folder of the run.
+        questions: its questions, whose supporting passages the judge reads.
+        llm: the judging language model.
+        settings: settings of the judge's calls by key, such as `llm.concurrency`.
+
+    Raises:
+        ModelUnavailable: the model cannot be reached.
+    """
+
+    def ask(models: QuestionModels, prompts: Prompts) -> Values:
+        pairs, _ = match(read_published(folder / PREDICTIONS, "kgqa"), questions)
+        judged = judge_published(pairs, RATED, models=models, prompts=prompts)
+        means = {f"judge.{name}": judged[name]["score"]["value"] for name in RATED}
+        return {name: value for name, value in means.items() if value is not None}
+
+    return _kept(folder, ["ratings", llm, _size(folder)], llm, settings, ask)
+
+
+def compared(
+    folder: Path, other: Path, questions: Sequence[GoldQuestion], llm: str, settings: Mapping[str, Any]
+) -> Values:
+    """Return how often the responses of a run win against those of another, as `win.DIMENSION` from 0 to 1.
+
+    Further arguments and errors as for `rated`.
+    """
+
+    def ask(models: QuestionModels, prompts: Prompts) -> Values:
+        here, there = (match(read_published(each / PREDICTIONS, "kgqa"), questions)[0] for each in (folder, other))
+        found = judge_against(here, there, models=models, prompts=prompts)["dimensions"]
+        rates = {f"win.{name}": found[name]["rate"] for name in PAIR_DIMENSIONS}
+        return {name: value for name, value in rates.items() if value is not None}
+
+    return _kept(folder, ["pairs", llm, _size(folder), _size(other)], llm, settings, ask)
+
+
+def _kept(
+    folder: Path,
+    key: list[Any],
+    llm: str,
+    settings: Mapping[str, Any],
+    ask: Callable[[QuestionModels, Prompts], Values],
+) -> Values:
+    """Return the verdicts that are kept under a key, or ask for them and keep them."""
+    file = folder / VERDICTS
+    try:
+        kept = load_json(file.read_bytes())
+        if kept["key"] == key:
+            return {str(name): float(value) for name, value in kept["values"].items()}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        pass  # not judged yet, or not written by kgqa
+    resolved = resolve({**settings, "llm.model": llm})
+    models = open_models(resolved)
+    assert models is not None
+    prompts = Prompts(Path(resolved["llm.prompts"]) if resolved["llm.prompts"] else None)
+    with closing(models):
+        values = ask(models.for_question(Trace()), prompts)
+    replace_file(file, [json.dumps({"key": key, "values": values}, indent=1).encode("ascii")])
+    return values
+
+
+def _size(folder: Path) -> int:
+    """Return the size of the predictions, which changes when more questions are asked."""
+    return (folder / PREDICTIONS).stat().st_size
