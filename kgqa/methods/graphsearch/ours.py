@@ -12,6 +12,7 @@ from kgqa.llm.replies.quoted_answers import QuotedAnswer, read_quoted_answer
 from kgqa.methods.graphsearch.channels import Channels, Found, interleaved, prompt_values
 from kgqa.methods.graphsearch.history import History, StepAnswer, answered_event, settled
 from kgqa.methods.graphsearch.replies import Plan, Verdict, read_plan, read_verdict
+from kgqa.methods.graphsearch.results import DISPUTED, LAST_STEP, Result, result_of_quotes
 from kgqa.methods.graphsearch.sub_queries import (
     MAX_STEPS,
     GroundedQuery,
@@ -63,7 +64,7 @@ class Search:
         history: The answered sub-questions.
         draft: The last draft with an answer, or else the last one; None before the first.
         accepted: Whether the last draft was accepted.
-        verified: Whether the modules include a verification.
+        reflects: Whether the modules include a verification.
     """
 
     def __init__(self, question: Question, resources: Resources, search: TextSearch, trace: Trace) -> None:
@@ -78,7 +79,7 @@ class Search:
         modules = settings["graphsearch.modules"]
         self._grounds = modules == "all" or "qg" in modules.split(",")
         self._drafts = modules == "all" or "ld" in modules.split(",")
-        self.verified = modules == "all"
+        self.reflects = modules == "all"
         self.history = History()
         self.draft: Draft | None = None
         self.accepted = False
@@ -86,7 +87,7 @@ class Search:
     def run(self) -> None:
         """Ask, answer and draft until a draft is accepted, or nothing more helps."""
         self._answer_plan(self._plan())
-        if not any(step.found.pieces for step in self.history.steps):
+        if not self.retrieved:
             self._stop(0, "nothing was retrieved")
             return
         failed = self._draft_and_verify(0)
@@ -98,6 +99,21 @@ class Search:
             failed = self._draft_and_verify(round_)
         if failed is not None:
             self._stop(MAX_ROUNDS, f"not accepted after {MAX_ROUNDS} rounds")
+
+    @property
+    def retrieved(self) -> bool:
+        """Whether anything was found for a sub-question."""
+        return any(step.found.pieces for step in self.history.steps)
+
+    def result(self) -> Result | None:
+        """Return the last draft, or without an answer in it the last answered sub-question; None if there is none."""
+        draft, last = self.draft, self.history.last()
+        notes = [DISPUTED.format(step.query.text) for step in self.history.steps if step.disputed]
+        if draft is not None and (draft.read.answers or last is None):
+            return result_of_quotes(draft.read, draft.quotes, draft.found.pieces, notes)
+        if last is None:
+            return None
+        return result_of_quotes(QuotedAnswer(last.answers), last.quotes, last.found.pieces, [*notes, LAST_STEP])
 
     # ---- sub-questions ----
 
@@ -164,7 +180,7 @@ class Search:
             return None
         if self.draft is None or draft.read.answers or not self.draft.read.answers:
             self.draft = draft
-        if not self.verified:
+        if not self.reflects:
             return None
         verdict = self._verdict(draft, round_)
         self.accepted = verdict.verdict == "yes" and draft.sound

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from kgqa.llm.replies.json_values import Reading, find_key, json_values, key_name, last_part
 from kgqa.methods.graphsearch.sub_queries import Pattern
-from kgqa.words import clean, safe_text
+from kgqa.words import clean, normalise, safe_text
 
 VerdictName = Literal["yes", "no"]
 MAX_TEXTS = 20
@@ -144,3 +144,43 @@ def prose(text: str) -> str:
 
 def _line(text: str) -> str:
     return clean(text[:MAX_TEXT_CHARS]).strip()
+
+
+def read_question(text: str) -> Reading[str]:
+    """Read a sub-question: the string under a key such as `question`, or a reply of one line."""
+    rest = last_part(text)
+    for found in reversed(json_values(rest)):
+        words, _ = _sub_question(found.value)
+        if words:
+            return Reading(words, found.repaired)
+    lines = [line for line in rest.splitlines() if line.strip()]
+    if len(lines) == 1 and _line(lines[0]).strip("\"'`[]{} "):
+        return Reading(_line(lines[0]).strip("\"'` "), repaired=True)
+    return Reading(None, problem='It is not of the form {"question": "..."}.')
+
+
+def read_patterns(text: str) -> Reading[tuple[Pattern, ...]]:
+    """Read a list of triples; an empty one is unusable."""
+    for found in reversed(json_values(last_part(text))):
+        value = found.value if isinstance(found.value, list) else find_key(found.value, _PATTERN_KEYS)[1]
+        patterns = tuple(_patterns(value)) if isinstance(value, list) else ()
+        if patterns:
+            return Reading(patterns, found.repaired or len(patterns) < len(value))
+    return Reading(None, problem='It is not of the form {"triples": [["...", "...", "..."]]}.')
+
+
+def read_copies(text: str, *, listed: Sequence[str]) -> Reading[tuple[int, ...]]:
+    """Read texts that were copied from a list; return their positions. A text that is not in the list is left out."""
+    places = {normalise(each): at for at, each in reversed(list(enumerate(listed)))}
+    for found in reversed(json_values(last_part(text))):
+        known, value = (True, found.value) if isinstance(found.value, list) else find_key(found.value, _COPY_KEYS)
+        if known and isinstance(value, list):
+            copied = [" ".join(map(str, each)) if isinstance(each, list) else each for each in value]
+            names = [normalise(_NUMBER.sub("", each)) for each in copied if isinstance(each, str)]
+            kept = tuple(dict.fromkeys(places[name] for name in names if name in places))
+            return Reading(kept, found.repaired or len(kept) < len(value))
+    return Reading(None, problem='It is not of the form {"facts": ["..."]}.')
+
+
+_COPY_KEYS = ("facts", "triples")
+_NUMBER = re.compile(r"^\s*\d{1,3}\. ")

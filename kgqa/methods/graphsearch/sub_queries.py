@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice, product
 
 from kgqa.events import SubQuestion
@@ -135,8 +135,3 @@ def pattern_words(patterns: Sequence[Pattern]) -> str:
     """Return patterns as the words of a query: names and relations, without references, nothing else left out."""
     parts = (" ".join(_PLACEHOLDER.sub("", part).split()) for pattern in patterns for part in pattern)
     return " ".join(part for part in parts if part)
-
-
-def renumbered(query: SubQuery, number: int) -> SubQuery:
-    """Return a sub-question with another number and without references."""
-    return replace(query, number=number, needs=())

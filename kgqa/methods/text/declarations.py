@@ -183,7 +183,7 @@ GRAPHSEARCH = Method(
         ),
     ),
     presets={
-        "as-published": {"graphsearch.flow": "published", "ask.on_exhausted": "best", "llm.reask": 0},
+        "as-published": {"graphsearch.flow": "published", "llm.reask": 0},
         "economy": {"graphsearch.modules": "qd,cr,qg,ld"},
     },
     stages=_STAGES,
