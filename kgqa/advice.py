@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from kgqa.events import Event, Expanded, Kept, Linked, PathsRanked, Pool, Rated, Rejected, Unparsed
+from kgqa.events import Event, Expanded, Kept, Linked, PathsRanked, Pool, Rated, Rejected, Retrieved, Unparsed
 from kgqa.hints import hint_text
 from kgqa.model import Answer, NearPath, Usage
 from kgqa.settings import Settings
@@ -30,8 +30,13 @@ def with_advice(answer: Answer, events: Sequence[Event], usage: Usage, settings:
     if answer.status in ("answered", "failed"):
         return answer
     causes = {"unsupported": _to_support, "budget_exhausted": _for_more}.get(answer.status)
-    hints = causes(usage, settings, models) if causes else _to_answer(events, settings, models)
-    nearest = () if answer.answers else _nearest(events)
+    # over text, paths were searched only to find passages
+    from_text = any(isinstance(event, Retrieved) for event in events)
+    if causes:
+        hints = causes(usage, settings, models)
+    else:
+        hints = _to_read(events, settings) if from_text else _to_answer(events, settings, models)
+    nearest = () if answer.answers or from_text else _nearest(events)
     return replace(answer, nearest=nearest, hints=tuple(hint_text(hint) for hint in hints)[:MAX_HINTS])
 
 
@@ -65,14 +70,18 @@ def _for_more(usage: Usage, settings: Settings, models: bool) -> Iterator[str]:
         yield f"Allow {_LIMITS[name]}: --max-{name} {2 * limits[name] or 10:g}"
 
 
+def _to_read(events: Sequence[Event], settings: Settings) -> Iterator[str]:
+    if any(isinstance(event, Unparsed) for event in events):
+        yield "Use another language model: --llm MODEL"
+        yield f"Repeat unusable prompts more often: --reask {settings['llm.reask'] + 2}"
+
+
 def _to_answer(events: Sequence[Event], settings: Settings, models: bool) -> Iterator[str]:
     rejected = next((event for event in events if isinstance(event, Rejected)), None)
     linked = [mention for event in events if isinstance(event, Linked) for mention in event.mentions]
     if any(len(mention.entities) > 1 for mention in linked):
         yield "Choose another topic: --topic ID"
-    if any(isinstance(event, Unparsed) for event in events):
-        yield "Use another language model: --llm MODEL"
-        yield f"Repeat unusable prompts more often: --reask {settings['llm.reask'] + 2}"
+    yield from _to_read(events, settings)
     if rejected is not None:
         if rejected.score is not None and rejected.score >= 0.001:
             yield f"Accept lower scores: --accept {math.floor(rejected.score * 1000) / 1000:g}"

@@ -92,7 +92,7 @@ def question_page(record: Record, place: PageContext, texts: PieceTexts = _NO_TE
         paths_more=max(0, len(objects_of(answer.get("paths"))) - MAX_PATHS),
         response=text_of(answer.get("response")),
         citations=[_citation(each, texts) for each in objects_of(answer.get("citations"))[:MAX_PIECES]],
-        evidence=[_evidence(each) for each in evidence[:MAX_PIECES]],
+        evidence=[_evidence(each, of_text=text is not None) for each in evidence[:MAX_PIECES]],
         evidence_more=max(0, len(evidence) - MAX_PIECES),
         evidence_query=text_of(answer.get("evidence_sparql")),
         evidence_words=EVIDENCE_CLASSES.get(text_of(answer.get("evidence_class")), ""),
@@ -175,8 +175,11 @@ def _path(path: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _evidence(evidence: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the kind, the words and the places of a statement, a hyperedge or a quote."""
+def _evidence(evidence: Mapping[str, Any], *, of_text: bool) -> dict[str, Any]:
+    """Return the kind, the words and the places of a statement, a hyperedge or a quote.
+
+    `of_text`: the page is that of a method over text, so documents are named, and the quotes of statements are shown.
+    """
     spans = objects_of(evidence.get("spans")) or [object_of(evidence.get("span"))]
     return {
         "kind": text_of(evidence.get("kind")),
@@ -186,7 +189,8 @@ def _evidence(evidence: Mapping[str, Any]) -> dict[str, Any]:
             (local_name(text_of(each.get("role"))), text_of(each.get("name")))
             for each in objects_of(evidence.get("participants"))
         ],
-        "places": [place for place in map(_place, spans[:MAX_SPANS]) if place],
+        "places": [place for each in spans[:MAX_SPANS] if (place := _place(each, named=of_text))],
+        "quotes": list(dict.fromkeys(texts_of(evidence.get("quotes"))))[:MAX_SPANS] if of_text else [],
         "unverified": evidence.get("verified") is False,
     }
 

@@ -87,12 +87,18 @@ def step_lines(trace: Iterable[Event]) -> list[str]:
 
 
 def _step_lines(trace: Iterable[Event]) -> Iterator[str]:
-    events = [each for each in trace if isinstance(each, (StepAnswered, SufficiencyJudged, DraftVerified, Stopped))]
+    events = list(trace)
+    answered = {each.step for each in events if isinstance(each, StepAnswered)}
     for event in events:
         match event:
+            case Planned():
+                # the others follow with their answers
+                asked = [each for each in event.sub_questions if each.number not in answered]
+                if asked:
+                    yield f"round {event.round} asks: " + " ".join(f"{each.number}. {each.text}" for each in asked)
             case StepAnswered():
-                asked = f"{event.step}. {event.question}" if event.step else "the question"
-                yield f"{asked} → {_answer(event)}"
+                step = f"{event.step}. {event.question}" if event.step else "the question"
+                yield f"{step} → {_answer(event)}"
             case SufficiencyJudged() | DraftVerified():
                 yield f"round {event.round}: {_verdict(event)}"
             case Stopped():

@@ -34,13 +34,15 @@ Verdict = SufficiencyJudged | DraftVerified
 class TextStep:
     """A sub-question, or the question itself (`number` 0), with what happened for it.
 
-    `round`: the round that planned it. `below`: sub-questions that need its answer, or that were asked because of it.
+    `round`: the round that planned it. `final`: the question is answered after the method has stopped. `below`:
+    sub-questions that need its answer.
     """
 
     number: int
     text: str = ""
     needs: tuple[int, ...] = ()
     round: int | None = None
+    final: bool = False
     grounded: list[Grounded] = field(default_factory=list)
     searches: list[Retrieved] = field(default_factory=list)
     kept: tuple[str, ...] | None = None
@@ -115,11 +117,12 @@ class _Reader:
         self.found = TextRounds()
         self._round = Round(None)
         self._own: TextStep | None = None
+        self._stopped = False
         self._drafts: dict[tuple[int, str], Draft] = {}
         self._last: tuple[Verdict, Draft | None] | None = None
 
     def read(self, event: Event) -> None:
-        if isinstance(event, (Planned, StepAnswered, SufficiencyJudged, Drafted, DraftVerified, Stopped)):
+        if isinstance(event, (Planned, StepAnswered, SufficiencyJudged, Drafted, DraftVerified)):
             self._enter(event.round)
         if isinstance(event, Planned):
             self._plan(event)
@@ -139,6 +142,8 @@ class _Reader:
             self._entries.append(event)
             self._last = event, None
         elif isinstance(event, Stopped):
+            self._stopped = True
+            self._own = None
             self._entries.append(event)
 
     @property
@@ -167,7 +172,7 @@ class _Reader:
                 self.found.steps[each.number] = step
                 fresh.append(step)
         told = self._entries and self._entries[-1] is (self._last or [None])[0]  # the verdict stands right above
-        plan = Plan(tuple(_reasons(*self._last)) if self._last and not told else ())
+        plan = Plan(tuple(self._reasons(*self._last)) if self._last and not told else ())
         for step in fresh:
             step.above = _above(step, self.found.steps)
             if step.above is None:
@@ -177,6 +182,20 @@ class _Reader:
                 plan.elsewhere += step.above not in fresh and _first(step) not in plan.steps
         self._entries.append(plan)
         self._own = None
+
+    def _reasons(self, verdict: Verdict, draft: Draft | None) -> Iterator[str]:
+        """Yield what the last verdict found missing: in words, or failed claims and unanswered sub-questions."""
+        if isinstance(verdict, SufficiencyJudged):
+            if verdict.missing and not verdict.accepted:
+                yield verdict.missing
+            return
+        claims: Sequence[str] = [claim.text for claim in draft.drafted.claims] if draft else ()
+        for number in verdict.failed:
+            text = claims[number - 1] if 0 < number <= len(claims) else ""
+            yield f"claim {number} does not hold: {text}" if text else f"claim {number} does not hold"
+        for step in self.found.steps.values():
+            if step.answers and not step.answers[-1].answers:
+                yield f"sub-question {step.number} has no answer"
 
     def _add(self, event: Grounded | Retrieved | PiecesKept | StepAnswered) -> None:
         step = self._step(event)
@@ -203,7 +222,7 @@ class _Reader:
             self._entries.append(step)
             return step
         if self._own is None or (self._own.answers and not isinstance(event, StepAnswered)):
-            self._own = TextStep(0, round=self._round.number)
+            self._own = TextStep(0, round=self._round.number, final=self._stopped)
             self._entries.append(self._own)
         return self._own
 
@@ -227,15 +246,3 @@ def _upwards(step: TextStep) -> Iterator[TextStep]:
 
 def _first(step: TextStep) -> TextStep:
     return list(_upwards(step))[-1]
-
-
-def _reasons(verdict: Verdict, draft: Draft | None) -> Iterator[str]:
-    """Yield what the last verdict found missing, or the claims that do not hold."""
-    if isinstance(verdict, SufficiencyJudged):
-        if verdict.missing and not verdict.accepted:
-            yield verdict.missing
-        return
-    claims: Sequence[str] = [claim.text for claim in draft.drafted.claims] if draft else ()
-    for number in verdict.failed:
-        text = claims[number - 1] if 0 < number <= len(claims) else ""
-        yield f"Claim {number} does not hold: {text}" if text else f"Claim {number} does not hold."

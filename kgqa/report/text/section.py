@@ -43,7 +43,7 @@ def text_section(trace: Sequence[Event], answer: Mapping[str, Any], texts: Piece
         "rounds": [
             {
                 "title": f"Round {each.number}" if each.number is not None and len(numbered) > 1 else "",
-                "entries": [_entry(entry, texts) for entry in each.entries],
+                "entries": [_entry(entry, texts, text_of(answer.get("response"))) for entry in each.entries],
             }
             for each in found.rounds
         ],
@@ -54,11 +54,11 @@ def text_section(trace: Sequence[Event], answer: Mapping[str, Any], texts: Piece
     }
 
 
-def _entry(entry: Entry, texts: PieceTexts) -> dict[str, Any]:
+def _entry(entry: Entry, texts: PieceTexts, response: str) -> dict[str, Any]:
     if isinstance(entry, TextStep):
-        return {"kind": "step", "step": _step(entry, texts)}
+        return {"kind": "step", "step": _step(entry, texts, response)}
     if isinstance(entry, Plan):
-        steps = [_step(each, texts) for each in entry.steps]
+        steps = [_step(each, texts, response) for each in entry.steps]
         return {"kind": "plan", "reasons": entry.reasons[:MAX_ITEMS], "steps": steps, "elsewhere": entry.elsewhere}
     if isinstance(entry, Draft):
         failed = set(entry.verified.failed) if entry.verified else set()
@@ -91,11 +91,12 @@ def _verdict(event: DraftVerified | SufficiencyJudged) -> str:
     return words.get(event.verdict, "The verdict could not be read, so the answer was not accepted.")
 
 
-def _step(step: TextStep, texts: PieceTexts) -> dict[str, Any]:
+def _step(step: TextStep, texts: PieceTexts, response: str) -> dict[str, Any]:
+    """Describe a step; `response`: that of the answer, which is not shown twice."""
     kept = step.kept or ()
     return {
         "number": step.number,
-        "text": step.text if step.number else "The question itself",
+        "text": _title(step),
         "needs": [number for number in step.needs if number != step.number],
         "round": step.round,
         "later": step.above is not None and step.round != step.above.round,
@@ -103,7 +104,7 @@ def _step(step: TextStep, texts: PieceTexts) -> dict[str, Any]:
         "answered": [
             {
                 "answers": each.answers,
-                "response": each.response,
+                "response": "" if each.response == response else each.response,
                 "read": each.read,
                 "quotes": each.quotes,
                 "verified": each.verified,
@@ -115,8 +116,16 @@ def _step(step: TextStep, texts: PieceTexts) -> dict[str, Any]:
         "kept": None if step.kept is None else len(kept),
         "pieces": _pieces(kept, texts),
         "pieces_more": max(0, len(kept) - MAX_PIECES),
-        "below": [_step(each, texts) for each in step.below],
+        "below": [_step(each, texts, response) for each in step.below],
     }
+
+
+def _title(step: TextStep) -> str:
+    if step.number:
+        return step.text
+    if step.final:
+        return "The last answer, from everything that was found"
+    return "The question itself" if step.searches or step.answers else "What the next prompt shows"
 
 
 def _search(event: Retrieved, kept: set[str], texts: PieceTexts) -> dict[str, Any]:
@@ -179,4 +188,4 @@ def _removed(text: str, texts: PieceTexts) -> str:
     if kind_of(text) == "piece":
         return text
     piece = _piece(text, texts)
-    return f"{piece['kind']}: {piece['title'] or piece['text']}"
+    return f"{piece['kind']}: {piece['title'] if piece['kind'] == 'chunk' and piece['title'] else piece['text']}"

@@ -67,6 +67,7 @@ def test_steps_of_an_answer_are_few_lines():
     assert step_lines(ROUNDS) == [
         "the question → not in the passages",
         "round 1: insufficient; missing: the birthplace of Ines Marr",
+        "round 1 asks: 1. Where was Ines Marr born? 2. Who was Ines Marr?",
         "the question → Kirkwick (2 of 2 quotes verified)",
         "round 2: sufficient",
         "stopped: The answer was accepted.",

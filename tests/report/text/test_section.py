@@ -82,7 +82,7 @@ def test_tree_of_sub_questions(pages):
     text = ParsedPage(page).text
     assert page.count('<ul class="tree">') == 4  # two plans, and below 1 and 2
     order = ["Who was the architect", "Where was #1 born?", "Who leads the town #2?", "grow up?", "Draft",
-             "Claim 2 does not hold: She was born in Oban.", "1 new sub-question above", "birthplace of the architect",
+             "claim 2 does not hold: She was born in Oban.", "1 new sub-question above", "birthplace of the architect",
              "The draft was accepted."]  # fmt: skip
     places = [text.index(words) for words in order]
     assert places == sorted(places)
