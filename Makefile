@@ -115,7 +115,7 @@ eval: $(STAMP) ## evaluate on a data set: DATASET=webqsp:FILE [METHOD=top-2] [LL
 	  $${LLM:+--llm="$$LLM"} $${GRAPH:+--graph="$$GRAPH"} $${SAMPLE:+--sample="$$SAMPLE"} $${SEED:+--seed="$$SEED"}
 
 # Runs the models for which models.toml contains an address.
-table-5.2 table-5.3 table-5.4 table-5.5: table-%: $(STAMP) ## reproduce a table of the thesis: [MODELS=models.toml] [GRAPH=...] [SAMPLE=200] [SEED=0]
+table-5.2 table-5.3 table-5.4 table-5.5: table-%: $(STAMP) ## reproduce a table of the thesis (others: kgqa eval table --help): [MODELS=models.toml] [GRAPH=...] [SAMPLE=200] [SEED=0]
 	@$(BIN)/kgqa eval table $* --models="$${MODELS:-models.toml}" $${GRAPH:+--graph="$$GRAPH"} $${SAMPLE:+--sample="$$SAMPLE"} $${SEED:+--seed="$$SEED"} $${OUT:+--out="$$OUT"}
 
 bench: $(STAMP) ## measure loading, exploration, answering, ranking and corpora against their limits

@@ -46,7 +46,7 @@ class LazyGroup(click.Group):
         "merge": ("kgqa.cli.eval.run:merge_command", "Merge the shards of a run."),
         "table": (
             "kgqa.cli.eval.table:command",
-            "Measure a table of the thesis and print it beside the published figures.",
+            "Measure tables of publications and print them beside the published figures.",
         ),
     },
 )

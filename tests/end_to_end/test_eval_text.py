@@ -72,3 +72,47 @@ def test_several_methods_over_a_corpus(kgqa, tmp_path, corpus):
     assert all(record["answer"]["response"] and record["answer"]["citations"] for record in records)
     status = kgqa("eval", "status", "runs").out
     assert "  passages  recall@2 " in status and status.count("passages") == 1
+
+
+def judge_or_answer(messages) -> str:
+    """Rate every response with 7; answer everything else."""
+    return "7" if messages[0]["content"].startswith("You judge") else reply(messages)
+
+
+def test_table_with_a_judge(kgqa, tmp_path, corpus):
+    """Rows of the baselines are run and judged; the verdicts are kept."""
+    with ScriptedServer(judge_or_answer) as server:
+        models = {"qwen2.5-7b": "m", "qwen-plus": "judge"}
+        lines = [f'["{name}"]\nllm = "{server.url}#{model}"\n' for name, model in models.items()]
+        (tmp_path / "models.toml").write_text("".join(lines))
+        command = (
+            "eval", "table", "graphsearch.2", "--models", "models.toml", "--dataset", "2wikimultihopqa=musique:dev.jsonl",
+            "--corpus", "2wikimultihopqa=corpus", "--sample", "1", "--ours", *OFF,
+        )  # fmt: skip
+        found = json.loads(kgqa(*command, "--json").out)
+        calls = server.calls
+        text = kgqa(*command).out
+        assert server.calls == calls, "runs and verdicts are kept"
+    rows = {row["label"]: row["cells"] for row in found["rows"]}
+    cell = rows["Naive RAG"]["2wikimultihopqa"]
+    assert cell["SubEM"] == {"printed": 62.33, "measured": {"sub_em_raw": 1.0, "sub_em": 1.0}, "n": 1}
+    assert cell["A-Score"]["measured"] == {"judge.answer": 7.0}
+    assert cell["E-Score"] == {"printed": 7.41, "measured": {"judge.evidence": 7.0}, "n": 1}
+    assert rows["Vanilla LLM"]["2wikimultihopqa"]["SubEM"]["n"] == 1
+    assert rows["LightRAG"]["legal"]["SubEM"] == {"printed": 52.93, "measured": None, "n": 0}
+    assert "62.33 | 100.0 / 100.0 (n=1)" in text and "52.58 | not run" in text
+    refused = kgqa("eval", "table", "tog3.1", "--corpus", "cwq=corpus")
+    assert refused.returncode == 2 and "Choose from: hotpotqa, 2wikimultihopqa, musique" in refused.err
+
+
+def test_sizes_of_a_corpus_beside_the_printed_ones(kgqa, corpus):
+    done = kgqa("eval", "table", "tog3.3", "--corpus", "musique=corpus")
+    assert "11,254 | 7" in done.out and "9,809 | not run" in done.out and "11,300 | 7" in done.out, done.out
+
+
+def test_several_tables_without_models(kgqa):
+    found = json.loads(kgqa("eval", "table", "tog3.1", "graphsearch.8", "--json").out)
+    assert [table["table"] for table in found] == ["tog3.1", "graphsearch.8"]
+    done = kgqa("eval", "table", "tog3.1", "graphsearch.8")
+    assert done.returncode == 0 and "Table tog3.1" in done.out and "Table graphsearch.8" in done.out
+    assert "give its corpus with --corpus musique=FOLDER" in done.err

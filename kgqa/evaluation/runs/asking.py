@@ -13,12 +13,12 @@ from kgqa.answer_json import answer_object
 from kgqa.errors import KgqaError, SchemaError, StoreError
 from kgqa.evaluation.analysis.losses import Loss, lost_at
 from kgqa.evaluation.analysis.reach import Reach, exact_paths
+from kgqa.evaluation.analysis.supporting import supporting_pieces
 from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.metrics.keys import gold_keys
 from kgqa.evaluation.metrics.scores import score_record
 from kgqa.evaluation.runs.plan import Topics
 from kgqa.evaluation.runs.records import Record, record_of
-from kgqa.evaluation.runs.supporting import supporting_pieces
 from kgqa.events import Failed, Leaks
 from kgqa.explore.beam import BeamSettings, logical_hops
 from kgqa.graph.graph import KnowledgeGraph

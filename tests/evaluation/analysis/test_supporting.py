@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kgqa.corpus.corpus import Corpus
+from kgqa.evaluation.analysis.supporting import PassageFinder, supporting_pieces
 from kgqa.evaluation.datasets.questions import GoldQuestion
-from kgqa.evaluation.runs.supporting import PassageFinder, supporting_pieces
 from tests.corpus.small_corpus import new_editor, read_document
 
 TOLLO = ("Tollo rows ferry", "Ferry crosses Orrin")
