@@ -30,10 +30,11 @@ def command(folder: Path, as_json: bool) -> None:
     several = runs[0].folder != folder
     for run in runs:
         progress = RunProgress(total=run.questions)
-        retrieval = RetrievalTable()
+        retrieval, losses = RetrievalTable(), Counter[str]()
         for record in run.records():
             progress.add(record, asked=False)
             retrieval.add(record.answer.get("trace") or (), record.support)
+            losses.update([record.loss] if record.loss else [])
         found.append(
             {
                 "run": str(run.folder),
@@ -45,6 +46,7 @@ def command(folder: Path, as_json: bool) -> None:
                 "statuses": dict(progress.statuses),
                 "failures": dict(progress.failures),
                 "lost": dict(progress.lost),
+                "losses": dict(losses),
                 "scores": {name: progress.mean(name) for name in SHOWN_METRICS},
                 "cost": progress.cost,
                 "retrieval": retrieval.summary("normal"),
@@ -62,6 +64,7 @@ def _status_text(status: dict[str, Any], progress: RunProgress) -> str:
     if progress.done:
         lines += [f"  so far  {progress_text(progress)}", f"  status  {_counts(progress.statuses)}"]
         lines += [f"  passages  {retrieval_text(found)}"] if (found := status["retrieval"]) else []
+        lines += [f"  losses  {_counts(Counter(losses))}"] if (losses := status["losses"]) else []
     if progress.failures:
         lines += [f"  failed  {_counts(progress.failures)}", f"  retry   {resume} --retry failed"]
     if state == "stopped":

@@ -34,6 +34,10 @@ Loss = OneOf[
     "last comparison",
     "rejected",
     "read",
+    "not retrieved",
+    "not kept",
+    "misread",
+    "not accepted",
 ]
 LOSSES: dict[Loss, str] = {
     "right": "the answers are the gold answers",
@@ -42,7 +46,8 @@ LOSSES: dict[Loss, str] = {
     "budget": "the question's budget was spent before a solution was found",
     "linking": "the graph was explored from other topic entities than those of the data set",
     "no path": "no path of the allowed depth, and no join of two paths, leads to exactly the gold answers",
-    "unknown": "the search for a solution was incomplete, or the trace has no path keys",
+    "unknown": "the search for a solution was incomplete, the trace has no path keys, or the data set of a method over "
+    "text names no supporting passages",
     "not expanded": "a solution exists, but the beginning of its path was not kept",
     "prefilter": "the prefilter removed the solution",
     "tournament": "the solution lost a tournament",
@@ -51,6 +56,10 @@ LOSSES: dict[Loss, str] = {
     "last comparison": "the solution was kept, but another path of the same length was ranked first",
     "rejected": "the solution was ranked first, but not accepted",
     "read": "the solution was ranked first, but not all of its answers were read or selected",
+    "not retrieved": "over text: a supporting passage was not retrieved",
+    "not kept": "over text: a supporting passage was retrieved, but no prompt showed it",
+    "misread": "over text: prompts showed all supporting passages, but none was answered rightly",
+    "not accepted": "over text: a prompt was answered rightly, but this was not the answer in the end",
 }
 Hops = Callable[[RelationPath], int]
 

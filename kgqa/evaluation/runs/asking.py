@@ -14,6 +14,7 @@ from kgqa.errors import KgqaError, SchemaError, StoreError
 from kgqa.evaluation.analysis.losses import Loss, lost_at
 from kgqa.evaluation.analysis.reach import Reach, exact_paths
 from kgqa.evaluation.analysis.supporting import supporting_pieces
+from kgqa.evaluation.analysis.text_losses import lost_in_text
 from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.metrics.keys import gold_keys
 from kgqa.evaluation.metrics.scores import score_record
@@ -35,8 +36,8 @@ def ask_question(question: GoldQuestion, resources: Resources, *, topics: Topics
     Args:
         topics: `gold` uses the topic entities of the data set, if there are any; `linked` finds topic entities in the
             text of the question.
-        losses: also find the step at which a right answer was lost. This requires following all paths up to the depth
-            in the settings.
+        losses: also find the step at which a right answer was lost. Except over text, this requires following all
+            paths up to the depth in the settings.
     """
     started = time.perf_counter()
     asked = Question(question.text, id=question.id)
@@ -56,10 +57,15 @@ def ask_question(question: GoldQuestion, resources: Resources, *, topics: Topics
         seconds = time.perf_counter() - started
         shown = answer_object(answer, trace=True)
     scores = score_record(shown, question.readings)
+    support: tuple[tuple[str, ...], ...] = ()
+    with suppress(Exception):  # without the supporting passages the answer is still valid
+        support = supporting_pieces(question, shown["trace"], resources.corpus)
     loss = ""
     if losses and question.answers:
         try:
-            loss = loss_of(answer, question, resources, right=scores.get("em") == 1.0)
+            right = scores.get("em") == 1.0
+            found = lost_in_text(answer, support, question.readings)
+            loss = found or loss_of(answer, question, resources, right=right)
         except Exception:  # noqa: BLE001 - without a loss analysis the answer is still valid
             loss = "unknown"
     if answer.status == "failed" and not failure:
@@ -67,9 +73,6 @@ def ask_question(question: GoldQuestion, resources: Resources, *, topics: Topics
     hops = None
     with suppress(Exception):  # the gold query may have a syntax error
         hops = hops_of(question, resources.graph)
-    support: tuple[tuple[str, ...], ...] = ()
-    with suppress(Exception):  # without the supporting passages the answer is still valid
-        support = supporting_pieces(question, shown["trace"], resources.corpus)
     return record_of(
         replace(question, hops=hops),
         shown,

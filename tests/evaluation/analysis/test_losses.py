@@ -14,6 +14,7 @@ from kgqa.model import Answer, Entity, Named, PathEvidence, Question, RelationPa
 from kgqa.schema import bundled_schema
 from kgqa.trace import Trace
 from kgqa.words import path_key, paths_key
+from tests.evaluation.analysis.test_text_losses import CASES as TEXT_CASES
 
 NS = "http://rdf.freebase.com/ns/"
 SCHEMA = bundled_schema("freebase")
@@ -159,7 +160,7 @@ def test_paths_of_the_answer_replace_a_missing_ranking():
 
 
 def test_every_loss_is_covered():
-    covered = {loss for loss, *_ in CASES} | {
+    covered = {loss for loss, *_ in [*CASES, *TEXT_CASES]} | {
         "right",
         "unsupported",
         "failed",
