@@ -66,8 +66,8 @@ class GraphSearchAgent(TextAgent):
         return {"claims": claims, "answers": read["answers"], "response": read["response"]}
 
     def _verify(self, prompt: ShownPrompt, gold: TextGold) -> Any:
-        right = "yes" if prompt.fields.get("Answer") in gold.answers else "no"
-        return {"failed": [], "verdict": self.verdict or right}
+        right = set(prompt.fields.get("Answer", "").split("; ")) <= set(gold.answers)
+        return {"failed": [], "verdict": self.verdict or ("yes" if right else "no")}
 
     def _expand(self, prompt: ShownPrompt, gold: TextGold) -> Any:
         return {"sub_questions": [_asked(gold.grounded(number), number) for number in _unknown(prompt, gold)]}

@@ -9,6 +9,7 @@ from typing import Any
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.extraction.sentences import sentence_spans
 from kgqa.methods.graphsearch.sub_queries import GroundedQuery, pattern_words
+from kgqa.methods.text.pattern_paths import PatternPaths, triples_first
 from kgqa.methods.text.pieces import shown_passages
 from kgqa.methods.text.searching import BYTES_PER_TOKEN, TextSearch, within_tokens
 from kgqa.model import Piece, PieceKind
@@ -49,6 +50,7 @@ class Channels:
         self._k: int = settings["graphsearch.top_k"]
         self._retriever = RETRIEVERS[settings["graphsearch.retriever"]]
         self._facts: PieceKind = "hyperedge" if settings["graphsearch.retriever"] == "hyper" else "statement"
+        self._paths = PatternPaths(search.graph, search.corpus.index, search.encoder)
         channels = settings["graphsearch.channels"]
         self.names = (SEMANTIC, RELATIONAL) if channels == "both" else (channels,)
         self._sources: dict[str, str] = {
@@ -59,11 +61,7 @@ class Channels:
     def retrieve(self, queries: Sequence[GroundedQuery]) -> list[Found]:
         """Search for sub-questions in all channels at once, and return what prompts show for each of them."""
         by_channel = [self.in_channel(channel, queries) for channel in self.names]
-        found = []
-        for several in zip(*by_channel):
-            pieces = list(dict.fromkeys(piece for each in several for piece in each.pieces))
-            found.append(_shown(pieces))
-        return found
+        return [_shown(distinct(piece for each in several for piece in each.pieces)) for several in zip(*by_channel)]
 
     def in_channel(self, channel: str, queries: Sequence[GroundedQuery]) -> list[Found]:
         """Search for sub-questions in one channel; a query without words finds nothing."""
@@ -79,7 +77,17 @@ class Channels:
         if source in ("graph", "all") and self._search.count(self._facts):
             options = {"kind": self._facts, "steps": steps, "channel": channel}
             facts = dict(zip(asked, self._search.search(words, self._k, **options)))
+            if channel == RELATIONAL and self._facts == "statement":
+                facts = {at: self._with_paths(queries[at], triples) for at, triples in facts.items()}
         return [Found(tuple(passages.get(at, ())), tuple(facts.get(at, ()))) for at in range(len(queries))]
+
+    def _with_paths(self, query: GroundedQuery, triples: list[Piece]) -> list[Piece]:
+        """Return triples fused with the paths of a sub-question's patterns."""
+        paths = self._paths.search(query.patterns, self.words(RELATIONAL, query), self._k) if query.patterns else []
+        if not paths:
+            return triples
+        self._search.record([query.text], [paths], [query.number], RELATIONAL)
+        return triples_first(triples, paths, self._k)
 
     @staticmethod
     def words(channel: str, query: GroundedQuery) -> str:
@@ -92,6 +100,11 @@ def _shown(pieces: Sequence[Piece]) -> Found:
     passages = within_tokens([each for each in pieces if each.kind == "chunk"], PASSAGE_TOKENS)
     facts = [each for each in pieces if each.kind != "chunk"][:MAX_FACTS]
     return Found(tuple(passages), tuple(facts))
+
+
+def distinct(pieces: Iterable[Piece]) -> list[Piece]:
+    """Return pieces in their order, each once."""
+    return list(interleaved([list(pieces)]))
 
 
 def interleaved(several: Iterable[Sequence[Piece]]) -> Iterator[Piece]:

@@ -92,7 +92,7 @@ class History:
         """Return the pieces in which verified quotes stand, in the order of the sub-questions."""
         pieces = {piece.iri: piece for step in self.steps for piece in step.found.pieces}
         cited = (each for step in self.steps for each in step.quotes.citations if each.verified)
-        return list(dict.fromkeys(pieces[each.piece] for each in cited if each.piece in pieces))
+        return [pieces[iri] for iri in dict.fromkeys(each.piece for each in cited) if iri in pieces]
 
     def last(self) -> StepAnswer | None:
         """Return the last sub-question with an answer; None if there is none."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from kgqa.events import DraftClaim, Drafted, DraftVerified, Grounded, PiecesKept, Planned, Stopped
+from kgqa.llm.client import Prompt
 from kgqa.llm.replies.quoted_answers import QuotedAnswer, read_quoted_answer
-from kgqa.methods.graphsearch.channels import Channels, Found, interleaved, prompt_values
+from kgqa.methods.graphsearch.channels import Channels, Found, distinct, interleaved, prompt_values
 from kgqa.methods.graphsearch.history import History, StepAnswer, answered_event, settled
 from kgqa.methods.graphsearch.replies import Plan, Verdict, read_plan, read_verdict
 from kgqa.methods.graphsearch.results import DISPUTED, LAST_STEP, Result, result_of_quotes
@@ -193,13 +194,7 @@ class Search:
     def _draft(self, round_: int) -> Draft | None:
         found = self._draft_pieces()
         self._trace.record(PiecesKept(pieces=tuple(piece.iri for piece in found.pieces)))
-        prompt = self._resources.prompts.prompt(
-            "graphsearch/draft" if self._drafts else "graphsearch/answer",
-            "decide",
-            question=self._question,
-            steps=self.history.shown(),
-            **prompt_values(found, self._corpus),
-        )
+        prompt = self._last_prompt(prompt_values(found, self._corpus))
         read: QuotedAnswer | None
         reader = partial(read_quoted_answer, size=len(found.pieces))
         (read,) = self._resources.ask_model([prompt], [reader], self._trace)
@@ -210,14 +205,24 @@ class Search:
         self._trace.record(Drafted(text=read.response, claims=claims, round=round_))
         return draft
 
+    def _last_prompt(self, values: Mapping[str, Any]) -> Prompt:
+        """Return the prompt of a draft, or without drafts the one that answers the question like a sub-question."""
+        prompts = self._resources.prompts
+        values = {**values, "question": self._question}
+        if self._drafts:
+            return prompts.prompt("graphsearch/draft", "decide", steps=self.history.shown(), **values)
+        values["number"] = 1 + max(step.query.number for step in self.history.steps)
+        known = self.history.known() if self._grounds else []
+        return prompts.prompt("graphsearch/step", "decide", sub_question=self._question, known=known, **values)
+
     def _draft_pieces(self) -> Found:
         """Return the quoted pieces, then those of all sub-questions, the best of each one first."""
         steps = self.history.steps
         passages = [*self.history.quoted(), *interleaved(step.found.passages for step in steps)]
-        passages = [piece for piece in dict.fromkeys(passages) if piece.kind == "chunk"]
+        passages = [piece for piece in distinct(passages) if piece.kind == "chunk"]
         facts = [*(p for p in self.history.quoted() if p.kind != "chunk")]
         facts += interleaved(step.found.facts for step in steps)
-        return Found(tuple(within_tokens(passages, DRAFT_TOKENS)), tuple(dict.fromkeys(facts))[:MAX_DRAFT_FACTS])
+        return Found(tuple(within_tokens(passages, DRAFT_TOKENS)), tuple(distinct(facts))[:MAX_DRAFT_FACTS])
 
     def _verdict(self, draft: Draft, round_: int) -> Verdict:
         """Return the verdict on a draft; the model is asked only if every claim has a verified quote."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from kgqa.llm.replies.json_values import Reading, find_key, json_values, key_name, last_part
-from kgqa.methods.graphsearch.sub_queries import Pattern
+from kgqa.methods.text.pattern_paths import Pattern
 from kgqa.words import clean, normalise, safe_text
 
 VerdictName = Literal["yes", "no"]

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from itertools import islice, product
 
 from kgqa.events import SubQuestion
+from kgqa.methods.text.pattern_paths import Pattern, is_unknown
 
-Pattern = tuple[str, str, str]
-"""Subject, relation and object in words; `#2` stands for the answer to sub-question 2."""
 MAX_STEPS = 6
 """Most sub-questions of a plan, and most prompts that answer them."""
 MAX_NAMES = 3
@@ -133,5 +132,5 @@ def references(text: str) -> tuple[int, ...]:
 
 def pattern_words(patterns: Sequence[Pattern]) -> str:
     """Return patterns as the words of a query: names and relations, without references, nothing else left out."""
-    parts = (" ".join(_PLACEHOLDER.sub("", part).split()) for pattern in patterns for part in pattern)
-    return " ".join(part for part in parts if part)
+    parts = (part for pattern in patterns for part in pattern if not is_unknown(part))
+    return " ".join(dict.fromkeys(" ".join(_PLACEHOLDER.sub("", part).split()) for part in parts))

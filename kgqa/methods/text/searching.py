@@ -29,7 +29,7 @@ class TextSearch:
         assert isinstance(resources.corpus, Corpus)
         self.corpus = resources.corpus
         self.graph: KnowledgeGraph = resources.graph.for_question(trace)
-        self._encoder = resources.encoder
+        self.encoder = resources.encoder
         self._trace = trace
         self._opened: dict[tuple[PieceKind, str], Retriever] = {}
 
@@ -80,7 +80,7 @@ class TextSearch:
         if (kind, name) not in self._opened:
             opened = self.corpus.retriever(kind, RETRIEVERS[name])
             if name == "paths":
-                opened = with_paths(opened, self.graph, self.corpus.index, self._encoder, trace=self._trace)
+                opened = with_paths(opened, self.graph, self.corpus.index, self.encoder, trace=self._trace)
             self._opened[kind, name] = opened
         return self._opened[kind, name]
 

@@ -1,0 +1,165 @@
+"""Paths for patterns of triples, such as "Emma, author, ?": relation paths whose hops resemble the relations' words.
+
+No language model is asked: paths are compared with the words of each hop by a prefilter and a chunked tournament.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from kgqa.corpus.index.corpus_index import CorpusIndex
+from kgqa.corpus.retrieve.fused import fuse
+from kgqa.errors import StoreTimeout
+from kgqa.explore.beam import BeamSettings, explore
+from kgqa.explore.conjunction import JoinFinder
+from kgqa.explore.linking import find_mentions
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.methods.text.path_pieces import path_pieces
+from kgqa.model import Candidate, Entity, Piece
+from kgqa.rank.embedding.encoder import CachedEncoder
+from kgqa.rank.prefilter import prefilter
+from kgqa.rank.tournaments.chooser import ScoringChooser, text_similarity
+from kgqa.rank.tournaments.listwise import chunked
+from kgqa.trace import Trace
+from kgqa.words import normalise
+
+Pattern = tuple[str, str, str]
+"""Subject, relation and object in words; a subject or object that begins with ? or is like #1 is not known."""
+MAX_HOPS = 3
+MAX_CHAINS = 4
+"""Most chains of patterns for which paths are searched."""
+BEAM = 10
+KEPT = 5
+"""Most paths of a chain."""
+PARTNERS = 20
+_UNKNOWN = re.compile(r"\s*(?:\?.*|(?:Entity)?#\d+)?\s*", re.IGNORECASE)
+_TRIPLES_FIRST = (1.0, 0.999)
+"""Weights of triples and of paths in their fusion: where both have the same rank, the triple comes first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Patterns that follow each other from a name to something unknown, in words.
+
+    Attributes:
+        name: The name at which the chain begins.
+        relations: The relation of each hop.
+        end: What is not known; chains with the same end meet there.
+    """
+
+    name: str
+    relations: tuple[str, ...]
+    end: str
+
+
+def is_unknown(part: str) -> bool:
+    """Return whether a part of a pattern is not known: empty, ?, or a reference such as #1."""
+    return bool(_UNKNOWN.fullmatch(part))
+
+
+def chains_of(patterns: Sequence[Pattern]) -> list[Chain]:
+    """Return the longest chains that begin at each name of some patterns; a pattern without a name begins none.
+
+    A chain follows what patterns share and is not known, in either direction, at most `MAX_HOPS` patterns.
+    """
+    names = dict.fromkeys(part for s, _, o in patterns for part in (s, o) if not is_unknown(part))
+    found = [chain for name in names for chain in _from(name, name, (), (), patterns)]
+    return list(dict.fromkeys(found))[:MAX_CHAINS]
+
+
+def _from(
+    name: str, at: str, relations: tuple[str, ...], used: tuple[int, ...], patterns: Sequence[Pattern]
+) -> Iterator[Chain]:
+    """Yield the chains that continue a chain at one of its ends."""
+    longer = False
+    for number, (subject, relation, object_) in enumerate(patterns):
+        if number in used or at not in (subject, object_) or len(relations) == MAX_HOPS:
+            continue
+        there = object_ if at == subject else subject
+        if is_unknown(there):
+            longer = True
+            yield from _from(name, there, (*relations, relation), (*used, number), patterns)
+    if relations and not longer:
+        yield Chain(name, relations, at)
+
+
+class PatternPaths:
+    """Finds the paths of patterns in the facts of a corpus.
+
+    Args:
+        graph: The view of the graph in which paths are searched, charged to the question.
+        index: The index of the corpus.
+        encoder: The embedding model; None to compare by words only.
+    """
+
+    def __init__(self, graph: KnowledgeGraph, index: CorpusIndex, encoder: CachedEncoder | None = None) -> None:
+        self._graph = graph
+        self._index = index
+        self._encoder = encoder
+        similarity = text_similarity(encoder)
+        self._chooser = ScoringChooser(lambda question, pool: similarity(question, [c.words for c in pool]), "words")
+
+    def search(self, patterns: Sequence[Pattern], query: str, k: int) -> list[Piece]:
+        """Find the best paths for patterns.
+
+        Args:
+            patterns: The patterns.
+            query: The words with which walks along the paths are compared.
+            k: Most pieces.
+        """
+        found: dict[Chain, list[Candidate]] = {}
+        for chain in chains_of(patterns):
+            found[chain] = self._paths(chain)
+        paths = [path for several in found.values() for path in several]
+        joined = list(self._joined(found))
+        met = {path.path for path in joined}
+        candidates = [*joined, *(path for path in paths if path.path not in met)]
+        return path_pieces(self._graph, candidates, query, self._index, self._encoder)[:k]
+
+    def _paths(self, chain: Chain) -> list[Candidate]:
+        """Return the paths that resemble a chain, best first."""
+        topic = self._topic(chain.name)
+        if topic is None:
+            return []
+        whole = ", ".join(chain.relations)
+
+        def best(pool: Sequence[Candidate]) -> list[Candidate]:
+            hops = max(len(candidate.hops) for candidate in pool)
+            asked = ", ".join(chain.relations[:hops]) or whole
+            return prefilter(asked, pool, keep=BEAM, encoder=self._encoder)
+
+        def win(pool: Sequence[Candidate]) -> list[Candidate]:
+            hops = max(len(candidate.hops) for candidate in pool)
+            return chunked(", ".join(chain.relations[:hops]) or whole, pool, self._chooser, k=KEPT)
+
+        settings = BeamSettings(depth=len(chain.relations), mediator_hop="free", kinds=False)
+        try:
+            hops = explore(self._graph, [topic], settings, prefilter=best, tournament=win, trace=Trace())
+        except StoreTimeout:
+            return []
+        return list(hops[-1].kept) if hops else []
+
+    def _topic(self, name: str) -> Entity | None:
+        """Return the entity that a name means; None if no entity has this name, or one that contains it."""
+        mentions = find_mentions(self._graph, name) if name.strip() else []
+        longest = max(mentions, key=lambda mention: len(mention.text), default=None)
+        return longest.matches[0].entity if longest and normalise(longest.text) else None
+
+    def _joined(self, found: dict[Chain, list[Candidate]]) -> Iterator[Candidate]:
+        """Yield paths that meet paths of another chain with the same end."""
+        finder = JoinFinder(self._graph)
+        for chain, paths in found.items():
+            others = [path for other in found if other is not chain and other.end == chain.end for path in found[other]]
+            for path in paths:
+                partners = [each for each in others if each.path.topic != path.path.topic][:PARTNERS]
+                for join in finder.some(path, (), partners, 1) if partners else ():
+                    yield replace(path, joins=(join,))
+
+
+def triples_first(triples: Sequence[Piece], paths: Sequence[Piece], k: int) -> list[Piece]:
+    """Fuse a ranking of triples and one of paths by reciprocal ranks; a triple precedes a path of the same rank."""
+    pieces = {piece.iri: piece for piece in (*paths, *triples)}
+    rankings = [[(piece.iri, piece.score) for piece in ranking] for ranking in (triples, paths)]
+    return [replace(pieces[iri], score=score) for iri, score in fuse(rankings, _TRIPLES_FIRST)[:k]]
