@@ -18,6 +18,7 @@ from typing import Literal as OneOf
 
 from kgqa.conditions import Condition, Operation
 from kgqa.events import Event
+from kgqa.events.text_words import step_lines
 from kgqa.terms import RDF_LANG_STRING as RDF_LANG_STRING
 from kgqa.terms import XSD_STRING as XSD_STRING
 from kgqa.terms import Direction as Direction
@@ -397,7 +398,9 @@ class Answer:
         near = [_html(each.words) for each in self.nearest]
         score = [f"{self.confidence:.0%}"] if self.confidence is not None and self.answers else []
         helps = [_html(hint) for hint in self.hints]
-        lists = {"score": score, "nearest paths": near, "what would help": helps, "citing": cited, "via": rests}
+        steps = [_html(line) for line in step_lines(self.trace)]
+        lists = {"score": score, "nearest paths": near, "what would help": helps, "citing": cited, "via": rests,
+                 "steps": steps}  # fmt: skip
         parts += [f"<p>{title}</p>{_list(items)}" for title, items in lists.items() if items]
         for title, query in (("SPARQL", self.sparql), ("SPARQL of the evidence", self.evidence_sparql)):
             if query:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kgqa.events import Event, MatchPlayed, UnknownEvent
+from kgqa.events import Event, MatchPlayed, Retrieved, StepAnswered, SufficiencyJudged, UnknownEvent
 from kgqa.model import (
     RDF_LANG_STRING,
     XSD_STRING,
@@ -374,6 +374,18 @@ def test_html_shows_answer_path_and_query():
     )._repr_html_()
     for part in ("capital?", "Tokyo", "Q1490", "its capital", "SELECT ?x"):
         assert part in html
+
+
+def test_html_shows_the_steps_of_an_answer_from_text():
+    trace = (
+        Retrieved(query=EVIL, pieces=(EVIL,)),
+        StepAnswered(question=f"who? {EVIL}", answers=("Ada",), quotes=1, verified=1, step=1),
+        SufficiencyJudged(round=1, verdict="no", missing=EVIL),
+    )
+    html = Answer(Question("?"), "answered", trace=trace)._repr_html_()
+    assert "<p>steps</p><ul><li>1. who?" in html and "Ada (1 of 1 quote verified)" in html
+    assert "<script" not in html and "\x1b" not in html and "\u202e" not in html
+    assert "steps" not in Answer(Question("?"), "answered", trace=trace[:1])._repr_html_()
 
 
 def test_html_says_what_would_help():

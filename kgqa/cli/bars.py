@@ -76,7 +76,7 @@ class StatusLine:
             self._bar.close()
 
     def _show(self, event: Event) -> None:
-        from kgqa.report.text.event_words import progress_words
+        from kgqa.events.text_words import progress_words
 
         if text := progress_words(event):
             if self._bar is None:

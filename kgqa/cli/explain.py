@@ -1,4 +1,4 @@
-"""`kgqa explain`: explain a SPARQL query in plain words."""
+"""`kgqa explain`: explain a SPARQL query, or an answer over text, in plain words."""
 
 from __future__ import annotations
 
@@ -22,23 +22,31 @@ def command(query: str | None, graph_path: str | None, **options: Any) -> None:
     """Explain in plain words what a SPARQL QUERY asks for, without a language model.
 
     QUERY is the text of a SPARQL query, or a file with one. Without QUERY, the query is read from standard input, which
-    may also be the output of `kgqa ask --json`. Names of entities are read from the graph.
+    may also be the output of `kgqa ask --json`. Names of entities are read from the graph. Of an answer over text, the
+    claims and their quotes are explained, too; with `kgqa ask --json --trace`, also the steps.
 
     \b
-    Example:
+    Examples:
       kgqa ask "Who directed the film Parasite?" --show-sparql | kgqa explain
+      kgqa ask --graph corpus/ --method tog3 --json --trace "Where was she born?" | kgqa explain
     """
     from kgqa.graph.opening import open_graph_of
     from kgqa.graph.query.explain import explain
     from kgqa.methods.ask import cache_of
 
     settings = settings_from(options, graph_path)
-    sparql = _sparql(query)
-    with open_graph_of(settings, cache=cache_of(settings)) as graph:
-        print(safe_text(explain(graph, sparql)))
+    sparql, about = _read(query)
+    if about:
+        print(safe_text(about))
+    if sparql:
+        with open_graph_of(settings, cache=cache_of(settings)) as graph:
+            print(("\n" if about else "") + safe_text(explain(graph, sparql)))
 
 
-def _sparql(query: str | None) -> str:
+def _read(query: str | None) -> tuple[str, str]:
+    """Return the query to explain, and the explanation of an answer over text; either may be empty."""
+    from kgqa.report.text.explanation import explanation
+
     text = query or ""
     if "{" not in text:
         try:
@@ -52,8 +60,11 @@ def _sparql(query: str | None) -> str:
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
-        return text
+        return text, ""
     sparql = data.get("sparql") if isinstance(data, dict) else None
+    about = explanation(data) if isinstance(data, dict) else ""
     if isinstance(sparql, str) and sparql:
-        return sparql
+        return sparql, about
+    if about:
+        return "", about
     raise QuestionError("This JSON contains no query, because the question was not answered from the graph.")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, repeat
 from typing import get_args
 
+from kgqa.events.text_words import step_lines
 from kgqa.graph.query.tokens import shorten_iris
 from kgqa.hints import hint_text
 from kgqa.model import (
@@ -22,7 +23,6 @@ from kgqa.model import (
     Span,
     StatementEvidence,
 )
-from kgqa.report.text.event_words import step_lines
 from kgqa.words import clean, display_name, safe_text
 
 MAX_SHOWN = 30

@@ -15,8 +15,8 @@ from kgqa.events import (
     Stopped,
     SufficiencyJudged,
 )
+from kgqa.events.text_words import MAX_LINES, event_words, progress_words, step_lines
 from kgqa.report.answer import answer_text
-from kgqa.report.text.event_words import MAX_LINES, event_words, progress_words, step_lines
 from kgqa.report.text.rounds import TEXT_EVENTS
 from tests.report.text.traces import LIGHT, RAG, ROUNDS, STEPS, text_answer
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from kgqa.events import (
+from kgqa.events.event import Event
+from kgqa.events.text import (
     Drafted,
     DraftVerified,
-    Event,
     EvidenceEdited,
     Grounded,
     LocalFact,
