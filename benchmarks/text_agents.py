@@ -6,3 +6,4 @@ from kgqa.testing.graphsearch_agent import GraphSearchAgent
 from kgqa.testing.text_agents import RagAgent, TextAgent
 
 AGENTS: dict[str, type[TextAgent]] = {"rag": RagAgent, "graphsearch": GraphSearchAgent}
+FactsAgent = RagAgent

@@ -61,7 +61,7 @@ class Configuration:
     agent: str = "gold"
 
 
-RRF = {"tog3.retriever": "rrf", "graphsearch.retriever": "rrf"}
+RRF = {"graphsearch.retriever": "rrf"}
 TOG3 = {"tog3.rounds": 4, "tog3.retriever": "rrf"}
 PARTS: dict[str, tuple[Configuration, ...]] = {
     "tog3": (
@@ -89,6 +89,8 @@ PARTS: dict[str, tuple[Configuration, ...]] = {
         Configuration("graphsearch PageRank", "graphsearch", "steps@10", {"graphsearch.retriever": "ppr"}),
     ),
 }
+SHOWN = 5
+"""How many questions of a row are listed that go wrong."""
 LIMITS: tuple[tuple[str, str, str, float], ...] = (
     ("tog3", "tog3 keep 5", "", 78.0),
     ("tog3", "tog3 keep 2", "", 60.0),
@@ -124,7 +126,9 @@ class Asked:
     def of_steps(self) -> list[str]:
         """Return the chunks that were retrieved for sub-questions, interleaved over these."""
         rankings = [
-            [iri for iri in event["pieces"] if iri in self.chunks] for event in self.events("retrieved") if event["step"]
+            [iri for iri in event["pieces"] if iri in self.chunks]
+            for event in self.events("retrieved")
+            if event["step"]
         ]
         return interleaved([each for each in rankings if each])
 
@@ -179,11 +183,12 @@ def figures(row: Configuration, asked: Sequence[Asked]) -> dict[str, Any]:
     wrong = [
         f"{each.question.id}: {each.answer.usage.calls} calls, not {wanted}"
         for each, wanted in calls
-        if each.answer.usage.calls != wanted
+        if each.answer.usage.calls != wanted and each.answer.status != "failed"
     ]
     wrong += [f"{each.question.id}: recall falls" for each in asked if each.falls()]
-    wrong += [f"{each.question.id}: {each.answer.reason}" for each in asked if each.answer.status == "failed"]
-    return {"figure": found[row.figure], **found, "wrong": wrong}
+    wrong += [f"{each.question.id}: {each.answer.reason:.100}" for each in asked if each.answer.status == "failed"]
+    more = [f"and {len(wrong) - SHOWN} more"] if len(wrong) > SHOWN else []
+    return {"figure": found[row.figure], **found, "wrong": wrong[:SHOWN] + more}
 
 
 def hotpot(work: Path) -> dict[str, Any]:
