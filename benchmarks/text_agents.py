@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from kgqa.testing.graphsearch_agent import GraphSearchAgent
 from kgqa.testing.text_agents import RagAgent, TextAgent
+from kgqa.testing.tog3_agent import Tog3Agent
 
-AGENTS: dict[str, type[TextAgent]] = {"rag": RagAgent, "graphsearch": GraphSearchAgent}
-FactsAgent = RagAgent
+AGENTS: dict[str, type[TextAgent]] = {"rag": RagAgent, "tog3": Tog3Agent, "graphsearch": GraphSearchAgent}

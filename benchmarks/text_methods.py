@@ -26,13 +26,13 @@ import argparse
 import os
 import statistics
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from common import machine, print_json, print_table
-from text_agents import AGENTS, FactsAgent
+from text_agents import AGENTS
 from text_calls import expected_calls
 from text_sets import TextQuestion, chain, chunk_iris, interleaved, musique_corpus, opened, read_text_questions, recall
 
@@ -45,24 +45,23 @@ from kgqa.model import Answer
 from kgqa.rank.embedding.encoder import open_encoder
 from kgqa.settings import resolve
 from kgqa.testing.server import ScriptedServer
-from kgqa.testing.text_agents import TextAgent
-
-Agent = Callable[[Mapping[str, Any]], TextAgent]
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """One row: the settings of a method, and the figure that counts (see `FIGURES`)."""
+    """One row: the settings of a method, the figure that counts (see `figures`), and options of its agent."""
 
     name: str
     method: str
     figure: str
     settings: Mapping[str, Any] = field(default_factory=dict)
-    agent: str = "gold"
+    agent: Mapping[str, bool] = field(default_factory=dict)
 
 
 RRF = {"graphsearch.retriever": "rrf"}
 TOG3 = {"tog3.rounds": 4, "tog3.retriever": "rrf"}
+WEAK = TOG3 | {"tog3.kinds": "statement,path"}
+FACTS = {"facts_only": True}
 PARTS: dict[str, tuple[Configuration, ...]] = {
     "tog3": (
         Configuration("tog3 keep 5", "tog3", "kept", TOG3 | {"tog3.keep": 5}),
@@ -71,20 +70,18 @@ PARTS: dict[str, tuple[Configuration, ...]] = {
         Configuration("tog3 PageRank", "tog3", "kept", TOG3 | {"tog3.keep": 5, "tog3.retriever": "pagerank"}),
     ),
     "weak": (
-        Configuration("weak graph, Constructor", "tog3", "answered", TOG3 | {"tog3.kinds": "statement,path"}, "facts"),
+        Configuration("weak graph, Constructor", "tog3", "answered", WEAK, FACTS),
         Configuration(
             "weak graph, no Constructor",
             "tog3",
             "answered",
-            TOG3 | {"tog3.kinds": "statement,path", "tog3.evolve_graph": "off"},
-            "facts",
+            WEAK | {"tog3.evolve_graph": "off"},
+            FACTS,
         ),
     ),
     "graphsearch": (
-        Configuration("graphsearch question alone", "graphsearch", "steps@10", RRF, "question"),
-        Configuration(
-            "graphsearch ungrounded", "graphsearch", "steps@10", RRF | {"graphsearch.modules": "qd,cr"}, "gold"
-        ),
+        Configuration("graphsearch question alone", "graphsearch", "steps@10", RRF, {"decomposes": False}),
+        Configuration("graphsearch ungrounded", "graphsearch", "steps@10", RRF | {"graphsearch.modules": "qd,cr"}),
         Configuration("graphsearch grounded", "graphsearch", "steps@10", RRF),
         Configuration("graphsearch PageRank", "graphsearch", "steps@10", {"graphsearch.retriever": "ppr"}),
     ),
@@ -146,13 +143,7 @@ class Asked:
 def run(row: Configuration, folder: Path, questions: Sequence[TextQuestion]) -> list[Asked]:
     """Ask all questions with a scripted agent over HTTP."""
     table = {each.text: each.gold for each in questions}
-    agent: TextAgent
-    if row.agent == "facts":
-        agent = FactsAgent(table)
-    elif row.agent == "question":
-        agent = AGENTS[row.method](table, decomposes=False)  # type: ignore[call-arg]
-    else:
-        agent = AGENTS[row.method](table)
+    agent = AGENTS[row.method](table, **row.agent)
     found = []
     with ScriptedServer(agent) as server:
         settings = {"ask.method": row.method, "llm.model": f"{server.url}#m", "budget.seconds": 3600.0}

@@ -9,8 +9,8 @@ from typing import Any
 from kgqa.testing.text_agents import GoldStep, ShownPrompt, TextAgent, TextGold, quotes_of
 
 KINDS: Mapping[str, str] = {
-    "search for next": "evolve",
     "Check an answer": "reflect",
+    "search for next": "evolve",
     "are enough to answer": "sufficient",
     "Clean and extend": "refine",
     "index of names": "keywords",
@@ -18,6 +18,14 @@ KINDS: Mapping[str, str] = {
     "the one word Unknown": "plain_answer",
 }
 """Words in the rules of each prompt of ToG-3, except `answer` and `turn`."""
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "answer": ("answer", "response", "support"),
+    "evolve": ("missing", "questions"),
+    "reflect": ("verdict", "missing", "questions"),
+    "sufficient": ("verdict",),
+    "turn": ("answer", "response", "support", "verdict", "missing", "questions"),
+}
+"""The fields of replies; a final answer has those that its rules name."""
 
 
 def prompt_kind(prompt: ShownPrompt) -> str:
@@ -53,16 +61,20 @@ class Tog3Agent(TextAgent):
             "questions": [] if known else list(self._next(prompt, gold)),
         }
         if kind in ("evolve", "reflect", "sufficient"):
-            return verdict
+            return {name: verdict[name] for name in FIELDS[kind]}
         if kind == "plain_answer":
             return ", ".join(gold.answers) if known else "Unknown"
-        support = [{**each, "piece": each.pop("passage")} for each in quotes_of(prompt, gold.steps)]
+        support = [
+            {"claim": each["claim"], "piece": each["passage"], "quote": each["quote"]}
+            for each in quotes_of(prompt, gold.steps)
+        ]
         if self.facts_only:
             support = [{"claim": text, "piece": number, "quote": text} for number, text in self._facts(prompt, gold)]
         answer = list(gold.answers) if known else ["Unknown"]
         words = f"The answer is {', '.join(answer)}." if known else "A step is missing."
         found = {"answer": answer, "response": words, "explanation": words, "support": support}
-        return {**found, **verdict} if kind == "turn" else found
+        fields = FIELDS.get(kind) or [name for name in found if f'"{name}": ' in prompt.system]
+        return {name: value for name, value in (found | verdict).items() if name in fields}
 
     def _complete(self, prompt: ShownPrompt, gold: TextGold) -> bool:
         return bool(gold.steps) and all(self._is_known(prompt, step) for step in gold.steps)

@@ -10,17 +10,33 @@ from importlib.resources import files
 
 import pytest
 
+from kgqa.testing.graphsearch_agent import GraphSearchAgent
 from kgqa.testing.server import ScriptedServer
 from kgqa.testing.text_agents import RagAgent
+from kgqa.testing.tog3_agent import Tog3Agent
 from tests.end_to_end.test_eval import predictions
 from tests.end_to_end.test_eval import reproducible as reproducible_record
 from tests.end_to_end.test_models import reproducible
 from tests.small_corpus import LONG, QUESTIONS, SHORT, SINGLE, write_corpus, write_questions
 
 OFF = ("--embeddings", "off")
-AGENTS = {"rag": RagAgent}
+AGENTS = {"rag": RagAgent, "tog3": Tog3Agent, "graphsearch": GraphSearchAgent}
 METHODS = tuple(AGENTS)
-EVENTS = {"rag": {"retrieved", "pieces_kept"}}
+FEW = {"tog3": ("--set", "tog3.retrieve=2", "--set", "tog3.keep=2", "--set", "tog3.rounds=4")}
+"""Settings with which a question needs several rounds in a corpus as small as this."""
+EVENTS = {
+    "rag": {"retrieved", "pieces_kept"},
+    "tog3": {
+        "retrieved",
+        "pieces_kept",
+        "planned",
+        "step_answered",
+        "sufficiency_judged",
+        "evidence_edited",
+        "stopped",
+    },
+    "graphsearch": {"retrieved", "pieces_kept", "planned", "grounded", "step_answered", "drafted", "draft_verified"},
+}
 """Events that every answer of a method has."""
 
 
@@ -55,8 +71,9 @@ def _copied(built, tmp_path):
     shutil.copy(built / "questions.jsonl", tmp_path)
 
 
-def options(method, server):
-    return ("--graph", "corpus", "--method", method, "--llm", f"{server.url}#m", *OFF)
+def options(methods, server):
+    few = [each for method in methods.split(",") for each in FEW.get(method, ())]
+    return ("--graph", "corpus", "--method", methods, "--llm", f"{server.url}#m", *OFF, *few)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -21,11 +21,13 @@ from kgqa.testing import faults
 from kgqa.testing.graphsearch_agent import GraphSearchAgent
 from kgqa.testing.server import ScriptedServer
 from kgqa.testing.text_agents import RagAgent
+from kgqa.testing.tog3_agent import Tog3Agent
 from tests.small_corpus import LONG, ORDER, QUESTIONS, SINGLE, write_corpus
 
-AGENTS = {"rag": RagAgent, "graphsearch": GraphSearchAgent}
+AGENTS = {"rag": RagAgent, "tog3": Tog3Agent, "graphsearch": GraphSearchAgent}
 METHODS = tuple(AGENTS)
-STEPWISE = tuple(name for name in METHODS if name != "rag")
+FEW = {"tog3": {"tog3.retrieve": 2, "tog3.keep": 2, "tog3.rounds": 4}}
+"""Settings with which a question needs several rounds in a corpus as small as this."""
 FAULTS = (
     faults.server_error(),
     faults.rate_limited(0),
@@ -94,7 +96,7 @@ def run(folders):
     def run(method, reply, *questions, corpus="clean", **given):
         with ScriptedServer(reply) as server:
             settings = {"ask.method": method, "rank.embeddings": "off", "llm.model": f"{server.url}#m"}
-            settings |= {name.replace("__", "."): value for name, value in given.items()}
+            settings |= FEW.get(method, {}) | {name.replace("__", "."): value for name, value in given.items()}
             with open_resources(folders[corpus], settings=resolve(settings)) as resources:
                 answers = [ask(question, resources=resources) for question in questions or QUESTIONS]
             assert not server.errors
@@ -171,6 +173,7 @@ def test_contradictory_agents(run, method, agent):
 def test_budget_spent_anywhere(run, method):
     agent = AGENTS[method](QUESTIONS)
     (whole,), needed = run(method, agent, LONG)
+    assert str(whole) == "Ben Aske" and needed >= {"rag": 1, "tog3": 8, "graphsearch": 6}[method]
     assert whole.usage.calls == needed
     for calls in range(needed):
         (answer,), sent = run(method, agent, LONG, budget__calls=calls)
@@ -206,7 +209,8 @@ def test_no_order_in_a_passage_is_followed(run, method):
         shown.append(messages)
         return agent(messages)
 
-    answers, _ = run(method, reply, corpus="poisoned")
+    many = {"tog3__retrieve": 8, "tog3__keep": 8} if method == "tog3" else {}
+    answers, _ = run(method, reply, corpus="poisoned", **many)
     assert any(ORDER in message["content"] for messages in shown for message in messages)
     for answer, gold in zip(answers, QUESTIONS.values()):
         assert str(answer) == gold.answers[0] and answer.grounding in ("text", "graph")
