@@ -7,6 +7,9 @@ import json
 
 import pytest
 
+from kgqa.testing.server import ScriptedServer
+from kgqa.testing.text_agents import GoldStep, TextGold
+from kgqa.testing.tog3_agent import Tog3Agent
 from tests.cli_runner import run_cli
 from tests.conftest import SOAK
 
@@ -48,3 +51,23 @@ def test_answered_by_paths(folder):
     answer = asked(folder)
     assert [each["name"] for each in answer["answers"]] == [CARETAKER] and answer["grounding"] == "graph"
     assert "sports.sports_team.arena_stadium" in answer["sparql"] and answer["query_class"] in ("exact", "superset")
+
+
+def test_answered_by_tog3(folder):
+    """The prompts of tog3 show the path from the team over its stadium to the person in the document."""
+    steps = (
+        GoldStep("What is the arena stadium of the New England Patriots?", "Gillette Stadium"),
+        GoldStep("Who is the caretaker of #1?", CARETAKER, (f"Caretaker: {CARETAKER}",)),
+    )
+    agent = Tog3Agent({QUESTION: TextGold(steps, (CARETAKER,))}, facts_only=True)
+    with ScriptedServer(agent) as server:
+        answer = asked(folder, "--method", "tog3", "--llm", f"{server.url}#m", "--trace")
+        prompts = [request.messages[1]["content"] for request in server.requests]
+        assert not server.errors
+    walk = "New England Patriots sports team arena stadium Gillette Stadium; Gillette Stadium caretaker"
+    assert walk in prompts[0] and len(prompts) == 2
+    assert [each["name"] for each in answer["answers"]] == [CARETAKER] and answer["grounding"] == "graph"
+    assert "sports.sports_team.arena_stadium" in answer["sparql"] and answer["query_class"] in ("exact", "restricted")
+    assert CARETAKER not in answer["sparql"] and answer["evidence_class"] == "exact" and not answer["defects"]
+    cited = [each for each in answer["citations"] if f"Caretaker: {CARETAKER}" in each["quote"]]
+    assert cited and all(each["verified"] and each["span"]["source"] == "docs/Gillette Stadium.md" for each in cited)
