@@ -60,7 +60,7 @@ def question_page(record: Record, place: PageContext, texts: PieceTexts = _NO_TE
     answer = record.answer
     trace = [read_event(each) for each in objects_of(answer.get("trace"))]
     stage = stage_of(record)
-    text = text_section(trace, answer, texts)
+    text = text_section(trace, answer, texts, record.support)
     evidence = objects_of(answer.get("evidence"))
     if text is not None:
         evidence = _uncited(evidence, objects_of(answer.get("citations")))
@@ -217,6 +217,8 @@ def _place(span: Mapping[str, Any], *, named: bool = False) -> str:
     """Return where a span is; `named`: name the document for people, if its source is known."""
     where, begin, end = text_of(span.get("chunk")) or text_of(span.get("document")), span.get("begin"), span.get("end")
     where = (text_of(span.get("source")) if named else "") or where
+    if named and begin is None:
+        return where
     return f"{where}, {count_of(begin)}–{count_of(end)}" if where else ""
 
 

@@ -15,7 +15,9 @@ from kgqa.report.text.evidence_graph import GrownFact
 
 MAX_DRAWN = 60
 _COLUMN, _ROW, _LEFT, _TOP = 230, 58, 84, 24
-_CLEAR, _BEND = 15, 46
+_CLEAR, _BEND, _ASIDE = 15, 40, 110
+_NEAR = 0.68
+"""Where a relation stands on its edge: near the end that has fewer edges, in the column farther right."""
 _COLOURS = 8
 
 
@@ -23,12 +25,14 @@ _COLOURS = 8
 class Edge:
     """A curve from a subject to an object, in pixels, with the relation at x, y.
 
-    `full`: tooltip. `edit`: position of the edit that added the fact. `removed`: whether a later edit removed it.
+    `aside`: the relation begins at x, beside a curve within a column; otherwise x is its middle. `full`: tooltip.
+    `edit`: position of the edit that added the fact. `removed`: whether a later edit removed it.
     """
 
     path: str
     x: int
     y: int
+    aside: bool
     text: str
     full: str
     edit: int
@@ -77,7 +81,7 @@ def draw_graph(facts: Sequence[GrownFact], *, answers: Sequence[str] = ()) -> Gr
         if one != other
         for edge in _edges(at[one], at[other], group, both=(other, one) in lines)
     )
-    width = _LEFT * 2 + max(column for column, _ in at.values()) * _COLUMN + _BEND
+    width = _LEFT * 2 + max(column for column, _ in at.values()) * _COLUMN + _ASIDE
     height = _TOP + (max(row for _, row in at.values()) + 1) * _ROW
     return GraphDrawing(width, height, nodes, edges, len(facts) - len(drawn))
 
@@ -121,24 +125,34 @@ def _edges(one: tuple[int, int], other: tuple[int, int], facts: Sequence[GrownFa
     (x1, y1), (x2, y2) = _pixels(one), _pixels(other)
     length = math.dist((x1, y1), (x2, y2)) or 1.0
     dx, dy = (x2 - x1) / length, (y2 - y1) / length
-    if one[0] == other[0]:
-        bend = _BEND if y1 < y2 else -_BEND  # to the right of the column, beside the names between
-        bend = bend if not both else round(bend * 1.4) if y1 < y2 else bend
-    else:
-        bend = _BEND // 2 if both else 0
-    # a bend to the left of the direction of travel is to the right of a column that is read downwards
-    middle_x, middle_y = (x1 + x2) / 2 + dy * bend, (y1 + y2) / 2 - dx * bend
-    start, end = _towards((x1, y1), (middle_x, middle_y)), _towards((x2, y2), (middle_x, middle_y))
-    path = f"M{start[0]} {start[1]}Q{round(middle_x)} {round(middle_y)} {end[0]} {end[1]}"
-    x, y = round((x1 + x2) / 4 + middle_x / 2), round((y1 + y2) / 4 + middle_y / 2)
+    aside = one[0] == other[0]
+    bend = _BEND if both else 0
+    if aside:  # to the right of the column
+        bend = (_ASIDE if y1 < y2 else -_ASIDE) + (_BEND if both and y1 < y2 else 0)
+    # the line is bent to the left of the direction from the subject to the object
+    middle = (x1 + x2) / 2 + dy * bend, (y1 + y2) / 2 - dx * bend
+    start, end = _towards((x1, y1), middle), _towards((x2, y2), middle)
+    path = f"M{start[0]} {start[1]}Q{round(middle[0])} {round(middle[1])} {end[0]} {end[1]}"
+    share = 0.5 if y1 == y2 or aside else _NEAR if x1 < x2 else 1 - _NEAR
+    x, y = _on_curve((x1, y1), middle, (x2, y2), share)
     found = []
     for number, fact in enumerate(facts):
         words = f"{fact.fact.subject} — {fact.fact.relation} → {fact.fact.object}"
         full = f"{words}: “{fact.fact.quote}”" if fact.fact.quote else words
         curve = path if number == 0 else ""
-        removed = fact.removed is not None
-        found.append(Edge(curve, x, y - 4 + 13 * number, shorter(fact.relation, 30), full, fact.edit, removed))
+        at = (x + 4, y + 4 + 13 * (number + (both and y1 > y2))) if aside else (x, y - 4 + 13 * number)
+        text = shorter(fact.relation, 20 if aside else 30)
+        found.append(Edge(curve, *at, aside, text, full, fact.edit, fact.removed is not None))
     return found
+
+
+def _on_curve(
+    start: tuple[float, float], middle: tuple[float, float], end: tuple[float, float], share: float
+) -> tuple[int, int]:
+    """Return the point of a quadratic Bézier curve at a share of its way."""
+    weights = (1 - share) ** 2, 2 * share * (1 - share), share**2
+    x, y = (sum(w * each[axis] for w, each in zip(weights, (start, middle, end))) for axis in (0, 1))
+    return round(x), round(y)
 
 
 def _towards(place: tuple[int, int], there: tuple[float, float]) -> tuple[int, int]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from kgqa.events import DraftVerified, Event, LocalFact, Retrieved, Stopped, SufficiencyJudged
+from kgqa.events import DraftVerified, Event, LocalFact, PiecesKept, Retrieved, Stopped, SufficiencyJudged
 from kgqa.report.lenient_json import objects_of, text_of
 from kgqa.report.pages import counted
 from kgqa.report.text.evidence_graph import Edit, evidence_graph
@@ -21,13 +22,19 @@ MAX_ITEMS = 60
 _EXCERPT = 300
 
 
-def text_section(trace: Sequence[Event], answer: Mapping[str, Any], texts: PieceTexts) -> dict[str, Any] | None:
+def text_section(
+    trace: Sequence[Event],
+    answer: Mapping[str, Any],
+    texts: PieceTexts,
+    support: Sequence[Collection[str]] = (),
+) -> dict[str, Any] | None:
     """Return what the page shows of an answer over text; None if the trace has no event of such a method.
 
     Args:
         trace: The events of the question.
         answer: Its answer object (docs/answer-json.md).
         texts: The texts of the corpus.
+        support: For each supporting passage of the data set, the IRIs of its pieces.
     """
     found = rounds_of(trace)
     if not found.rounds:
@@ -36,6 +43,7 @@ def text_section(trace: Sequence[Event], answer: Mapping[str, Any], texts: Piece
     passages = quoted_passages(citations, texts)
     graph = evidence_graph(trace)
     names = [text_of(each.get("name")) for each in objects_of(answer.get("answers"))]
+    pieces = _Pieces(texts, frozenset(iri for passage in support for iri in passage))
     numbered = [each for each in found.rounds if each.number is not None]
     return {
         "passages": passages,
@@ -43,22 +51,47 @@ def text_section(trace: Sequence[Event], answer: Mapping[str, Any], texts: Piece
         "rounds": [
             {
                 "title": f"Round {each.number}" if each.number is not None and len(numbered) > 1 else "",
-                "entries": [_entry(entry, texts, text_of(answer.get("response"))) for entry in each.entries],
+                "entries": [_entry(entry, pieces, text_of(answer.get("response"))) for entry in each.entries],
             }
             for each in found.rounds
         ],
         "left_out": found.left_out,
+        "support": _reached(trace, support),
         "drawing": draw_graph(graph.facts, answers=names),
         "edits": [_edit(number, each, texts) for number, each in enumerate(graph.edits[:MAX_ITEMS])],
         "edits_more": max(0, len(graph.edits) - MAX_ITEMS),
     }
 
 
-def _entry(entry: Entry, texts: PieceTexts, response: str) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Pieces:
+    """The texts of pieces, and which of them belong to supporting passages."""
+
+    texts: PieceTexts
+    supporting: frozenset[str] = frozenset()
+
+    def shown(self, iris: Iterable[str]) -> list[dict[str, Any]]:
+        """Describe the first pieces of a list."""
+        return [{**_piece(iri, self.texts), "gold": iri in self.supporting} for iri in list(iris)[:MAX_PIECES]]
+
+
+def _reached(trace: Sequence[Event], support: Sequence[Collection[str]]) -> dict[str, int]:
+    """Count the supporting passages, those that were retrieved, and those that prompts showed; empty without any."""
+    if not support:
+        return {}
+    retrieved = {iri for each in trace if isinstance(each, Retrieved) for iri in each.pieces}
+    kept = {iri for each in trace if isinstance(each, PiecesKept) for iri in each.pieces}
+    found = {"retrieved": retrieved, "kept": kept}
+    return {name: sum(not iris.isdisjoint(each) for each in support) for name, iris in found.items()} | {
+        "all": len(support)
+    }
+
+
+def _entry(entry: Entry, pieces: _Pieces, response: str) -> dict[str, Any]:
     if isinstance(entry, TextStep):
-        return {"kind": "step", "step": _step(entry, texts, response)}
+        return {"kind": "step", "step": _step(entry, pieces, response)}
     if isinstance(entry, Plan):
-        steps = [_step(each, texts, response) for each in entry.steps]
+        steps = [_step(each, pieces, response) for each in entry.steps]
         return {"kind": "plan", "reasons": entry.reasons[:MAX_ITEMS], "steps": steps, "elsewhere": entry.elsewhere}
     if isinstance(entry, Draft):
         failed = set(entry.verified.failed) if entry.verified else set()
@@ -91,7 +124,7 @@ def _verdict(event: DraftVerified | SufficiencyJudged) -> str:
     return words.get(event.verdict, "The verdict could not be read, so the answer was not accepted.")
 
 
-def _step(step: TextStep, texts: PieceTexts, response: str) -> dict[str, Any]:
+def _step(step: TextStep, pieces: _Pieces, response: str) -> dict[str, Any]:
     """Describe a step; `response`: that of the answer, which is not shown twice."""
     kept = step.kept or ()
     return {
@@ -111,12 +144,12 @@ def _step(step: TextStep, texts: PieceTexts, response: str) -> dict[str, Any]:
             }
             for each in step.answers
         ],
-        "searches": [_search(each, set(kept), texts) for each in step.searches[:MAX_SEARCHES]],
+        "searches": [_search(each, set(kept), pieces) for each in step.searches[:MAX_SEARCHES]],
         "found": len({iri for each in step.searches for iri in each.pieces}),
         "kept": None if step.kept is None else len(kept),
-        "pieces": _pieces(kept, texts),
+        "pieces": pieces.shown(kept),
         "pieces_more": max(0, len(kept) - MAX_PIECES),
-        "below": [_step(each, texts, response) for each in step.below],
+        "below": [_step(each, pieces, response) for each in step.below],
     }
 
 
@@ -128,18 +161,14 @@ def _title(step: TextStep) -> str:
     return "The question itself" if step.searches or step.answers else "What the next prompt shows"
 
 
-def _search(event: Retrieved, kept: set[str], texts: PieceTexts) -> dict[str, Any]:
+def _search(event: Retrieved, kept: set[str], pieces: _Pieces) -> dict[str, Any]:
     return {
         "query": event.query,
         "channel": event.channel,
         "total": len(event.pieces),
-        "pieces": [(piece, iri in kept) for piece, iri in zip(_pieces(event.pieces, texts), event.pieces)],
+        "pieces": [(piece, iri in kept) for piece, iri in zip(pieces.shown(event.pieces), event.pieces)],
         "more": max(0, len(event.pieces) - MAX_PIECES),
     }
-
-
-def _pieces(iris: Iterable[str], texts: PieceTexts) -> list[dict[str, str]]:
-    return [_piece(iri, texts) for iri in list(iris)[:MAX_PIECES]]
 
 
 def _piece(iri: str, texts: PieceTexts) -> dict[str, str]:

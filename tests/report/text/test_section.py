@@ -18,7 +18,7 @@ from tests.report.conftest import hostile_record
 from tests.report.test_bracket import json_values
 from tests.report.test_comparison import FakeRun
 from tests.report.test_pages import ATTACKS, CONTEXT, LINK, ParsedPage
-from tests.report.text.traces import RAG, ROUNDS, STEPS, text_record, write_corpus
+from tests.report.text.traces import MARR, RAG, ROUNDS, STEPS, TOWN, text_record, write_corpus
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +58,14 @@ def test_pieces_are_named_by_their_titles(pages):
     assert "3 pieces found, 2 kept" in text
     assert "Kirkwick is a fishing town." in text and pages[0].count('class="kept-piece"') == 2
     assert "urn:kgqa:statement:x" in ParsedPage(pages[2]).text  # not in the corpus
+
+
+def test_supporting_passages_are_named(pages):
+    assert "upporting" not in ParsedPage(pages[0]).text
+    record = replace(text_record("rag", RAG), support=((MARR,), (TOWN,), ()))
+    text = ParsedPage("".join(question_page(record, CONTEXT))).text
+    assert "Supporting passages of the data set: 2 of 3 retrieved, 1 shown to the model" in text
+    assert text.count("chunk supporting") == 3  # one was kept, and both were found
 
 
 def test_rounds_of_answers_and_verdicts(pages):
