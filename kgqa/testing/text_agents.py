@@ -96,8 +96,8 @@ class ShownPassage:
         return " ".join(self.sentences)
 
     def contains(self, text: str) -> bool:
-        """Return whether the passage contains a text, blanks and invisible characters aside."""
-        return _letters(text) in _letters(self.text)
+        """Return whether the title and the passage contain a text, blanks and invisible characters aside."""
+        return _letters(text) in _letters(f"{self.title} {self.text}")
 
     def quote(self, text: str) -> str:
         """Return the sentence that contains a text, or the neighbouring sentences that contain it together.

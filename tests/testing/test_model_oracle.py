@@ -70,7 +70,9 @@ def messages(name: str, **values) -> list[dict[str, str]]:
 
 
 # prompts of judges are about answers, those of corpora about texts, not about the graph
-GRAPH_PROMPTS = {name for name in PROMPTS.names() if not name.startswith(("judge/", "corpus/", "rag/"))} - {"top/reask"}
+GRAPH_PROMPTS = {
+    name for name in PROMPTS.names() if not name.startswith(("judge/", "corpus/", "rag/", "tog3/", "graphsearch/"))
+} - {"top/reask"}
 
 
 @pytest.mark.parametrize("name", sorted(GRAPH_PROMPTS))

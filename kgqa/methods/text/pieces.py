@@ -24,17 +24,19 @@ _COMPUTED = re.compile(r"(?:yes|no|true|false|[-+]?\d[\d.,]*\s?%?)\.?", re.IGNOR
 
 
 def shown_passages(pieces: Sequence[Piece], corpus: Corpus) -> list[dict[str, Any]]:
-    """Return pieces as values of a prompt: the title of each one's document, and its sentences, nothing left out."""
-    titles = [_title(piece, corpus) for piece in pieces]
-    return [
-        {"title": title, "sentences": [piece.text[begin:end] for begin, end in sentence_spans(piece.text)]}
-        for piece, title in zip(pieces, titles)
-    ]
+    """Return pieces as values of a prompt: the title of each one's document, and its sentences, nothing left out.
+
+    A first line that is the title is shown as the title only.
+    """
+    return [_passage(piece, corpus) for piece in pieces]
 
 
-def _title(piece: Piece, corpus: Corpus) -> str:
+def _passage(piece: Piece, corpus: Corpus) -> dict[str, Any]:
     record = corpus.reader.document(piece.spans[0].document) if piece.spans else None
-    return "" if record is None or record.title in piece.text else record.title
+    title = record.title.strip() if record else ""
+    first, _, rest = piece.text.partition("\n")
+    text = rest if title and rest.strip() and first.strip() == title else piece.text
+    return {"title": title, "sentences": [text[begin:end] for begin, end in sentence_spans(text)]}
 
 
 @dataclass(frozen=True, slots=True)
