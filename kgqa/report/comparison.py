@@ -51,6 +51,8 @@ LABELS = {
 MAIN = "hit@1"
 """The metric that represents a run's accuracy in plots and groups."""
 COMPARED = ("hit@1", "f1", "em")
+COMPARED_TEXTS = ("token_em", "token_f1", "substring_em")
+"""Further metrics in which runs are compared if one of them has answers that quote a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +113,16 @@ def compare(runs: Sequence[Run]) -> Comparison:
         if len(rows) > 1:
             groups.append((f"Hit@1 by {title}", rows))
     if len(runs) > 1:
-        scores = [_compared(run) for run in runs]
+        quoted = any(count_of(object_of(each.get("quotes")).get("count")) for each in metrics)
+        names = (*COMPARED, *(COMPARED_TEXTS if quoted else ()))
+        scores = [_compared(run, names) for run in runs]
         shared = set(scores[0]).intersection(*scores[1:])
         if shared and any(len(each) > len(shared) for each in scores):
             # a fictional graph has fewer questions, so scores are comparable only on shared questions
             groups.append(("On the questions that all have", _on_shared(scores, shared)))
         groups.append((f"Difference from {labels[0]}", _differences(scores, [0] * len(runs))))
+        if quoted:
+            groups.append((f"Questions won and lost against {labels[0]}", _wins(scores)))
         if (twins := _twins(runs)) != [0] * len(runs):
             groups.append(("Difference from the same method on another graph: memory", _differences(scores, twins)))
     return Comparison(
@@ -193,12 +199,12 @@ def _model(described: Any) -> str:
 Scores = Mapping[str, Mapping[str, float]]
 
 
-def _compared(run: Run) -> Scores:
+def _compared(run: Run, names: Sequence[str]) -> Scores:
     """Return the compared metrics of each question. The key of a question is the same in all runs."""
     return {
         key: kept
         for key, scores in scores_by_question(run.records()).items()
-        if (kept := {name: scores[name] for name in COMPARED if name in scores})
+        if (kept := {name: scores[name] for name in names if name in scores})
     }
 
 
@@ -207,7 +213,7 @@ def _on_shared(scores: Sequence[Scores], shared: Collection[str]) -> tuple[Metri
     columns: list[dict[str, Figure]] = []
     for each in scores:
         columns.append({})
-        for name in COMPARED:
+        for name in (*COMPARED, *COMPARED_TEXTS):
             found = mean([each[key][name] for key in sorted(shared) if name in each[key]])
             if found.n:
                 columns[-1][name] = Figure(found.value, number_of(found.low), number_of(found.high), found.n)
@@ -241,6 +247,17 @@ def _differences(scores: Sequence[Scores], bases: Sequence[int]) -> tuple[Metric
             p = compared.mcnemar.p if compared.mcnemar else number_of(d.p)
             columns[-1][compared.metric] = Figure(number_of(d.value), number_of(d.low), number_of(d.high), d.n, p=p)
     return _rows(columns, label=label_of)
+
+
+def _wins(scores: Sequence[Scores]) -> tuple[MetricRow, ...]:
+    """Count the questions on which each run has a higher, a lower and the same token F1 as the first run."""
+    columns: list[dict[str, Figure]] = [{}]
+    for each in scores[1:]:
+        shared = [key for key in scores[0] if "token_f1" in scores[0][key] and "token_f1" in each.get(key, {})]
+        signs = [each[key]["token_f1"] - scores[0][key]["token_f1"] for key in shared]
+        counts = {"won": sum(d > 0 for d in signs), "lost": sum(d < 0 for d in signs), "equal": signs.count(0)}
+        columns.append({name: Figure(float(count), n=len(shared), share=False) for name, count in counts.items()})
+    return _rows(columns, label=lambda name: f"{LABELS['token_f1']}: {name}")
 
 
 # ---- reading metrics.json (kgqa.evaluation.analysis.aggregate.summary_of defines its shape) ----

@@ -71,6 +71,7 @@ def test_several_methods_over_a_corpus(kgqa, tmp_path, corpus):
     assert all(len(record["support"]) == 2 and all(record["support"]) for record in records)
     assert all(record["answer"]["response"] and record["answer"]["citations"] for record in records)
     status = kgqa("eval", "status", "runs").out
+    assert "so far  token_em 100.0, token_f1 100.0, substring_em 100.0" in status
     assert "  passages  recall@2 " in status and status.count("passages") == 1
 
 

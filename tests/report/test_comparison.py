@@ -150,6 +150,27 @@ def test_questions_of_all_runs():
     assert all(name != title for name, _ in compare([true, run_of("b", 1, 0, 0, 0)]).groups)
 
 
+def quoting(name: str, *values: float) -> FakeRun:
+    """Return a run whose answers quote a text, with these values of token F1."""
+    found = []
+    for number, value in enumerate(values):
+        each = record(number, 0.0)
+        answer = {**each.answer, "citations": [{"quote": "q", "verified": value > 0}]}
+        found.append(replace(each, answer=answer, scores={**each.scores, "token_f1": value}))
+    return FakeRun(name, found)
+
+
+def test_methods_over_text_are_compared_by_token_f1():
+    found = compare([quoting("rag", 0.5, 0.5, 0.0, 1.0), quoting("tog3", 1.0, 0.0, 0.0)])
+    groups = dict(found.groups)
+    assert next(row.figures[1].value for row in groups["Difference from rag"] if row.name == "token_f1") == 0
+    counted = groups["Questions won and lost against rag"]
+    assert [(row.label, row.figures[0], row.figures[1].value) for row in counted] == [
+        ("Token F1: won", None, 1), ("Token F1: lost", None, 1), ("Token F1: equal", None, 1),
+    ]  # fmt: skip
+    assert [figure.value for figure in found.row("answers with a verified quote").figures] == [0.75, 1 / 3]
+
+
 def test_difference_of_each_method_on_another_graph():
     """Each method is compared with itself on the other graph."""
     true, fiction = {"graph": {"fingerprint": "t"}}, {"graph": {"fingerprint": "f"}}

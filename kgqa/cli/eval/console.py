@@ -20,6 +20,13 @@ from kgqa.report.tables import as_text
 from kgqa.words import clean_line
 
 SHOWN_METRICS = ("hit@1", "f1", "em")
+SHOWN_OF_TEXTS = ("token_em", "token_f1", "substring_em")
+"""Metrics shown for methods that write a response; their answers are texts, not nodes."""
+
+
+def shown_metrics(progress: RunProgress) -> tuple[str, ...]:
+    """Return the names of the metrics that are shown while a run goes on."""
+    return SHOWN_OF_TEXTS if progress.responses else SHOWN_METRICS
 
 
 def print_results(runs: Sequence[Run], as_json: bool) -> None:
@@ -33,7 +40,7 @@ def print_results(runs: Sequence[Run], as_json: bool) -> None:
 
 def progress_text(progress: RunProgress) -> str:
     """Format the scores so far, the cost, and the most frequent failures."""
-    parts = [f"{name} {100 * progress.mean(name):.1f}" for name in SHOWN_METRICS]
+    parts = [f"{name} {100 * progress.mean(name):.1f}" for name in shown_metrics(progress)]
     if progress.cost is not None:
         parts.append(f"{progress.cost:.3f} USD")
     parts += [f"{name} {count}" for name, count in progress.failures.most_common(3)]

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from kgqa.cli.eval.console import SHOWN_METRICS, progress_text
+from kgqa.cli.eval.console import SHOWN_METRICS, progress_text, shown_metrics
 from kgqa.cli.options import JSON, print_result, verbosity_options
 from kgqa.evaluation.metrics.retrieval import CUTS, RetrievalTable
 from kgqa.evaluation.runs.progress import RunProgress
@@ -47,7 +47,9 @@ def command(folder: Path, as_json: bool) -> None:
                 "failures": dict(progress.failures),
                 "lost": dict(progress.lost),
                 "losses": dict(losses),
-                "scores": {name: progress.mean(name) for name in SHOWN_METRICS},
+                "scores": {
+                    name: progress.mean(name) for name in dict.fromkeys([*SHOWN_METRICS, *shown_metrics(progress)])
+                },
                 "cost": progress.cost,
                 "retrieval": retrieval.summary("normal"),
             }

@@ -63,7 +63,7 @@ class RunProgress:
     `done`: number of questions with a prediction; `scored`: number of these with gold answers; `scores`: sum of each
     metric over the scored questions; `asked`, `seconds`: number of questions that this process asked, and time since
     its start; `cost`: in USD; `lost`, `failures`: number of questions lost to servers, and of all failed questions, by
-    failure class; `statuses`: number of questions with each status.
+    failure class; `statuses`: number of questions with each status; `responses`: number of answers with a longer text.
     """
 
     total: int
@@ -77,6 +77,7 @@ class RunProgress:
     failures: Counter[str] = field(default_factory=Counter)
     statuses: Counter[str] = field(default_factory=Counter)
     scores: Counter[str] = field(default_factory=Counter)
+    responses: int = 0
 
     def add(self, record: Record, *, asked: bool = True) -> None:
         """Add a record; `asked`: True if this process asked the question."""
@@ -97,6 +98,7 @@ class RunProgress:
         if lost := outage_class(record):
             self.lost[lost] += times
         self.scored += times * bool(record.scores)
+        self.responses += times * bool(record.answer.get("response"))
         for name, value in record.scores.items():
             self.scores[name] += times * value  # type: ignore[assignment]
 
