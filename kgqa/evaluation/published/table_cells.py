@@ -11,6 +11,8 @@ from kgqa.evaluation.published.printed_tables import PrintedMetric, PrintedTable
 
 SOUND = "tog_em_sound"
 """`tog_em` without answers that match only because they are empty or a piece of a word; shown if it is lower."""
+CORPUS = "corpus."
+"""Prefix of measured values that are counts of a corpus and need no run."""
 MEANINGS = {
     "f1_of_means": "F1 of mean token precision and mean token recall",
     "judge.answer": "mean rating of the judge `answer`",
@@ -139,12 +141,14 @@ def _shown(table: PrintedTable, row: TableRow, column: str, metric: PrintedMetri
     text = "–" if printed is None else _printed(printed, metric) + ("?" if column in row.uncertain else "")
     measured = cell.measured(metric)
     if measured is None:
-        return f"{text} | {'not run' if metric.measured and (row.method or not row.model) else '–'}"
+        missing = metric.measured and not cell.n and (row.method or not row.model)
+        return f"{text} | {'not run' if missing else '–'}"
     scale = 100 if metric.unit == "percent" else 1
     shown = [_number(scale * measured[name], metric) if name in measured else "-" for name in metric.measured]
     if measured.get(SOUND, 1.0) < measured.get("tog_em", 0.0):
         shown[0] += f" ({100 * measured[SOUND]:.1f} sound)"
-    return f"{text} | {' / '.join(shown)}" + (f" (n={cell.n})" if cell.n else "")
+    asked = cell.n and not metric.measured[0].startswith(CORPUS)
+    return f"{text} | {' / '.join(shown)}" + (f" (n={cell.n})" if asked else "")
 
 
 def _printed(value: float, metric: PrintedMetric) -> str:

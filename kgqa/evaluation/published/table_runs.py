@@ -11,7 +11,7 @@ from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.counts import COUNTS, counts_of
 from kgqa.errors import KgqaError, SettingsError
 from kgqa.evaluation.published.printed_tables import ModelPlace, PrintedTable, TableRow
-from kgqa.evaluation.published.table_cells import TableCell, measured_values
+from kgqa.evaluation.published.table_cells import CORPUS, TableCell, measured_values
 from kgqa.evaluation.published.table_judges import compared, rated
 from kgqa.evaluation.runs.plan import RunPlan, Selection, select_questions
 from kgqa.evaluation.runs.progress import RunObserver, RunResult
@@ -19,8 +19,6 @@ from kgqa.evaluation.runs.resume import Changes, resume_run_in
 from kgqa.evaluation.runs.start import has_run, start_run
 from kgqa.settings import resolve
 
-_CORPUS = "corpus."
-"""Prefix of measured values that are counts of a corpus and need no run."""
 _JUDGED = ("judge.", "win.")
 """Prefixes of measured values that a judge gives."""
 
@@ -185,10 +183,10 @@ class _Filler:
 
     def _corpus_counts(self) -> Iterator[tuple[str, dict[str, float]]]:
         """Yield the sizes of the corpora that are given, if a metric of the table asks for them."""
-        names = [name for metric in self._table.metrics for name in metric.measured if name.startswith(_CORPUS)]
+        names = [name for metric in self._table.metrics for name in metric.measured if name.startswith(CORPUS)]
         for column, folder in self._options.corpora.items():
             if not names or column not in self._table.columns:
                 continue
             with Corpus.open(folder) as corpus:
                 counts = counts_of(corpus.reader, corpus.database.build.state(COUNTS))
-            yield column, {f"{_CORPUS}{name}": float(count) for name, count in counts.items()}
+            yield column, {f"{CORPUS}{name}": float(count) for name, count in counts.items()}

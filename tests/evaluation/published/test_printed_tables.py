@@ -133,6 +133,15 @@ def test_both_readings_of_a_conflict_are_shown():
     assert found["F1"]["measured"] == {"token_f1": 0.5, "f1_of_means": 0.375}
 
 
+def test_sizes_and_costs_in_one_row():
+    """Sizes of a corpus have no number of questions; a value that a finished run does not have was not measured."""
+    table = TABLES["tog3.6"]
+    cell = TableCell({"corpus.entities": 1511.0, "usage.seconds": 1.25}, 2)
+    text = as_text(table, {}, [[TableCell(), TableCell(), cell if row.method else TableCell()] for row in table.rows])
+    assert "32,842 | 1,511  39,134 | –" in text and "13.34 | 1.25 (n=2)" in text and "9.70 | –" in text
+    assert "37,358 | not run" in text
+
+
 def test_figures_that_cannot_be_read_with_certainty_are_marked():
     table = TABLES["graphsearch.1"]
     text = as_text(table, {}, [[TableCell()] * 6 for _ in table.rows])
