@@ -72,8 +72,8 @@ def test_pieces_open_and_the_graph_is_drawn(browser, site):
 
 
 def test_hostile_texts_run_no_script(browser, tmp_path):
-    records = [text_record("text", trace) for trace in (RAG, ROUNDS, STEPS)]
-    runs = [FakeRun(f"run {n}", [hostile_record(each, lambda a=attack: a) for each in records]) for n, attack in enumerate(ATTACKS)]  # fmt: skip
+    record = text_record("text", (*RAG, *ROUNDS, *STEPS))
+    runs = [FakeRun(f"run {n}", [hostile_record(record, lambda a=attack: a)]) for n, attack in enumerate(ATTACKS)]
     write_site(runs, tmp_path)
     browser.go(Path("/dev/null"))
     browser.console(), browser.fetched()
