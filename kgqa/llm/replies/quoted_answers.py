@@ -34,12 +34,14 @@ class QuotedAnswer:
         response: The answer as a text; may be empty.
         supports: The quotes, not yet compared with the passages.
         unquoted: The claims without a quote from one of the passages.
+        likely: If there are no answers, what may be the answer although the passages do not prove it.
     """
 
     answers: tuple[str, ...]
     response: str = ""
     supports: tuple[Support, ...] = ()
     unquoted: tuple[str, ...] = ()
+    likely: tuple[str, ...] = ()
 
 
 def read_quoted_answer(text: str, *, size: int) -> Reading[QuotedAnswer]:
@@ -64,8 +66,15 @@ def read_quoted_answer(text: str, *, size: int) -> Reading[QuotedAnswer]:
         unquoted = tuple(_claim(each) for each in kept if _support(each, size) is None)
         repaired = found.repaired or answers.repaired or len(supports) < len(listed)
         response = _text(response, MAX_RESPONSE_CHARS)
-        return Reading(QuotedAnswer(answers.value, response, supports, unquoted), repaired)
+        likely = () if answers.value else _likely(found.value)
+        return Reading(QuotedAnswer(answers.value, response, supports, unquoted, likely), repaired)
     return Reading(None, problem=f"It is not of the form {FORM}.")
+
+
+def _likely(value: dict[str, Any]) -> tuple[str, ...]:
+    known, likely = find_key(value, ("likely",))
+    read = read_answers(json.dumps({"answers": likely})) if known else None
+    return (read.value or ()) if read is not None else ()
 
 
 def _support(value: Any, size: int) -> Support | None:

@@ -24,7 +24,7 @@ from kgqa.methods.graphsearch.sub_queries import (
     references,
 )
 from kgqa.methods.resources import Resources
-from kgqa.methods.text.pieces import Quotes, check_quotes, shown_passages
+from kgqa.methods.text.pieces import LIKELY, Quotes, check_quotes, shown_passages, with_likely
 from kgqa.methods.text.searching import TextSearch, within_tokens
 from kgqa.model import Piece, Question
 from kgqa.trace import Trace
@@ -95,9 +95,13 @@ class Search:
         for round_ in range(1, MAX_ROUNDS + 1):
             if failed is None:
                 return
+            before = len(self.history.steps)
             if not self._expand(round_, failed):
                 return
             failed = self._draft_and_verify(round_)
+            if failed is not None and not any(step.answers for step in self.history.steps[before:]):
+                self._stop(round_, "the new sub-questions found no answer")
+                return
         if failed is not None:
             self._stop(MAX_ROUNDS, f"not accepted after {MAX_ROUNDS} rounds")
 
@@ -107,11 +111,12 @@ class Search:
         return any(step.found.pieces for step in self.history.steps)
 
     def result(self) -> Result | None:
-        """Return the last draft, or without an answer in it the last answered sub-question; None if there is none."""
+        """Return the last draft, or what it calls likely; without a draft the last step; None if there is neither."""
         draft, last = self.draft, self.history.last()
         notes = [DISPUTED.format(step.query.text) for step in self.history.steps if step.disputed]
-        if draft is not None and (draft.read.answers or last is None):
-            return result_of_quotes(draft.read, draft.quotes, draft.found.pieces, notes)
+        if draft is not None:
+            notes += [LIKELY] if draft.read.likely and not draft.read.answers else []
+            return result_of_quotes(with_likely(draft.read), draft.quotes, draft.found.pieces, notes)
         if last is None:
             return None
         return result_of_quotes(QuotedAnswer(last.answers), last.quotes, last.found.pieces, [*notes, LAST_STEP])
@@ -274,6 +279,7 @@ class Search:
             most=MAX_EXPANSIONS,
             steps=self.history.shown(),
             answer="; ".join(draft.read.answers) if draft else "",
+            response=draft.read.response if draft else "",
             claims=[
                 {"claim": text, "holds": verified and number not in verdict.failed}
                 for number, (text, verified) in enumerate(claims, 1)

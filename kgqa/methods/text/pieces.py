@@ -19,6 +19,7 @@ from kgqa.quotes import find_quote, stand_in_quotes
 UNQUOTED = "No verified quote contains the answer; the language model may have it from elsewhere."
 INFERRED = "The answer does not stand in a quote; it follows from claims that are all quoted."
 UNVERIFIED = "Quotes that were not found in the passages: {} of {}."
+LIKELY = "The passages do not prove this answer; it is the one that fits best."
 _COMPUTED = re.compile(r"(?:yes|no|true|false|[-+]?\d[\d.,]*\s?%?)\.?", re.IGNORECASE)
 """Answers that a model may infer from quotes: yes or no, a number."""
 
@@ -104,6 +105,11 @@ def quoted_answer(empty: Answer, read: QuotedAnswer, quotes: Quotes, more: Seque
         grounding=grounding if answers else "none",
         notes=(*empty.notes, *quotes.notes, *(notes if answers else ())),
     )
+
+
+def with_likely(read: QuotedAnswer) -> QuotedAnswer:
+    """Return a reply without answers with what it calls likely as its answers; other replies unchanged."""
+    return read if read.answers else replace(read, answers=read.likely, likely=())
 
 
 def _grounding(answers: Sequence[Named], quotes: Quotes) -> tuple[Grounding, tuple[str, ...]]:

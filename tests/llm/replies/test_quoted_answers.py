@@ -66,3 +66,11 @@ def test_supports_are_limited():
 def test_never_raises(value):
     found = read(value)
     assert (found.value is None) == bool(found.problem)
+
+
+def test_what_is_likely_counts_only_without_answers():
+    assert read({"answers": [], "likely": ["Ada"], "support": []}).value.likely == ("Ada",)
+    assert read({"answer": ["Unknown"], "likely": "Ada"}).value.likely == ("Ada",)
+    assert read({"answers": ["Bob"], "likely": ["Ada"]}).value.likely == ()
+    assert read({"answers": [], "likely": ["none"]}).value.likely == ()
+    assert read({"likely": ["Ada"]}).value is None
