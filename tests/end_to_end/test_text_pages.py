@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
+import struct
+import subprocess
+import termios
+from contextlib import suppress
 
 import pytest
 
+from kgqa.testing.graphsearch_agent import GraphSearchAgent
 from kgqa.testing.server import ScriptedServer
 from kgqa.testing.text_agents import RagAgent
 from kgqa.testing.tog3_agent import Tog3Agent
+from tests.cli_runner import KGQA
 from tests.small_corpus import LONG, QUESTIONS, SHORT, write_corpus, write_questions
 
 OFF = ("--embeddings", "off")
@@ -53,3 +61,22 @@ def test_run_and_its_report(kgqa, corpus, tmp_path):
     assert kgqa("report", "run", "--html", "site").returncode == 0
     pages = [each.read_text() for each in (tmp_path / "site" / "run-1").iterdir()]
     assert all("<mark>" not in each and "the corpus of the run was not found" in each for each in pages)
+
+
+@pytest.mark.cli
+def test_line_on_a_terminal_names_the_step(corpus, tmp_path):
+    terminal, stderr = os.openpty()
+    fcntl.ioctl(stderr, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+    with ScriptedServer(GraphSearchAgent(QUESTIONS)) as server:
+        options = ("--graph", "corpus", "--method", "graphsearch", "--llm", f"{server.url}#m", *OFF)
+        process = subprocess.Popen([KGQA, "ask", LONG, *options], cwd=tmp_path, stdout=subprocess.PIPE, stderr=stderr)
+        os.close(stderr)
+        shown = b""
+        with suppress(OSError):  # the process has closed the terminal
+            while part := os.read(terminal, 4096):
+                shown += part
+        os.close(terminal)
+        answer = process.communicate(timeout=60)[0].decode()
+    assert answer.startswith("Ben Aske\n") and process.returncode == 0
+    assert b"round 0: 3 sub-questions" in shown and b"sub-question 2: reading" in shown
+    assert shown.rstrip(b"\r").endswith(b" ") and b"\n" not in shown  # the line was removed

@@ -43,7 +43,8 @@ def text_section(
     passages = quoted_passages(citations, texts)
     graph = evidence_graph(trace)
     names = [text_of(each.get("name")) for each in objects_of(answer.get("answers"))]
-    pieces = _Pieces(texts, frozenset(iri for passage in support for iri in passage))
+    supporting = frozenset(iri for passage in support for iri in passage)
+    pieces = _Pieces(texts, text_of(answer.get("question")), supporting)
     numbered = [each for each in found.rounds if each.number is not None]
     return {
         "passages": passages,
@@ -65,9 +66,10 @@ def text_section(
 
 @dataclass(frozen=True)
 class _Pieces:
-    """The texts of pieces, and which of them belong to supporting passages."""
+    """The texts of pieces, the question, and which pieces belong to supporting passages."""
 
     texts: PieceTexts
+    question: str = ""
     supporting: frozenset[str] = frozenset()
 
     def shown(self, iris: Iterable[str]) -> list[dict[str, Any]]:
@@ -127,6 +129,7 @@ def _verdict(event: DraftVerified | SufficiencyJudged) -> str:
 def _step(step: TextStep, pieces: _Pieces, response: str) -> dict[str, Any]:
     """Describe a step; `response`: that of the answer, which is not shown twice."""
     kept = step.kept or ()
+    asked = {pieces.question} if not step.number else {step.text, *(each.text for each in step.grounded)}
     return {
         "number": step.number,
         "text": _title(step),
@@ -144,7 +147,7 @@ def _step(step: TextStep, pieces: _Pieces, response: str) -> dict[str, Any]:
             }
             for each in step.answers
         ],
-        "searches": [_search(each, set(kept), pieces) for each in step.searches[:MAX_SEARCHES]],
+        "searches": [_search(each, asked, set(kept), pieces) for each in step.searches[:MAX_SEARCHES]],
         "found": len({iri for each in step.searches for iri in each.pieces}),
         "kept": None if step.kept is None else len(kept),
         "pieces": pieces.shown(kept),
@@ -161,13 +164,15 @@ def _title(step: TextStep) -> str:
     return "The question itself" if step.searches or step.answers else "What the next prompt shows"
 
 
-def _search(event: Retrieved, kept: set[str], pieces: _Pieces) -> dict[str, Any]:
+def _search(event: Retrieved, asked: Collection[str], kept: set[str], pieces: _Pieces) -> dict[str, Any]:
+    """Describe a retrieval; the query is left out if it is what was asked. Paths have no texts and are only counted."""
+    stored = [iri for iri in event.pieces if kind_of(iri) != "path"]
     return {
-        "query": event.query,
+        "query": "" if event.query in asked else event.query,
         "channel": event.channel,
         "total": len(event.pieces),
-        "pieces": [(piece, iri in kept) for piece, iri in zip(pieces.shown(event.pieces), event.pieces)],
-        "more": max(0, len(event.pieces) - MAX_PIECES),
+        "pieces": [(piece, iri in kept) for piece, iri in zip(pieces.shown(stored), stored)],
+        "more": max(0, len(stored) - MAX_PIECES),
     }
 
 
