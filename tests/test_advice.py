@@ -5,7 +5,18 @@ from __future__ import annotations
 import pytest
 
 from kgqa.advice import MAX_NEAREST, with_advice
-from kgqa.events import Expanded, Kept, Linked, LinkedMention, PathsRanked, Pool, RankedPath, Rejected, Unparsed
+from kgqa.events import (
+    Expanded,
+    Kept,
+    Linked,
+    LinkedMention,
+    PathsRanked,
+    Pool,
+    RankedPath,
+    Rejected,
+    Retrieved,
+    Unparsed,
+)
 from kgqa.hints import command_line_wording
 from kgqa.model import Answer, NearPath, Question, Usage
 from kgqa.settings import resolve
@@ -39,6 +50,15 @@ def test_rejected_by_a_language_model():
     found = advised(FULL_DEPTH, ranked(None, None), Rejected(path="path 0", score=None, key="k"), models=True)
     assert [each.score for each in found.nearest] == [None, None]
     assert "--compose composed" in found.hints[1] and not any("--accept" in hint for hint in found.hints)
+
+
+def test_answer_from_text_has_no_nearest_paths():
+    """A method over text searches paths only to find passages."""
+    found = advised(FULL_DEPTH, ranked(0.5), Retrieved(query="q", pieces=()), models=True)
+    assert found.nearest == () and found.hints == ()
+    assert (
+        advised(Retrieved(query="q", pieces=()), Unparsed(stage="decide", count=1)).hints[0].startswith("Use another")
+    )
 
 
 def test_hints_in_python():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -157,3 +158,9 @@ def test_conditions_and_the_operation_are_shown_in_words():
     assert "  path   office → holder\n  where  there is no “to” of ?answer\n  then   Count.\n" in answer_text(answer)
     (path,) = answer_object(answer)["paths"]
     assert [each["words"] for each in path["conditions"]] == list(words) and path["operation"]["words"] == "Count."
+
+
+def test_weak_answer_from_text():
+    weak = replace(FULL, accepted=False, evidence=())
+    assert answer_text(weak).startswith("Weak match: the answer was not accepted. The best one found:\nParis\n")
+    assert "no path was accepted" in answer_text(replace(FULL, accepted=False))

@@ -21,7 +21,7 @@ from kgqa.events import (
 
 MAX_STEPS = 80
 MAX_DEPTH = 6
-MAX_EVENTS = 400
+MAX_EVENTS = 4000
 TEXT_EVENTS = (
     Retrieved, Planned, Grounded, PiecesKept, StepAnswered, EvidenceEdited, SufficiencyJudged, Drafted, DraftVerified,
     Stopped,
@@ -105,7 +105,7 @@ class TextRounds:
 def rounds_of(trace: Iterable[Event]) -> TextRounds:
     """Return the rounds of a trace; without rounds for methods that do not answer from text."""
     reader = _Reader()
-    for event in [each for each in trace if isinstance(each, TEXT_EVENTS)][: MAX_EVENTS * 10]:
+    for event in [each for each in trace if isinstance(each, TEXT_EVENTS)][:MAX_EVENTS]:
         reader.read(event)
     return reader.found
 
