@@ -39,8 +39,9 @@ def prompt_kind(prompt: ShownPrompt) -> str:
 class Tog3Agent(TextAgent):
     """Answers the prompts of `tog3` from what they show.
 
-    A step is known once its passages are shown; the next sub-questions are those whose references are known. With
-    `facts_only`, a step is known once a fact names its answer, and passages are read only to add facts.
+    A step is known once its passages are shown; the sub-questions are the gold ones of all steps that are not known,
+    with the gold answers of earlier ones. With `facts_only`, a step is known once a fact names its answer, and passages
+    are read only to add facts.
     """
 
     facts_only: bool = False
@@ -90,11 +91,10 @@ class Tog3Agent(TextAgent):
             yield from [(number, text) for number, text in prompt.listed.items() if step.answer in text][:1]
 
     def _next(self, prompt: ShownPrompt, gold: TextGold) -> Iterator[str]:
-        """Yield the gold sub-questions that were not asked yet and whose references are known."""
+        """Yield the gold sub-questions that were not asked yet and whose answers are not known."""
         asked = {gold.step_of(text) for text in prompt.sub_questions.values()}
         for number, step in enumerate(gold.steps, 1):
-            known = all(self._is_known(prompt, gold.steps[needed - 1]) for needed in gold.needs(number))
-            if number not in asked and known and not self._is_known(prompt, step):
+            if number not in asked and not self._is_known(prompt, step):
                 yield gold.grounded(number)
 
     def _edits(self, prompt: ShownPrompt, gold: TextGold) -> dict[str, Any]:
