@@ -10,7 +10,7 @@ from kgqa.testing.text_agents import GoldStep, ShownPrompt, TextAgent, TextGold,
 
 KINDS: Mapping[str, str] = {
     "Check an answer": "reflect",
-    "search for next": "evolve",
+    "do not yet answer": "evolve",
     "are enough to answer": "sufficient",
     "Clean and extend": "refine",
     "index of names": "keywords",

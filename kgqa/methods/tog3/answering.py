@@ -11,6 +11,7 @@ from kgqa.methods.resources import Resources
 from kgqa.methods.text.grounding import grounded
 from kgqa.methods.text.pieces import quoted_answer
 from kgqa.methods.tog3.outcome import INTERRUPTED, Outcome, Reply
+from kgqa.methods.tog3.published import PublishedRounds
 from kgqa.methods.tog3.rounds import Rounds
 from kgqa.methods.tog3.subgraph import Subgraph
 from kgqa.model import Answer, Named, Piece, Question, Value
@@ -34,7 +35,8 @@ def answer(
     corpus = resources.corpus
     assert isinstance(corpus, Corpus)
     empty = Answer(question, "no_answer", method=METHOD, notes=corpus.index.notes)
-    rounds = Rounds(question.text, resources, trace)
+    reading = PublishedRounds if resources.settings["tog3.reading"] == "published" else Rounds
+    rounds = reading(question.text, resources, trace)
     try:
         outcome = rounds.run()
         return _grounded(empty, outcome, rounds.subgraph, resources, trace)

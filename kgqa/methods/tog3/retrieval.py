@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kgqa.corpus.retrieve.fused import fuse
+from kgqa.corpus.snapshot import statement_iri
 from kgqa.methods.resources import Resources
 from kgqa.methods.text.path_pieces import PathRetriever
 from kgqa.methods.text.searching import TextSearch, within_tokens
-from kgqa.model import Piece, PieceKind
+from kgqa.model import Entity, Piece, PieceKind
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.lexical import bm25
 from kgqa.trace import Trace
+from kgqa.words import normalise
 
 KINDS: tuple[PieceKind, ...] = ("chunk", "statement", "community", "path")
 KEPT_TOKENS = 2048
@@ -23,7 +25,9 @@ PATHS = 3
 """How many paths are kept for one query."""
 SUMMARIES = 1
 """How many summaries are kept for one query."""
-WEIGHTS = (4.0, 1.0, 1.0, 1.0)
+NEIGHBOURS = 30
+"""Most facts of the entities that keywords name."""
+WEIGHTS = (8.0, 1.0, 1.0, 1.0)
 """Weights in the ranking of passages: the retriever, the passages of facts, those of paths, similarity."""
 RANK_K = 10
 _DEPENDENT = ("rrf", "dense", "bm25")
@@ -82,6 +86,28 @@ class EvidenceSearch:
             found.append(Found(tuple(kept), tuple(facts), tuple(communities[at][:SUMMARIES])))
         return found
 
+    def nodes(self, query: str, step: int) -> list[Piece]:
+        """Find the best pieces for a query among all kinds, in one ranking, as published."""
+        kinds: list[PieceKind] = [kind for kind in KINDS if kind != "path"]
+        found = [piece for kind in kinds for (pieces,) in (self._pieces(kind, [query], [step]),) for piece in pieces]
+        return sorted(found, key=lambda piece: (-piece.score, piece.iri))[: self._settings["tog3.retrieve"]]
+
+    def facts_of(self, names: Sequence[str], query: str, step: int) -> list[Piece]:
+        """Return the facts of the entities with the given names, at most `NEIGHBOURS`."""
+        graph, table = self.text.graph, self.text.corpus.index.pieces("statement")
+        wanted = [normalise(name) for name in names]
+        matches = graph.names.exact(wanted) if wanted else {}
+        entities = dict.fromkeys(match.entity for name in wanted for match in matches.get(name, ()))
+        found: dict[str, Piece] = {}
+        for entity in entities:
+            for step_taken, value in graph.neighbours(entity, limit=NEIGHBOURS):
+                subject, end = (entity, value) if step_taken.direction == "out" else (value, entity)
+                if isinstance(subject, Entity) and len(found) < NEIGHBOURS:
+                    piece = table.get(statement_iri(subject.iri, step_taken.relation, end))
+                    if piece is not None:
+                        found[piece.iri] = piece
+        return self.text.record([query], [list(found.values())], [step], "keywords")[0] if names else []
+
     def _pieces(self, kind: PieceKind, queries: Sequence[str], steps: Sequence[int]) -> list[list[Piece]]:
         if kind not in self.kinds or not self.text.count(kind):
             return [[] for _ in queries]
@@ -112,11 +138,11 @@ class EvidenceSearch:
         rankings = [[iri for iri in ranking if iri in known] for ranking in rankings]
         if self._settings["tog3.rerank"] == "none":
             return [known[iri] for iri in dict.fromkeys(iri for ranking in rankings for iri in ranking)]
-        scores = similarity(query, [piece.text for piece in known.values()], self._encoder)
-        order = np.argsort(-scores, kind="stable")
-        rankings.append([list(known)[at] for at in order])
+        if self._encoder is not None:
+            scores = similarity(query, [piece.text for piece in known.values()], self._encoder)
+            rankings.append([list(known)[at] for at in np.argsort(-scores, kind="stable")])
         scored = [[(iri, -float(rank)) for rank, iri in enumerate(ranking)] for ranking in rankings]
-        return [known[iri] for iri, _ in fuse(scored, WEIGHTS, RANK_K)]
+        return [known[iri] for iri, _ in fuse(scored, WEIGHTS[: len(scored)], RANK_K)]
 
 
 def _chunks_of(pieces: Iterable[Piece]) -> list[str]:

@@ -53,7 +53,7 @@ class Subgraph:
     ) -> list[Piece]:
         """Add pieces that were kept for a step, passages best first; return the new ones of any kind.
 
-        Facts that an edit has removed stay out.
+        Facts that an edit has removed stay out, also those that say the same.
         """
         new = []
         for rank, passage in enumerate(passages):
@@ -61,7 +61,7 @@ class Subgraph:
                 new.append(passage)
                 self.passages[passage.iri] = (passage, step, rank)
         for fact in facts:
-            if fact.iri not in self.facts and fact.iri not in self._dropped:
+            if fact.iri not in self.facts and normalise(fact.text) not in self._dropped:
                 new.append(fact)
                 self.facts[fact.iri] = fact
         others = [summary for summary in summaries if summary.iri not in self.summaries]
@@ -96,10 +96,10 @@ class Subgraph:
             quoted: Whether new facts need a quote; otherwise a name must be known or stand in the passage.
         """
         kept = range(len(facts)) if read.keep is None else read.keep
-        removed = [fact.iri for at, fact in enumerate(facts) if at not in kept and fact.iri in self.facts]
+        self._dropped.update(normalise(fact.text) for at, fact in enumerate(facts) if at not in kept)
+        removed = [iri for iri, fact in self.facts.items() if normalise(fact.text) in self._dropped]
         for iri in removed:
             del self.facts[iri]
-        self._dropped.update(removed)
         refused = read.refused
         merged = []
         for pair in read.same:

@@ -1,0 +1,135 @@
+"""ToG-3 as published: the order of its prompts and their number in every branch."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.small_corpus import LONG, QUESTIONS
+
+from .conftest import ASKED, BORN, EDITS, PUBLISHED, answered, judged
+
+ROUND = ["plain_answer", "sufficient", "evolve", "keywords", "refine"]
+FINAL = answered("Tarn Harbour", BORN)
+KEYWORDS = {"keywords": ["Mara Holt", "tarn harbour"]}
+SCRIPT = {
+    "keywords": KEYWORDS,
+    "plain_answer": "Tarn Harbour",
+    "sufficient": {"verdict": "NO"},
+    "evolve": [judged("NO", text) for text in ASKED],
+    "refine": EDITS,
+    "final": FINAL,
+}
+
+
+@pytest.fixture
+def published(run):
+    """`published(replies, **settings) -> Run`."""
+
+    def published(replies={}, **given):
+        return run(replies={**SCRIPT, **replies}, **{**PUBLISHED, **given})
+
+    return published
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_accepted_in_a_round(published, at):
+    verdicts = [{"verdict": "NO"}] * (at - 1) + [{"verdict": "YES"}]
+    done = published({"sufficient": verdicts})
+    assert done.kinds == ["keywords", *ROUND * (at - 1), "plain_answer", "sufficient", "final"]
+    assert done.calls == 5 * at - 1 and str(done.answer) == "Tarn Harbour"
+    assert done.answer.grounding in ("text", "graph") and not any("judged sufficient" in n for n in done.answer.notes)
+
+
+@pytest.mark.parametrize("most", [1, 3, 4])
+def test_never_accepted(published, most):
+    done = published(tog3__rounds=most)
+    assert done.kinds == ["keywords", *ROUND * most, "final"]
+    assert done.calls == 5 * most + 2 and (most != 3 or done.calls == 17)
+    assert any("No answer was judged sufficient" in note for note in done.answer.notes)
+
+
+@pytest.mark.parametrize("questions", [[], ["Where was Mara Holt born?"]])
+def test_no_new_sub_question(published, questions):
+    done = published({"evolve": judged("NO", *questions)})
+    assert done.kinds == ["keywords", "plain_answer", "sufficient", "evolve", "final"]  # 5r
+
+
+def test_only_the_first_sub_question_counts(published):
+    done = published({"evolve": judged("NO", *ASKED)}, tog3__rounds=1)
+    assert [len(event.sub_questions) for event in done.events("planned")] == [1]
+
+
+def test_unknown_answer_is_never_sufficient(published):
+    done = published({"plain_answer": "Unknown", "sufficient": {"verdict": "YES"}}, tog3__rounds=1)
+    assert done.kinds == ["keywords", *ROUND, "final"]
+    (event,) = done.events("sufficiency_judged")
+    assert (event.verdict, event.accepted) == ("yes", False)
+
+
+@pytest.mark.parametrize("unread", ["Perhaps.", '{"verdict": "maybe"}', "", "YES and NO"])
+def test_unread_verdict_is_insufficient_and_not_asked_again(published, unread):
+    done = published({"sufficient": unread or " "}, tog3__rounds=1)
+    assert done.counts["sufficient"] == 1 and done.events("sufficiency_judged")[0].verdict == "unparsed"
+    assert done.kinds[-1] == "final"
+
+
+def test_pieces_are_reranked_by_the_question_among_old_and_new_ones(published):
+    done = published()
+    shown = done.prompts("plain_answer")
+    kept = [event.pieces for event in done.events("pieces_kept")]
+    assert all(len(pieces) == 2 for pieces in kept)
+    assert any("reranked by similarity" in note for note in done.answer.notes)
+    assert (
+        "Attempt" not in shown[0] and "Round 1: Tarn Harbour" in shown[1] and f"Sub-question 1: {ASKED[0]}" in shown[1]
+    )
+
+
+def test_keywords_find_the_facts_of_entities(published):
+    done = published(tog3__retrieve=1)
+    found = [event for event in done.events("retrieved") if event.channel == "keywords"]
+    assert len(found) == 4 and len(found[0].pieces) > 3
+    without = published(tog3__keywords=0)
+    assert "keywords" not in without.kinds and without.calls == 17 - 4
+    assert not [event for event in without.events("retrieved") if event.channel == "keywords"]
+
+
+def test_links_without_a_quote_may_be_added(published):
+    link = {"subject": "Mara Holt", "relation": "knows", "object": "Tarn Harbour", "passage": 1, "quote": ""}
+    done = published({"refine": {**EDITS, "add": [link, {**link, "object": "Mars"}]}}, tog3__rounds=1, tog3__keep=5)
+    (event,) = done.events("evidence_edited")
+    assert [each.object for each in event.added] == ["Tarn Harbour"] and event.refused == 1
+
+
+def test_ablations(published):
+    done = published(tog3__evolve_query="off")
+    assert done.kinds == ["keywords", *["plain_answer", "sufficient", "refine"] * 3, "final"]
+    assert [each.text for event in done.events("planned") for each in event.sub_questions] == [
+        "Where was Mara Holt born?"
+    ] * 3
+    done = published(tog3__evolve_graph="off")
+    assert done.kinds == ["keywords", *["plain_answer", "sufficient", "evolve", "keywords"] * 3, "final"]
+    done = published(tog3__kinds="chunk", tog3__rerank="none")
+    assert "keywords" not in done.kinds and not any("reranked" in note for note in done.answer.notes)
+
+
+def test_nothing_retrieved(run):
+    replies = {"evolve": judged("NO", "Plugh xyzzy?"), "keywords": {"keywords": ["Nowhere"]}}
+    done = run("Xyzzy plugh?", replies=replies, **PUBLISHED)
+    assert done.kinds == ["keywords", "evolve", "keywords"] and done.answer.status == "no_answer"
+
+
+@pytest.mark.parametrize("calls", range(17))
+def test_budget(published, calls):
+    done = published(budget__calls=calls)
+    assert done.answer.status == "budget_exhausted" and done.calls == calls
+    assert [each.name for each in done.answer.answers] == ["Tarn Harbour"] * (calls >= 2)
+
+
+def test_free_text_answer_without_a_quote_is_not_supported(published):
+    done = published({"plain_answer": "She was born in a town by the sea."}, budget__calls=5)
+    assert done.answer.status == "budget_exhausted" and not done.answer.answers
+
+
+def test_scripted_agent(run):
+    done = run(LONG, tog3__rounds=4, **{**PUBLISHED, "tog3__keep": 30})
+    assert str(done.answer) == QUESTIONS[LONG].answers[0] and done.calls == 5 * len(done.prompts("plain_answer")) - 1

@@ -1,0 +1,308 @@
+"""The rounds of ToG-3 in our reading: what is asked in every branch, what is kept, and what a prompt shows."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from kgqa.errors import SettingsError
+from kgqa.model import QuoteEvidence
+from kgqa.settings import resolve
+from kgqa.testing.text_agents import read_prompt
+from tests.small_corpus import LONG, SINGLE
+
+from .conftest import ASKED, BIRTH, BORN, EDITS, HILL, UNKNOWN, answered, judged
+
+
+def refined(done):
+    """Return the number of prompts that refine the graph: those of sub-questions with passages that are new to it."""
+    return done.counts["refine"]
+
+
+class TestCalls:
+    @pytest.mark.parametrize("at", [1, 2, 3])
+    def test_accepted_in_a_round(self, run, at):
+        names = [f"Name {number}" for number in range(1, 5)]
+        replies = {
+            "answer": [answered(name) for name in names],
+            "reflect": [*(judged("NO", question) for question in ASKED[: at - 1]), judged("YES")],
+            "refine": EDITS,
+        }
+        done = run(replies=replies, tog3__rounds=4)
+        assert done.calls == 2 * at + refined(done) and refined(done) == at - 1
+        assert str(done.answer) == names[at - 1] and done.why == ["the answer was judged sufficient"]
+        assert done.kinds[-1] == "reflect"
+
+    @pytest.mark.parametrize("most", [1, 2, 3, 4])
+    def test_never_accepted(self, run, most):
+        replies = {
+            "answer": [answered(f"Name {number}") for number in range(1, 5)],
+            "reflect": [judged("NO", question) for question in ASKED],
+            "refine": EDITS,
+            "final": answered("Ben Aske", HILL),
+        }
+        done = run(replies=replies, tog3__rounds=most)
+        assert done.calls == 2 * most - 1 + refined(done) and refined(done) == most - 1
+        assert done.kinds[-1] == "final" and done.counts["final"] == 1 and done.why == ["the last round"]
+        assert str(done.answer) == "Ben Aske" and any("No answer was judged" in note for note in done.answer.notes)
+
+    def test_two_sub_questions_per_round_are_the_worst_case(self, run):
+        pairs = [judged("NO", *ASKED[:2]), judged("NO", *ASKED[2:])]
+        replies = {"answer": [answered("A"), answered("B")], "reflect": pairs, "refine": EDITS}
+        done = run(replies={**replies, "final": answered("C")}, tog3__rounds=3)
+        assert done.calls == 9 and refined(done) == 4
+        assert [len(event.sub_questions) for event in done.events("planned")] == [2, 2]
+        assert [event.sub_questions[0].number for event in done.events("planned")] == [1, 3]
+
+    def test_independent_prompts_are_one_batch(self, run):
+        done = run(replies={"evolve": [judged("NO", *ASKED[:2])], "refine": EDITS, "answer": UNKNOWN}, tog3__rounds=2)
+        assert done.kinds == ["answer", "evolve", "refine", "refine", "final"]
+        refine = next(stage for stage in done.answer.usage.stages if stage.stage == "refine")
+        assert (refine.calls, refine.rounds) == (2, 1)
+
+    def test_unknown_answer_is_not_judged(self, run):
+        done = run(replies={"answer": UNKNOWN, "evolve": judged("YES")})
+        assert done.kinds == ["answer", "evolve", "final"] and not done.events("sufficiency_judged")
+
+    def test_answer_without_a_verified_quote_is_not_judged(self, run):
+        done = run(replies={"answer": answered("Mars", "Mars is near."), "evolve": judged("YES")})
+        assert done.kinds == ["answer", "evolve", "final"] and done.events("step_answered")[0].verified == 0
+
+    def test_same_supported_answer_twice(self, run):
+        replies = {"answer": [answered("Tarn Harbour"), answered("tarn harbour")], "reflect": judged("NO", ASKED[1])}
+        done = run(replies=replies, tog3__rounds=5)
+        assert done.kinds == ["answer", "reflect", "refine", "answer"]  # 2r - 1 + s
+        assert str(done.answer).casefold() == "tarn harbour" and "again" in done.why[0]
+
+    def test_same_unsupported_answer_twice_goes_on(self, run):
+        replies = {"answer": answered("Mars", "Mars is near."), "evolve": [judged("NO", text) for text in ASKED]}
+        assert run(replies=replies).kinds[-1] == "final"
+
+    @pytest.mark.parametrize("questions", [[], [BIRTH], ["Where was #1 born?"], ["", 7]])
+    def test_no_new_sub_question(self, run, questions):
+        done = run(replies={"answer": answered("A"), "reflect": judged("NO", *questions)})
+        assert done.kinds == ["answer", "reflect", "final"]  # 2r + s + 1
+        assert "sub-question" in done.why[0]
+
+    def test_repeated_sub_question(self, run):
+        replies = {"answer": [answered("A"), answered("B")], "reflect": judged("NO", ASKED[0])}
+        done = run(replies=replies, tog3__rounds=5)
+        assert done.kinds == ["answer", "reflect", "refine", "answer", "reflect", "final"]
+        assert done.why == ["all sub-questions were asked before"]
+
+    def test_nothing_new(self, run):
+        replies = {"answer": answered("A"), "reflect": judged("NO", "Xyzzy plugh?")}
+        done = run(replies=replies)
+        assert done.kinds == ["answer", "reflect", "final"] and done.why == ["nothing new was found"]
+
+    @pytest.mark.parametrize(
+        ("verdicts", "accepted"), [("YES YES NO", True), ("NO YES NO", False), ("YES maybe so", False)]
+    )
+    def test_three_votes_on_the_verdict(self, run, verdicts, accepted):
+        replies = {"answer": answered("A"), "reflect": [judged(verdict) for verdict in verdicts.split()]}
+        done = run(replies=replies, tog3__votes=3, tog3__keep=3, llm__reask=0, llm__concurrency=1)
+        assert done.counts["reflect"] == 3 and done.counts["final"] == (not accepted)
+        shown = [read_prompt(r.messages).passages for r, kind in zip(done.requests, done.kinds) if kind == "reflect"]
+        assert len({tuple(each.text for each in passages) for passages in shown}) > 1
+
+    def test_unread_verdict_is_asked_again_once_and_never_a_yes(self, run):
+        done = run(replies={"answer": answered("A"), "reflect": "Perhaps."})
+        assert done.kinds == ["answer", "reflect", "reflect", "final"]
+        (event,) = done.events("sufficiency_judged")
+        assert (event.verdict, event.accepted) == ("unparsed", False)
+
+    def test_unread_answer_is_unknown(self, run):
+        done = run(replies={"answer": "Well.", "evolve": judged("NO")})
+        assert done.kinds == ["answer", "answer", "evolve", "final"]
+        assert [event.read for event in done.events("step_answered")] == [False, True]
+
+    def test_unread_refinement_changes_nothing(self, run):
+        done = run(replies={"answer": UNKNOWN, "evolve": judged("NO", ASKED[0]), "refine": "Well."}, tog3__rounds=2)
+        assert done.kinds == ["answer", "evolve", "refine", "refine", "final"]
+        (event,) = done.events("evidence_edited")
+        assert not (event.added or event.removed or event.merged or event.refused)
+
+    def test_unread_final_reply(self, run):
+        replies = {"answer": answered("A"), "reflect": judged("NO"), "final": "Well."}
+        done = run(replies=replies)
+        assert str(done.answer) == "A" and any("could not be read" in note for note in done.answer.notes)
+        done = run(replies={**replies, "answer": UNKNOWN, "evolve": judged("NO")})
+        assert done.answer.status == "no_answer" and "could not be read" in done.answer.reason
+
+    def test_unknown_final_answer_is_no_answer(self, run):
+        done = run(replies={"answer": answered("A"), "reflect": judged("NO"), "final": UNKNOWN})
+        assert done.answer.status == "no_answer" and done.answer.response
+
+
+class TestNothingRetrieved:
+    def test_reworded_once(self, run):
+        done = run("Xyzzy plugh?", replies={"evolve": judged("NO", "Plugh xyzzy?")})
+        assert done.kinds == ["evolve"] and done.answer.status == "no_answer" and "no text" in done.answer.reason
+
+    def test_other_words_find_something(self, run):
+        done = run("Xyzzy plugh?", replies={"evolve": judged("NO", SINGLE), "answer": answered("A", HILL)})
+        assert done.kinds[:2] == ["evolve", "answer"] and done.events("planned")[0].round == 0
+
+    def test_without_sub_questions_nothing_is_asked(self, run):
+        assert run("Xyzzy plugh?", tog3__evolve_query="off").calls == 0
+
+
+class TestEconomy:
+    """Answer and verdict in one prompt: r calls, at most K."""
+
+    def turn(self, name, verdict, *questions, quote=BORN):
+        return {**answered(name, quote), **judged(verdict, *questions)}
+
+    @pytest.mark.parametrize("at", [1, 2])
+    def test_accepted_in_a_round(self, run, at):
+        replies = {"turn": [*(self.turn("A", "NO", text) for text in ASKED[: at - 1]), self.turn("B", "YES")]}
+        done = run(replies=replies, ask__preset="economy")
+        assert done.kinds == ["turn"] * at and str(done.answer) == "B"
+
+    def test_never_accepted(self, run):
+        replies = {"turn": [self.turn("A", "NO", ASKED[0]), self.turn("B", "NO", ASKED[1])]}
+        done = run(replies=replies, ask__preset="economy")
+        assert done.kinds == ["turn", "turn", "final"]
+
+    def test_sufficient_without_a_verified_quote(self, run):
+        done = run(replies={"turn": self.turn("A", "YES", quote="Mars is near.")}, ask__preset="economy")
+        assert done.kinds == ["turn", "final"]
+        (event,) = done.events("sufficiency_judged")
+        assert (event.verdict, event.accepted) == ("yes", False)
+
+    def test_answer_without_a_verdict_is_insufficient(self, run):
+        done = run(replies={"turn": answered("A")}, ask__preset="economy", llm__reask=0)
+        assert done.kinds == ["turn", "final"]
+
+    def test_the_agent_needs_three_calls_at_most(self, run):
+        done = run(LONG, ask__preset="economy", tog3__keep=3)
+        assert str(done.answer) == "Ben Aske" and done.calls <= 3
+
+
+class TestAblations:
+    def test_without_evolving_queries(self, run):
+        done = run(replies={"answer": answered("A"), "sufficient": {"verdict": "NO"}}, tog3__evolve_query="off")
+        assert done.kinds == ["answer", "sufficient", "refine", "final"]
+        assert [each.text for event in done.events("planned") for each in event.sub_questions] == [BIRTH]
+        assert run(replies={"answer": UNKNOWN}, tog3__evolve_query="off").kinds == ["answer", "refine", "final"]
+
+    def test_without_evolving_graph(self, run):
+        done = run(LONG, tog3__evolve_graph="off")
+        assert "refine" not in done.kinds and not done.events("evidence_edited") and str(done.answer) == "Ben Aske"
+
+    def test_kinds(self, run):
+        done = run(tog3__kinds="chunk")
+        assert "Facts" not in done.prompts("answer")[0] and not any(each.channel for each in done.events("retrieved"))
+        facts = run(tog3__kinds="statement").prompts("answer")[0]
+        assert "Facts" in facts and "Passage 1" not in facts
+        done = run(tog3__kinds="chunk,statement,community")
+        assert {each.channel for each in done.events("retrieved")} == {"", "statement", "community"}
+        assert "Background" in done.prompts("answer")[0]
+
+    def test_unknown_kind(self, run):
+        done = run(tog3__kinds="chunk,table")
+        assert done.answer.status == "failed" and "'table'" in done.answer.reason and not done.calls
+
+    def test_rerank(self, run):
+        order = run(tog3__rerank="none", tog3__keep=5)
+        found = next(event for event in order.events("retrieved") if event.channel == "")
+        kept = order.events("pieces_kept")[0].pieces
+        assert kept == found.pieces[: len(kept)]
+        with pytest.raises(SettingsError, match="tog3.rerank"):
+            resolve({"tog3.rerank": "some"})
+
+
+class TestPrompts:
+    def test_next_round_shows_the_edits_of_this_one(self, run):
+        fact = {"subject": "Mara Holt", "relation": "birthplace", "object": "Tarn Harbour", "passage": 1, "quote": BORN}
+        first = {}
+
+        def edits(shown):
+            first["facts"] = shown.partition("Facts:")[2].partition("Passage 1")[0]
+            return {"keep": [1], "same": [["Mara Holt", "Tarn Harbour"]], "add": [fact, {**fact, "quote": "Mars."}]}
+
+        done = run(
+            replies={"answer": UNKNOWN, "evolve": judged("NO", "When was Mara Holt born?"), "refine": edits},
+            tog3__rounds=2,
+            tog3__keep=2,
+            tog3__kinds="chunk,statement,path",
+        )
+        (event,) = done.events("evidence_edited")
+        (final,) = done.prompts("final")
+        assert [(each.subject, each.object) for each in event.added] == [("Mara Holt", "Tarn Harbour")]
+        assert event.refused == 1 and event.merged and event.removed
+        assert "Mara Holt | birthplace | Tarn Harbour (passage" in final and f'"{BORN}"' in final
+        assert "Mara Holt is also called Tarn Harbour" in final and "Sub-question 1: When was" in final
+        dropped = [line.partition(". ")[2] for line in first["facts"].splitlines() if line[:2] in ("2.", "3.")]
+        assert dropped and not any(f". {line}" in final for line in dropped)
+
+    def test_verified_claims_are_carried_on(self, run):
+        partial_answer = {**answered("Unknown", BORN, "Mara Holt was born in Tarn Harbour."), "answer": ["Unknown"]}
+        invented = {"claim": "Mars is near.", "piece": 1, "quote": "Mars is near."}
+        partial_answer["support"].append(invented)
+        done = run(replies={"answer": partial_answer, "evolve": judged("NO", ASKED[1])}, tog3__rounds=2)
+        (final,) = done.prompts("final")
+        assert f'- Mara Holt was born in Tarn Harbour. "{BORN}"' in final and "Mars" not in final
+
+    def test_passages_stay_and_quoted_ones_come_first(self, run):
+        done = run(LONG, tog3__keep=2)
+        shown = [read_prompt(r.messages).passages for r, kind in zip(done.requests, done.kinds) if kind == "answer"]
+        texts = [{each.text for each in passages} for passages in shown]
+        assert len(texts) > 1 and all(before <= after for before, after in itertools.pairwise(texts))
+        assert BORN in shown[-1][0].text
+
+    def test_context_limits_the_passages(self, run):
+        assert len(read_prompt(run(tog3__keep=5, tog3__context=100).requests[0].messages).passages) == 1
+
+    def test_long_form(self, run):
+        report = {**answered("Ben Aske", HILL), "response": "A report.", "explanation": "Why."}
+        done = run(replies={"final": report}, tog3__rounds=1, ask__answer_form="long")
+        assert (
+            done.answer.response == "A report." and "a report that answers" in done.requests[0].messages[0]["content"]
+        )
+        short = {key: value for key, value in report.items() if key != "response"}
+        assert run(replies={"final": short}, tog3__rounds=1).answer.response == "Why."
+
+
+class TestAnswers:
+    def test_scripted_agent_finds_the_chain(self, run):
+        done = run(LONG)
+        assert str(done.answer) == "Ben Aske" and done.answer.grounding in ("text", "graph")
+        assert all(each.verified for each in done.answer.citations) and len(done.answer.citations) == 3
+        assert done.answer.evidence_class == "exact" and "Ben Aske" not in done.answer.evidence_sparql
+        assert done.calls == 2 * len(done.prompts("answer")) + refined(done)
+
+    def test_path_along_facts_gives_a_query(self, run):
+        done = run(SINGLE)
+        assert done.answer.grounding == "graph" and done.answer.sparql and done.answer.topics
+
+    def test_invented_quote_grounds_nothing(self, run):
+        done = run(replies={"final": answered("Mars", "Mars is near.")}, tog3__rounds=1)
+        assert done.answer.grounding == "model" and not done.answer.evidence_sparql
+
+    def test_fact_is_cited_by_its_words_in_the_document(self, run):
+        def first(shown):
+            listed = read_prompt([{"role": "user", "content": shown}]).listed
+            number = next(number for number, text in listed.items() if "Birthplace Tarn Harbour" in text)
+            cited = {"claim": "A claim.", "piece": number, "quote": "Mara Holt Birthplace Tarn Harbour"}
+            return {"answer": ["Tarn Harbour"], "explanation": "", "support": [cited]}
+
+        done = run(replies={"final": first}, tog3__rounds=1)
+        (citation,) = done.answer.citations
+        assert citation.verified and citation.quote == "Birthplace: Tarn Harbour"
+        assert any(isinstance(each, QuoteEvidence) for each in done.answer.evidence)
+
+    @pytest.mark.parametrize("calls", range(6))
+    def test_budget(self, run, calls):
+        replies = {
+            "answer": [UNKNOWN, answered("Tarn Harbour"), UNKNOWN],
+            "reflect": judged("NO", ASKED[1]),
+            "evolve": [judged("NO", ASKED[0]), judged("NO", ASKED[2])],
+            "refine": EDITS,
+        }
+        done = run(replies=replies, budget__calls=calls, tog3__rounds=4)
+        assert done.answer.status == "budget_exhausted" and done.calls == calls
+        assert [each.name for each in done.answer.answers] == ["Tarn Harbour"] * (calls >= 4) and bool(
+            done.answer.citations
+        ) == (calls >= 4)

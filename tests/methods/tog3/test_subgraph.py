@@ -1,0 +1,100 @@
+"""The evidence graph: which edits hold."""
+
+from __future__ import annotations
+
+import pytest
+
+from kgqa.corpus.corpus import Corpus
+from kgqa.events import LocalFact
+from kgqa.graph.opening import open_graph
+from kgqa.methods.tog3.evidence import shown_evidence
+from kgqa.methods.tog3.replies import ProposedFact, Refinement
+from kgqa.methods.tog3.subgraph import Subgraph
+
+from .conftest import BORN
+
+
+@pytest.fixture
+def state(folder):
+    """The evidence graph, the passages about Mara Holt and about the tide clock, and stored facts."""
+    with Corpus.open(folder) as corpus, open_graph(folder) as graph:
+        chunks, facts = corpus.index.pieces("chunk"), corpus.index.pieces("statement")
+        passages = [chunks.piece(row) for row in range(len(chunks))]
+        wanted = [next(each for each in passages if text in each.text) for text in (BORN, "museum of Oster")]
+        yield Subgraph(corpus, graph), wanted, [facts.piece(row) for row in range(3)], corpus
+
+
+def proposed(subject, end, quote, passage=0):
+    return Refinement(add=(ProposedFact(subject, "relation", end, passage, quote),))
+
+
+@pytest.mark.parametrize(
+    ("subject", "end", "quote", "holds"),
+    [
+        ("Mara Holt", "Tarn Harbour", BORN, True),
+        ("Mara  Holt", "1871", "was born in Tarn Harbour\nin 1871", True),  # blanks aside; Mara Holt is an entity
+        ("Mara Holt", "tide clock", "She built the first tide clock.", True),
+        ("Mara Holt", "Mars", BORN, False),  # a name that is nowhere
+        ("Mara Holt", "Tarn", "Mara Holt was born in Tarn Harbour", True),
+        ("Mara Holt", "Har", BORN, False),  # a part of a word
+        ("Mara Holt", "Tarn Harbour", "Mara Holt was born in Mars.", False),
+        ("Mara Holt", "Tarn Harbour", "", False),
+        ("Mara Holt", "museum", "It stands in the museum of Oster Quay.", False),  # in another passage
+    ],
+)
+def test_new_fact_needs_its_quote_and_known_names(state, subject, end, quote, holds):
+    graph, passages, _, _ = state
+    event = graph.edit(1, proposed(subject, end, quote), [], passages)
+    assert (len(event.added), event.refused) == ((1, 0) if holds else (0, 1)) and len(graph.local) == len(event.added)
+    if holds:
+        assert event.added == (LocalFact(subject, "relation", end, passages[0].iri, quote),)
+
+
+def test_names_of_held_facts_are_known(state):
+    graph, passages, _, _ = state
+    graph.edit(1, proposed("first tide clock", "Mara Holt", "She built the first tide clock."), [], passages)
+    event = graph.edit(2, proposed("first tide clock", "1871", "Harbour in 1871"), [], passages)
+    assert len(event.added) == 1
+    assert not graph.edit(3, proposed("first tide clock", "1871", "Harbour in 1871"), [], passages).added
+
+
+def test_facts_that_are_not_kept_go_and_stay_away(state):
+    graph, passages, facts, _ = state
+    graph.add(1, passages, facts)
+    event = graph.edit(1, Refinement(keep=frozenset({1})), facts, passages)
+    assert event.removed == (facts[0].iri, facts[2].iri) and list(graph.facts) == [facts[1].iri]
+    assert graph.add(2, passages, facts) == [] and list(graph.facts) == [facts[1].iri]
+    assert not graph.edit(2, Refinement(), facts, passages).removed
+
+
+def test_same_names_need_to_be_known_and_of_one_type(state, monkeypatch):
+    graph, passages, _, _ = state
+    pair, invented = ("Mara Holt", "tide clock"), ("Mara Holt", "Mars")
+    event = graph.edit(1, Refinement(same=(pair, invented, pair)), [], passages)
+    assert event.merged == (pair,) and event.refused == 1
+    monkeypatch.setattr(graph, "_types", lambda iri: ["person"] if "mara" in iri else ["ship"])
+    assert graph.edit(2, Refinement(same=(("Tarn Harbour", "Mara Holt"),)), [], passages).refused == 1
+
+
+def test_order_of_passages(state):
+    graph, (born, clock), *_ = state
+    graph.add(0, [clock])
+    graph.add(1, [born])
+    assert graph.ordered() == [born, clock]  # of the same rank, that of the latest step
+    graph.cited[clock.iri] = None
+    assert graph.ordered() == [clock, born]
+    assert shown_evidence(graph, tokens=10_000).passages == (clock, born)
+    assert shown_evidence(graph, tokens=1).passages == (clock,)
+
+
+def test_facts_are_shown_with_their_passages(state):
+    graph, passages, facts, corpus = state
+    graph.add(0, passages, facts)
+    graph.edit(1, proposed("Mara Holt", "Tarn Harbour", BORN), [], passages)
+    graph.edit(1, Refinement(same=(("Mara Holt", "tide clock"),)), [], passages)
+    shown = shown_evidence(graph, tokens=10_000)
+    values = shown.values(corpus, ["Where?"], ["A claim."])
+    number = [each.iri for each in shown.passages].index(passages[0].iri) + 1
+    assert values["facts"][0] == f'Mara Holt | relation | Tarn Harbour (passage {number}: "{BORN}")'
+    assert values["facts"][-1] == "Mara Holt is also called tide clock"
+    assert shown.size == 2 + 1 + 3 and values["asked"] == ["Where?"] and values["steps"] == ["A claim."]
