@@ -28,8 +28,7 @@ def event_words(event: Event) -> str:
     """Describe an event of a method over text; "" for other events."""
     match event:
         case Retrieved():
-            channel = f", {event.channel}" if event.channel else ""
-            return f"{_step(event.step)}{channel}: {_counted(len(event.pieces), 'piece')} for “{event.query}”"
+            return f"{_step(event.step)}{_channel(event)}: {_counted(len(event.pieces), 'piece')} for “{event.query}”"
         case PiecesKept():
             return f"{_step(event.step)}: {_counted(len(event.pieces), 'piece')}"
         case Planned():
@@ -48,12 +47,10 @@ def event_words(event: Event) -> str:
             return f"round {event.round}: {_verdict(event)}"
         case Drafted():
             claims = sum(each.verified for each in event.claims)
-            channel = f", {event.channel}" if event.channel else ""
             quoted = f" ({claims} of {_counted(len(event.claims), 'claim')} with a verified quote)"
-            return f"round {event.round}{channel}: {event.text}{quoted if event.claims else ''}"
+            return f"round {event.round}{_channel(event)}: {event.text}{quoted if event.claims else ''}"
         case DraftVerified():
-            channel = f", {event.channel}" if event.channel else ""
-            return f"round {event.round}{channel}: {_verdict(event)}"
+            return f"round {event.round}{_channel(event)}: {_verdict(event)}"
         case Stopped():
             return f"round {event.round}: {event.why}"
     return ""
@@ -99,14 +96,20 @@ def _step_lines(trace: Iterable[Event]) -> Iterator[str]:
             case StepAnswered():
                 step = f"{event.step}. {event.question}" if event.step else "the question"
                 yield f"{step} → {_answer(event)}"
-            case SufficiencyJudged() | DraftVerified():
+            case SufficiencyJudged():
                 yield f"round {event.round}: {_verdict(event)}"
+            case DraftVerified():
+                yield f"round {event.round}{_channel(event)}: {_verdict(event)}"
             case Stopped():
                 yield f"stopped: {event.why}"
 
 
 def _step(number: int) -> str:
     return f"sub-question {number}" if number else "question"
+
+
+def _channel(event: Retrieved | Drafted | DraftVerified) -> str:
+    return f", {event.channel}" if event.channel else ""
 
 
 def _answer(event: StepAnswered) -> str:

@@ -34,7 +34,7 @@ Verdict = SufficiencyJudged | DraftVerified
 class TextStep:
     """A sub-question, or the question itself (`number` 0), with what happened for it.
 
-    `round`: the round that planned it. `final`: the question is answered after the method has stopped. `below`:
+    `kept`: the pieces that its prompts show; None if it had no prompt. `round`: the round that planned it. `final`: the question is answered after the method has stopped. `below`:
     sub-questions that need its answer.
     """
 
@@ -206,7 +206,7 @@ class _Reader:
         elif isinstance(event, Retrieved):
             step.searches.append(event)
         elif isinstance(event, PiecesKept):
-            step.kept = event.pieces
+            step.kept = tuple(dict.fromkeys((*(step.kept or ()), *event.pieces)))
         else:
             step.text = step.text or event.question
             step.answers.append(event)

@@ -71,6 +71,11 @@ def test_question_is_answered_anew_in_each_round():
     assert rag.number is None and rag.entries[0].kept == RAG[1].pieces
 
 
+def test_pieces_of_several_prompts_are_joined():
+    found = rounds_of([planned(()), PiecesKept(step=1, pieces=("a", "b")), PiecesKept(step=1, pieces=("b", "c"))])
+    assert found.steps[1].kept == ("a", "b", "c")
+
+
 def test_last_answer_after_the_end():
     found = rounds_of([*ROUNDS[:3], Stopped(round=3, why="the last round"), StepAnswered(question="q", answers=("a",))])
     assert [each.final for r in found.rounds for each in r.entries if isinstance(each, TextStep)] == [False, True]
