@@ -34,8 +34,8 @@ Verdict = SufficiencyJudged | DraftVerified
 class TextStep:
     """A sub-question, or the question itself (`number` 0), with what happened for it.
 
-    `kept`: the pieces that its prompts show; None if it had no prompt. `round`: the round that planned it. `final`: the question is answered after the method has stopped. `below`:
-    sub-questions that need its answer.
+    `kept`: the pieces that its prompts show; None if it had no prompt. `round`: the round that planned it. `final`: the
+    question is answered after the method has stopped. `below`: sub-questions that need its answer.
     """
 
     number: int
