@@ -53,9 +53,9 @@ TOG3 = Method(
         Setting(
             "tog3.kinds",
             str,
-            "chunk,statement,community,path",
-            "kinds of evidence, separated by commas: chunk: passages; statement: facts; community: summaries; path: "
-            "paths in the facts, from the entities of the question",
+            "chunk,statement,path",
+            "kinds of evidence, separated by commas: chunk: passages; statement: facts; path: paths in the facts, from "
+            "the entities of the question; community: summaries, for questions about the whole corpus",
         ),
         Setting("tog3.keep", int, 5, "how many passages are kept per query", minimum=1, maximum=100),
         Setting(

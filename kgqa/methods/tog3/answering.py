@@ -56,7 +56,7 @@ def _grounded(empty: Answer, outcome: Outcome, subgraph: Subgraph, resources: Re
     if reply is None:
         return replace(empty, reason=outcome.reason)
     found = quoted_answer(empty, reply.read, reply.quotes)
-    found = replace(found, notes=(*found.notes, *outcome.notes))
+    found = replace(found, notes=(*found.notes, *outcome.notes), accepted=outcome.accepted)
     graph = resources.graph.for_question(trace)
     return grounded(found, list(_used(reply, subgraph)), graph, corpus, trace)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -15,6 +15,7 @@ from kgqa.llm.replies.json_values import Reading
 from kgqa.llm.replies.quoted_answers import QuotedAnswer, read_quoted_answer
 from kgqa.methods.direct import UNREADABLE
 from kgqa.methods.resources import Resources
+from kgqa.methods.text.pieces import LIKELY, with_likely
 from kgqa.methods.tog3.evidence import Shown, claims_of
 from kgqa.methods.tog3.outcome import UNJUDGED, UNREAD_FINAL, Outcome, Reply
 from kgqa.methods.tog3.replies import Reflection, distinct_questions, read_questions
@@ -64,6 +65,7 @@ class Exploration:
         self._corpus = self._search.text.corpus
         self.subgraph = Subgraph(self._corpus, self._search.text.graph)
         self._asked: list[str] = []
+        self._fruitless: set[str] = set()
         self._claims: dict[str, None] = {}
         self._attempts: list[str] = []
 
@@ -117,7 +119,8 @@ class Exploration:
     def _final(self, number: int, why: str, shown: Shown, *, accepted: bool = False) -> Outcome:
         """Ask for the answer from everything that was found.
 
-        If the reply can't be read, the last answer with a verified quote stands.
+        If the reply can't be read, the last answer with a verified quote stands. An answer that the reply calls likely
+        is not accepted; it is left out if `ask.on_exhausted` is "none".
         """
         self._stopped(number, why)
         long = self._settings["ask.answer_form"] == "long"
@@ -128,10 +131,13 @@ class Exploration:
         if read is None:
             notes = (UNREAD_FINAL,) if supported else ()
             return Outcome(supported, reason="" if supported else UNREADABLE, notes=notes)
+        if read.likely and self._settings["ask.on_exhausted"] == "best":
+            return Outcome(replace(reply, read=with_likely(read)), notes=(LIKELY,), accepted=False)
         return Outcome(reply, notes=(UNJUDGED,) if reply.read.answers and not accepted else ())
 
     def _prompt(self, name: str, shown: Shown, **values: Any) -> Prompt:
-        evidence = shown.values(self._corpus, self._asked, self._claims)
+        asked = [f"{text} (nothing new was found)" if text in self._fruitless else text for text in self._asked]
+        evidence = shown.values(self._corpus, asked, self._claims)
         return self.resources.prompts.prompt(f"tog3/{name}", STAGES[name], question=self.question, **evidence, **values)
 
     def _ask(self, prompts: Sequence[Prompt], reader: Callable[[str], Reading[Any]]) -> list[Any]:

@@ -74,8 +74,10 @@ class Outcome:
         reply: The answer; None if no model was asked for one, or none could be read.
         reason: If there is no reply, why.
         notes: What the user should know about the answer.
+        accepted: Whether the answer counts as one, and not only as the one that fits best.
     """
 
     reply: Reply | None = None
     reason: str = ""
     notes: tuple[str, ...] = ()
+    accepted: bool = True

@@ -110,6 +110,7 @@ class Rounds(Exploration):
             return "all sub-questions were asked before" if reflection.questions else "there was no sub-question"
         steps = self._planned(number, queries)
         found = self._retrieved(queries, steps)
+        self._fruitless.update(query for query, each in zip(queries, found) if not each.new)
         edited = self._refining and self._refined(queries, steps, found)
         return "" if edited or any(each.new for each in found) else "nothing new was found"
 

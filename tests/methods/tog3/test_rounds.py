@@ -7,6 +7,7 @@ import itertools
 import pytest
 
 from kgqa.errors import SettingsError
+from kgqa.methods.text.pieces import LIKELY
 from kgqa.model import QuoteEvidence
 from kgqa.settings import resolve
 from kgqa.testing.text_agents import read_prompt
@@ -253,7 +254,8 @@ class TestPrompts:
         assert BORN in shown[-1][0].text
 
     def test_context_limits_the_passages(self, run):
-        assert len(read_prompt(run(tog3__keep=5, tog3__context=100).requests[0].messages).passages) == 1
+        few, many = (run(tog3__keep=5, tog3__context=size).requests[0].messages for size in (100, 4000))
+        assert 1 <= len(read_prompt(few).passages) < len(read_prompt(many).passages)
 
     def test_long_form(self, run):
         report = {**answered("Ben Aske", HILL), "response": "A report.", "explanation": "Why."}
@@ -306,3 +308,12 @@ class TestAnswers:
         assert [each.name for each in done.answer.answers] == ["Tarn Harbour"] * (calls >= 4) and bool(
             done.answer.citations
         ) == (calls >= 4)
+
+
+def test_likely_answer_is_given_as_not_accepted(run):
+    final = {**answered("Tarn Harbour"), "answer": ["Unknown"], "likely": ["Tarn Harbour"]}
+    replies = {"answer": UNKNOWN, "evolve": judged("NO"), "final": final}
+    answer = run(replies=replies).answer
+    assert str(answer) == "Tarn Harbour" and answer.weak and LIKELY in answer.notes and answer.citations[0].verified
+    answer = run(replies=replies, ask__on_exhausted="none").answer
+    assert answer.status == "no_answer" and not answer.answers
