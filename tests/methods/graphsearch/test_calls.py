@@ -1,0 +1,195 @@
+"""The number of prompts and of waits in every branch, against the formulas in docs/text-methods.md."""
+
+from __future__ import annotations
+
+import pytest
+
+from kgqa.events import DraftVerified, Retrieved, Stopped
+from tests.small_corpus import LONG, SHORT, SINGLE
+
+YES, NO, BOTH, GARBAGE = "yes", "no", "Yes ... No", "I cannot tell."
+VERDICTS = {
+    YES: {"failed": [], "verdict": "yes"},
+    NO: {"failed": [1], "verdict": "no"},
+    BOTH: "Yes, the claims hold. No, they do not prove it: No",
+    GARBAGE: GARBAGE,
+}
+NEW = [
+    ["Where do seals rest?", "When does the ferry sail?"],
+    ["How many islands has the Grey Sea?", "Who painted ships?"],
+]
+"""Two rounds of new sub-questions; each round finds passages of its own."""
+FACTS = ["When does the ferry sail?", "Where is the island Vell?"]
+"""New sub-questions for which both channels find something."""
+FEW = {"graphsearch__top_k": 2, "llm__reask": 0}
+
+
+def listed(texts):
+    return {"sub_questions": [{"question": text, "triples": []} for text in texts]}
+
+
+EXPAND = {"expand": [listed(texts) for texts in NEW]}
+
+
+@pytest.mark.parametrize("verdict", VERDICTS)
+@pytest.mark.parametrize("gate", ["reject", "accept", "always", "never"])
+def test_calls_of_every_gate_and_verdict(run, gate, verdict):
+    asked = run(replies={"verify": VERDICTS[verdict], **EXPAND}, graphsearch__gate=gate, **FEW)
+    m, e = 3, 2
+    more = {"reject": verdict != YES, "accept": verdict == YES, "always": True, "never": False}[gate]
+    assert len(asked.names) == asked.answer.usage.calls == m + 3 + (2 * (3 + e) if more else 0)
+    assert asked.answer.usage.rounds == 3 + m + (2 * 4 if more else 0)
+    assert asked.answer.accepted == (verdict == YES) and str(asked.answer) == "Ben Aske"
+    kinds = {event.verdict for event in asked.events(DraftVerified)}
+    assert kinds == {YES: {"yes"}, NO: {"no"}, BOTH: {"no"}, GARBAGE: {"unparsed"}}[verdict]
+
+
+@pytest.mark.parametrize("gate", ["reject", "accept", "always", "never"])
+def test_accepted_in_the_second_round(run, gate):
+    replies = {"verify": [VERDICTS[NO], VERDICTS[YES]], **EXPAND}
+    asked = run(replies=replies, graphsearch__gate=gate, **FEW)
+    calls = {"reject": 6 + 5, "accept": 6, "always": 6 + 10, "never": 6}[gate]
+    assert len(asked.names) == calls and asked.answer.accepted == (gate in ("reject", "always"))
+
+
+def test_worst_case_is_21_calls_in_17_waits(run):
+    plan = listed(["Where was Mara Holt born?", *(f"Where was #{n} born?" for n in range(1, 6))])
+    quote = "Mara Holt was born in Tarn Harbour in 1871."
+
+    def draft(prompt):
+        passage = prompt.passage_with(quote)
+        return {
+            "claims": [{"claim": "A claim.", "piece": passage.number, "quote": quote}],
+            "answers": ["Tarn Harbour"],
+            "response": "",
+        }
+
+    def step(prompt):
+        passage = prompt.passage_with(quote)
+        support = [{"piece": passage.number, "quote": quote}] if passage else []
+        return {"answers": ["Tarn Harbour"], "support": support}
+
+    expand = [listed([*NEW[0], "Where is the island Vell?"]), listed([*NEW[1], "What was counted in 1998?"])]
+    replies = {"decompose": plan, "step": step, "draft": draft, "verify": VERDICTS[NO], "expand": expand}
+    asked = run(replies=replies, **FEW)
+    assert (asked.answer.usage.calls, asked.answer.usage.rounds) == (21, 17)
+    assert str(asked.answer) == "Tarn Harbour" and not asked.answer.accepted
+
+
+@pytest.mark.parametrize(("question", "m"), [(LONG, 3), (SHORT, 3), (SINGLE, 1)])
+def test_economy_needs_two_calls_beside_the_sub_questions(run, question, m):
+    asked = run(question, ask__preset="economy")
+    assert asked.names == ["decompose", *["step"] * m, "draft"] and asked.answer.accepted
+    assert asked.answer.grounding in ("text", "graph")
+
+
+def test_independent_sub_questions_are_one_batch(run):
+    plan = listed(["Where was Mara Holt born?", "Where was Jonas Pell born?", "On which island is the town #1?"])
+    asked = run(replies={"decompose": plan})
+    assert asked.answer.usage.calls == 3 + 3 and asked.answer.usage.rounds == 3 + 2
+
+
+@pytest.mark.parametrize(
+    ("modules", "names", "waits"),
+    [
+        ("qd,cr", ["decompose", *["step"] * 4], 3),
+        ("qd,cr,qg", ["decompose", *["step"] * 4], 5),
+        ("qd,cr,qg,ld", ["decompose", *["step"] * 3, "draft"], 5),
+        ("all", ["decompose", *["step"] * 3, "draft", "verify"], 6),
+    ],
+)
+def test_modules(run, modules, names, waits):
+    asked = run(graphsearch__modules=modules)
+    assert asked.names == names and asked.answer.usage.rounds == waits
+    last = asked.shown("step")[-1]
+    texts = [next(iter(each.sub_questions.values())) for each in asked.shown("step")]
+    assert ("On which island is the town #1?" in texts) == (modules == "qd,cr")
+    if names[-1] == "step":
+        assert texts[-1] == LONG and str(asked.answer) == "Ben Aske"
+        assert ("- Where was Mara Holt born? Tarn Harbour" in last.user) == (modules == "qd,cr,qg")
+
+
+def test_votes_on_the_verdict(run):
+    yes, no = VERDICTS[YES], VERDICTS[NO]
+    settings = {"graphsearch__votes": 3, **FEW}
+    asked = run(replies={"verify": [yes, no, yes]}, **settings)
+    assert asked.names.count("verify") == 3 and asked.answer.accepted and asked.answer.usage.rounds == 6
+    orders = {tuple(passage.text for passage in prompt.passages) for prompt in asked.shown("verify")}
+    assert len(orders) == 3
+    asked = run(replies={"verify": [yes, GARBAGE, GARBAGE], "expand": {"sub_questions": []}}, **settings)
+    assert not asked.answer.accepted and asked.names.count("verify") == 3
+    assert [event.verdict for event in asked.events(DraftVerified)] == ["no"]
+
+
+def test_round_without_new_passages_ends_the_search(run):
+    # all passages were shown for the first sub-questions
+    asked = run(replies={"verify": VERDICTS[NO], "expand": listed(["Where was Mara Holt born, and when?"])})
+    assert asked.names[-1] == "expand" and len(asked.names) == 7
+    assert asked.events(Stopped)[-1].why == "the new sub-questions found nothing new"
+    # repeated sub-questions are not asked again
+    asked = run(replies={"verify": VERDICTS[NO], "expand": listed(["where was MARA HOLT born?"])})
+    assert asked.names[-1] == "expand" and asked.events(Stopped)[-1].why == "no new sub-question"
+
+
+# ---- as published ----
+
+PUBLISHED = {"ask__preset": "as-published", **FEW}
+SAID = {YES: "All is supported.\nYes", NO: "A step is missing.\nNo", BOTH: "Yes ... No", GARBAGE: GARBAGE}
+
+
+@pytest.mark.parametrize("verdict", SAID)
+@pytest.mark.parametrize("gate", ["reject", "accept", "always", "never"])
+def test_published_calls_of_every_gate_and_verdict(run, gate, verdict):
+    replies = {"published_verify": SAID[verdict], "published_expand": [FACTS]}
+    asked = run(replies=replies, graphsearch__gate=gate, **PUBLISHED)
+    m = n = 3
+    g, e = 2, 2
+    more = {"reject": verdict != YES, "accept": verdict == YES, "always": True, "never": False}[gate]
+    calls = 2 * m + g + 3 * n + 8 + (2 * (1 + e) if more else 0) - (4 if gate == "never" else 0)
+    assert len(asked.names) == asked.answer.usage.calls == calls
+    assert str(asked.answer) == "Ben Aske"
+    if gate != "never":
+        kinds = {event.verdict for event in asked.events(DraftVerified)}
+        assert kinds == {YES: {"yes"}, NO: {"no"}, BOTH: {"no"}, GARBAGE: {"unparsed"}}[verdict]
+        assert asked.answer.accepted == (verdict == YES)
+
+
+def test_published_with_one_rejected_channel(run):
+    def verdict(prompt):
+        return SAID[NO] if "Where was Mara Holt born?, is, Entity#1" in prompt.user else SAID[YES]
+
+    asked = run(replies={"published_verify": verdict, "published_expand": [FACTS]}, **PUBLISHED)
+    assert len(asked.names) == 25 + 1 + 2 and asked.names.count("published_expand") == 1 and asked.answer.accepted
+    new = [event for event in asked.events(Retrieved) if event.query in FACTS]
+    assert {event.channel for event in new} == {"relational"}
+
+
+@pytest.mark.parametrize(
+    ("modules", "calls", "last"),
+    [
+        ("qd,cr", 3 + 3 + 5, "published_answer"),
+        ("qd,cr,qg", 2 * 3 + 2 + 3 * 3 + 4, "published_answer"),
+        ("qd,cr,qg,ld", 2 * 3 + 2 + 3 * 3 + 4, "published_draft"),
+        ("all", 25, "published_draft"),
+    ],
+)
+def test_published_modules(run, modules, calls, last):
+    asked = run(graphsearch__modules=modules, **PUBLISHED)
+    assert len(asked.names) == calls and asked.names[-1] == last
+    assert str(asked.answer) == "Ben Aske"
+
+
+@pytest.mark.parametrize(("question", "m", "g"), [(LONG, 3, 2), (SHORT, 3, 2), (SINGLE, 1, 0)])
+def test_published_calls_of_several_questions(run, question, m, g):
+    asked = run(question, replies={"published_verify": SAID[YES]}, **PUBLISHED)
+    assert len(asked.names) == 2 * m + g + 3 * m + 8
+
+
+@pytest.mark.parametrize("channel", ["semantic", "relational"])
+def test_one_channel_needs_half_the_prompts(run, channel):
+    asked = run(replies={"published_verify": SAID[YES]}, graphsearch__channels=channel, **PUBLISHED)
+    m = n = 3
+    assert len(asked.names) == (1 + 2 * m + 2 + 4 if channel == "semantic" else 1 + 3 * n - 1 + 4)
+    assert {event.channel for event in asked.events(Retrieved)} == {channel}
+    ours = run(graphsearch__channels=channel)
+    assert {event.channel for event in ours.events(Retrieved)} == {channel}
