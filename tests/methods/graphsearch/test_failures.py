@@ -1,0 +1,265 @@
+"""What GraphSearch does where something is missing, unread, invented or spent."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kgqa.events import Drafted, DraftVerified, Grounded, Planned, Retrieved, StepAnswered
+from kgqa.methods.direct import UNREADABLE
+from kgqa.methods.graphsearch.answering import NOT_VERIFIED, NOTHING
+from kgqa.methods.graphsearch.results import DISPUTED, LAST_STEP
+from tests.small_corpus import LONG, SINGLE
+
+QUOTE = "Mara Holt was born in Tarn Harbour in 1871."
+GARBAGE = "I cannot help with that."
+NONE = {"sub_questions": []}
+PUBLISHED = {"ask__preset": "as-published"}
+
+
+def listed(*texts):
+    return {"sub_questions": [{"question": text, "triples": []} for text in texts]}
+
+
+def drafting(*claims, answers=("Tarn Harbour",)):
+    """Return a draft whose claims are pairs of a claim and a quote; the passage of each one is named rightly."""
+
+    def draft(prompt):
+        found = []
+        for claim, quote in claims:
+            passage = prompt.passage_with(quote) if quote else None
+            found.append({"claim": claim, "piece": passage.number if passage else 1, "quote": quote})
+        return {"claims": found, "answers": list(answers), "response": "A response."}
+
+    return draft
+
+
+# ---- sub-questions ----
+
+
+@pytest.mark.parametrize("reply", [GARBAGE, "", "[]", '{"sub_questions": []}', '{"sub_questions": [7, null]}'])
+def test_unread_plan_leaves_the_question_as_the_only_step(run, reply):
+    asked = run(SINGLE, replies={"decompose": reply})
+    assert asked.names[:3] == ["decompose", "decompose", "step"]  # it is asked for twice
+    (plan,) = asked.events(Planned)
+    assert [each.text for each in plan.sub_questions] == [SINGLE] and str(asked.answer) == "museum of Oster Quay"
+    published = run(SINGLE, replies={"decompose_text": reply, "decompose_graph": reply}, **PUBLISHED)
+    assert [each.text for each in published.events(Planned)[0].sub_questions] == [SINGLE, SINGLE]
+    assert published.names.count("decompose_text") == 1
+
+
+def test_at_most_six_sub_questions(run):
+    asked = run(replies={"decompose": listed(*(f"Where was person {n} born in Tarn Harbour?" for n in range(9)))})
+    assert len(asked.events(Planned)[0].sub_questions) == 6 and asked.names.count("step") == 6
+
+
+def test_forward_and_circular_references_are_dropped(run):
+    plan = listed("Where was #1 of #2 born?", "Where was #3 Mara Holt born?", "Where is #1 and #99?")
+    asked = run(replies={"decompose": plan})
+    (planned,) = asked.events(Planned)
+    assert [each.needs for each in planned.sub_questions] == [(), (), (1,)]
+    assert planned.sub_questions[0].text == "Where was of born?"
+    assert "#" not in "".join(event.query for event in asked.events(Retrieved))
+
+
+def test_unknown_answer_is_replaced_by_the_words_of_its_sub_question(run):
+    asked = run(replies={"step": {"answers": "Unknown", "support": []}})
+    grounded = asked.events(Grounded)
+    assert [event.filled for event in grounded] == [False, False]
+    assert grounded[0].text == "On which island is the town [Where was Mara Holt born]?"
+    assert not any(event.answers for event in asked.events(StepAnswered))
+    # the draft may still answer from the passages
+    assert str(asked.answer) == "Ben Aske" and asked.answer.accepted
+
+
+def test_several_names_fan_out(run):
+    names = {"answers": ["Tarn Harbour", "Oster Quay", "Vell", "Corrin"], "support": []}
+    plan = listed("Which towns are there?", "On which island is #1?", "What lies in the sea?")
+    step = {"decompose": plan, "step": lambda prompt: names if 1 in prompt.sub_questions else GARBAGE}
+    asked = run(replies=step, llm__reask=0)
+    texts = [event.text for event in asked.events(Grounded)]
+    assert texts == ["On which island is Tarn Harbour?", "On which island is Oster Quay?", "On which island is Vell?"]
+    assert asked.names.count("step") == 5
+    assert asked.answer.notes.count(DISPUTED.format("Which towns are there?")) == 1
+
+
+def test_fan_out_never_exceeds_six_prompts(run):
+    names = {"answers": ["Tarn Harbour", "Oster Quay"], "support": []}
+    plan = listed("Which towns are there?", *(f"Where is #{n}?" for n in range(1, 6)))
+    asked = run(replies={"decompose": plan, "step": names})
+    assert asked.names.count("step") == 6
+    assert asked.events(Grounded)[0].text == "Where is Tarn Harbour or Oster Quay?"
+
+
+# ---- retrieval ----
+
+
+def test_nothing_retrieved_asks_for_nothing_more(run):
+    plan = listed("Xyzzy plugh?", "Qwerty #1?")
+    asked = run("Xyzzy plugh?", replies={"decompose": plan})
+    assert asked.names == ["decompose"] and asked.answer.status == "no_answer" and asked.answer.reason == NOTHING
+    assert [event.answers for event in asked.events(StepAnswered)] == [(), ()]
+    plans = {"decompose_text": {"1": "Xyzzy?"}, "decompose_graph": {"1": [["Xyzzy", "plugh", "Entity#1"]]}}
+    published = run("Xyzzy plugh?", replies=plans, **PUBLISHED)
+    assert len(published.names) == 2 and published.answer.reason == NOTHING
+
+
+def test_sub_question_without_pieces_is_unknown_without_a_prompt(run):
+    asked = run(replies={"decompose": listed("Xyzzy plugh?", "Where was Mara Holt born?")})
+    assert asked.names.count("step") == 1
+    assert [event.answers for event in asked.events(StepAnswered)] == [(), ("Tarn Harbour",)]
+
+
+def test_one_empty_channel_leaves_the_other(run):
+    plans = {"decompose_text": {"1": "Where was Mara Holt born?"}, "decompose_graph": {"1": [["Xyzzy", "is", "?"]]}}
+    asked = run(replies={**plans, "published_verify": "Yes"}, **PUBLISHED)
+    assert asked.names.count("refine_text") == 2 and asked.names.count("refine_graph") == 1  # with the background
+    assert asked.names.count("answer") == 1 and asked.names.count("published_draft") == 2
+    assert asked.events(Drafted)[0].channel == "semantic"
+
+
+# ---- claims and verdicts ----
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        [("She was born there.", QUOTE), ("Invented.", "Mara Holt was born in Rome.")],
+        [("She was born there.", QUOTE), ("Without a quote.", "")],
+        [("Without a quote.", "")],
+        [],
+    ],
+)
+def test_claim_without_its_quote_is_never_accepted_and_needs_no_verdict(run, claims):
+    asked = run(replies={"draft": drafting(*claims), "expand": NONE})
+    assert "verify" not in asked.names and asked.names[-1] == "expand"
+    assert not asked.answer.accepted and NOT_VERIFIED in asked.answer.notes
+    (verdict,) = asked.events(DraftVerified)
+    assert verdict.verdict == "no" and len(verdict.failed) == max(len(claims) - 1, len(claims) and not claims[0][1])
+    shown = asked.shown("expand")[0].user
+    assert all(f"(does not hold): {claim}" in shown for claim, quote in claims if quote != QUOTE)
+
+
+def test_draft_without_an_answer_is_rejected(run):
+    asked = run(replies={"draft": drafting(("She was born there.", QUOTE), answers=()), "expand": NONE})
+    assert "verify" not in asked.names and not asked.answer.accepted
+    # the last sub-question was answered
+    assert str(asked.answer) == "Ben Aske" and LAST_STEP in asked.answer.notes
+
+
+def test_rejected_to_the_end(run):
+    replies = {"verify": {"failed": [], "verdict": "no"}, "expand": NONE}
+    asked = run(replies=replies)
+    assert str(asked.answer) == "Ben Aske" and asked.answer.weak and NOT_VERIFIED in asked.answer.notes
+    none = run(replies=replies, ask__on_exhausted="none").answer
+    assert none.status == "no_answer" and none.reason == NOT_VERIFIED and not none.answers and not none.citations
+
+
+def test_yes_beside_failed_claims_is_a_no(run):
+    asked = run(replies={"verify": {"failed": [2], "verdict": "yes"}, "expand": NONE})
+    assert not asked.answer.accepted and asked.events(DraftVerified)[0].failed == (2,)
+    shown = asked.shown("expand")[0].user
+    assert "Claim 2 (does not hold): " in shown and "Claim 1: " in shown
+
+
+@pytest.mark.parametrize("reply", [GARBAGE, '{"claims": []}', "null"])
+def test_unread_draft(run, reply):
+    asked = run(replies={"draft": reply})
+    assert "verify" not in asked.names and "expand" not in asked.names
+    assert not asked.answer.accepted and LAST_STEP in asked.answer.notes
+    nothing = run(replies={"draft": reply, "step": reply})
+    assert nothing.answer.status == "no_answer" and nothing.answer.reason == UNREADABLE
+
+
+def test_unread_draft_of_a_later_round_keeps_the_earlier_one(run):
+    good = drafting(("She was born there.", QUOTE))
+    replies = {
+        "draft": [good, GARBAGE],
+        "verify": {"failed": [], "verdict": "no"},
+        "expand": listed("When sail ferry?"),
+    }
+    asked = run(replies=replies, llm__reask=0, graphsearch__top_k=2)
+    assert asked.names.count("draft") == 2 and str(asked.answer) == "Tarn Harbour" and not asked.answer.accepted
+
+
+@pytest.mark.parametrize(
+    ("answers", "quote", "kept", "disputed"),
+    [
+        (["Rome", "Tarn Harbour"], QUOTE, ("Tarn Harbour",), True),
+        (["Rome", "Tarn Harbour"], "Mara Holt was born in Rome.", ("Rome", "Tarn Harbour"), True),
+        (["Tarn Harbour"], QUOTE, ("Tarn Harbour",), False),
+        (["Tarn Harbour", "1871"], QUOTE, ("Tarn Harbour", "1871"), False),
+    ],
+)
+def test_verified_quote_wins(run, answers, quote, kept, disputed):
+    def step(prompt):
+        passage = prompt.passage_with(QUOTE)
+        return {"answers": answers, "support": [{"piece": passage.number if passage else 1, "quote": quote}]}
+
+    asked = run(replies={"decompose": listed("Where was Mara Holt born?"), "step": step})
+    assert asked.events(StepAnswered)[0].answers == kept
+    assert any("disagree" in note for note in asked.answer.notes) == disputed
+    assert "; ".join(kept) in asked.shown("draft")[0].user
+
+
+# ---- unread prompts of the published flow ----
+
+
+def test_unread_replies_as_published_are_never_empty_contexts(run):
+    names = ["refine_text", "refine_graph", "ground_text", "ground_graph", "answer", "published_expand"]
+    asked = run(replies=dict.fromkeys(names, ""), **PUBLISHED)
+    # what could not be refined is shown as it was found; what could not be grounded stays as it is
+    assert any("# Mara Holt" in prompt.user for prompt in asked.shown("published_draft"))
+    assert {event.text for event in asked.events(Grounded)} >= {"On which island is the town #1?"}
+    assert not any(event.filled for event in asked.events(Grounded))
+    assert not any(event.read for event in asked.events(StepAnswered))
+    unread = run(replies={"published_draft": "", "answer": {"answers": ["Corrin"]}}, **PUBLISHED)
+    assert "published_verify" not in unread.names and not unread.answer.accepted
+    assert str(unread.answer) == "Corrin" and LAST_STEP in unread.answer.notes
+
+
+def test_refined_facts_are_only_those_of_the_list(run):
+    asked = run(replies={"refine_graph": {"facts": ["Mara Holt Birthplace Tarn Harbour", "Mars is near"]}}, **PUBLISHED)
+    assert "Mars is near" not in "".join(prompt.user for prompt in asked.prompts)
+
+
+def test_free_text_is_the_answer_where_it_marks_none(run):
+    asked = run(replies={"published_draft": "It is Ben Aske."}, **PUBLISHED)
+    assert str(asked.answer) == "It is Ben Aske." and asked.answer.response == "It is Ben Aske."
+    asked = run(replies={"published_draft": "Nobody knows.\nAnswer: Unknown"}, **PUBLISHED)
+    assert asked.answer.status == "no_answer"
+
+
+# ---- budgets ----
+
+
+def test_spent_budget_returns_the_last_draft_or_the_last_answered_step(run):
+    found = [run(budget__calls=calls).answer for calls in range(7)]
+    assert [answer.status for answer in found[:6]] == ["budget_exhausted"] * 6 and found[6].status == "answered"
+    assert [", ".join(each.name for each in answer.answers) for answer in found] == [
+        *("", "", "Tarn Harbour", "Corrin", "Ben Aske", "Ben Aske", "Ben Aske")
+    ]
+    assert LAST_STEP in found[4].notes and LAST_STEP not in found[5].notes
+    assert not any(answer.accepted for answer in found[2:6])
+    published = [run(budget__calls=calls, **PUBLISHED).answer for calls in (1, 6, 20, 24)]
+    assert {answer.status for answer in published} == {"budget_exhausted"}
+    assert [str(answer) for answer in published][1:] == ["Tarn Harbour", "Ben Aske", "Ben Aske"]
+
+
+def test_evidence_of_an_accepted_answer(run):
+    answer = run().answer
+    assert answer.grounding in ("text", "graph") and answer.response and all(each.verified for each in answer.citations)
+    assert answer.evidence_class == "exact" and answer.evidence_sparql
+    assert json.dumps(answer.response) and answer.method == "graphsearch"
+
+
+def test_recall_by_step_never_falls(run):
+    asked = run()
+    seen: dict[int, set[str]] = {}
+    for event in asked.events(Retrieved):
+        seen.setdefault(event.step, set()).update(event.pieces)
+    assert sorted(seen) == [1, 2, 3]
+    last = asked.shown("draft")[0]
+    needed = [QUOTE, "Tarn Harbour is a town on the island Corrin.", "The highest hill of Corrin is Ben Aske."]
+    assert last.shows(needed) and asked.answer.question.text == LONG
