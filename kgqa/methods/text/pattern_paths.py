@@ -26,7 +26,7 @@ from kgqa.trace import Trace
 from kgqa.words import normalise
 
 Pattern = tuple[str, str, str]
-"""Subject, relation and object in words; a subject or object that begins with ? or is like #1 is not known."""
+"""Subject, relation and object in words; a subject or object such as ? or #1 is not known."""
 MAX_HOPS = 3
 MAX_CHAINS = 4
 """Most chains of patterns for which paths are searched."""
@@ -34,7 +34,7 @@ BEAM = 10
 KEPT = 5
 """Most paths of a chain."""
 PARTNERS = 20
-_UNKNOWN = re.compile(r"\s*(?:\?.*|(?:Entity)?#\d+)?\s*", re.IGNORECASE)
+_UNKNOWN = re.compile(r"\s*(?:\?\w*|(?:Entity)?#\d+)?\s*", re.IGNORECASE)
 _TRIPLES_FIRST = (1.0, 0.999)
 """Weights of triples and of paths in their fusion: where both have the same rank, the triple comes first."""
 

@@ -1,0 +1,77 @@
+"""Paths for patterns of triples: chains, joins, and their fusion with triples."""
+
+from __future__ import annotations
+
+import pytest
+
+from kgqa.cache import Cache
+from kgqa.corpus.corpus import Corpus
+from kgqa.graph.opening import open_graph
+from kgqa.methods.text.pattern_paths import Chain, PatternPaths, chains_of, is_unknown, triples_first
+from kgqa.model import Piece
+from tests.corpus.small_corpus import insert, new_editor
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory, session_cache):
+    path = tmp_path_factory.mktemp("corpus") / "texts"
+    with new_editor(path) as editor:
+        insert(editor, "rivers", "Bubye lies_in Zimbabwe", "Bubye has_source Filabusi", "Zambezi lies_in Zambia")
+        insert(editor, "falls", "Zimbabwe has_waterfall VictoriaFalls", "Zambia has_waterfall VictoriaFalls")
+        insert(editor, "cities", "Zimbabwe has_capital Harare", "巴黎 首都 法国", "wheat price $1,363.00")
+        editor.publish()
+    with Corpus.open(path) as corpus, open_graph(path, cache=Cache(session_cache)) as graph:
+        yield PatternPaths(graph, corpus.index)
+
+
+def test_chains_follow_what_patterns_share():
+    patterns = [("Emma", "author", "#1"), ("#1", "born in", "#2"), ("#3", "capital", "#2"), ("Rome", "is", "old")]
+    assert chains_of(patterns) == [Chain("Emma", ("author", "born in", "capital"), "#3")]
+    assert chains_of([("#1", "born in", "Ulm"), ("#1", "won", "Prize")]) == [
+        Chain("Ulm", ("born in",), "#1"),
+        Chain("Prize", ("won",), "#1"),
+    ]
+    assert chains_of([("#1", "a", "#2")]) == [] and chains_of([]) == []
+
+
+def test_chains_end_in_circles():
+    found = chains_of([("A", "p", "?x"), ("?x", "q", "?y"), ("?y", "r", "?x"), ("?y", "s", "?z"), ("?z", "t", "?w")])
+    assert found and all(1 <= len(chain.relations) <= 3 for chain in found)
+
+
+@pytest.mark.parametrize(
+    ("part", "unknown"), [("#1", True), ("Entity#12", True), ("?", True), ("?x", True), ("", True)]
+)
+def test_unknown_parts(part, unknown):
+    assert is_unknown(part) == unknown
+    assert not is_unknown(f"{part} Ada")
+
+
+def test_path_of_a_chain(paths):
+    found = paths.search([("Bubye", "lies in", "#1"), ("#1", "waterfall", "#2")], "Bubye lies in waterfall", 9)
+    assert found[0].kind == "path" and "Zimbabwe has_waterfall VictoriaFalls" in found[0].text
+    assert len(found[0].spans) >= 2
+
+
+def test_chains_with_the_same_end_are_joined(paths):
+    patterns = [("Bubye", "lies in", "#1"), ("Harare", "capital", "#1")]
+    found = paths.search(patterns, "lies in capital", 9)
+    assert found[0].text == "Bubye lies_in Zimbabwe"
+    assert all(piece.kind == "path" for piece in found)
+
+
+@pytest.mark.parametrize(("name", "text"), [("巴黎", "巴黎 首都 法国"), ("wheat", "wheat price $1,363.00")])
+def test_all_scripts_and_digits(paths, name, text):
+    assert paths.search([(name, text.split()[1], "?")], text, 9)[0].text == text
+
+
+@pytest.mark.parametrize("patterns", [[], [("?", "a", "?")], [("Nobody Knows Me", "a", "?")], [("", "", "")]])
+def test_patterns_without_a_known_name_have_no_paths(paths, patterns):
+    assert paths.search(patterns, "a query", 5) == []
+
+
+def test_triples_precede_paths_of_the_same_rank():
+    triples = [Piece(f"urn:t{n}", "statement", "", 1 - n / 10) for n in range(3)]
+    found = triples_first(triples, [Piece("urn:a", "path", "", 0.9), Piece("urn:b", "path", "", 0.8)], 4)
+    assert [piece.iri for piece in found] == ["urn:t0", "urn:a", "urn:t1", "urn:b"]
+    assert triples_first(triples, [], 2) == triples_first(triples, [], 9)[:2] and triples_first([], [], 3) == []
