@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kgqa.corpus.corpus import Corpus
+from kgqa.errors import StoreError
+from kgqa.events import GaveUp
 from kgqa.methods.direct import UNREADABLE
 from kgqa.methods.graphsearch.ours import Search
 from kgqa.methods.graphsearch.published import PublishedSearch
@@ -13,7 +15,7 @@ from kgqa.methods.resources import Resources
 from kgqa.methods.text.grounding import grounded
 from kgqa.methods.text.pieces import quoted_answer
 from kgqa.methods.text.searching import TextSearch
-from kgqa.model import Answer, Named, Question, Value
+from kgqa.model import Answer, Named, Piece, Question, Value
 from kgqa.trace import BudgetExhausted, Trace
 
 METHOD = "graphsearch"
@@ -57,4 +59,13 @@ def _best_answer(search: Search | PublishedSearch, empty: Answer, text_search: T
         return replace(empty, reason=UNREADABLE if search.retrieved else NOTHING)
     noted = replace(empty, notes=(*empty.notes, *result.notes))
     found = quoted_answer(noted, result.read, result.quotes)
-    return grounded(found, result.used, text_search.graph, text_search.corpus, trace)
+    used = [*result.used, *_facts_used(search, text_search, trace)] if found.answers else []
+    return grounded(found, used, text_search.graph, text_search.corpus, trace)
+
+
+def _facts_used(search: Search | PublishedSearch, text_search: TextSearch, trace: Trace) -> Sequence[Piece]:
+    try:
+        return search.facts_used(text_search.graph)
+    except (StoreError, BudgetExhausted) as error:
+        trace.record(GaveUp(error=str(error)))
+        return ()

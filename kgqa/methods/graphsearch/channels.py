@@ -11,16 +11,17 @@ from kgqa.corpus.extraction.sentences import sentence_spans
 from kgqa.methods.graphsearch.sub_queries import GroundedQuery, pattern_words
 from kgqa.methods.text.pattern_paths import PatternPaths, triples_first
 from kgqa.methods.text.pieces import shown_passages
-from kgqa.methods.text.searching import BYTES_PER_TOKEN, TextSearch, within_tokens
+from kgqa.methods.text.searching import TextSearch, within_tokens
 from kgqa.model import Piece, PieceKind
 from kgqa.settings import Settings
+from kgqa.words import normalise
 
 SEMANTIC, RELATIONAL = "semantic", "relational"
 RETRIEVERS: Mapping[str, str] = {"best": "best", "rrf": "rrf", "ppr": "pagerank", "path": "paths", "hyper": "best"}
 """The retriever of passages for each value of `graphsearch.retriever`."""
 PASSAGE_TOKENS = 1600
 """About how many tokens the passages of a prompt for one sub-question have; the facts beside them are short."""
-MAX_FACTS = 12
+MAX_FACTS = 8
 MAX_FACT_CHARS = 300
 
 
@@ -98,8 +99,11 @@ class Channels:
 def _shown(pieces: Sequence[Piece]) -> Found:
     """Return the first pieces, as many as a prompt shows."""
     passages = within_tokens([each for each in pieces if each.kind == "chunk"], PASSAGE_TOKENS)
-    facts = [each for each in pieces if each.kind != "chunk"][:MAX_FACTS]
-    return Found(tuple(passages), tuple(facts))
+    facts: dict[str, Piece] = {}
+    for each in pieces:
+        if each.kind != "chunk":
+            facts.setdefault(normalise(each.text), each)
+    return Found(tuple(passages), tuple(facts.values())[:MAX_FACTS])
 
 
 def distinct(pieces: Iterable[Piece]) -> list[Piece]:
@@ -142,8 +146,3 @@ def _sentence(piece: Piece, corpus: Corpus) -> str:
             text = chunk.text[around[0][0] : around[-1][1]] if around else ""
             return text if len(text) <= MAX_FACT_CHARS else ""
     return ""
-
-
-def tokens_of(pieces: Iterable[Piece]) -> int:
-    """Return about how many tokens pieces have together."""
-    return sum(len(piece.text.encode()) // BYTES_PER_TOKEN for piece in pieces)

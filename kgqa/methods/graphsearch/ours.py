@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from kgqa.events import DraftClaim, Drafted, DraftVerified, Grounded, PiecesKept, Planned, Stopped
+from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.client import Prompt
 from kgqa.llm.replies.quoted_answers import QuotedAnswer, read_quoted_answer
 from kgqa.methods.graphsearch.channels import Channels, Found, distinct, interleaved, prompt_values
@@ -23,6 +24,7 @@ from kgqa.methods.graphsearch.sub_queries import (
     planned,
     references,
 )
+from kgqa.methods.graphsearch.supporting import supporting_facts
 from kgqa.methods.resources import Resources
 from kgqa.methods.text.pieces import LIKELY, Quotes, check_quotes, shown_passages, with_likely
 from kgqa.methods.text.searching import TextSearch, within_tokens
@@ -34,7 +36,7 @@ MAX_ROUNDS = 2
 MAX_EXPANSIONS = 3
 DRAFT_TOKENS = 2500
 """About how many tokens the passages of a draft have."""
-MAX_DRAFT_FACTS = 10
+MAX_DRAFT_FACTS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,10 @@ class Search:
         if last is None:
             return None
         return result_of_quotes(QuotedAnswer(last.answers), last.quotes, last.found.pieces, [*notes, LAST_STEP])
+
+    def facts_used(self, graph: KnowledgeGraph) -> list[Piece]:
+        """Return the facts, among those that were shown, that support the answers of sub-questions."""
+        return supporting_facts(self.history.steps, graph)
 
     # ---- sub-questions ----
 

@@ -19,6 +19,7 @@ from kgqa.events import (
     StepAnswered,
     Stopped,
 )
+from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.client import Stage
 from kgqa.llm.replies.answers import read_answers
 from kgqa.llm.replies.json_values import Reading
@@ -111,11 +112,14 @@ class PublishedSearch:
     def result(self) -> Result | None:
         """Return the last text, or else the last draft or the last answered sub-question; None if there is none."""
         text = self.final or next((lane.draft for lane in reversed(self.lanes) if lane.draft), "")
-        used = [piece for piece in self.pieces.values() if piece.kind != "chunk"]
         if text:
-            return result_of_text(text, used)
+            return result_of_text(text)
         answered = [entry for lane in self.lanes for entry in lane.entries if entry.answers]
         return Result(QuotedAnswer(answered[-1].answers), notes=(LAST_STEP,)) if answered else None
+
+    def facts_used(self, graph: KnowledgeGraph) -> list[Piece]:
+        """Return the facts in refined contexts."""
+        return [piece for piece in self.pieces.values() if piece.kind != "chunk"]
 
     # ---- sub-questions ----
 

@@ -32,8 +32,8 @@ def result_of_quotes(read: QuotedAnswer, quotes: Quotes, pieces: Iterable[Piece]
     return Result(read, quotes, tuple(piece for piece in pieces if piece.iri in cited), tuple(dict.fromkeys(notes)))
 
 
-def result_of_text(text: str, used: Iterable[Piece], notes: Iterable[str] = ()) -> Result:
+def result_of_text(text: str) -> Result:
     """Return the result of a reply in free text: the answers that it marks, or else the whole text."""
     read = read_answers(text).value
     answers = (clean(text)[:MAX_ANSWER_CHARS].strip(),) if read is None else read
-    return Result(QuotedAnswer(answers, text), used=tuple(used), notes=tuple(notes))
+    return Result(QuotedAnswer(answers, text))
