@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kgqa.events import DraftVerified, Retrieved, Stopped
-from tests.small_corpus import LONG, SHORT, SINGLE
+from kgqa.testing.graphsearch_agent import GraphSearchAgent
+from tests.small_corpus import LONG, QUESTIONS, SHORT, SINGLE
 
 YES, NO, BOTH, GARBAGE = "yes", "no", "Yes ... No", "I cannot tell."
 VERDICTS = {
@@ -28,7 +29,16 @@ def listed(texts):
     return {"sub_questions": [{"question": text, "triples": []} for text in texts]}
 
 
-EXPAND = {"expand": [listed(texts) for texts in NEW]}
+def step(prompt):
+    """Answer new sub-questions, too."""
+    agent = GraphSearchAgent(QUESTIONS)
+    asked = next(iter(prompt.sub_questions.values()))
+    if any(asked in texts for texts in NEW):
+        return {"answers": ["an answer"], "support": []}
+    return agent.reply(prompt, agent.gold(prompt))
+
+
+EXPAND = {"expand": [listed(texts) for texts in NEW], "step": step}
 
 
 @pytest.mark.parametrize("verdict", VERDICTS)
@@ -126,6 +136,10 @@ def test_round_without_new_passages_ends_the_search(run):
     asked = run(replies={"verify": VERDICTS[NO], "expand": listed(["Where was Mara Holt born, and when?"])})
     assert asked.names[-1] == "expand" and len(asked.names) == 7
     assert asked.events(Stopped)[-1].why == "the new sub-questions found nothing new"
+    # a second round follows only if the first one found an answer
+    asked = run(replies={"verify": VERDICTS[NO], "expand": [listed(texts) for texts in NEW]}, **FEW)
+    assert len(asked.names) == 6 + 5 and asked.names[-1] == "verify"
+    assert asked.events(Stopped)[-1].why == "the new sub-questions found no answer"
     # repeated sub-questions are not asked again
     asked = run(replies={"verify": VERDICTS[NO], "expand": listed(["where was MARA HOLT born?"])})
     assert asked.names[-1] == "expand" and asked.events(Stopped)[-1].why == "no new sub-question"
