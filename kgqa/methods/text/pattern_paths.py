@@ -142,10 +142,15 @@ class PatternPaths:
         return list(hops[-1].kept) if hops else []
 
     def _topic(self, name: str) -> Entity | None:
-        """Return the entity that a name means; None if no entity has this name, or one that contains it."""
-        mentions = find_mentions(self._graph, name) if name.strip() else []
-        longest = max(mentions, key=lambda mention: len(mention.text), default=None)
-        return longest.matches[0].entity if longest and normalise(longest.text) else None
+        """Return the entity with a name, or else the one that the longest mention in it means; None without one."""
+        text = normalise(name)
+        if not text:
+            return None
+        if exact := self._graph.names.exact([text])[text]:
+            degrees = self._graph.degrees({match.entity for match in exact})
+            return max(exact, key=lambda match: degrees[match.entity]).entity
+        longest = max(find_mentions(self._graph, name), key=lambda mention: len(mention.text), default=None)
+        return longest.matches[0].entity if longest else None
 
     def _joined(self, found: dict[Chain, list[Candidate]]) -> Iterator[Candidate]:
         """Yield paths that meet paths of another chain with the same end."""
