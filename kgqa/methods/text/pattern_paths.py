@@ -146,7 +146,7 @@ class PatternPaths:
         text = normalise(name)
         if not text:
             return None
-        if exact := self._graph.names.exact([text])[text]:
+        if exact := self._graph.names.exact([text]).get(text):
             degrees = self._graph.degrees({match.entity for match in exact})
             return max(exact, key=lambda match: degrees[match.entity]).entity
         longest = max(find_mentions(self._graph, name), key=lambda mention: len(mention.text), default=None)
