@@ -57,6 +57,14 @@ TOG3 = Method(
             "kinds of evidence, separated by commas: chunk: passages; statement: facts; path: paths in the facts, from "
             "the entities of the question; community: summaries, for questions about the whole corpus",
         ),
+        Setting(
+            "tog3.path_chooser",
+            str,
+            "similarity",
+            "who picks the best three paths in a tournament: similarity: their similarity to the question; llm: the "
+            "language model, with one more call",
+            choices=("similarity", "llm"),
+        ),
         Setting("tog3.keep", int, 5, "how many passages are kept per query", minimum=1, maximum=100),
         Setting(
             "tog3.rerank",

@@ -29,9 +29,9 @@ from kgqa.methods.tog3.replies import (
     read_refinement,
     read_verdict,
 )
-from kgqa.methods.tog3.retrieval import similarity
 from kgqa.model import Piece
 from kgqa.quotes import contains_name
+from kgqa.rank.tournaments.chooser import text_similarity
 
 NO_CROSS_ENCODER = "Pieces were reranked by similarity, because there is no cross-encoder."
 Node = Piece | LocalFact
@@ -125,7 +125,7 @@ class PublishedRounds(Exploration):
         nodes: list[Node] = [*self.subgraph.local, *stored]
         if self._settings["tog3.rerank"] == "similarity":
             texts = [fact_line(each, {}) if isinstance(each, LocalFact) else each.text for each in nodes]
-            scores = similarity(self.question, texts, self.resources.encoder)
+            scores = text_similarity(self.resources.encoder)(self.question, texts)
             nodes = [nodes[at] for at in np.argsort(-scores, kind="stable")]
         best = nodes[: self._settings["tog3.keep"]]
         self._kept.update(dict.fromkeys(best))

@@ -136,6 +136,26 @@ class TestCalls:
         assert done.answer.status == "no_answer" and done.answer.response
 
 
+class TestPathTournament:
+    def test_similarity_needs_no_call(self, run):
+        done = run(replies={"final": answered("A")}, tog3__rounds=1)
+        (match,) = done.events("match")
+        assert done.kinds == ["final"] and len(match.candidates) > len(match.picked) == 3
+        facts = done.prompts("final")[0].partition("Facts")[2]
+        assert match.picked[0].casefold() in facts.casefold()
+
+    def test_language_model_picks_with_one_call(self, run):
+        done = run(replies={"paths": "[2]", "final": answered("A")}, tog3__rounds=1, tog3__path_chooser="llm")
+        (match,) = done.events("match")
+        assert done.kinds == ["paths", "final"] and match.picked == match.candidates[1:2]
+        done = run(replies={"paths": "Well.", "final": answered("A")}, tog3__rounds=1, tog3__path_chooser="llm")
+        assert done.kinds == ["paths", "paths", "final"] and len(done.events("match")[0].picked) == 3
+
+    def test_no_call_without_a_choice(self, run):
+        done = run("What was counted in 1998?", tog3__rounds=1, tog3__path_chooser="llm")
+        assert done.kinds == ["final"]
+
+
 class TestNothingRetrieved:
     def test_reworded_once(self, run):
         done = run("Xyzzy plugh?", replies={"evolve": judged("NO", "Plugh xyzzy?")})
