@@ -50,16 +50,21 @@ class Rounds(Exploration):
             before = self.supported
             reply, reflection = self._answered(number)
             if reply.supported and reply.agrees(before):
-                self._stopped(number, "the same answer with verified quotes again")
-                return Outcome(reply, notes=(REPEATED,))
+                return self._accepted(number, "the same answer with verified quotes again", reply, REPEATED)
             if reflection is None:
                 reflection = self._reflected(number, reply)
             if reflection.sufficient:
-                self._stopped(number, "the answer was judged sufficient")
-                return Outcome(reply)
+                return self._accepted(number, "the answer was judged sufficient", reply)
             if why := self._extended(number, reflection):
                 return self._final(number, why, self._shown())
         return self._final(most, "the last round", self._shown())
+
+    def _accepted(self, number: int, why: str, reply: Reply, *notes: str) -> Outcome:
+        """Return an accepted answer; if a report is wanted, ask for it."""
+        if self._settings["ask.answer_form"] == "long":
+            return self._final(number, why, self._shown(), accepted=True)
+        self._stopped(number, why)
+        return Outcome(reply, notes=notes)
 
     def _answered(self, number: int) -> tuple[Reply, Reflection | None]:
         """Ask for an answer; with `tog3.judge=with-answer`, the reply contains the verdict and sub-questions, too."""

@@ -283,6 +283,10 @@ class TestPrompts:
         assert (
             done.answer.response == "A report." and "a report that answers" in done.requests[0].messages[0]["content"]
         )
+        replies = {"answer": answered("A"), "reflect": judged("YES"), "final": report}
+        done = run(replies=replies, ask__answer_form="long")
+        assert done.kinds == ["answer", "reflect", "final"] and done.answer.response == "A report."
+        assert not any("No answer was judged" in note for note in done.answer.notes)
         short = {key: value for key, value in report.items() if key != "response"}
         assert run(replies={"final": short}, tog3__rounds=1).answer.response == "Why."
 
