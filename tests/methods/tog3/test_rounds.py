@@ -11,7 +11,8 @@ from kgqa.methods.text.pieces import LIKELY
 from kgqa.model import QuoteEvidence
 from kgqa.settings import resolve
 from kgqa.testing.text_agents import read_prompt
-from tests.small_corpus import LONG, SINGLE
+from kgqa.testing.tog3_agent import Tog3Agent
+from tests.small_corpus import LONG, QUESTIONS, SHORT, SINGLE
 
 from .conftest import ASKED, BIRTH, BORN, EDITS, HILL, UNKNOWN, answered, judged
 
@@ -298,6 +299,14 @@ class TestAnswers:
         assert all(each.verified for each in done.answer.citations) and len(done.answer.citations) == 3
         assert done.answer.evidence_class == "exact" and "Ben Aske" not in done.answer.evidence_sparql
         assert done.calls == 2 * len(done.prompts("answer")) + refined(done)
+
+    @pytest.mark.parametrize("kinds", ["statement", "chunk,statement"])
+    def test_facts_that_the_model_adds_answer_from_facts_alone(self, run, kinds):
+        given = {"agent": Tog3Agent(QUESTIONS, facts_only=True), "tog3__kinds": kinds, "tog3__keep": 3}
+        done = run(SHORT, **given)
+        assert str(done.answer) == "1830" and done.answer.grounding == "text"
+        assert any(each.object == "1830" for event in done.events("evidence_edited") for each in event.added)
+        assert run(SHORT, tog3__evolve_graph="off", **given).answer.status == "no_answer"
 
     def test_path_along_facts_gives_a_query(self, run):
         done = run(SINGLE)
