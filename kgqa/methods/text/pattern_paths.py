@@ -116,7 +116,8 @@ class PatternPaths:
         joined = list(self._joined(found))
         met = {path.path for path in joined}
         candidates = [*joined, *(path for path in paths if path.path not in met)]
-        return path_pieces(self._graph, candidates, query, self._index, self._encoder)[:k]
+        # walks share the name with the query; words tell them apart well enough, and cost no embeddings
+        return path_pieces(self._graph, candidates, query, self._index, None)[:k]
 
     def _paths(self, chain: Chain) -> list[Candidate]:
         """Return the paths that resemble a chain, best first."""

@@ -1,0 +1,148 @@
+"""The two channels: what their queries are, what they find, and what prompts show of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from kgqa.corpus.editor import Editor
+from kgqa.corpus.folder import CorpusFolder
+from kgqa.corpus.items import Addition, ChunkItem, DocumentItem, HyperedgeItem, Party, StatementItem, digest
+from kgqa.events import PiecesKept, Retrieved
+from kgqa.methods.graphsearch.channels import RELATIONAL, SEMANTIC, Channels, Found, distinct, interleaved
+from kgqa.methods.graphsearch.sub_queries import GroundedQuery
+from kgqa.model import Piece
+from tests.small_corpus import LONG
+
+PLAN = [("Where was Mara Holt born?", "Mara Holt", "Birthplace"), ("On which island is the town #1?", "#1", "Island")]
+FACTS = {
+    "巴黎": ("巴黎是法国的首都。", Party("巴黎"), "首都", Party("法国")),
+    "Wheat": ("Wheat had a gross income of $1,363.00 per acre.", Party("wheat"), "gross income", Party("$1,363.00")),
+    "Flight": ("Flight 714 left at 10:45.", Party("flight 714"), "left at", Party("10:45")),
+    "Oats": ("Oats had a gross income of $658.00 per acre.", Party("oats"), "gross income", Party("$658.00")),
+}
+
+
+@pytest.fixture(scope="module")
+def scripts(tmp_path_factory):
+    """A corpus with facts in Chinese, with digits and with signs, and a hyperedge."""
+    path = tmp_path_factory.mktemp("corpus") / "texts"
+    folder = CorpusFolder(path)
+    folder.create()
+    with Editor(folder) as editor:
+        for title, (text, subject, relation, object_) in FACTS.items():
+            document = DocumentItem(f"{title}.txt", title, "text/plain", digest(text))
+            chunk = ChunkItem(document.document, 0, len(text), text)
+            place = (document.document, chunk.chunk, 0, len(text))
+            edge = HyperedgeItem(text, (("subject", subject), ("object", object_)), 1.0)
+            items = [Addition(StatementItem(subject, relation, object_), *place), Addition(edge, *place)]
+            additions = [Addition(document, document.document), Addition(chunk, *place), *items]
+            editor.apply("insert", additions, agent="reader", texts={document.document: text})
+        editor.publish()
+    return path
+
+
+def planned(*steps):
+    found = [
+        {"question": text, "triples": [[subject, relation, f"#{number}"]]}
+        for number, (text, subject, relation) in enumerate(steps, 1)
+    ]
+    return {"sub_questions": found}
+
+
+def test_queries_of_both_channels(run):
+    asked = run(replies={"decompose": planned(*PLAN)})
+    queries = [(event.step, event.channel, event.query) for event in asked.events(Retrieved)]
+    semantic = [each for each in queries if each[1] == SEMANTIC]
+    assert semantic == [(1, SEMANTIC, PLAN[0][0]), (2, SEMANTIC, "On which island is the town Tarn Harbour?")]
+    relational = [each for each in queries if each[1] == RELATIONAL]
+    assert (1, RELATIONAL, "Mara Holt Birthplace") in relational and (
+        2,
+        RELATIONAL,
+        "Tarn Harbour Island",
+    ) in relational
+    found = [iri for event in asked.events(Retrieved) if event.channel == RELATIONAL for iri in event.pieces]
+    assert any(iri.startswith("urn:kgqa:path:") for iri in found)
+
+
+def test_facts_lead_to_a_query(run):
+    third = ("Which is the highest hill of #2?", "#2", "Highest hill")
+    answer = run(replies={"decompose": planned(*PLAN, third)}).answer
+    assert answer.grounding == "graph" and answer.sparql and answer.query_class in ("exact", "restricted")
+    assert str(answer) == "Ben Aske" and {each.kind for each in answer.evidence} >= {"path", "quote", "statement"}
+
+
+@pytest.mark.parametrize(
+    ("name", "relation", "words"),
+    [
+        ("巴黎", "首都", "巴黎 首都 法国"),
+        ("$1,363.00", "gross income", "wheat gross income"),
+        ("10:45", "left at", "flight 714"),
+    ],
+)
+def test_all_scripts_and_digits_reach_the_index(run, scripts, name, relation, words):
+    plan = {"sub_questions": [{"question": f"{name}?", "triples": [["#1", relation, name]]}]}
+    asked = run(f"{name}?", replies={"decompose": plan, "step": {"answers": [], "support": []}}, folder=scripts)
+    (prompt,) = asked.shown("step")
+    facts = prompt.user.partition("Facts of a graph")[2]
+    assert words in facts.splitlines()[2] and words in facts
+    relational = next(event for event in asked.events(Retrieved) if event.channel == RELATIONAL)
+    assert name in relational.query
+
+
+def test_facts_name_their_passage_or_their_sentence(run, scripts):
+    plan = {"sub_questions": [{"question": "wheat?", "triples": [["oats", "gross income", "#1"]]}]}
+    asked = run("wheat?", replies={"decompose": plan}, folder=scripts, graphsearch__top_k=1)
+    user = asked.shown("step")[0].user
+    assert "Passage 1" in user and "Passage 2" not in user
+    assert "Fact 2: oats gross income $658.00 (stated as: Oats had a gross income of $658.00 per acre.)" in user
+    quote = "Oats had a gross income of $658.00"
+    step = {"answers": ["$658.00"], "support": [{"piece": 2, "quote": quote}]}
+    draft = {"claims": [{"claim": "Oats.", "piece": 2, "quote": quote}], "answers": ["$658.00"], "response": ""}
+    replies = {"decompose": plan, "step": step, "draft": draft, "verify": {"failed": [], "verdict": "yes"}}
+    answer = run("wheat?", replies=replies, folder=scripts, graphsearch__top_k=1).answer
+    assert answer.accepted and answer.citations[0].verified and answer.grounding in ("text", "graph")
+
+
+def test_hyperedges_in_place_of_triples(run, scripts):
+    asked = run("wheat?", folder=scripts, graphsearch__retriever="hyper")
+    kept = [iri for event in asked.events(PiecesKept) for iri in event.pieces]
+    assert any("hyperedge" in iri for iri in kept) and not any("statement" in iri for iri in kept)
+
+
+@pytest.mark.parametrize(
+    ("settings", "passages", "facts"),
+    [
+        ({"graphsearch__channels": "semantic"}, True, False),
+        ({"graphsearch__channels": "relational"}, False, True),
+        ({"graphsearch__channels": "relational", "graphsearch__relational_from": "all"}, True, True),
+        ({"graphsearch__channels": "semantic", "graphsearch__semantic_from": "graph"}, False, True),
+        ({"graphsearch__relational_from": "text"}, True, False),
+    ],
+)
+def test_sources_of_the_channels(run, settings, passages, facts):
+    asked = run(replies={"decompose": planned(*PLAN)}, **settings)
+    shown = asked.shown("step")[0].user
+    assert ("Passage 1" in shown, "\nFact " in shown) == (passages, facts)
+    published = run(ask__preset="as-published", **settings)
+    assert ("refine_text" in published.names, "refine_graph" in published.names) == (passages, facts and not passages)
+
+
+@pytest.mark.parametrize("retriever", ["path", "ppr"])
+def test_retrievers(run, retriever):
+    asked = run(graphsearch__retriever=retriever)
+    assert str(asked.answer) == "Ben Aske" and asked.answer.question.text == LONG
+
+
+def test_pieces_are_interleaved_once():
+    a, b, c = (Piece(f"urn:{name}", "chunk", "") for name in "abc")
+    again = Piece("urn:a", "chunk", "", 0.5)
+    assert list(interleaved([[a, b], [again, c], []])) == [a, b, c] and distinct([a, again, b]) == [a, b]
+    assert Found((a,), (b,)).pieces == (a, b)
+
+
+def test_words_of_a_query_in_each_channel():
+    query = GroundedQuery(1, "Where was Ada born?", (("Ada", "born in", "#1"),))
+    assert (
+        Channels.words(SEMANTIC, query) == "Where was Ada born?" and Channels.words(RELATIONAL, query) == "Ada born in"
+    )
+    assert Channels.words(RELATIONAL, GroundedQuery(1, "Where?")) == "Where?"
