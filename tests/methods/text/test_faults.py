@@ -179,6 +179,9 @@ def test_budget_spent_anywhere(run, method):
         (answer,), sent = run(method, agent, LONG, budget__calls=calls)
         assert sent <= calls and answer.usage.calls <= calls
         assert answer.status in ("budget_exhausted", "no_answer") or answer.notes
+    if method != "rag":  # only the last verdict is missing
+        assert answer.status == "budget_exhausted" and [each.name for each in answer.answers] == ["Ben Aske"]
+        assert answer.grounding in ("text", "graph") and not answer.accepted
     for queries in (1, 2, 5):
         run(method, agent, LONG, budget__queries=queries)
     tokens = whole.usage.prompt_tokens + whole.usage.completion_tokens
