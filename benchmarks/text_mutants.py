@@ -60,7 +60,7 @@ FAULTS = (
     tog3(
         "the question is searched again instead of sub-questions",
         "rounds",
-        'if self._settings["tog3.evolve_query"] == "off":\n            queries',
+        "if not self._evolving:\n            queries",
         "if True:\n            queries",
     ),
     tog3(
@@ -86,7 +86,12 @@ FAULTS = (
         "if False:",
     ),
     tog3("an empty list of facts to keep removes all", "replies", "Refinement(keep or None,", "Refinement(keep,"),
-    tog3("removed facts come back", "subgraph", "self._dropped.update(removed)", "pass"),
+    tog3(
+        "removed facts come back",
+        "subgraph",
+        "if fact.iri not in self.facts and normalise(fact.text) not in self._dropped:",
+        "if fact.iri not in self.facts:",
+    ),
     tog3(
         "pieces of earlier rounds are dropped",
         "subgraph",

@@ -96,6 +96,9 @@ def main(arguments: list[str] | None = None) -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] == ["eval"]:
+        # many questions run at a time, each in its thread; idle threads of OpenBLAS would take the processors from them
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         code = cli.main(args=arguments, prog_name="kgqa", standalone_mode=False) or 0
         with _end_on_closed_output():

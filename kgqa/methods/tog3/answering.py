@@ -44,7 +44,7 @@ def answer(
         found = empty
         if rounds.supported is not None:
             with trace.grace():
-                outcome = Outcome(rounds.supported, notes=(INTERRUPTED,))
+                outcome = Outcome(rounds.supported, notes=(INTERRUPTED,), accepted=False)
                 found = _grounded(empty, outcome, rounds.subgraph, resources, trace)
         return replace(found, status="budget_exhausted", reason=error.reason)
 

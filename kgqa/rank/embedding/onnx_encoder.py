@@ -57,6 +57,8 @@ class OnnxEncoder:
         self._batch_size = int(about["batch"])
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = min(4, os.cpu_count() or 1)
+        # threads that wait for work would use the processors that other questions need
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.log_severity_level = 3
         self._session = onnxruntime.InferenceSession(
             str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
