@@ -53,11 +53,13 @@ class Channels:
         self._facts: PieceKind = "hyperedge" if settings["graphsearch.retriever"] == "hyper" else "statement"
         self._paths = PatternPaths(search.graph, search.corpus.index, search.encoder)
         channels = settings["graphsearch.channels"]
-        self.names = (SEMANTIC, RELATIONAL) if channels == "both" else (channels,)
         self._sources: dict[str, str] = {
             SEMANTIC: settings["graphsearch.semantic_from"],
             RELATIONAL: settings["graphsearch.relational_from"],
         }
+        names = (SEMANTIC, RELATIONAL) if channels == "both" else (channels,)
+        # a channel that has nothing to search needs no sub-questions
+        self.names = tuple(name for name in names if self._has_source(name)) or names
 
     def retrieve(self, queries: Sequence[GroundedQuery]) -> list[Found]:
         """Search for sub-questions in all channels at once, and return what prompts show for each of them."""
@@ -81,6 +83,9 @@ class Channels:
             if channel == RELATIONAL and self._facts == "statement":
                 facts = {at: self._with_paths(queries[at], triples) for at, triples in facts.items()}
         return [Found(tuple(passages.get(at, ())), tuple(facts.get(at, ()))) for at in range(len(queries))]
+
+    def _has_source(self, channel: str) -> bool:
+        return self._sources[channel] != "graph" or self._search.count(self._facts) > 0
 
     def _with_paths(self, query: GroundedQuery, triples: list[Piece]) -> list[Piece]:
         """Return triples fused with the paths of a sub-question's patterns."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,7 @@ from kgqa.llm.replies.quoted_answers import QuotedAnswer
 from kgqa.methods.graphsearch.channels import Found
 from kgqa.methods.graphsearch.sub_queries import MAX_NAMES, GroundedQuery
 from kgqa.methods.text.pieces import Quotes
-from kgqa.model import Literal, Named, Piece
+from kgqa.model import Literal, Named
 from kgqa.quotes import stand_in_quotes
 
 
@@ -88,17 +88,6 @@ class History:
         """Return the IRIs of all pieces that were shown."""
         return frozenset(piece.iri for step in self.steps for piece in step.found.pieces)
 
-    def quoted(self) -> list[Piece]:
-        """Return the pieces in which verified quotes stand, in the order of the sub-questions."""
-        pieces = {piece.iri: piece for step in self.steps for piece in step.found.pieces}
-        cited = (each for step in self.steps for each in step.quotes.citations if each.verified)
-        return [pieces[iri] for iri in dict.fromkeys(each.piece for each in cited) if iri in pieces]
-
     def last(self) -> StepAnswer | None:
         """Return the last sub-question with an answer; None if there is none."""
         return next((step for step in reversed(self.steps) if step.answers), None)
-
-    @property
-    def unanswered(self) -> Iterable[StepAnswer]:
-        """The sub-questions without an answer."""
-        return (step for step in self.steps if not step.answers)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -11,7 +10,8 @@ from kgqa.events import DraftClaim, Drafted, DraftVerified, Grounded, PiecesKept
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.client import Prompt
 from kgqa.llm.replies.quoted_answers import QuotedAnswer, read_quoted_answer
-from kgqa.methods.graphsearch.channels import Channels, Found, distinct, interleaved, prompt_values
+from kgqa.methods.graphsearch.channels import Channels, Found, prompt_values
+from kgqa.methods.graphsearch.drafts import Draft, draft_pieces, votes_on
 from kgqa.methods.graphsearch.history import History, StepAnswer, answered_event, settled
 from kgqa.methods.graphsearch.replies import Plan, Verdict, read_plan, read_verdict
 from kgqa.methods.graphsearch.results import DISPUTED, LAST_STEP, Result, result_of_quotes
@@ -26,38 +26,14 @@ from kgqa.methods.graphsearch.sub_queries import (
 )
 from kgqa.methods.graphsearch.supporting import supporting_facts
 from kgqa.methods.resources import Resources
-from kgqa.methods.text.pieces import LIKELY, Quotes, check_quotes, shown_passages, with_likely
-from kgqa.methods.text.searching import TextSearch, within_tokens
+from kgqa.methods.text.pieces import LIKELY, check_quotes, with_likely
+from kgqa.methods.text.searching import TextSearch
 from kgqa.model import Piece, Question
 from kgqa.trace import Trace
 from kgqa.words import normalise
 
 MAX_ROUNDS = 2
 MAX_EXPANSIONS = 3
-DRAFT_TOKENS = 2500
-"""About how many tokens the passages of a draft have."""
-MAX_DRAFT_FACTS = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A draft whose quotes were checked. `found`: the pieces that it was written from."""
-
-    read: QuotedAnswer
-    quotes: Quotes
-    found: Found
-
-    @property
-    def sound(self) -> bool:
-        """Whether there is an answer, and every claim has a verified quote."""
-        citations = self.quotes.citations
-        return bool(self.read.answers and citations and not self.read.unquoted) and all(c.verified for c in citations)
-
-    @property
-    def claims(self) -> list[tuple[str, bool]]:
-        """The claims, each with whether its quote was verified; those without a quote come last."""
-        quoted = [(each.claim or each.quote, each.verified) for each in self.quotes.citations]
-        return [*quoted, *((text, False) for text in self.read.unquoted)]
 
 
 class Search:
@@ -93,19 +69,19 @@ class Search:
         if not self.retrieved:
             self._stop(0, "nothing was retrieved")
             return
-        failed = self._draft_and_verify(0)
+        rejected = self._draft_and_verify(0)
         for round_ in range(1, MAX_ROUNDS + 1):
-            if failed is None:
+            if rejected is None:
                 return
             before = len(self.history.steps)
-            if not self._expand(round_, failed):
+            if not self._expand(round_, *rejected):
                 return
-            failed = self._draft_and_verify(round_)
-            if failed is not None and not any(step.answers for step in self.history.steps[before:]):
+            rejected = self._draft_and_verify(round_)
+            if rejected is not None and not any(step.answers for step in self.history.steps[before:]):
                 self._stop(round_, "the new sub-questions found no answer")
                 return
-        if failed is not None:
-            self._stop(MAX_ROUNDS, f"not accepted after {MAX_ROUNDS} rounds")
+        if rejected is not None:
+            self._stop(MAX_ROUNDS, f"all {MAX_ROUNDS} rounds were used")
 
     @property
     def retrieved(self) -> bool:
@@ -184,8 +160,8 @@ class Search:
 
     # ---- reflection ----
 
-    def _draft_and_verify(self, round_: int) -> Verdict | None:
-        """Draft the answer; return the verdict that rejects it, or None if the search ends."""
+    def _draft_and_verify(self, round_: int) -> tuple[Draft, Verdict] | None:
+        """Draft the answer; return the draft and the verdict if more is to be asked, or None if the search ends."""
         draft = self._draft(round_)
         if draft is None:
             self._stop(round_, "the draft could not be read")
@@ -200,10 +176,10 @@ class Search:
         if not expand:
             self._stop(round_, "the draft was accepted" if self.accepted else "the draft was not accepted")
             return None
-        return verdict
+        return draft, verdict
 
     def _draft(self, round_: int) -> Draft | None:
-        found = self._draft_pieces()
+        found = draft_pieces(self.history, self._corpus)
         self._trace.record(PiecesKept(pieces=tuple(piece.iri for piece in found.pieces)))
         prompt = self._last_prompt(prompt_values(found, self._corpus))
         read: QuotedAnswer | None
@@ -226,22 +202,15 @@ class Search:
         known = self.history.known() if self._grounds else []
         return prompts.prompt("graphsearch/step", "decide", sub_question=self._question, known=known, **values)
 
-    def _draft_pieces(self) -> Found:
-        """Return the quoted pieces, then those of all sub-questions, the best of each one first."""
-        steps = self.history.steps
-        passages = [*self.history.quoted(), *interleaved(step.found.passages for step in steps)]
-        passages = [piece for piece in distinct(passages) if piece.kind == "chunk"]
-        facts = [*(p for p in self.history.quoted() if p.kind != "chunk")]
-        facts += interleaved(step.found.facts for step in steps)
-        return Found(tuple(within_tokens(passages, DRAFT_TOKENS)), tuple(distinct(facts))[:MAX_DRAFT_FACTS])
-
     def _verdict(self, draft: Draft, round_: int) -> Verdict:
         """Return the verdict on a draft; the model is asked only if every claim has a verified quote."""
         if not draft.sound:
-            failed = tuple(number for number, (_, verified) in enumerate(draft.claims, 1) if not verified)
+            failed = draft.unverified()
             self._trace.record(DraftVerified(verdict="no", failed=failed, round=round_))
             return Verdict("no", failed)
-        verdicts = self._votes_on(draft)
+        prompt = partial(self._resources.prompts.prompt, "graphsearch/verify", "decide", question=self._question)
+        prompts = [prompt(**values) for values in votes_on(draft, self._votes, self._corpus)]
+        verdicts: list[Verdict | None] = self._resources.ask_model(prompts, [read_verdict] * len(prompts), self._trace)
         read = [each for each in verdicts if each is not None]
         failed = tuple(sorted({number for each in read for number in each.failed}))
         yes = sum(each.verdict == "yes" for each in read)
@@ -250,45 +219,19 @@ class Search:
         self._trace.record(DraftVerified(verdict=name, failed=() if accepted else failed, round=round_))
         return Verdict("yes") if accepted else Verdict("no", failed)
 
-    def _votes_on(self, draft: Draft) -> list[Verdict | None]:
-        """Ask for the verdict, as often as there are votes; each vote reads the passages in another order."""
-        pieces = {piece.iri: piece for piece in draft.found.pieces}
-        cited: list[Piece] = list(dict.fromkeys(pieces[each.piece] for each in draft.quotes.citations))
-        prompts = []
-        for vote in range(self._votes):
-            at = vote % len(cited)
-            turned = [*cited[at:], *cited[:at]]
-            numbers = {piece.iri: number for number, piece in enumerate(turned, 1)}
-            claims = [
-                {"claim": each.claim or each.quote, "passage": numbers[each.piece], "quote": each.quote}
-                for each in draft.quotes.citations
-            ]
-            prompt = self._resources.prompts.prompt(
-                "graphsearch/verify",
-                "decide",
-                question=self._question,
-                answer="; ".join(draft.read.answers),
-                claims=claims,
-                passages=shown_passages(turned, self._corpus),
-            )
-            prompts.append(prompt)
-        return self._resources.ask_model(prompts, [read_verdict] * len(prompts), self._trace)
-
-    def _expand(self, round_: int, verdict: Verdict) -> bool:
+    def _expand(self, round_: int, draft: Draft, verdict: Verdict) -> bool:
         """Ask for what is missing, and answer it; return whether something new was found."""
-        draft = self.draft
-        claims = draft.claims if draft else []
         prompt = self._resources.prompts.prompt(
             "graphsearch/expand",
             "plan",
             question=self._question,
             most=MAX_EXPANSIONS,
             steps=self.history.shown(),
-            answer="; ".join(draft.read.answers) if draft else "",
-            response=draft.read.response if draft else "",
+            answer=draft.answer,
+            response=draft.read.response,
             claims=[
                 {"claim": text, "holds": verified and number not in verdict.failed}
-                for number, (text, verified) in enumerate(claims, 1)
+                for number, (text, verified) in enumerate(draft.claims, 1)
             ],
         )
         plan: Plan | None

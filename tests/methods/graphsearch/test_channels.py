@@ -99,7 +99,9 @@ def test_facts_name_their_passage_or_their_sentence(run, scripts):
     step = {"answers": ["$658.00"], "support": [{"piece": 2, "quote": quote}]}
     draft = {"claims": [{"claim": "Oats.", "piece": 2, "quote": quote}], "answers": ["$658.00"], "response": ""}
     replies = {"decompose": plan, "step": step, "draft": draft, "verify": {"failed": [], "verdict": "yes"}}
-    answer = run("wheat?", replies=replies, folder=scripts, graphsearch__top_k=1).answer
+    asked = run("wheat?", replies=replies, folder=scripts, graphsearch__top_k=1)
+    assert [passage.text for passage in asked.shown("verify")[0].passages] == [FACTS["Oats"][0]]
+    answer = asked.answer
     assert answer.accepted and answer.citations[0].verified and answer.grounding in ("text", "graph")
 
 
@@ -125,6 +127,14 @@ def test_sources_of_the_channels(run, settings, passages, facts):
     assert ("Passage 1" in shown, "\nFact " in shown) == (passages, facts)
     published = run(ask__preset="as-published", **settings)
     assert ("refine_text" in published.names, "refine_graph" in published.names) == (passages, facts and not passages)
+
+
+def test_corpus_without_facts_has_one_channel(run, scripts):
+    published = {"ask__preset": "as-published", "graphsearch__retriever": "hyper"}
+    asked = run("wheat?", replies={"published_verify": "Yes"}, **published)
+    assert {event.channel for event in asked.events(Retrieved)} == {SEMANTIC} and "decompose_graph" not in asked.names
+    both = run("wheat?", replies={"published_verify": "Yes"}, folder=scripts, **published)
+    assert "decompose_graph" in both.names
 
 
 @pytest.mark.parametrize("retriever", ["path", "ppr"])
