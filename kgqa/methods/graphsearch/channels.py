@@ -63,6 +63,9 @@ class Channels:
 
     def retrieve(self, queries: Sequence[GroundedQuery]) -> list[Found]:
         """Search for sub-questions in all channels at once, and return what prompts show for each of them."""
+        if self._search.encoder is not None:
+            # one batch for both channels; the searches find the vectors in the encoder's memory
+            self._search.encoder.encode_questions([self.words(name, each) for name in self.names for each in queries])
         by_channel = [self.in_channel(channel, queries) for channel in self.names]
         return [_shown(distinct(piece for each in several for piece in each.pieces)) for several in zip(*by_channel)]
 

@@ -131,6 +131,8 @@ def references(text: str) -> tuple[int, ...]:
 
 
 def pattern_words(patterns: Sequence[Pattern]) -> str:
-    """Return patterns as the words of a query: names and relations, without references, nothing else left out."""
+    """Return patterns as the words of a query: names and relations, without references; "" if they have no names."""
+    if all(is_unknown(end) for subject, _, object_ in patterns for end in (subject, object_)):
+        return ""
     parts = (part for pattern in patterns for part in pattern if not is_unknown(part))
     return " ".join(dict.fromkeys(" ".join(_PLACEHOLDER.sub("", part).split()) for part in parts))

@@ -64,6 +64,7 @@ def test_answers_that_look_like_references_are_not_replaced_again():
 def test_words_of_patterns_keep_digits_and_all_scripts():
     patterns = [("Entity#1", "gross income per acre", "$1,363.00"), ("#1", "种植于", "巴黎 2024"), ("?", "is", "?x")]
     assert pattern_words(patterns) == "gross income per acre $1,363.00 种植于 巴黎 2024 is"
+    assert pattern_words([("#1", "born in", "?")]) == ""  # the sub-question in words says more
     assert pattern_words([]) == "" and pattern_words([("#1", "", "#2")]) == ""
 
 
