@@ -35,8 +35,8 @@ from text_sets import TextQuestion, musique_corpus, read_text_questions
 
 from kgqa.methods.ask import ask, open_resources
 from kgqa.settings import resolve
+from kgqa.testing.agents.text_agents import TextAgent
 from kgqa.testing.server import ScriptedServer
-from kgqa.testing.text_agents import TextAgent
 
 SHARE_LIMIT = 0.8
 CPU_LIMIT = 0.020

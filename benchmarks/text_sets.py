@@ -25,7 +25,7 @@ from kgqa.corpus.snapshot import Snapshot, snapshot_of
 from kgqa.graph.opening import open_graph
 from kgqa.methods.text.path_pieces import PathChunkRetriever, PathRetriever
 from kgqa.rank.embedding.encoder import CachedEncoder
-from kgqa.testing.text_agents import GoldStep, TextGold
+from kgqa.testing.agents.text_agents import GoldStep, TextGold
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from kgqa.corpus.building.build import build_corpus
-from kgqa.testing.text_agents import GoldStep, TextGold
+from kgqa.testing.agents.text_agents import GoldStep, TextGold
 
 DOCUMENTS = {
     "Mara Holt": "Mara Holt was born in Tarn Harbour in 1871. She built the first tide clock.\n\n"

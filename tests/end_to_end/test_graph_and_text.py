@@ -7,9 +7,9 @@ import json
 
 import pytest
 
+from kgqa.testing.agents.text_agents import GoldStep, TextGold
+from kgqa.testing.agents.tog3_agent import Tog3Agent
 from kgqa.testing.server import ScriptedServer
-from kgqa.testing.text_agents import GoldStep, TextGold
-from kgqa.testing.tog3_agent import Tog3Agent
 from tests.cli_runner import run_cli
 from tests.conftest import SOAK
 

@@ -10,10 +10,10 @@ from importlib.resources import files
 
 import pytest
 
-from kgqa.testing.graphsearch_agent import GraphSearchAgent
+from kgqa.testing.agents.graphsearch_agent import GraphSearchAgent
+from kgqa.testing.agents.text_agents import RagAgent
+from kgqa.testing.agents.tog3_agent import Tog3Agent
 from kgqa.testing.server import ScriptedServer
-from kgqa.testing.text_agents import RagAgent
-from kgqa.testing.tog3_agent import Tog3Agent
 from tests.end_to_end.test_eval import predictions
 from tests.end_to_end.test_eval import reproducible as reproducible_record
 from tests.end_to_end.test_models import reproducible

@@ -13,10 +13,10 @@ from contextlib import suppress
 
 import pytest
 
-from kgqa.testing.graphsearch_agent import GraphSearchAgent
+from kgqa.testing.agents.graphsearch_agent import GraphSearchAgent
+from kgqa.testing.agents.text_agents import RagAgent
+from kgqa.testing.agents.tog3_agent import Tog3Agent
 from kgqa.testing.server import ScriptedServer
-from kgqa.testing.text_agents import RagAgent
-from kgqa.testing.tog3_agent import Tog3Agent
 from tests.cli_runner import KGQA
 from tests.small_corpus import LONG, QUESTIONS, SHORT, write_corpus, write_questions
 

@@ -9,9 +9,9 @@ import pytest
 
 from kgqa import ask, open_resources
 from kgqa.settings import resolve
-from kgqa.testing.graphsearch_agent import GraphSearchAgent, prompt_name
+from kgqa.testing.agents.graphsearch_agent import GraphSearchAgent, prompt_name
+from kgqa.testing.agents.shown_prompt import read_prompt
 from kgqa.testing.server import ScriptedServer
-from kgqa.testing.text_agents import read_prompt
 from tests.small_corpus import LONG, QUESTIONS, write_corpus
 
 

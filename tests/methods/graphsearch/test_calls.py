@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kgqa.events import DraftVerified, Retrieved, Stopped
-from kgqa.testing.graphsearch_agent import GraphSearchAgent
+from kgqa.testing.agents.graphsearch_agent import GraphSearchAgent
 from tests.small_corpus import LONG, QUESTIONS, SHORT, SINGLE
 
 YES, NO, BOTH, GARBAGE = "yes", "no", "Yes ... No", "I cannot tell."

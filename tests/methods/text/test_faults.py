@@ -18,10 +18,10 @@ from kgqa.events import DraftVerified, StepAnswered, SufficiencyJudged
 from kgqa.model import Status
 from kgqa.settings import resolve
 from kgqa.testing import faults
-from kgqa.testing.graphsearch_agent import GraphSearchAgent
+from kgqa.testing.agents.graphsearch_agent import GraphSearchAgent
+from kgqa.testing.agents.text_agents import RagAgent
+from kgqa.testing.agents.tog3_agent import Tog3Agent
 from kgqa.testing.server import ScriptedServer
-from kgqa.testing.text_agents import RagAgent
-from kgqa.testing.tog3_agent import Tog3Agent
 from tests.small_corpus import LONG, ORDER, QUESTIONS, SINGLE, write_corpus
 
 AGENTS = {"rag": RagAgent, "tog3": Tog3Agent, "graphsearch": GraphSearchAgent}

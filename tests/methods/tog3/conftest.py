@@ -9,9 +9,9 @@ import pytest
 
 from kgqa import ask, open_resources
 from kgqa.settings import resolve
+from kgqa.testing.agents.shown_prompt import read_prompt
+from kgqa.testing.agents.tog3_agent import Tog3Agent, prompt_kind
 from kgqa.testing.server import ScriptedServer
-from kgqa.testing.text_agents import read_prompt
-from kgqa.testing.tog3_agent import Tog3Agent, prompt_kind
 from tests.small_corpus import QUESTIONS, write_corpus
 
 BORN = "Mara Holt was born in Tarn Harbour in 1871."

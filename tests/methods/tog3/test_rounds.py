@@ -10,8 +10,8 @@ from kgqa.errors import SettingsError
 from kgqa.methods.text.pieces import LIKELY
 from kgqa.model import QuoteEvidence
 from kgqa.settings import resolve
-from kgqa.testing.text_agents import read_prompt
-from kgqa.testing.tog3_agent import Tog3Agent
+from kgqa.testing.agents.shown_prompt import read_prompt
+from kgqa.testing.agents.tog3_agent import Tog3Agent
 from tests.small_corpus import LONG, QUESTIONS, SHORT, SINGLE
 
 from .conftest import ASKED, BIRTH, BORN, EDITS, HILL, UNKNOWN, answered, judged

@@ -7,7 +7,8 @@ import json
 from kgqa.llm.prompts import Prompts
 from kgqa.llm.replies.quoted_answers import read_quoted_answer
 from kgqa.quotes import find_quote
-from kgqa.testing.text_agents import GoldStep, RagAgent, TextGold, read_prompt
+from kgqa.testing.agents.shown_prompt import read_prompt
+from kgqa.testing.agents.text_agents import GoldStep, RagAgent, TextGold
 
 ADA = "Ada Lovelace was born in St.\nLouis in 1815.  She wrote the first program."
 HARBOUR = "The harbour of St. Louis was built in 1830."

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kgqa.testing.text_agents import GoldStep, ShownPrompt, TextAgent, TextGold, quotes_of
+from kgqa.testing.agents.shown_prompt import ShownPrompt
+from kgqa.testing.agents.text_agents import GoldStep, TextAgent, TextGold, quotes_of
 
 KINDS: Mapping[str, str] = {
     "Check an answer": "reflect",

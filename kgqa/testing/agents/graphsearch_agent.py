@@ -1,4 +1,4 @@
-"""A scripted agent that plays GraphSearch with the right sub-questions (see `kgqa.testing.text_agents`)."""
+"""A scripted agent that plays GraphSearch with the right sub-questions (see `kgqa.testing.agents.text_agents`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from functools import lru_cache
 from typing import Any
 
 from kgqa.llm.prompts import Prompts
-from kgqa.testing.text_agents import GoldStep, ShownPrompt, TextAgent, TextGold, answer_from, quotes_of
+from kgqa.testing.agents.shown_prompt import ShownPrompt
+from kgqa.testing.agents.text_agents import GoldStep, TextAgent, TextGold, answer_from, quotes_of
 
 METHOD = "graphsearch"
 _ASKED = re.compile(r"(.+?) Answer: (.*)")
