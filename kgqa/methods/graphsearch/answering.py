@@ -45,7 +45,7 @@ def answer(
             found = _best_answer(search, empty, text_search, trace)
         return replace(found, status="budget_exhausted", reason=error.reason, accepted=False)
     found = _best_answer(search, empty, text_search, trace)
-    if not found.answers or search.accepted or not search.reflects:
+    if not found.answers or search.accepted or not search.judged:
         return found
     if settings["ask.on_exhausted"] == "none":
         return replace(empty, reason=NOT_VERIFIED)

@@ -42,9 +42,11 @@ class Search:
     Attributes:
         history: The answered sub-questions.
         draft: The last draft with an answer, or else the last one; None before the first.
-        accepted: Whether the last draft was accepted.
-        reflects: Whether the modules include a verification.
+        accepted: Whether the last draft was accepted; without the module of verdicts, whether its quotes are verified.
     """
+
+    judged = True
+    """Whether drafts can be accepted."""
 
     def __init__(self, question: Question, resources: Resources, search: TextSearch, trace: Trace) -> None:
         settings = resources.settings
@@ -58,7 +60,7 @@ class Search:
         modules = settings["graphsearch.modules"]
         self._grounds = modules == "all" or "qg" in modules.split(",")
         self._drafts = modules == "all" or "ld" in modules.split(",")
-        self.reflects = modules == "all"
+        self._reflects = modules == "all"
         self.history = History()
         self.draft: Draft | None = None
         self.accepted = False
@@ -168,7 +170,8 @@ class Search:
             return None
         if self.draft is None or draft.read.answers or not self.draft.read.answers:
             self.draft = draft
-        if not self.reflects:
+        if not self._reflects:
+            self.accepted = draft.sound
             return None
         verdict = self._verdict(draft, round_)
         self.accepted = verdict.verdict == "yes" and draft.sound

@@ -76,7 +76,7 @@ class PublishedSearch:
         return module in self._modules or self._modules == ("all",)
 
     @property
-    def reflects(self) -> bool:
+    def judged(self) -> bool:
         """Whether drafts are verified; if nothing follows from a verdict, none is asked for."""
         return self.uses("all") and self._gate != "never"
 
@@ -90,7 +90,7 @@ class PublishedSearch:
         self._plan()
         for level in zip_longest(*(lane.queries for lane in self.lanes)):
             self._answer_level([(lane, query) for lane, query in zip(self.lanes, level) if query is not None])
-        if self.reflects:
+        if self.judged:
             self._reflect()
         background = self._background()
         if not background and not any(entry.context for lane in self.lanes for entry in lane.entries):
