@@ -29,6 +29,7 @@ from kgqa.methods.tog3.replies import (
     read_verdict,
 )
 from kgqa.methods.tog3.retrieval import Found
+from kgqa.words import normalise
 
 
 class Rounds(Exploration):
@@ -53,6 +54,8 @@ class Rounds(Exploration):
                 return self._accepted(number, "the same answer with verified quotes again", reply, REPEATED)
             if reflection is None:
                 reflection = self._reflected(number, reply)
+            if reflection.missing and not reflection.sufficient:
+                self._attempts[-1] += f" (not accepted: {reflection.missing})"
             if reflection.sufficient:
                 return self._accepted(number, "the answer was judged sufficient", reply)
             if why := self._extended(number, reflection):
@@ -75,7 +78,9 @@ class Rounds(Exploration):
             (turn,) = self._ask([prompt], partial(read_turn, size=shown.size, most=most))
             read, reflection = (turn.answer, turn.reflection) if turn else (None, Reflection())
         else:
-            (read,) = self._ask([self._prompt("answer", shown)], partial(read_quoted_answer, size=shown.size))
+            (read,) = self._ask(
+                [self._prompt("answer", shown, attempts=self._attempts)], partial(read_quoted_answer, size=shown.size)
+            )
         reply = self._recorded(number, read, shown)
         if reflection is not None:
             verdict = "unparsed" if read is None else "yes" if reflection.sufficient else "no"
@@ -135,7 +140,8 @@ class Rounds(Exploration):
             passages = [piece for piece in each.passages if piece.iri not in self._refined_passages]
             self._refined_passages.update(piece.iri for piece in passages)
             if passages:
-                asked.append((query, step, [fact for fact in each.facts if fact.iri in self.subgraph.facts], passages))
+                held = {normalise(fact.text): fact for fact in each.facts if fact.iri in self.subgraph.facts}
+                asked.append((query, step, list(held.values()), passages))
         prompts, readers = [], []
         for query, step, facts, passages in asked:
             values: dict[str, Any] = {

@@ -96,7 +96,8 @@ class Subgraph:
             quoted: Whether new facts need a quote; otherwise a name must be known or stand in the passage.
         """
         kept = range(len(facts)) if read.keep is None else read.keep
-        self._dropped.update(normalise(fact.text) for at, fact in enumerate(facts) if at not in kept)
+        # a fact that is kept under one number is kept under all
+        self._dropped |= {normalise(fact.text) for fact in facts} - {normalise(facts[at].text) for at in kept}
         removed = [iri for iri, fact in self.facts.items() if normalise(fact.text) in self._dropped]
         for iri in removed:
             del self.facts[iri]

@@ -350,3 +350,13 @@ def test_likely_answer_is_given_as_not_accepted(run):
     assert str(answer) == "Tarn Harbour" and answer.weak and LIKELY in answer.notes and answer.citations[0].verified
     answer = run(replies=replies, ask__on_exhausted="none").answer
     assert answer.status == "no_answer" and not answer.answers
+
+
+def test_next_answer_sees_why_the_last_one_was_refused(run):
+    replies = {
+        "answer": [answered("A"), answered("B")],
+        "reflect": [judged("NO", ASKED[0]), judged("YES")],
+        "refine": EDITS,
+    }
+    first, second = run(replies=replies).prompts("answer")
+    assert "Earlier attempts" not in first and "- Round 1: A (not accepted: A step.)" in second
