@@ -67,7 +67,8 @@ class Channels:
             # one batch for both channels; the searches find the vectors in the encoder's memory
             self._search.encoder.encode_questions([self.words(name, each) for name in self.names for each in queries])
         by_channel = [self.in_channel(channel, queries) for channel in self.names]
-        return [_shown(distinct(piece for each in several for piece in each.pieces)) for several in zip(*by_channel)]
+        found = (distinct(piece for each in several for piece in each.pieces) for several in zip(*by_channel))
+        return [_shown(pieces, self._search.corpus) for pieces in found]
 
     def in_channel(self, channel: str, queries: Sequence[GroundedQuery]) -> list[Found]:
         """Search for sub-questions in one channel; a query without words finds nothing."""
@@ -104,14 +105,18 @@ class Channels:
         return (pattern_words(query.patterns) if channel == RELATIONAL else "") or query.text
 
 
-def _shown(pieces: Sequence[Piece]) -> Found:
-    """Return the first pieces, as many as a prompt shows."""
+def _shown(pieces: Sequence[Piece], corpus: Corpus) -> Found:
+    """Return the first pieces, as many as a prompt shows; facts without words that can be quoted are left out."""
     passages = within_tokens([each for each in pieces if each.kind == "chunk"], PASSAGE_TOKENS)
+    chunks = {piece.iri for piece in passages}
     facts: dict[str, Piece] = {}
     for each in pieces:
-        if each.kind != "chunk":
-            facts.setdefault(normalise(each.text), each)
-    return Found(tuple(passages), tuple(facts.values())[:MAX_FACTS])
+        known = each.kind == "chunk" or normalise(each.text) in facts
+        if known or len(facts) == MAX_FACTS:
+            continue
+        if any(span.chunk in chunks for span in each.spans) or _sentence(each, corpus):
+            facts[normalise(each.text)] = each
+    return Found(tuple(passages), tuple(facts.values()))
 
 
 def distinct(pieces: Iterable[Piece]) -> list[Piece]:

@@ -10,7 +10,7 @@ from kgqa.events import DraftClaim, Drafted, DraftVerified, Grounded, PiecesKept
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.client import Prompt
 from kgqa.llm.replies.quoted_answers import QuotedAnswer, read_quoted_answer
-from kgqa.methods.graphsearch.channels import Channels, Found, prompt_values
+from kgqa.methods.graphsearch.channels import Channels, Found, distinct, interleaved, prompt_values
 from kgqa.methods.graphsearch.drafts import Draft, draft_pieces, votes_on
 from kgqa.methods.graphsearch.history import History, StepAnswer, answered_event, settled
 from kgqa.methods.graphsearch.replies import Plan, Verdict, read_plan, read_verdict
@@ -26,7 +26,7 @@ from kgqa.methods.graphsearch.sub_queries import (
 )
 from kgqa.methods.graphsearch.supporting import supporting_facts
 from kgqa.methods.resources import Resources
-from kgqa.methods.text.pieces import LIKELY, check_quotes, with_likely
+from kgqa.methods.text.pieces import LIKELY, check_quotes, shown_passages, with_likely
 from kgqa.methods.text.searching import TextSearch
 from kgqa.model import Piece, Question
 from kgqa.trace import Trace
@@ -34,6 +34,8 @@ from kgqa.words import normalise
 
 MAX_ROUNDS = 2
 MAX_EXPANSIONS = 3
+MAX_TITLES = 30
+"""Most titles of passages in a prompt that asks for what is missing."""
 
 
 class Search:
@@ -222,6 +224,12 @@ class Search:
         self._trace.record(DraftVerified(verdict=name, failed=() if accepted else failed, round=round_))
         return Verdict("yes") if accepted else Verdict("no", failed)
 
+    def _titles(self) -> list[str]:
+        """Return the titles of the passages that were shown, the best of each sub-question first."""
+        pieces = distinct(interleaved(step.found.passages for step in self.history.steps))
+        titles = (each["title"] for each in shown_passages(pieces, self._corpus))
+        return [title for title in dict.fromkeys(titles) if title][:MAX_TITLES]
+
     def _expand(self, round_: int, draft: Draft, verdict: Verdict) -> bool:
         """Ask for what is missing, and answer it; return whether something new was found."""
         prompt = self._resources.prompts.prompt(
@@ -232,6 +240,7 @@ class Search:
             steps=self.history.shown(),
             answer=draft.answer,
             response=draft.read.response,
+            titles=self._titles(),
             claims=[
                 {"claim": text, "holds": verified and number not in verdict.failed}
                 for number, (text, verified) in enumerate(draft.claims, 1)
