@@ -56,6 +56,7 @@ def words_of(text: str) -> list[Word]:
     return found
 
 
+@lru_cache(maxsize=100_000)
 def word_keys(text: str) -> tuple[str, ...]:
     """Return the words of a name in their normalised form, for comparison."""
     return tuple(word.key for word in words_of(text))
