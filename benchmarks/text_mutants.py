@@ -140,7 +140,7 @@ FAULTS = (
     ),
     graphsearch(
         "a claim without its quote is accepted",
-        "ours",
+        "drafts",
         " and all(c.verified for c in citations)",
         "",
     ),

@@ -63,6 +63,13 @@ class TestCalls:
         refine = next(stage for stage in done.answer.usage.stages if stage.stage == "refine")
         assert (refine.calls, refine.rounds) == (2, 1)
 
+    def test_passage_is_refined_once(self, run):
+        same = [judged("NO", ASKED[0], "Is there a highest hill of Corrin?")]
+        few = {"tog3__keep": 1, "tog3__retrieve": 1, "tog3__rounds": 2}
+        done = run(replies={"evolve": same, "refine": EDITS, "answer": UNKNOWN}, **few)
+        first, second = (event.pieces for event in done.events("pieces_kept")[-2:])
+        assert first == second and done.kinds == ["answer", "evolve", "refine", "final"]
+
     def test_unknown_answer_is_not_judged(self, run):
         done = run(replies={"answer": UNKNOWN, "evolve": judged("YES")})
         assert done.kinds == ["answer", "evolve", "final"] and not done.events("sufficiency_judged")
