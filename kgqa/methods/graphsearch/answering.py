@@ -36,8 +36,8 @@ def answer(
     assert isinstance(corpus, Corpus)
     empty = Answer(question, "no_answer", method=METHOD, notes=corpus.index.notes)
     text_search = TextSearch(resources, trace)
-    flow = PublishedSearch if settings["graphsearch.flow"] == "published" else Search
-    search = flow(question, resources, text_search, trace)
+    reading = PublishedSearch if settings["graphsearch.reading"] == "published" else Search
+    search = reading(question, resources, text_search, trace)
     try:
         search.run()
     except BudgetExhausted as error:

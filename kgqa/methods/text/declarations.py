@@ -135,7 +135,7 @@ GRAPHSEARCH = Method(
     model=True,
     settings=(
         Setting(
-            "graphsearch.flow",
+            "graphsearch.reading",
             str,
             "ours",
             "ours: one prompt for each sub-question over both channels, and one draft; published: the prompts of the "
@@ -191,7 +191,7 @@ GRAPHSEARCH = Method(
         ),
     ),
     presets={
-        "as-published": {"graphsearch.flow": "published", "llm.reask": 0},
+        "as-published": {"graphsearch.reading": "published", "llm.reask": 0},
         "economy": {"graphsearch.modules": "qd,cr,qg,ld"},
     },
     stages=_STAGES,

@@ -215,7 +215,7 @@ def test_verified_quote_wins(run, answers, quote, kept, disputed):
     assert "; ".join(kept) in asked.shown("draft")[0].user
 
 
-# ---- unread prompts of the published flow ----
+# ---- unread prompts of the published reading ----
 
 
 def test_unread_replies_as_published_are_never_empty_contexts(run):
