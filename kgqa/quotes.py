@@ -13,8 +13,12 @@ from functools import lru_cache
 
 from kgqa.model import Named, QuoteEvidence
 
-# two letters or digits of one word; Chinese, Japanese and Korean attach words to each other
-_SPACED = re.compile(r"[^\W_\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]{2}")
+# two letters or digits of one word; scripts of East and Southeast Asia attach words to each other
+_SPACED = re.compile(
+    r"[^\W_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]{2}"
+)
+# a number with thousands or decimals, and before its end the part without decimals that are zero
+_NUMBER = re.compile(r"(?<![\d.,])(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+(?=\.\d))(?:\.\d*[1-9]\d*)?()(?:\.0+)?(?!\.?\d)")
 _INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn")
 
 
@@ -43,7 +47,7 @@ def stand_in_quotes(answers: Iterable[Named], quotes: Iterable[QuoteEvidence]) -
 
 
 def contains_name(text: str, name: str) -> bool:
-    """Return whether a name stands in a text as whole words, regardless of case."""
+    """Return whether a name stands in a text as whole words and numbers, regardless of case."""
     text = text.casefold()
     return any(_is_whole(text, *match) for match in _matches(text, name.casefold()))
 
@@ -60,9 +64,13 @@ def _matches(text: str, quote: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_whole(text: str, begin: int, end: int) -> bool:
-    """Return whether no word of the text is cut at `begin` or `end`."""
+    """Return whether no word or number of the text is cut at `begin` or `end`."""
     pairs = [text[at - 1 : at + 1] for at in (begin, end) if 0 < at < len(text)]
-    return not any(_SPACED.fullmatch(pair) for pair in pairs)
+    return not any(_SPACED.fullmatch(pair) for pair in pairs) and not any(
+        at != number.start(1) and number.start() < at < number.end()
+        for number in _NUMBER.finditer(text)
+        for at in (begin, end)
+    )
 
 
 @lru_cache(256)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from kgqa.words import safe_text
 MAX_RESPONSE_CHARS = 20_000
 MAX_SUPPORTS = 100
 MAX_QUOTE_CHARS = 4_000
+_WORD = re.compile(r"[^\W_]")
 FORM = '{"answers": ["a name"], "response": "...", "support": [{"claim": "...", "passage": 2, "quote": "..."}]}'
 
 
@@ -55,7 +57,7 @@ def read_quoted_answer(text: str, *, size: int) -> Reading[QuotedAnswer]:
     objects = [each for each in json_values(last_part(text)) if isinstance(each.value, dict)]
     for found in reversed(objects):
         known, value = find_key(found.value, ("answers", "answer"))
-        answers = read_answers(json.dumps({"answers": value})) if known else None
+        answers = _answers(value) if known else None
         if answers is None or answers.value is None:
             continue
         response = find_key(found.value, ("response", "explanation"))[1]
@@ -73,8 +75,15 @@ def read_quoted_answer(text: str, *, size: int) -> Reading[QuotedAnswer]:
 
 def _likely(value: dict[str, Any]) -> tuple[str, ...]:
     known, likely = find_key(value, ("likely",))
-    read = read_answers(json.dumps({"answers": likely})) if known else None
+    read = _answers(likely) if known else None
     return (read.value or ()) if read is not None else ()
+
+
+def _answers(value: Any) -> Reading[tuple[str, ...]] | None:
+    try:
+        return read_answers(json.dumps({"answers": value}))
+    except RecursionError:
+        return None
 
 
 def _support(value: Any, size: int) -> Support | None:
@@ -85,7 +94,9 @@ def _support(value: Any, size: int) -> Support | None:
     if isinstance(number, str) and number.strip().isdecimal():
         number = int(number.strip()[:9])
     quote = _text(values.get("quote"), MAX_QUOTE_CHARS)
-    if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= size or not quote:
+    if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= size:
+        return None
+    if not _WORD.search(quote):
         return None
     return Support(_claim(value), number - 1, quote)
 

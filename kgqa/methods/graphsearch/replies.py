@@ -21,6 +21,8 @@ _TEXT_KEYS = ("question", "text", "sub question", "query")
 _PATTERN_KEYS = ("triples", "patterns", "triple")
 _NUMBERED = re.compile(r"(?:sub\W?(?:question|query)\W*)?(\d{1,2})", re.IGNORECASE)
 _VERDICT = re.compile(r"\b(yes|no)\b", re.IGNORECASE)
+_STATED_YES = re.compile(r"(?:^|[^\w\s]\s*|\n\s*|\bis\s+)yes\b(?!\s+\w)", re.IGNORECASE)
+"""A yes that is a statement of its own, unlike that of "I cannot say yes" or "yes or no"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,24 +104,32 @@ def _patterns(listed: list[Any]) -> Iterator[Pattern]:
 def read_verdict(text: str) -> Reading[Verdict]:
     """Read a verdict: the key `verdict` of an object, or else the last "Yes" or "No" of the reply.
 
-    A yes beside claims that failed is a no.
+    A yes beside anything that failed is a no. A yes within a sentence, such as "I cannot say yes", is none.
     """
     rest = last_part(text)
     for found in reversed(json_values(rest)):
         known, value = find_key(found.value, ("verdict",)) if isinstance(found.value, dict) else (False, None)
         if isinstance(value, bool):
             value = "yes" if value else "no"
-        words = _VERDICT.findall(value[:100]) if known and isinstance(value, str) else []
-        if words:
-            failed = _numbers(find_key(found.value, ("failed",))[1])
-            verdict: VerdictName = "yes" if words[-1].casefold() == "yes" and not failed else "no"
-            return Reading(Verdict(verdict, failed, prose(rest)), found.repaired)
+        verdict = _stated(value[:100]) if known and isinstance(value, str) else None
+        if verdict is not None:
+            failed = find_key(found.value, ("failed",))[1]
+            holds = verdict == "yes" and failed in (None, [], "", "none")
+            return Reading(Verdict("yes" if holds else "no", _numbers(failed), prose(rest)), found.repaired)
         if known:
             return _NO_VERDICT
-    said = _VERDICT.findall(rest)
-    if not said:
-        return _NO_VERDICT
-    return Reading(Verdict("yes" if said[-1].casefold() == "yes" else "no", (), prose(rest)), repaired=True)
+    verdict = _stated(rest)
+    return _NO_VERDICT if verdict is None else Reading(Verdict(verdict, (), prose(rest)), repaired=True)
+
+
+def _stated(text: str) -> VerdictName | None:
+    """Return the last yes or no of a text; None if there is neither, or the last is a yes within a sentence."""
+    last = max(_VERDICT.finditer(text), key=lambda found: found.end(), default=None)
+    if last is None:
+        return None
+    if last[1].casefold() == "no":
+        return "no"
+    return "yes" if any(found.end() == last.end() for found in _STATED_YES.finditer(text)) else None
 
 
 _NO_VERDICT: Reading[Verdict] = Reading(None, problem='It is not of the form {"failed": [], "verdict": "yes"}.')
@@ -127,7 +137,8 @@ _NO_VERDICT: Reading[Verdict] = Reading(None, problem='It is not of the form {"f
 
 def _numbers(value: Any) -> tuple[int, ...]:
     listed: Iterable[Any] = value if isinstance(value, list) else [value]
-    numbers = (int(each) for each in listed if str(each).strip().isdecimal() and len(str(each).strip()) < 4)
+    texts = (str(each).strip() for each in listed if isinstance(each, str | int))
+    numbers = (int(each) for each in texts if each.isdecimal() and len(each) < 4)
     return tuple(sorted({number for number in numbers if number > 0}))
 
 

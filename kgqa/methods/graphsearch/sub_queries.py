@@ -14,7 +14,7 @@ MAX_STEPS = 6
 """Most sub-questions of a plan, and most prompts that answer them."""
 MAX_NAMES = 3
 """Most answers of a sub-question that are put into a later one."""
-_PLACEHOLDER = re.compile(r"(?<![\w&])(?:Entity)?#(\d{1,2})(?!\d)", re.IGNORECASE)
+_PLACEHOLDER = re.compile(r"(?<![A-Za-z0-9_&])(?:Entity)?#(\d{1,2})(?!\d)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from kgqa.llm.replies.quoted_answers import QuotedAnswer, Support
 from kgqa.methods.grounding import with_evidence_query
 from kgqa.model import Answer, Citation, Evidence, Grounding, Literal, Named, Piece, QuoteEvidence, Span
 from kgqa.quotes import find_quote, stand_in_quotes
+from kgqa.words import clean
 
 UNQUOTED = "No verified quote contains the answer; the language model may have it from elsewhere."
 INFERRED = "The answer does not stand in a quote; it follows from claims that are all quoted."
@@ -52,7 +53,8 @@ class Quotes:
 def check_quotes(supports: Sequence[Support], pieces: Sequence[Piece], corpus: Corpus) -> Quotes:
     """Compare quotes with the chunks that the corpus contains now.
 
-    A quote that stands in another shown passage than the one that was named is cited from there.
+    A quote that stands in another shown passage than the one that was named is cited from there, in the spelling and
+    with the blanks of the text.
 
     Args:
         supports: The claims and quotes; `passage` is a position in `pieces`.
@@ -60,26 +62,27 @@ def check_quotes(supports: Sequence[Support], pieces: Sequence[Piece], corpus: C
         corpus: The corpus.
     """
     citations: list[Citation] = []
-    evidence: dict[tuple[Span, str], QuoteEvidence] = {}
+    evidence: dict[Span, QuoteEvidence] = {}
     for support in supports:
         named = pieces[support.passage]
         found = next(filter(None, (_found(support.quote, each, corpus) for each in (named, *pieces))), None)
-        piece, span = found or (named, None)
-        citations.append(Citation(support.claim, piece.iri, span, support.quote, span is not None))
+        piece, span, quote = found or (named, None, support.quote)
+        citations.append(Citation(support.claim, piece.iri, span, quote, span is not None))
         if span is not None:
-            evidence.setdefault((span, support.quote), QuoteEvidence(span, support.quote, True))
+            evidence.setdefault(span, QuoteEvidence(span, quote, True))
     wrong = sum(not each.verified for each in citations)
     notes = (UNVERIFIED.format(wrong, len(citations)),) if wrong else ()
     return Quotes(tuple(citations), tuple(evidence.values()), notes)
 
 
-def _found(quote: str, piece: Piece, corpus: Corpus) -> tuple[Piece, Span] | None:
-    """Return where a quote stands in a piece; None if it does not, or the corpus has the chunk no more."""
+def _found(quote: str, piece: Piece, corpus: Corpus) -> tuple[Piece, Span, str] | None:
+    """Return where a quote stands in a piece, and its words there; None if it does not, or the chunk is gone."""
     for span in piece.spans:
         chunk = corpus.chunk(span.chunk) if span.chunk else None
         if chunk is not None and (place := find_quote(chunk.text, quote)):
             record = corpus.reader.document(chunk.document)
-            return piece, Span(chunk.document, chunk.iri, *place, source=record.source if record else "")
+            quoted = Span(chunk.document, chunk.iri, *place, source=record.source if record else "")
+            return piece, quoted, clean(chunk.text[slice(*place)])
     return None
 
 
@@ -93,7 +96,7 @@ def quoted_answer(empty: Answer, read: QuotedAnswer, quotes: Quotes, more: Seque
         more: Further evidence.
     """
     answers = tuple(Named(Literal(text), "", text) for text in read.answers)
-    grounding, notes = _grounding(answers, quotes)
+    grounding, notes = _grounding(answers, quotes, all_quoted=not read.unquoted)
     return replace(
         empty,
         status="answered" if answers else "no_answer",
@@ -112,11 +115,11 @@ def with_likely(read: QuotedAnswer) -> QuotedAnswer:
     return read if read.answers else replace(read, answers=read.likely, likely=())
 
 
-def _grounding(answers: Sequence[Named], quotes: Quotes) -> tuple[Grounding, tuple[str, ...]]:
+def _grounding(answers: Sequence[Named], quotes: Quotes, *, all_quoted: bool) -> tuple[Grounding, tuple[str, ...]]:
     if stand_in_quotes(answers, quotes.evidence):
         return "text", ()
     left = [each for each in answers if not stand_in_quotes([each], quotes.evidence)]
-    verified = bool(quotes.citations) and all(each.verified for each in quotes.citations)
+    verified = all_quoted and bool(quotes.citations) and all(each.verified for each in quotes.citations)
     if verified and all(_COMPUTED.fullmatch(each.name.strip()) for each in left):
         return "text", (INFERRED,)
     return "model", (UNQUOTED,)

@@ -29,6 +29,7 @@ def test_whole_reply():
         {"passage": True, "quote": "q"},
         {"passage": "one", "quote": "q"},
         {"passage": 1, "quote": "  "},
+        {"passage": 1, "quote": "."},
         {"passage": 1, "quote": 5},
         {"quote": "q"},
         "q",
@@ -66,6 +67,13 @@ def test_supports_are_limited():
 def test_never_raises(value):
     found = read(value)
     assert (found.value is None) == bool(found.problem)
+
+
+@pytest.mark.parametrize("depth", range(900, 1000, 5))
+def test_deep_answers(depth):
+    for answers in ("[" * depth + "]" * depth, '{"name": ' * depth + '"Ada"' + "}" * depth):
+        read(f'{{"answers": {answers}}}')
+        read(f'{{"answers": [], "likely": {answers}}}')
 
 
 def test_what_is_likely_counts_only_without_answers():

@@ -71,6 +71,12 @@ def test_an_empty_list_is_a_plan_if_it_may_be():
         ("Yes, but a step is missing: No", "no", ()),
         ("No step is missing. Yes", "yes", ()),
         ("<think>No</think>Yes", "yes", ()),
+        ("The verdict is yes.", "yes", ()),
+        ("Is it complete? Yes", "yes", ()),
+        ('{"failed": ["claim 1"], "verdict": "yes"}', "no", ()),
+        ('{"failed": "all", "verdict": "yes"}', "no", ()),
+        ('{"failed": [[1]], "verdict": "yes"}', "no", ()),
+        ('{"failed": null, "verdict": "yes"}', "yes", ()),
     ],
 )
 def test_verdicts(text, verdict, failed):
@@ -80,7 +86,10 @@ def test_verdicts(text, verdict, failed):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "Not sure.", "yesterday", '{"verdict": ["yes"]}', '{"verdict": "maybe"} yes', '{"verdict": 1}', "YESNO"],
+    [
+        *("", "Not sure.", "yesterday", '{"verdict": ["yes"]}', '{"verdict": "maybe"} yes', '{"verdict": 1}', "YESNO"),
+        *("I cannot say yes.", "Not yes", '{"verdict": "not yes"}', "I am told to reply no or yes or", "Yes if 2 held"),
+    ],
 )
 def test_no_verdict(text):
     assert read_verdict(text).value is None and read_verdict(text).problem

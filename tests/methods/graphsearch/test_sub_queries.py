@@ -34,6 +34,12 @@ def test_numbers_that_are_no_references():
     assert query.text == "What costs &#35; 12 or C#3 or #123?" and query.needs == ()
 
 
+def test_references_in_scripts_without_blanks():
+    queries = planned("?", ["《红楼梦》的作者是谁？", "谁是#1的父亲？"])
+    assert queries[1].needs == (1,)
+    assert ground(queries[1], {1: ["曹雪芹"]}, {})[0].text == "谁是曹雪芹的父亲？"
+
+
 def test_one_name_is_put_in_everywhere():
     query = SubQuery(2, "Where was #1 born, and when was #1 born?", (("#1", "born in", "#2"),), (1,))
     (grounded,) = ground(query, {1: ["Ada"]}, {})

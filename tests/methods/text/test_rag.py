@@ -63,6 +63,19 @@ def reply(*answers, support=(), response="Ada Lovelace was born in London."):
     return json.dumps({"answers": list(answers), "response": response, "support": listed}, ensure_ascii=False)
 
 
+def test_quotes_have_the_words_of_the_text(run):
+    answer, _ = run(reply("in", support=[(1, "bornin London")]))
+    assert answer.citations[0].quote == "born in London" and answer.grounding == "text"
+    answer, _ = run(reply("lace", support=[(1, "Ada Love lace")]))
+    assert answer.citations[0].quote == "Ada Lovelace" and answer.grounding == "model"
+
+
+def test_yes_beside_a_claim_without_a_quote_is_not_grounded(run):
+    born = (1, "Ada Lovelace was born in London in 1815.")
+    assert run(reply("yes", support=[born]))[0].grounding == "text"
+    assert run(reply("yes", support=[born, (99, "Invented.")]))[0].grounding == "model"
+
+
 def test_answer_in_a_verified_quote_is_grounded_in_the_text(run):
     answer, _ = run(reply("London", support=[(1, "Ada Lovelace was born in London in 1815.")]))
     assert answer.status == "answered" and str(answer) == "London" and answer.grounding == "text"
