@@ -102,6 +102,9 @@ def test_table_with_a_judge(kgqa, tmp_path, corpus):
     assert rows["Vanilla LLM"]["2wikimultihopqa"]["SubEM"]["n"] == 1
     assert rows["LightRAG"]["legal"]["SubEM"] == {"printed": 52.93, "measured": None, "n": 0}
     assert "62.33 | 100.0 / 100.0 (n=1)" in text and "52.58 | not run" in text
+    (tmp_path / "models.toml").write_text(lines[0])
+    (row,) = [line for line in kgqa(*command).out.splitlines() if "Naive RAG" in line and "n=1" in line]
+    assert row.count("| not run") == 2, "there is no judge"
     refused = kgqa("eval", "table", "tog3.1", "--corpus", "cwq=corpus")
     assert refused.returncode == 2 and "Choose from: hotpotqa, 2wikimultihopqa, musique" in refused.err
 
@@ -109,6 +112,27 @@ def test_table_with_a_judge(kgqa, tmp_path, corpus):
 def test_sizes_of_a_corpus_beside_the_printed_ones(kgqa, corpus):
     done = kgqa("eval", "table", "tog3.3", "--corpus", "musique=corpus")
     assert "11,254 | 7" in done.out and "9,809 | not run" in done.out and "11,300 | 7" in done.out, done.out
+    done = kgqa("eval", "table", "tog3.3", "--graph", "corpus")
+    assert "11,254 | 7" in done.out and "9,809 | 7" in done.out and "not run" not in done.out, done.out
+
+
+def test_verdicts_that_cannot_be_read_are_asked_for_again(kgqa, tmp_path, corpus):
+    with ScriptedServer(
+        lambda messages: "" if messages[0]["content"].startswith("You judge") else reply(messages)
+    ) as s:
+        lines = [f'["{name}"]\nllm = "{s.url}#m"\n' for name in ("qwen2.5-7b", "qwen-plus")]
+        (tmp_path / "models.toml").write_text("".join(lines))
+        command = (
+            "eval", "table", "graphsearch.2", "--models", "models.toml", "--dataset", "2wikimultihopqa=musique:dev.jsonl",
+            "--corpus", "2wikimultihopqa=corpus", "--sample", "1", "--ours", *OFF,
+        )  # fmt: skip
+        done = kgqa(*command)
+        calls = s.calls
+        kgqa(*command)
+        assert s.calls > calls
+    assert done.returncode == 1 and "no verdict of the judge could be read" in done.err
+    (row,) = [line for line in done.out.splitlines() if "Naive RAG" in line and "n=1" in line]
+    assert "not run" not in row and row.endswith("| –"), row
 
 
 def test_several_tables_without_models(kgqa):

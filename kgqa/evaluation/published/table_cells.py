@@ -13,6 +13,8 @@ SOUND = "tog_em_sound"
 """`tog_em` without answers that match only because they are empty or a piece of a word; shown if it is lower."""
 CORPUS = "corpus."
 """Prefix of measured values that are counts of a corpus and need no run."""
+JUDGED = ("judge.", "win.")
+"""Prefixes of measured values that a judge gives."""
 MEANINGS = {
     "f1_of_means": "F1 of mean token precision and mean token recall",
     "judge.answer": "mean rating of the judge `answer`",
@@ -26,10 +28,14 @@ MEANINGS = {
 
 @dataclass(frozen=True)
 class TableCell:
-    """Our values for one row and data set, by name; empty if not run. `n`: number of questions asked."""
+    """Our values for one row and data set, by name; empty if not run.
+
+    `n`: number of questions asked. `judged`: whether a judge was asked about them.
+    """
 
     values: Mapping[str, float] = field(default_factory=dict)
     n: int = 0
+    judged: bool = False
 
     def measured(self, metric: PrintedMetric) -> dict[str, float] | None:
         """Return our values for a metric; None if there are none."""
@@ -141,7 +147,8 @@ def _shown(table: PrintedTable, row: TableRow, column: str, metric: PrintedMetri
     text = "–" if printed is None else _printed(printed, metric) + ("?" if column in row.uncertain else "")
     measured = cell.measured(metric)
     if measured is None:
-        missing = metric.measured and not cell.n and (row.method or not row.model)
+        ran = cell.judged if any(name.startswith(JUDGED) for name in metric.measured) else cell.n
+        missing = metric.measured and not ran and (row.method or not row.model)
         return f"{text} | {'not run' if missing else '–'}"
     scale = 100 if metric.unit == "percent" else 1
     shown = [_number(scale * measured[name], metric) if name in measured else "-" for name in metric.measured]

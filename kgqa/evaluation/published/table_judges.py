@@ -73,7 +73,7 @@ def _kept(
     settings: Mapping[str, Any],
     ask: Callable[[QuestionModels, Prompts], Values],
 ) -> Values:
-    """Return the verdicts that are kept under a key, or ask for them and keep them."""
+    """Return the verdicts that are kept under a key, or ask for them and keep them, if any could be read."""
     file = folder / VERDICTS
     try:
         kept = load_json(file.read_bytes())
@@ -87,7 +87,8 @@ def _kept(
     prompts = Prompts(Path(resolved["llm.prompts"]) if resolved["llm.prompts"] else None)
     with closing(models):
         values = ask(models.for_question(Trace()), prompts)
-    replace_file(file, [json.dumps({"key": key, "values": values}, indent=1).encode("ascii")])
+    if values:
+        replace_file(file, [json.dumps({"key": key, "values": values}, indent=1).encode("ascii")])
     return values
 
 

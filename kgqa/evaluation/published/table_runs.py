@@ -11,16 +11,13 @@ from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.counts import COUNTS, counts_of
 from kgqa.errors import KgqaError, SettingsError
 from kgqa.evaluation.published.printed_tables import ModelPlace, PrintedTable, TableRow
-from kgqa.evaluation.published.table_cells import CORPUS, TableCell, measured_values
+from kgqa.evaluation.published.table_cells import CORPUS, JUDGED, TableCell, measured_values
 from kgqa.evaluation.published.table_judges import compared, rated
 from kgqa.evaluation.runs.plan import RunPlan, Selection, select_questions
 from kgqa.evaluation.runs.progress import RunObserver, RunResult
 from kgqa.evaluation.runs.resume import Changes, resume_run_in
 from kgqa.evaluation.runs.start import has_run, start_run
 from kgqa.settings import resolve
-
-_JUDGED = ("judge.", "win.")
-"""Prefixes of measured values that a judge gives."""
 
 
 @dataclass(frozen=True)
@@ -114,9 +111,10 @@ class _Filler:
             results.append(result)
         metrics = results[0].run.metrics()
         values = counts | measured_values(metrics)
+        judged = None
         if all(result.complete for result in results):
-            values |= self._judged(row, column, [result.run.folder for result in results])
-        return TableCell(values, int(metrics.get("n", 0) or 0))
+            judged = self._judged(row, column, [result.run.folder for result in results])
+        return TableCell(values | (judged or {}), int(metrics.get("n", 0) or 0), judged is not None)
 
     def _run(
         self, row: TableRow, column: str, place: ModelPlace, folder: Path, given: Mapping[str, Any]
@@ -146,21 +144,26 @@ class _Filler:
         self.failed = True  # the model or the graph does not reply; the remaining rows may use a different model
         return None
 
-    def _judged(self, row: TableRow, column: str, folders: list[Path]) -> dict[str, float]:
-        """Return what the judge says about finished runs; nothing without a judge."""
-        wanted = {name for metric in self._table.metrics for name in metric.measured if name.startswith(_JUDGED)}
+    def _judged(self, row: TableRow, column: str, folders: list[Path]) -> dict[str, float] | None:
+        """Return what the judge says about finished runs; None if it is not asked, or does not reply."""
+        wanted = {name for metric in self._table.metrics for name in metric.measured if name.startswith(JUDGED)}
         if not wanted or not self._judge:
-            return {}
+            return None
         questions = self._questions[column][1].questions
         settings = {name: value for name, value in self._options.settings.items() if name.startswith("llm.")}
         try:
             if len(folders) > 1:
-                return compared(folders[0], folders[1], questions, self._judge, settings)
-            return rated(folders[0], questions, self._judge, settings)
+                found = compared(folders[0], folders[1], questions, self._judge, settings)
+            else:
+                found = rated(folders[0], questions, self._judge, settings)
         except KgqaError as error:
             self._observer.note(f"{row.label} on {column} is not judged: {error}")
             self.failed = True
-            return {}
+            return None
+        if not found:
+            self._observer.note(f"{row.label} on {column}: no verdict of the judge could be read; run again to ask it")
+            self.failed = True
+        return found
 
     def _selections(self) -> Iterator[tuple[str, tuple[RunPlan, Selection]]]:
         """Yield the questions of each column that has questions and, if it needs one, a corpus."""
@@ -184,8 +187,9 @@ class _Filler:
     def _corpus_counts(self) -> Iterator[tuple[str, dict[str, float]]]:
         """Yield the sizes of the corpora that are given, if a metric of the table asks for them."""
         names = [name for metric in self._table.metrics for name in metric.measured if name.startswith(CORPUS)]
-        for column, folder in self._options.corpora.items():
-            if not names or column not in self._table.columns:
+        for column in self._table.columns if names else ():
+            folder = self._options.corpora.get(column) or self._options.settings.get("graph.path")
+            if not folder:
                 continue
             with Corpus.open(folder) as corpus:
                 counts = counts_of(corpus.reader, corpus.database.build.state(COUNTS))
