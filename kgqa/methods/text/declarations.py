@@ -171,7 +171,8 @@ GRAPHSEARCH = Method(
             str,
             "best",
             "how passages are found: rrf: by words and embeddings; ppr: by PageRank over the facts; path: as best, and "
-            "along paths; hyper: as best, with hyperedges in place of triples; best: ppr if there are facts, else rrf",
+            "along paths; hyper: as best, with hyperedges in place of triples; best: ppr if there are at least 3 facts "
+            "per passage, else rrf",
             choices=("best", "rrf", "ppr", "path", "hyper"),
         ),
         Setting("graphsearch.top_k", int, 30, "pieces retrieved per sub-question and channel", minimum=1, maximum=1000),

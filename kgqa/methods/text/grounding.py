@@ -11,11 +11,11 @@ from kgqa.corpus.inspection.evidence import facts_in_spans, facts_in_text
 from kgqa.corpus.items import HYPEREDGE
 from kgqa.errors import StoreError
 from kgqa.events import GaveUp
-from kgqa.explore.linking import find_mentions
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.grounding import answer_of_entities
 from kgqa.methods.text.pieces import with_quote_query
 from kgqa.model import Answer, Candidate, Entity, Named, Piece, QuoteEvidence, RelationPath, Step, Triple, Value
+from kgqa.quotes import contains_name
 from kgqa.trace import BudgetExhausted, Trace
 from kgqa.words import normalise, published_words
 
@@ -46,9 +46,7 @@ def grounded(answer: Answer, used: Sequence[Piece], graph: KnowledgeGraph, corpu
         cited = list(_facts_of(used))
         facts = list(dict.fromkeys((*cited, *facts_in_spans(corpus, graph, quoted))))[:MAX_FACTS]
         if answer.answers and facts:
-            mentions = find_mentions(graph, answer.question.text)
-            topics = [match.entity for mention in mentions for match in mention.matches]
-            answer = _with_path_query(answer, facts, topics, graph, trace)
+            answer = _with_path_query(answer, facts, graph, trace)
         answer = replace(answer, evidence=(*answer.evidence, *facts_in_text(corpus, graph, cited)))
         return with_quote_query(answer, graph, corpus)
     except (StoreError, BudgetExhausted) as error:
@@ -63,10 +61,8 @@ def _facts_of(pieces: Iterable[Piece]) -> Iterator[Triple]:
             yield from (each for each in piece.triples if not each.subject.iri.startswith(HYPEREDGE))
 
 
-def _with_path_query(
-    answer: Answer, facts: Sequence[Triple], topics: Sequence[Entity], graph: KnowledgeGraph, trace: Trace
-) -> Answer:
-    """Make the answers nodes of the graph, if facts lead from a topic to every one of them."""
+def _with_path_query(answer: Answer, facts: Sequence[Triple], graph: KnowledgeGraph, trace: Trace) -> Answer:
+    """Make the answers nodes of the graph, if facts lead from a node that the question names to every one of them."""
     nodes = dict.fromkeys(node for fact in facts for node in (fact.subject, fact.object))
     named = graph.named(nodes)
     ends: dict[str, Named] = {}
@@ -76,9 +72,10 @@ def _with_path_query(
             return answer
         ends[each.name] = match
     wanted = {each.value for each in ends.values()}
+    topics = [node.value for node in named if _is_named(node, answer.question.text)]
     if wanted & set(topics):
         return answer  # the question names its answer, as comparisons do; a path to it explains nothing
-    starts = [topic for topic in topics if topic in nodes]
+    starts = [topic for topic in topics if isinstance(topic, Entity)]
     walks = [(topic, walk) for topic in starts for end in wanted if (walk := shortest_walk(facts, topic, end, wanted))]
     walks.sort(key=lambda each: (len(each[1]), repr(each)))
     candidates = [_candidate(topic, walk, graph) for topic, walk in walks]
@@ -98,6 +95,12 @@ def _with_path_query(
         defects=(*answer.defects, *found.defects),
         notes=(*answer.notes, *found.notes),
     )
+
+
+def _is_named(node: Named, question: str) -> bool:
+    """Return whether a question names a node; words in lower case, such as "band", name a kind of thing."""
+    special = node.name != node.name.lower() or not node.name.isascii()
+    return special and contains_name(question, node.name)
 
 
 Walk = tuple[tuple[Step, Value], ...]

@@ -15,6 +15,6 @@ RETRIEVERS: Mapping[str, tuple[str, ...]] = {
 """The channels of each retriever; empty for the best of the index (see `open_retriever`)."""
 RETRIEVERS_HELP = (
     "how passages are found: bm25: by shared words; dense: by embeddings; rrf: by both; pagerank: by PageRank over the "
-    "facts, from what both find; best: pagerank if there are facts, else rrf; paths: as best, and along paths from the "
-    "entities of the question"
+    "facts, from what both find; best: pagerank if there are at least 3 facts per passage, else rrf; paths: as best, "
+    "and along paths from the entities of the question"
 )

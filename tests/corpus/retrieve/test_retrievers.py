@@ -41,7 +41,7 @@ def test_pagerank_reaches_passages_that_share_no_word_with_the_question(index):
     query = "Which waterfalls do people see near the Bubye River?"
     words = open_retriever(index, channels=["bm25"]).search([query], 9)[0]
     assert "Country" not in titles(words) and "Falls" not in titles(words)
-    ranked = titles(open_retriever(index).search([query], 9)[0])
+    ranked = titles(open_retriever(index, channels=["pagerank"]).search([query], 9)[0])
     assert ranked.index("River") < ranked.index("Country") and ranked.index("Country") < ranked.index("Falls")
 
 
@@ -151,7 +151,7 @@ def test_hyperedges_connect_chunks(tmp_path):
     )
     for number, encoder in enumerate((None, WordEncoder())):
         index = CorpusIndex.open(tmp_path / str(number), corpus, encoder)
-        found = [piece.text for piece in open_retriever(index).search(["Which won Ada?"], 9)[0]]
+        found = [piece.text for piece in open_retriever(index, channels=["pagerank"]).search(["Which won Ada?"], 9)[0]]
         assert found[0] == texts[0] and found.index(texts[1]) < found.index(texts[2])
         (piece,) = open_retriever(index, "hyperedge").search(["Ada"], 1)[0]
         assert piece.iri == "urn:h0" and [triple.object.iri for triple in piece.triples] == [
@@ -162,11 +162,20 @@ def test_hyperedges_connect_chunks(tmp_path):
 
 def test_index_without_vectors(tmp_path):
     index = CorpusIndex.open(tmp_path, corpus_of(PASSAGES))
-    assert "Country" in titles(open_retriever(index).search(["Bubye River"], 9)[0])
+    assert "Country" in titles(open_retriever(index, channels=["pagerank"]).search(["Bubye River"], 9)[0])
     with pytest.raises(SettingsError, match="dense needs an embedding model"):
         open_retriever(index, channels=["dense"])
     with pytest.raises(SettingsError, match="nosuch is not a channel"):
         open_retriever(index, channels=["nosuch"])
+
+
+def test_share_of_facts_decides_how_chunks_are_found(index, monkeypatch):
+    def found(*channels):
+        return open_retriever(index, channels=channels).search(QUERIES, 9)
+
+    assert found() == found("bm25", "dense") != found("pagerank")  # 4 facts in 7 chunks
+    monkeypatch.setattr("kgqa.corpus.retrieve.opening.DENSE_FACTS", 0.5)
+    assert found() == found("pagerank")
 
 
 def test_corpus_without_facts_is_searched_by_words_and_embeddings(tmp_path):
