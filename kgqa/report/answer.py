@@ -113,7 +113,7 @@ QUERY_CLASSES = {
 
 def weak_text(answer: Answer) -> str:
     """Say why an answer is a weak match."""
-    if answer.citations and not answer.paths:
+    if answer.response and not answer.paths:
         return "Weak match: the answer was not accepted. The best one found:"
     if answer.confidence is not None and answer.confidence < WEAK:
         return f"Weak match (score {answer.confidence:.0%}): the graph may not contain the answer. The best path found:"

@@ -121,8 +121,8 @@ def compare(runs: Sequence[Run]) -> Comparison:
             # a fictional graph has fewer questions, so scores are comparable only on shared questions
             groups.append(("On the questions that all have", _on_shared(scores, shared)))
         groups.append((f"Difference from {labels[0]}", _differences(scores, [0] * len(runs))))
-        if quoted:
-            groups.append((f"Questions won and lost against {labels[0]}", _wins(scores)))
+        if quoted and (wins := _wins(scores)):
+            groups.append((f"Questions won and lost against {labels[0]}", wins))
         if (twins := _twins(runs)) != [0] * len(runs):
             groups.append(("Difference from the same method on another graph: memory", _differences(scores, twins)))
     return Comparison(
@@ -250,11 +250,17 @@ def _differences(scores: Sequence[Scores], bases: Sequence[int]) -> tuple[Metric
 
 
 def _wins(scores: Sequence[Scores]) -> tuple[MetricRow, ...]:
-    """Count the questions on which each run has a higher, a lower and the same token F1 as the first run."""
+    """Count the questions on which each run has a higher, a lower and the same token F1 as the first run.
+
+    Nothing is returned if the runs share no question with gold answers.
+    """
     columns: list[dict[str, Figure]] = [{}]
     for each in scores[1:]:
         shared = [key for key in scores[0] if "token_f1" in scores[0][key] and "token_f1" in each.get(key, {})]
         signs = [each[key]["token_f1"] - scores[0][key]["token_f1"] for key in shared]
+        if not shared:
+            columns.append({})
+            continue
         counts = {"won": sum(d > 0 for d in signs), "lost": sum(d < 0 for d in signs), "equal": signs.count(0)}
         columns.append({name: Figure(float(count), n=len(shared), share=False) for name, count in counts.items()})
     return _rows(columns, label=lambda name: f"{LABELS['token_f1']}: {name}")

@@ -141,3 +141,14 @@ def test_several_tables_without_models(kgqa):
     done = kgqa("eval", "table", "tog3.1", "graphsearch.8")
     assert done.returncode == 0 and "Table tog3.1" in done.out and "Table graphsearch.8" in done.out
     assert "give its corpus with --corpus musique=FOLDER" in done.err
+
+
+def test_questions_without_gold_answers_have_no_scores(kgqa, tmp_path, corpus):
+    (tmp_path / "own.jsonl").write_text('{"id": "q", "question": "On which lake does Tollen lie?"}\n')
+    with ScriptedServer(reply) as server:
+        options = ("--graph", "corpus", "--method", "rag", "--llm", f"{server.url}#m", *OFF)
+        done = kgqa("eval", "run", "--dataset", "own.jsonl", *options, "--out", "own")
+    assert done.returncode == 0 and "1 of 1: no gold answers" in done.err and "token_em" not in done.err
+    assert "so far  no gold answers" in kgqa("eval", "status", "own").out
+    (status,) = json.loads(kgqa("eval", "status", "own", "--json").out)
+    assert status["done"] == 1 and set(status["scores"].values()) == {None}

@@ -163,4 +163,5 @@ def test_conditions_and_the_operation_are_shown_in_words():
 def test_weak_answer_from_text():
     weak = replace(FULL, accepted=False, evidence=())
     assert answer_text(weak).startswith("Weak match: the answer was not accepted. The best one found:\nParis\n")
+    assert answer_text(replace(weak, citations=())).startswith("Weak match: the answer was not accepted.")
     assert "no path was accepted" in answer_text(replace(FULL, accepted=False))

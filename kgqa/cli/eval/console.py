@@ -39,8 +39,9 @@ def print_results(runs: Sequence[Run], as_json: bool) -> None:
 
 
 def progress_text(progress: RunProgress) -> str:
-    """Format the scores so far, the cost, and the most frequent failures."""
-    parts = [f"{name} {100 * progress.mean(name):.1f}" for name in shown_metrics(progress)]
+    """Format the scores so far, the cost, and the most frequent failures; without gold answers, there are no scores."""
+    shown = shown_metrics(progress) if progress.scored else ()
+    parts = [f"{name} {100 * progress.mean(name):.1f}" for name in shown] or ["no gold answers"]
     if progress.cost is not None:
         parts.append(f"{progress.cost:.3f} USD")
     parts += [f"{name} {count}" for name, count in progress.failures.most_common(3)]

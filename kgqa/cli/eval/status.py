@@ -48,7 +48,8 @@ def command(folder: Path, as_json: bool) -> None:
                 "lost": dict(progress.lost),
                 "losses": dict(losses),
                 "scores": {
-                    name: progress.mean(name) for name in dict.fromkeys([*SHOWN_METRICS, *shown_metrics(progress)])
+                    name: progress.mean(name) if progress.scored else None
+                    for name in dict.fromkeys([*SHOWN_METRICS, *shown_metrics(progress)])
                 },
                 "cost": progress.cost,
                 "retrieval": retrieval.summary("normal"),

@@ -16,7 +16,7 @@ import numpy as np
 from kgqa.evaluation.analysis.comparison import GROUPINGS
 from kgqa.evaluation.metrics.measures import Interval, mean
 from kgqa.evaluation.metrics.retrieval import RetrievalTable
-from kgqa.evaluation.metrics.scores import METRIC_NAMES, score_record
+from kgqa.evaluation.metrics.scores import METRIC_NAMES, all_scores
 from kgqa.evaluation.runs.records import Record
 
 COSTS = ("calls", "prompt_tokens", "completion_tokens", "tokens", "cost", "queries", "seconds")
@@ -24,7 +24,6 @@ GROUP_METRICS = ("hit@1", "f1", "em", "tog_em")
 QUERY_CLASSES = ("exact", "restricted", "superset", "none")
 COUNTED = ("statuses", "failures", "losses")
 MAX_GROUPS = 50
-_METRICS = frozenset(METRIC_NAMES)
 
 
 def summary_of(records: Iterable[Record], *, interval: Interval = "bootstrap") -> dict[str, Any]:
@@ -85,9 +84,7 @@ class _Table:
         self._add_usage(answer.get("usage") or {}, record.seconds)
         self._add_quotes(answer)
         self.retrieval.add(answer.get("trace") or (), record.support)
-        scores = record.scores
-        if not scores.keys() >= _METRICS:  # not scored, or by an older version
-            scores = {**score_record(answer, record.readings), **scores}
+        scores = all_scores(record.scores, answer, record.readings)
         if scores:
             self.did_not_fail.append(not failed)
             for name in METRIC_NAMES:

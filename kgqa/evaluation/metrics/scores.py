@@ -39,6 +39,7 @@ TEXT_METRICS = (
     "rouge_l_recall",
 )
 METRIC_NAMES = (*SET_METRICS, *TEXT_METRICS)
+_NAMES = frozenset(METRIC_NAMES)
 Reading = Sequence[GoldAnswer]
 
 
@@ -73,6 +74,13 @@ def score_record(
     compared = [_set_scores(answers, reading, aliases, ordered) for reading in seen]
     best = max(compared, key=lambda found: (found["f1"], found["em"], found["hit@1"]))
     return best | text_scores(answer_texts(answer), known, aliases=aliases, response=response_text(answer))
+
+
+def all_scores(
+    scores: Mapping[str, float], answer: Mapping[str, Any], readings: Sequence[Reading]
+) -> Mapping[str, float]:
+    """Return the stored scores of an answer, and compute those that are missing, such as in runs of older versions."""
+    return scores if scores.keys() >= _NAMES else {**score_record(answer, readings), **scores}
 
 
 def named_answers(answer: Mapping[str, Any]) -> list[Named]:

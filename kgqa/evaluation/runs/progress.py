@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kgqa.evaluation.metrics.scores import all_scores
 from kgqa.evaluation.runs.outages import outage_class, tolerable
 from kgqa.evaluation.runs.plan import DEFAULT_CONCURRENCY
 from kgqa.evaluation.runs.records import Record
@@ -97,9 +98,10 @@ class RunProgress:
             self.failures[record.failure] += times
         if lost := outage_class(record):
             self.lost[lost] += times
-        self.scored += times * bool(record.scores)
+        scores = all_scores(record.scores, record.answer, record.readings)
+        self.scored += times * bool(scores)
         self.responses += times * bool(record.answer.get("response"))
-        for name, value in record.scores.items():
+        for name, value in scores.items():
             self.scores[name] += times * value  # type: ignore[assignment]
 
     @property

@@ -283,6 +283,14 @@ def test_questions_without_gold_are_not_scored(answers, run):
     assert found.progress.mean("em") == 1.0 and (found.progress.scored, found.progress.done) == (5, 10)
 
 
+def test_scores_that_an_older_version_did_not_record_count(answers, run):
+    answers(right)
+    (record,) = run(questions(1)).records
+    progress = RunProgress(total=1)
+    progress.add(replace(record, scores={"em": 1.0}), asked=False)
+    assert (progress.mean("em"), progress.mean("token_em")) == (1.0, 1.0)
+
+
 def test_cost_of_an_error_is_counted(answers, run):
     def broken(question, topics):
         raise ZeroDivisionError
