@@ -78,6 +78,6 @@ def test_line_on_a_terminal_names_the_step(corpus, tmp_path):
                 shown += part
         os.close(terminal)
         answer = process.communicate(timeout=60)[0].decode()
-    assert answer.startswith("Ben Aske\n") and process.returncode == 0
+    assert answer.startswith("Ben Aske") and process.returncode == 0
     assert b"round 0: 3 sub-questions" in shown and b"sub-question 2: reading" in shown
     assert re.search(rb"draft accepted *\r +\r", shown)  # the line was removed
