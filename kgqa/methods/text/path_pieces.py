@@ -22,7 +22,7 @@ from kgqa.corpus.retrieve.retriever import Retriever
 from kgqa.corpus.snapshot import statement_iri
 from kgqa.errors import PartialResult, QueryRejected, StoreTimeout
 from kgqa.explore.beam import BeamSettings, explore
-from kgqa.explore.linking import find_mentions
+from kgqa.explore.linking import Mention, find_mentions
 from kgqa.explore.masking import drop_mentions
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
@@ -103,7 +103,9 @@ class PathRetriever:
     def _search(self, query: str) -> list[Piece]:
         trace = self._trace or Trace()
         graph = self._graph if self._trace else self._graph.for_question(trace)
-        mentions = find_mentions(graph, query) if query.strip() else []
+        mentions: list[Mention] = []
+        if query.strip():
+            mentions = find_mentions(graph, query, whole_only=True) or find_mentions(graph, query)
         topics = list(dict.fromkeys(mention.matches[0].entity for mention in mentions))[: self._options.topics]
         asked = drop_mentions(query, [mention.text for mention in mentions])
         paths = self._find_paths(graph, topics, asked, trace)
