@@ -6,6 +6,7 @@ retrieved pieces is a part of it: a chunk of its text, or a statement or hypered
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -46,7 +47,8 @@ class RetrievalScores:
 
     `at`: in the first k pieces, by k; the lists of all retrievals are interleaved, best pieces first. `all`: in all
     pieces. `kept`: in the pieces that prompts showed, None if the trace does not contain them. `steps`: in all pieces
-    up to each step. `channels`: the recall up to each step, from the pieces of one channel. `in_corpus`: share of the
+    up to each step; the first steps of channels with sub-questions of their own count as one step, and so do the second
+    ones. `channels`: the recall up to each step, from the pieces of one channel. `in_corpus`: share of the
     supporting passages that the corpus contains.
     """
 
@@ -104,11 +106,25 @@ def _iris(event: Mapping[str, Any]) -> tuple[str, ...]:
 def _cumulative(steps: Sequence[Step], support: Support, channel: str = "") -> Iterable[Reached]:
     """Yield what was found up to each step, from one channel or from all."""
     seen: set[str] = set()
-    for step in steps[:MAX_STEPS]:
-        for pieces, name in zip(step.lists, step.channels, strict=True):
-            if channel in ("", name):
-                seen.update(pieces)
+    for together in _aligned(steps)[:MAX_STEPS]:
+        for step in together:
+            for pieces, name in zip(step.lists, step.channels, strict=True):
+                if channel in ("", name):
+                    seen.update(pieces)
         yield _reached(seen, support)
+
+
+def _aligned(steps: Sequence[Step]) -> list[list[Step]]:
+    """Put steps of different channels together: the first step of each channel, the second, and so on."""
+    found: list[list[Step]] = []
+    counts: Counter[str] = Counter()
+    for step in steps:
+        place = max((counts[name] for name in step.channels), default=0)
+        counts.update({name: place + 1 - counts[name] for name in set(step.channels)})
+        if place == len(found):
+            found.append([])
+        found[place].append(step)
+    return found
 
 
 def _reached(pieces: Collection[str], support: Support) -> Reached:

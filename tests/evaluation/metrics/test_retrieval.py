@@ -49,6 +49,21 @@ def test_recall_of_a_question():
     assert retrieval_scores(TRACE, ()) is None
 
 
+def test_channels_with_sub_questions_of_their_own_are_aligned():
+    """Step 1 is the first sub-question of each channel (GraphSearch as published)."""
+    trace = [
+        retrieved("a1", step=1, channel="semantic"),
+        retrieved("b", step=3, channel="relational"),
+        retrieved("c", step=2, channel="semantic"),
+        retrieved("c", step=0, channel="semantic"),
+        retrieved("a2", step=0, channel="relational"),
+    ]
+    found = retrieval_scores(trace, (("a1", "a2"), ("b",), ("c",)))
+    assert found is not None and [each.recall for each in found.steps] == pytest.approx([2 / 3, 1, 1])
+    assert found.channels["semantic"] == pytest.approx([1 / 3, 2 / 3, 2 / 3])
+    assert found.channels["relational"] == pytest.approx([1 / 3, 1 / 3, 2 / 3])
+
+
 def test_summary_of_two_questions():
     table = RetrievalTable()
     table.add(TRACE, SUPPORT[:2])
