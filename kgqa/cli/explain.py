@@ -28,7 +28,8 @@ def command(query: str | None, graph_path: str | None, **options: Any) -> None:
     \b
     Examples:
       kgqa ask "Who directed the film Parasite?" --show-sparql | kgqa explain
-      kgqa ask --graph corpus/ --method tog3 --json --trace "Where was she born?" | kgqa explain
+      kgqa ask --graph corpus/ --method tog3 --json --trace "Where was she born?" > answer.json
+      kgqa explain answer.json --graph corpus/
     """
     from kgqa.graph.opening import open_graph_of
     from kgqa.graph.query.explain import explain

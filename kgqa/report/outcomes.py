@@ -28,7 +28,7 @@ STAGES = {
     "read": "answers not read, or incomplete",
     "not retrieved": "supporting passage not retrieved",
     "not kept": "supporting passage not kept",
-    "misread": "wrong answer from the right passages",
+    "misread": "no right answer from the right passages",
     "not accepted": "right answer not accepted",
     "budget": "budget exhausted",
     "failed": "failed",

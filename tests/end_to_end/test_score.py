@@ -255,3 +255,11 @@ def test_judges_read_the_response_and_its_quotes(kgqa, tmp_path):
     assert all("Ann Li has led the works since 1990." in prompt for prompt in prompts)
     assert sum("led by Ann Li since 1990" in prompt for prompt in prompts) == 3
     assert sum("It is Ann Li." in prompt for prompt in prompts) == 8
+
+
+def test_a_folder_of_several_runs_names_them(kgqa, tmp_path):
+    for name in ("rag", "tog3"):
+        (tmp_path / "runs" / name).mkdir(parents=True)
+        write(tmp_path, f"runs/{name}/predictions.jsonl", [text_answer("1", "Ann Li", "It is Ann Li.", "Ann Li")])
+    done = kgqa("score", "runs", "--format", "kgqa")
+    assert done.returncode == 2 and "Give one of them: runs/rag, runs/tog3" in done.err

@@ -100,12 +100,10 @@ def command(
     from kgqa.evaluation.judges.judge_predictions import evidence_of
     from kgqa.evaluation.published.predictions import PublishedError, read_published
     from kgqa.evaluation.published.rescoring import match, rescore
-    from kgqa.evaluation.runs.run_files import PREDICTIONS
 
     questions = list(dataset_questions(dataset)) if dataset else None
     if format_ == "kgqa":
-        file = file / PREDICTIONS if file.is_dir() else file
-        against = against / PREDICTIONS if against and against.is_dir() else against
+        file, against = _predictions_of(file), against and _predictions_of(against)
     predictions = list(read_published(file, format_))
     found = rescore(predictions, format_, questions, aliases=aliases, count_missing=count_missing)
     if found.unmatched and found.unmatched == len({each.id or each.question for each in predictions}):
@@ -141,6 +139,18 @@ def command(
         *(_against_lines(compared) if compared else ()),
     ]
     print_result(as_json, data, lines)
+
+
+def _predictions_of(place: Path) -> Path:
+    """Return the predictions of a run, given its folder; other files are returned as they are."""
+    from kgqa.evaluation.runs.run_files import PREDICTIONS
+
+    if not place.is_dir():
+        return place
+    inner = sorted(str(each.parent) for each in place.glob(f"*/{PREDICTIONS}"))
+    several = not (place / PREDICTIONS).exists() and inner
+    check_usage((several, f"{place} contains several runs. Give one of them: {', '.join(inner)}"))
+    return place / PREDICTIONS
 
 
 def _judged(

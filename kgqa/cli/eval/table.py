@@ -107,7 +107,7 @@ def command(
         filled = fill_table(table, models, out, how, ConsoleObserver())
         objects.append(as_object(table, titles, filled.cells))
         if not as_json:
-            print_result(False, None, [as_text(table, titles, filled.cells)])
+            print_result(False, None, [*([""] if len(objects) > 1 else []), as_text(table, titles, filled.cells)])
         failed, interrupted = failed or filled.failed, filled.interrupted
         if interrupted:
             break

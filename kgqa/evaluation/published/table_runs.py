@@ -69,7 +69,7 @@ def fill_table(
             title = models[model].title if model in models else model
             what = f"The judge {title}" if model == table.judge else title
             observer.note(
-                f"{what} is not run: the file given with --models has no address (llm) for this language model."
+                f"{what} is not run: give the address (llm) of this language model in a file, with --models FILE."
             )
     return FilledTable(cells, filler.interrupted, filler.failed)
 
