@@ -175,7 +175,8 @@ def _show(
         if answer.sparql:
             print(safe_text(answer.sparql), flush=True)
         else:
-            print(f"kgqa: {clean(answer.reason)}", file=sys.stderr)
+            more = " --json shows the query of its evidence." if answer.evidence_sparql else ""
+            print(f"kgqa: {clean(answer.reason) or f'No query returns this answer.{more}'}", file=sys.stderr)
     elif as_json:
         print(json_text(answer_object(answer, trace=trace) | beside, indent=None if batch else 2), flush=True)
     else:

@@ -18,7 +18,7 @@ from kgqa.testing.agents.text_agents import RagAgent
 from kgqa.testing.agents.tog3_agent import Tog3Agent
 from kgqa.testing.server import ScriptedServer
 from tests.cli_runner import KGQA
-from tests.small_corpus import LONG, QUESTIONS, SHORT, write_corpus, write_questions
+from tests.small_corpus import LONG, QUESTIONS, SHORT, SINGLE, write_corpus, write_questions
 
 OFF = ("--embeddings", "off")
 
@@ -43,6 +43,13 @@ def test_rounds_on_the_command_line(kgqa, corpus):
     assert explained.returncode == 0 and explained.out.startswith(f"Question: {SHORT}\nAnswer: 1830\nSteps:\n")
     assert "round 1 asks: 1. When was the lighthouse of Tarn Harbour finished?" in explained.out
     assert "“The lighthouse of Tarn Harbour was finished in 1830.” [docs/Tarn Harbour.md" in explained.out
+
+
+def test_answer_that_no_query_returns(kgqa, corpus):
+    with ScriptedServer(RagAgent(QUESTIONS)) as server:
+        options = ("--graph", "corpus", "--method", "rag", "--llm", f"{server.url}#m", *OFF, "--show-sparql")
+        done = kgqa("ask", SINGLE, *options)
+    assert done.out == "" and "No query returns this answer. --json shows the query of its evidence.\n" in done.err
 
 
 def test_run_and_its_report(kgqa, corpus, tmp_path):
