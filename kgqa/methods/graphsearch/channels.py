@@ -88,6 +88,12 @@ class Channels:
                 facts = {at: self._with_paths(queries[at], triples) for at, triples in facts.items()}
         return [Found(tuple(passages.get(at, ())), tuple(facts.get(at, ()))) for at in range(len(queries))]
 
+    @property
+    def searchable(self) -> bool:
+        """Whether the corpus has anything that a channel searches."""
+        kinds: dict[str, list[PieceKind]] = {"text": ["chunk"], "graph": [self._facts], "all": ["chunk", self._facts]}
+        return any(self._search.count(kind) for name in self.names for kind in kinds[self._sources[name]])
+
     def _has_source(self, channel: str) -> bool:
         return self._sources[channel] != "graph" or self._search.count(self._facts) > 0
 

@@ -41,6 +41,11 @@ class Lane:
     verdict: Verdict | None = None
 
     @property
+    def accepted(self) -> bool:
+        """Whether the draft was accepted."""
+        return self.verdict is not None and self.verdict.verdict == "yes"
+
+    @property
     def form(self) -> str:
         """The end of the names of its prompts."""
         return "graph" if self.channel == RELATIONAL else "text"

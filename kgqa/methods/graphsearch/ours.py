@@ -69,7 +69,8 @@ class Search:
 
     def run(self) -> None:
         """Ask, answer and draft until a draft is accepted, or nothing more helps."""
-        self._answer_plan(self._plan())
+        if self._channels.searchable:
+            self._answer_plan(self._plan())
         if not self.retrieved:
             self._stop(0, "nothing was retrieved")
             return

@@ -76,21 +76,29 @@ class PublishedSearch:
         return module in self._modules or self._modules == ("all",)
 
     @property
-    def judged(self) -> bool:
+    def _reflects(self) -> bool:
         """Whether drafts are verified; if nothing follows from a verdict, none is asked for."""
         return self.uses("all") and self._gate != "never"
 
     @property
+    def judged(self) -> bool:
+        """Whether the answer needs to be accepted: drafts were verified, or the last reply could not be read."""
+        return self._reflects or not self.final
+
+    @property
     def accepted(self) -> bool:
         """Whether the draft of a channel was accepted."""
-        return any(lane.verdict is not None and lane.verdict.verdict == "yes" for lane in self.lanes)
+        return any(lane.accepted for lane in self.lanes)
 
     def run(self) -> None:
         """Answer the sub-questions of all channels, reflect once, and write the final text."""
+        if not self._channels.searchable:
+            self._trace.record(Stopped(round=0, why="nothing was retrieved"))
+            return
         self._plan()
         for level in zip_longest(*(lane.queries for lane in self.lanes)):
             self._answer_level([(lane, query) for lane, query in zip(self.lanes, level) if query is not None])
-        if self.judged:
+        if self._reflects:
             self._reflect()
         background = self._background()
         if not background and not any(entry.context for lane in self.lanes for entry in lane.entries):
@@ -110,8 +118,9 @@ class PublishedSearch:
         return bool(self.pieces) or any(entry.context for lane in self.lanes for entry in lane.entries)
 
     def result(self) -> Result | None:
-        """Return the last text, or else the last draft or the last answered sub-question; None if there is none."""
-        text = self.final or next((lane.draft for lane in reversed(self.lanes) if lane.draft), "")
+        """Return the last text, or else a draft, an accepted one first, or the last answered sub-question."""
+        lanes = sorted(self.lanes, key=lambda lane: lane.accepted)[::-1]
+        text = self.final or next((lane.draft for lane in lanes if lane.draft), "")
         if text:
             return result_of_text(text)
         answered = [entry for lane in self.lanes for entry in lane.entries if entry.answers]
@@ -258,8 +267,7 @@ class PublishedSearch:
         self._expand([lane for lane in drafted if self._needs_more(lane)])
 
     def _needs_more(self, lane: Lane) -> bool:
-        yes = lane.verdict is not None and lane.verdict.verdict == "yes"
-        return {"reject": not yes, "accept": yes, "always": True}[self._gate]
+        return {"reject": not lane.accepted, "accept": lane.accepted, "always": True}[self._gate]
 
     def _expand(self, lanes: Sequence[Lane]) -> None:
         """Ask for new sub-questions in some channels, and add what is retrieved for them, without answers."""

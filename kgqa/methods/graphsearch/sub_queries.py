@@ -53,7 +53,8 @@ def planned(question: str, texts: Sequence[str], patterns: Sequence[Sequence[Pat
     """Return sub-questions numbered from 1, and find which answers they need.
 
     At most `MAX_STEPS` are kept. A reference to the sub-question itself, to a later or to an unknown one is removed,
-    unless the question contains the same characters, as in "the #1 hit".
+    unless the question contains the same characters, as in "the #1 hit". If nothing else is left, the question is the
+    only sub-question.
 
     Args:
         question: The question.
@@ -71,7 +72,7 @@ def planned(question: str, texts: Sequence[str], patterns: Sequence[Sequence[Pat
         kept = " ".join(kept.split())
         needs = sorted({int(match[1]) for match in _PLACEHOLDER.finditer(kept)} & set(range(1, number)))
         found.append(SubQuery(number, kept, triples, tuple(needs)))
-    return tuple(found)
+    return tuple(found) if any(each.text or each.patterns for each in found) else (SubQuery(1, question),)
 
 
 def levels(queries: Sequence[SubQuery]) -> list[list[SubQuery]]:

@@ -80,10 +80,12 @@ class Shown:
         return check_quotes([self._with_source(each, corpus) for each in read.supports], pieces, corpus)
 
     def _with_source(self, support: Support, corpus: Corpus) -> Support:
-        """Return a support by a fact with the words of the document as its quote."""
+        """Return a support whose quote is the shown words of a fact with those of the document as its quote."""
         if support.passage < len(self.passages):
             return support
         fact = self.facts[support.passage - len(self.passages)]
+        if not _says(support.quote, fact):
+            return support
         if isinstance(fact, LocalFact):
             chunk = corpus.chunk(fact.chunk)
             stands = chunk is not None and find_quote(chunk.text, support.quote)
@@ -120,14 +122,22 @@ def shown_evidence(subgraph: Subgraph, *, tokens: int, passages: bool = True, fa
 
 def fact_line(fact: Fact, numbers: Mapping[str, int]) -> str:
     """Return a fact in words, with the number of the passage that it was read from, if that is shown."""
-    if isinstance(fact, LocalFact):
-        words, chunks = f"{fact.subject} | {fact.relation} | {fact.object}", [fact.chunk]
-    else:
-        words, chunks = fact.text, [span.chunk for span in fact.spans]
+    words = _fact_words(fact)
+    chunks = [fact.chunk] if isinstance(fact, LocalFact) else [span.chunk for span in fact.spans]
     shown = sorted({numbers[chunk] for chunk in chunks if chunk in numbers})
     place = [f"passage {', '.join(map(str, shown))}"] if shown else []
     place += [f'"{fact.quote}"'] if isinstance(fact, LocalFact) and fact.quote else []
     return f"{words} ({': '.join(place)})" if place else words
+
+
+def _says(quote: str, fact: Fact) -> bool:
+    """Return whether a quote consists of words of a fact, or contains all of them."""
+    words, given = f" {normalise(_fact_words(fact))} ", f" {normalise(quote)} "
+    return bool(given.strip()) and (given in words or words in given)
+
+
+def _fact_words(fact: Fact) -> str:
+    return f"{fact.subject} | {fact.relation} | {fact.object}" if isinstance(fact, LocalFact) else fact.text
 
 
 def claims_of(quotes: Quotes) -> Sequence[str]:

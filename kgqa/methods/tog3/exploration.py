@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from kgqa.corpus.index.entries import INDEXED
 from kgqa.errors import SettingsError
 from kgqa.events import Planned, Stopped, SubQuestion, SufficiencyJudged
 from kgqa.llm.client import Prompt, Stage
@@ -17,7 +16,7 @@ from kgqa.methods.direct import UNREADABLE
 from kgqa.methods.resources import Resources
 from kgqa.methods.text.pieces import LIKELY, with_likely
 from kgqa.methods.tog3.evidence import Shown, claims_of
-from kgqa.methods.tog3.outcome import UNJUDGED, UNREAD_FINAL, Outcome, Reply
+from kgqa.methods.tog3.outcome import UNJUDGED, UNQUOTED_FINAL, UNREAD_FINAL, Outcome, Reply
 from kgqa.methods.tog3.replies import Reflection, distinct_questions, read_questions
 from kgqa.methods.tog3.retrieval import KINDS, EvidenceSearch
 from kgqa.methods.tog3.subgraph import Subgraph
@@ -82,7 +81,7 @@ class Exploration:
 
     def _reworded(self) -> list[str]:
         """Ask for other words, because nothing was found for the question; empty if none can help."""
-        if not self._evolving or not any(map(self._search.text.count, INDEXED)):
+        if not self._evolving or not self._search.searchable:
             return []
         return distinct_questions(self._evolved(Shown()).questions, [self.question])
 
@@ -119,8 +118,14 @@ class Exploration:
     def _final(self, number: int, why: str, shown: Shown, *, accepted: bool = False) -> Outcome:
         """Ask for the answer from everything that was found.
 
-        If the reply can't be read, the last answer with a verified quote stands. An answer that the reply calls likely
-        is not accepted; it is left out if `ask.on_exhausted` is "none".
+        If the reply can't be read, the last answer with a verified quote stands. An answer without a verified quote, or
+        that the reply calls likely, is not accepted; it is left out if `ask.on_exhausted` is "none".
+
+        Args:
+            number: The round.
+            why: Why the search ends.
+            shown: The evidence.
+            accepted: Whether an answer was accepted, so that only a report of it is wanted.
         """
         self._stopped(number, why)
         long = self._settings["ask.answer_form"] == "long"
@@ -133,7 +138,11 @@ class Exploration:
             return Outcome(supported, reason="" if supported else UNREADABLE, notes=notes)
         if read.likely and self._settings["ask.on_exhausted"] == "best":
             return Outcome(replace(reply, read=with_likely(read)), notes=(LIKELY,), accepted=False)
-        return Outcome(reply, notes=(UNJUDGED,) if reply.read.answers and not accepted else ())
+        weak = bool(reply.read.answers) and not reply.supported
+        if weak and self._settings["ask.on_exhausted"] == "none":
+            return Outcome(reason=UNQUOTED_FINAL)
+        notes = (UNJUDGED,) if reply.read.answers and not accepted else ()
+        return Outcome(reply, notes=notes, accepted=not weak)
 
     def _prompt(self, name: str, shown: Shown, **values: Any) -> Prompt:
         asked = [f"{text} (nothing new was found)" if text in self._fruitless else text for text in self._asked]

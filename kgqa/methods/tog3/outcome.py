@@ -14,6 +14,8 @@ from kgqa.words import normalise
 UNJUDGED = "No answer was judged sufficient; this one is from all evidence of the search."
 REPEATED = "The answer was given twice with verified quotes; no further evidence was searched for."
 UNREAD_FINAL = "The final reply of the language model could not be read; this is the last answer with verified quotes."
+UNQUOTED_FINAL = "No answer was judged sufficient, and no quote of the last one was found in the passages."
+UNCHANGED = "The report does not answer the question; this is the answer that was accepted before."
 INTERRUPTED = "The search was not finished. This is the last answer with verified quotes."
 
 

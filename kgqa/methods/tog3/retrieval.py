@@ -71,6 +71,12 @@ class EvidenceSearch:
         self._settings = self.resources.settings
         self._encoder: CachedEncoder | None = self.resources.encoder
 
+    @property
+    def searchable(self) -> bool:
+        """Whether the corpus has pieces of one of the kinds; paths are made of statements."""
+        counted: Iterable[PieceKind] = ("statement" if kind == "path" else kind for kind in KINDS if kind in self.kinds)
+        return any(map(self.text.count, counted))
+
     def search(self, queries: Sequence[str], steps: Sequence[int]) -> list[Found]:
         """Find the best passages, facts and summaries for each query.
 

@@ -18,7 +18,7 @@ from kgqa.llm.replies.quoted_answers import read_quoted_answer
 from kgqa.methods.text.pieces import shown_passages
 from kgqa.methods.tog3.evidence import Shown, shown_evidence
 from kgqa.methods.tog3.exploration import NOTHING_FOUND, Exploration
-from kgqa.methods.tog3.outcome import REPEATED, Outcome, Reply
+from kgqa.methods.tog3.outcome import REPEATED, UNCHANGED, Outcome, Reply
 from kgqa.methods.tog3.replies import (
     Refinement,
     Reflection,
@@ -63,9 +63,11 @@ class Rounds(Exploration):
         return self._final(most, "the last round", self._shown())
 
     def _accepted(self, number: int, why: str, reply: Reply, *notes: str) -> Outcome:
-        """Return an accepted answer; if a report is wanted, ask for it."""
+        """Return an accepted answer; if a report is wanted, ask for it, and take its answer if that is proven."""
         if self._settings["ask.answer_form"] == "long":
-            return self._final(number, why, self._shown(), accepted=True)
+            final = self._final(number, why, self._shown(), accepted=True)
+            proven = final.reply is not None and final.reply.supported and final.accepted
+            return final if proven else Outcome(reply, notes=(*notes, UNCHANGED))
         self._stopped(number, why)
         return Outcome(reply, notes=notes)
 

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from kgqa.corpus.building.build import build_corpus
 from kgqa.events import Drafted, DraftVerified, Grounded, Planned, Retrieved, StepAnswered
 from kgqa.methods.direct import UNREADABLE
 from kgqa.methods.graphsearch.answering import NOT_VERIFIED, NOTHING
@@ -275,3 +276,20 @@ def test_recall_by_step_never_falls(run):
     last = asked.shown("draft")[0]
     needed = [QUOTE, "Tarn Harbour is a town on the island Corrin.", "The highest hill of Corrin is Ben Aske."]
     assert last.shows(needed) and asked.answer.question.text == LONG
+
+
+def test_an_accepted_draft_stands_in_for_an_unread_last_reply(run):
+    verdicts = {"published_verify": lambda prompt: "Yes" if "Answer: Zeta" in prompt.user else "No"}
+    asked = run(LONG, {"published_draft": ["Answer: Zeta", "Answer: Iota", ""], **verdicts}, ask__preset="as-published")
+    assert str(asked.answer) == "Zeta" and asked.answer.accepted
+    asked = run(LONG, {"published_draft": ""}, ask__preset="as-published", graphsearch__gate="never")
+    assert LAST_STEP in asked.answer.notes and not asked.answer.accepted
+
+
+@pytest.mark.parametrize("preset", ["ours", "as-published"])
+def test_no_prompt_where_nothing_can_be_found(run, tmp_path, preset):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.txt").write_text("Mara Holt was born in Tarn Harbour.")
+    build_corpus(tmp_path / "corpus", [tmp_path / "docs"], embeddings="off")
+    asked = run(folder=tmp_path / "corpus", ask__preset=preset, graphsearch__channels="relational")
+    assert not asked.names and asked.answer.reason == NOTHING

@@ -34,6 +34,10 @@ def test_numbers_that_are_no_references():
     assert query.text == "What costs &#35; 12 or C#3 or #123?" and query.needs == ()
 
 
+def test_a_plan_of_references_only_is_the_question():
+    assert planned("Who wrote Emma?", ["#1", "#3", " "]) == (SubQuery(1, "Who wrote Emma?"),)
+
+
 def test_references_in_scripts_without_blanks():
     queries = planned("?", ["《红楼梦》的作者是谁？", "谁是#1的父亲？"])
     assert queries[1].needs == (1,)

@@ -6,6 +6,7 @@ import itertools
 
 import pytest
 
+from kgqa.corpus.building.build import build_corpus
 from kgqa.errors import SettingsError
 from kgqa.methods.text.pieces import LIKELY
 from kgqa.model import QuoteEvidence
@@ -173,6 +174,13 @@ class TestNothingRetrieved:
         done = run("Xyzzy plugh?", replies={"evolve": judged("NO", SINGLE), "answer": answered("A", HILL)})
         assert done.kinds[:2] == ["evolve", "answer"] and done.events("planned")[0].round == 0
 
+    def test_nothing_is_asked_where_no_words_can_find_anything(self, run, tmp_path):
+        (tmp_path / "docs").mkdir()
+        (tmp_path / "docs" / "a.txt").write_text("Mara Holt was born in Tarn Harbour.")
+        build_corpus(tmp_path / "corpus", [tmp_path / "docs"], embeddings="off")
+        done = run(corpus=tmp_path / "corpus", tog3__kinds="statement,path")
+        assert done.calls == 0 and done.answer.status == "no_answer"
+
     def test_without_sub_questions_nothing_is_asked(self, run):
         assert run("Xyzzy plugh?", tog3__evolve_query="off").calls == 0
 
@@ -292,11 +300,20 @@ class TestPrompts:
             done.answer.response == "A report." and "a report that answers" in done.requests[0].messages[0]["content"]
         )
         replies = {"answer": answered("A"), "reflect": judged("YES"), "final": report}
+        replies["final"] = {**report, **answered("Tarn Harbour"), "response": "A report."}
         done = run(replies=replies, ask__answer_form="long")
         assert done.kinds == ["answer", "reflect", "final"] and done.answer.response == "A report."
         assert not any("No answer was judged" in note for note in done.answer.notes)
         short = {key: value for key, value in report.items() if key != "response"}
         assert run(replies={"final": short}, tog3__rounds=1).answer.response == "Why."
+
+    @pytest.mark.parametrize(
+        "final", [UNKNOWN, answered("Mars", "Mars is near."), {**UNKNOWN, "likely": ["Mars"]}, "?"]
+    )
+    def test_report_never_replaces_an_accepted_answer_by_an_unproven_one(self, run, final):
+        replies = {"answer": answered("Tarn Harbour"), "reflect": judged("YES"), "final": final}
+        answer = run(replies=replies, ask__answer_form="long").answer
+        assert str(answer) == "Tarn Harbour" and answer.accepted and answer.citations[0].verified
 
 
 class TestAnswers:
@@ -320,8 +337,19 @@ class TestAnswers:
         assert done.answer.grounding == "graph" and done.answer.sparql and done.answer.topics
 
     def test_invented_quote_grounds_nothing(self, run):
-        done = run(replies={"final": answered("Mars", "Mars is near.")}, tog3__rounds=1)
-        assert done.answer.grounding == "model" and not done.answer.evidence_sparql
+        replies = {"final": answered("Mars", "Mars is near.")}
+        done = run(replies=replies, tog3__rounds=1)
+        assert done.answer.grounding == "model" and not done.answer.evidence_sparql and not done.answer.accepted
+        assert run(replies=replies, tog3__rounds=1, ask__on_exhausted="none").answer.status == "no_answer"
+
+    def test_invented_quote_with_the_number_of_a_fact_is_not_verified(self, run):
+        def first(shown):
+            number = max(read_prompt([{"role": "user", "content": shown}]).listed)
+            support = [{"claim": "A claim.", "piece": number, "quote": "Mars is near."}]
+            return {"answer": ["Mars"], "explanation": "", "support": support}
+
+        (citation,) = run(replies={"final": first}, tog3__rounds=1).answer.citations
+        assert not citation.verified and citation.quote == "Mars is near."
 
     def test_fact_is_cited_by_its_words_in_the_document(self, run):
         def first(shown):
