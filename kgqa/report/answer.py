@@ -76,7 +76,9 @@ def answer_text(answer: Answer, *, iris: bool = False, notes: bool = True, graph
     fields += _labelled("steps", list(map(clean, step_lines(answer.trace))))
     if answer.grounding == "text":
         fields.append(("source", "every answer stands in a verified quote"))
-    if answer.grounding == "model":
+    if answer.grounding == "model" and answer.response:
+        fields.append(("source", UNQUOTED))
+    elif answer.grounding == "model":
         fields.append(("source", "the language model's own knowledge; the graph has no evidence for this"))
     if answer.sparql:
         fields.append(("query", QUERY_CLASSES[answer.query_class]))
@@ -101,6 +103,8 @@ def answer_text(answer: Answer, *, iris: bool = False, notes: bool = True, graph
 
 SCORE = "the share of right answers among answers with such a score (measured on test questions)"
 """A description of a confidence for people."""
+UNQUOTED = "the language model; no verified quote contains the answer"
+"""Where an answer over text is from if its grounding is `model`."""
 QUERY_CLASSES = {
     "exact": "checked: returns exactly these answers; this does not show that they answer the question",
     "restricted": "checked: returns exactly these answers, by way of entities that a model chose; this does not show "

@@ -10,7 +10,7 @@ from kgqa.answer_json import json_text
 from kgqa.evaluation.runs.records import Record
 from kgqa.events import Event, Kept, Leaks, Linked, Masked, MatchPlayed, Pool, Shortlist, Shown
 from kgqa.model_json import read_event
-from kgqa.report.answer import EVIDENCE_CLASSES, QUERY_CLASSES, SCORE
+from kgqa.report.answer import EVIDENCE_CLASSES, QUERY_CLASSES, SCORE, UNQUOTED
 from kgqa.report.bracket import stages_of
 from kgqa.report.drawing import draw_path, relation_name
 from kgqa.report.lenient_json import count_of, list_of, number_of, object_of, objects_of, text_of, texts_of
@@ -34,6 +34,7 @@ _GROUNDS = {
     "model": "from the language model's own knowledge; the graph has no evidence for this",
     "none": "nothing",
 }
+_GROUNDS_OF_TEXT = {**_GROUNDS, "model": UNQUOTED}
 _SHOWN_ELSEWHERE = (Pool, Shortlist, MatchPlayed, Kept, Masked, Shown, Linked, *TEXT_EVENTS)
 _NO_TEXTS = NoTexts()
 
@@ -98,7 +99,7 @@ def question_page(record: Record, place: PageContext, texts: PieceTexts = _NO_TE
         evidence_words=EVIDENCE_CLASSES.get(text_of(answer.get("evidence_class")), ""),
         query=text_of(answer.get("sparql")),
         query_words=QUERY_CLASSES.get(text_of(answer.get("query_class")), ""),
-        grounding=_GROUNDS.get(text_of(answer.get("grounding")), ""),
+        grounding=(_GROUNDS if text is None else _GROUNDS_OF_TEXT).get(text_of(answer.get("grounding")), ""),
         approximate=answer.get("approximate") is True,
         notes=texts_of(answer.get("notes")),
         defects=texts_of(answer.get("defects")),

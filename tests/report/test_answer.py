@@ -78,6 +78,8 @@ def test_answer_of_a_model_names_its_source():
     answer = Answer(Question("x"), "answered", (Named("Paris", "", "Paris"),), grounding="model")
     assert "  source the language model's own knowledge" in answer_text(answer)
     assert "source" not in answer_text(Answer(Question("x"), "answered", answer.answers, grounding="graph"))
+    over_text = answer_text(replace(answer, response="It is Paris."))
+    assert "  source the language model; no verified quote contains the answer\n" in over_text
 
 
 EVIL = "x\x1b[31m\u202e\x07y"

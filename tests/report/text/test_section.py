@@ -107,6 +107,14 @@ def test_page_without_the_corpus_shows_quotes_and_a_note():
         assert "the corpus of the run was not found" in text and "urn:kgqa:chunk:" in text
 
 
+def test_answer_without_a_verified_quote_names_its_source():
+    record = text_record("tog3", ROUNDS)
+    text = ParsedPage(
+        "".join(question_page(replace(record, answer={**record.answer, "grounding": "model"}), CONTEXT))
+    ).text
+    assert "no verified quote contains the answer" in text and "own knowledge" not in text
+
+
 def test_quote_that_moved_in_the_corpus_is_still_marked(corpus_run):
     record = text_record()
     (first, *others) = record.answer["citations"]
