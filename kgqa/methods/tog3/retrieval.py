@@ -26,7 +26,7 @@ PATHS = 3
 """How many paths are kept for the question."""
 PATH_POOL = 20
 """How many paths take part in the tournament."""
-PATH_OPTIONS = PathOptions(beam=10, walks=10, compared=16)
+PATH_OPTIONS = PathOptions(beam=10, walks=10, compared=8)
 """Of the best three paths, 82% are those of the default options, in 0.75 of the time (MuSiQue, 48 questions)."""
 SUMMARIES = 1
 """How many summaries are kept for one query."""
