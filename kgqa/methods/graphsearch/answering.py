@@ -14,7 +14,7 @@ from kgqa.methods.graphsearch.published import PublishedSearch
 from kgqa.methods.resources import Resources
 from kgqa.methods.text.grounding import grounded
 from kgqa.methods.text.pieces import quoted_answer
-from kgqa.methods.text.searching import TextSearch
+from kgqa.methods.text.searching import TextSearch, within_budget
 from kgqa.model import Answer, Named, Piece, Question, Value
 from kgqa.trace import BudgetExhausted, Trace
 
@@ -39,7 +39,8 @@ def answer(
     reading = PublishedSearch if settings["graphsearch.reading"] == "published" else Search
     search = reading(question, resources, text_search, trace)
     try:
-        search.run()
+        with within_budget(trace):
+            search.run()
     except BudgetExhausted as error:
         with trace.grace():
             found = _best_answer(search, empty, text_search, trace)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.retrieve.retriever import Retriever
+from kgqa.errors import StoreTimeout
 from kgqa.events import Retrieved
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.resources import Resources
@@ -83,6 +85,16 @@ class TextSearch:
                 opened = with_paths(opened, self.graph, self.corpus.index, self.encoder, trace=self._trace)
             self._opened[kind, name] = opened
         return self._opened[kind, name]
+
+
+@contextmanager
+def within_budget(trace: Trace) -> Iterator[None]:
+    """Raise `BudgetExhausted` in place of a timeout of the graph, if it is the time of the question that is over."""
+    try:
+        yield
+    except StoreTimeout:
+        trace.remaining()
+        raise
 
 
 def within_tokens(pieces: Sequence[Piece], tokens: int) -> list[Piece]:

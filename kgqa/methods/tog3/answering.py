@@ -10,6 +10,7 @@ from kgqa.events import LocalFact
 from kgqa.methods.resources import Resources
 from kgqa.methods.text.grounding import grounded
 from kgqa.methods.text.pieces import quoted_answer
+from kgqa.methods.text.searching import within_budget
 from kgqa.methods.tog3.outcome import INTERRUPTED, Outcome, Reply
 from kgqa.methods.tog3.published import PublishedRounds
 from kgqa.methods.tog3.rounds import Rounds
@@ -38,7 +39,8 @@ def answer(
     reading = PublishedRounds if resources.settings["tog3.reading"] == "published" else Rounds
     rounds = reading(question.text, resources, trace)
     try:
-        outcome = rounds.run()
+        with within_budget(trace):
+            outcome = rounds.run()
         return _grounded(empty, outcome, rounds.subgraph, resources, trace)
     except BudgetExhausted as error:
         found = empty
