@@ -23,6 +23,7 @@ from kgqa.methods.graphsearch.sub_queries import (
     levels,
     planned,
     references,
+    without_unknown,
 )
 from kgqa.methods.graphsearch.supporting import supporting_facts
 from kgqa.methods.resources import Resources
@@ -269,7 +270,7 @@ class Search:
         last = max(step.query.number for step in self.history.steps)
         found: list[SubQuery] = []
         for words, patterns in zip(plan.texts, plan.patterns):
-            text = words or _asked(patterns)
+            text = without_unknown(words or _asked(patterns), range(1, last + 1), self._question)
             if text and normalise(text) not in asked and len(found) < MAX_EXPANSIONS:
                 asked.add(normalise(text))
                 needs = tuple(number for number in references(text) if number <= last)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 
@@ -64,15 +64,17 @@ def planned(question: str, texts: Sequence[str], patterns: Sequence[Sequence[Pat
     found = []
     for number, text in enumerate(texts[:MAX_STEPS], 1):
         triples = tuple(patterns[number - 1]) if number <= len(patterns) else ()
-        literal = {each[0] for each in _PLACEHOLDER.finditer(question)}
-        kept = _PLACEHOLDER.sub(
-            lambda match: match[0] if int(match[1]) in range(1, number) or match[0] in literal else "",  # noqa: B023
-            text,
-        )
-        kept = " ".join(kept.split())
+        kept = without_unknown(text, range(1, number), question)
         needs = sorted({int(match[1]) for match in _PLACEHOLDER.finditer(kept)} & set(range(1, number)))
         found.append(SubQuery(number, kept, triples, tuple(needs)))
     return tuple(found) if any(each.text or each.patterns for each in found) else (SubQuery(1, question),)
+
+
+def without_unknown(text: str, known: Container[int], question: str) -> str:
+    """Remove the references to numbers that are not known, unless the question contains the same characters."""
+    literal = {each[0] for each in _PLACEHOLDER.finditer(question)}
+    kept = _PLACEHOLDER.sub(lambda match: match[0] if int(match[1]) in known or match[0] in literal else "", text)
+    return " ".join(kept.split())
 
 
 def levels(queries: Sequence[SubQuery]) -> list[list[SubQuery]]:

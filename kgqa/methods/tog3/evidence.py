@@ -32,7 +32,7 @@ class Shown:
         passages: The chunks, numbered from 1.
         facts: The facts; their numbers follow those of the passages.
         summaries: Summaries of communities, without numbers.
-        same: Pairs of names that mean the same, shown as facts that have no number.
+        same: Pairs of names that mean the same, without numbers.
     """
 
     passages: tuple[Piece, ...] = ()
@@ -60,10 +60,10 @@ class Shown:
             steps: Claims of earlier answers that were verified.
         """
         numbers = {piece.iri: number for number, piece in enumerate(self.passages, 1)}
-        also = [f"{first} is also called {second}" for first, second in self.same]
         return {
             "passages": shown_passages(self.passages, corpus),
-            "facts": [*(fact_line(fact, numbers) for fact in self.facts), *also],
+            "facts": [fact_line(fact, numbers) for fact in self.facts],
+            "same": [f"{first} is also called {second}" for first, second in self.same],
             "summaries": [piece.text for piece in self.summaries],
             "asked": list(asked),
             "steps": list(steps)[-MAX_STEPS:],

@@ -278,6 +278,11 @@ def test_recall_by_step_never_falls(run):
     assert last.shows(needed) and asked.answer.question.text == LONG
 
 
+def test_new_sub_questions_have_no_unknown_references(run):
+    asked = run(LONG, {"verify": "No", "expand": listed("Which seals are counted in #9?")})
+    assert asked.events(Planned)[1].sub_questions[0].text == "Which seals are counted in ?"
+
+
 def test_an_accepted_draft_stands_in_for_an_unread_last_reply(run):
     verdicts = {"published_verify": lambda prompt: "Yes" if "Answer: Zeta" in prompt.user else "No"}
     asked = run(LONG, {"published_draft": ["Answer: Zeta", "Answer: Iota", ""], **verdicts}, ask__preset="as-published")

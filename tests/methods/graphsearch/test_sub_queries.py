@@ -13,6 +13,7 @@ from kgqa.methods.graphsearch.sub_queries import (
     levels,
     pattern_words,
     planned,
+    without_unknown,
 )
 
 
@@ -32,6 +33,11 @@ def test_marks_of_the_question_itself_stay():
 def test_numbers_that_are_no_references():
     (query,) = planned("?", ["What costs &#35; 12 or C#3 or #123?"])
     assert query.text == "What costs &#35; 12 or C#3 or #123?" and query.needs == ()
+
+
+def test_references_to_unknown_numbers_are_removed():
+    assert without_unknown("When did #2 of #9 meet Entity#1?", range(1, 3), "?") == "When did #2 of meet Entity#1?"
+    assert without_unknown("Is it the #9 hit?", (), "Which #9 hit?") == "Is it the #9 hit?"
 
 
 def test_a_plan_of_references_only_is_the_question():
