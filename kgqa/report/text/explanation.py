@@ -24,8 +24,8 @@ def explanation(answer: Mapping[str, Any]) -> str:
     if not steps and not citations:
         return ""
     names = [clean(text_of(each.get("name"))) for each in objects_of(answer.get("answers"))]
-    said = ", ".join(names) or clean(text_of(answer.get("reason"))) or "no answer"
-    lines = [f"Question: {clean(text_of(answer.get('question')))}", f"Answer: {said}"]
+    answers = ", ".join(names) or clean(text_of(answer.get("reason"))) or "no answer"
+    lines = [f"Question: {clean(text_of(answer.get('question')))}", f"Answer: {answers}"]
     if steps:
         lines += ["Steps:", *(f"  {clean(each)}" for each in steps)]
     if citations:

@@ -171,8 +171,8 @@ class _Reader:
                 step = TextStep(each.number, each.text, each.needs, event.round)
                 self.found.steps[each.number] = step
                 fresh.append(step)
-        told = self._entries and self._entries[-1] is (self._last or [None])[0]  # the verdict stands right above
-        plan = Plan(tuple(self._reasons(*self._last)) if self._last and not told else ())
+        verdict_above = self._entries and self._entries[-1] is (self._last or [None])[0]
+        plan = Plan(tuple(self._reasons(*self._last)) if self._last and not verdict_above else ())
         for step in fresh:
             step.above = _above(step, self.found.steps)
             if step.above is None:
