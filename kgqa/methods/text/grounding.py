@@ -24,12 +24,20 @@ MAX_FACTS = 50
 MAX_HOPS = 3
 
 
-def grounded(answer: Answer, used: Sequence[Piece], graph: KnowledgeGraph, corpus: Corpus, trace: Trace) -> Answer:
+def grounded(
+    answer: Answer,
+    used: Sequence[Piece],
+    graph: KnowledgeGraph,
+    corpus: Corpus,
+    trace: Trace,
+    *,
+    others: Iterable[Piece] = (),
+) -> Answer:
     """Add to an answer with checked quotes the facts that it rests on, and its queries.
 
     If facts of the corpus lead from an entity of the question to every answer, the answers become nodes of the graph,
-    and `sparql` follows this path through the nodes between them. Facts are those of the used pieces, and those that
-    stand in verified quotes. The evidence query returns the statements and the chunks of the quotes.
+    and `sparql` follows this path through the nodes between them. Facts are those of the used and other pieces, and
+    those that stand in verified quotes. The evidence query returns the statements and the chunks of the quotes.
 
     Args:
         answer: The answer.
@@ -37,6 +45,7 @@ def grounded(answer: Answer, used: Sequence[Piece], graph: KnowledgeGraph, corpu
         graph: The graph of the corpus, charged to the question.
         corpus: The corpus.
         trace: The trace of the question.
+        others: Further pieces whose facts the path may follow; only those on the path are evidence.
 
     Raises:
         AnswerInQuery: A query contains an answer, which is a bug in kgqa.
@@ -44,7 +53,8 @@ def grounded(answer: Answer, used: Sequence[Piece], graph: KnowledgeGraph, corpu
     quoted = [each.span for each in answer.evidence if isinstance(each, QuoteEvidence) and each.verified]
     try:
         cited = list(_facts_of(used))
-        facts = list(dict.fromkeys((*cited, *facts_in_spans(corpus, graph, quoted))))[:MAX_FACTS]
+        found = (*cited, *_facts_of(others), *facts_in_spans(corpus, graph, quoted))
+        facts = list(dict.fromkeys(found))[:MAX_FACTS]
         if answer.answers and facts:
             answer = _with_path_query(answer, facts, graph, trace)
         answer = replace(answer, evidence=(*answer.evidence, *facts_in_text(corpus, graph, cited)))

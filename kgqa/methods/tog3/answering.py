@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kgqa.corpus.corpus import Corpus
@@ -11,11 +11,10 @@ from kgqa.methods.resources import Resources
 from kgqa.methods.text.grounding import grounded
 from kgqa.methods.text.pieces import quoted_answer
 from kgqa.methods.text.searching import within_budget
-from kgqa.methods.tog3.outcome import INTERRUPTED, Outcome, Reply
+from kgqa.methods.tog3.outcome import INTERRUPTED, Outcome
 from kgqa.methods.tog3.published import PublishedRounds
 from kgqa.methods.tog3.rounds import Rounds
-from kgqa.methods.tog3.subgraph import Subgraph
-from kgqa.model import Answer, Named, Piece, Question, Value
+from kgqa.model import Answer, Named, Question, Value
 from kgqa.trace import BudgetExhausted, Trace
 
 METHOD = "tog3"
@@ -41,17 +40,17 @@ def answer(
     try:
         with within_budget(trace):
             outcome = rounds.run()
-        return _grounded(empty, outcome, rounds.subgraph, resources, trace)
+        return _grounded(empty, outcome, resources, trace)
     except BudgetExhausted as error:
         found = empty
         if rounds.supported is not None:
             with trace.grace():
                 outcome = Outcome(rounds.supported, notes=(INTERRUPTED,), accepted=False)
-                found = _grounded(empty, outcome, rounds.subgraph, resources, trace)
+                found = _grounded(empty, outcome, resources, trace)
         return replace(found, status="budget_exhausted", reason=error.reason)
 
 
-def _grounded(empty: Answer, outcome: Outcome, subgraph: Subgraph, resources: Resources, trace: Trace) -> Answer:
+def _grounded(empty: Answer, outcome: Outcome, resources: Resources, trace: Trace) -> Answer:
     """Build the answer of the rounds, with its evidence and queries."""
     reply, corpus = outcome.reply, resources.corpus
     assert isinstance(corpus, Corpus)
@@ -60,15 +59,9 @@ def _grounded(empty: Answer, outcome: Outcome, subgraph: Subgraph, resources: Re
     found = quoted_answer(empty, reply.read, reply.quotes)
     found = replace(found, notes=(*found.notes, *outcome.notes), accepted=outcome.accepted)
     graph = resources.graph.for_question(trace)
-    return grounded(found, list(_used(reply, subgraph)), graph, corpus, trace)
-
-
-def _used(reply: Reply, subgraph: Subgraph) -> Iterator[Piece]:
-    """Yield the stored facts that the answer cites, and those all of whose chunks it quotes."""
-    quoted = {each.span.chunk for each in reply.quotes.evidence}
+    facts = [fact for fact in reply.shown.facts if not isinstance(fact, LocalFact)]
     cited = {each.piece for each in reply.quotes.citations if each.verified}
-    facts = [*(fact for fact in reply.shown.facts if not isinstance(fact, LocalFact)), *subgraph.facts.values()]
-    for fact in {each.iri: each for each in facts}.values():
-        chunks = {span.chunk for span in fact.spans}
-        if fact.iri in cited or (chunks and chunks <= quoted):
-            yield fact
+    quoted = {each.span.chunk for each in reply.quotes.evidence}
+    others = [fact for fact in facts if fact.spans and {span.chunk for span in fact.spans} <= quoted]
+    used = [fact for fact in facts if fact.iri in cited]
+    return grounded(found, used, graph, corpus, trace, others=others)
