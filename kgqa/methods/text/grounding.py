@@ -13,7 +13,7 @@ from kgqa.errors import StoreError
 from kgqa.events import GaveUp
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.grounding import answer_of_entities
-from kgqa.methods.text.pieces import with_quote_query
+from kgqa.methods.text.pieces import INFERRED, UNQUOTED, with_quote_query
 from kgqa.model import Answer, Candidate, Entity, Named, Piece, QuoteEvidence, RelationPath, Step, Triple, Value
 from kgqa.quotes import contains_name
 from kgqa.trace import BudgetExhausted, Trace
@@ -103,7 +103,7 @@ def _with_path_query(answer: Answer, facts: Sequence[Triple], graph: KnowledgeGr
         topics=tuple(each for each in empty.topics if each.value == found.paths[0].path.topic),
         approximate=found.approximate,
         defects=(*answer.defects, *found.defects),
-        notes=(*answer.notes, *found.notes),
+        notes=(*(note for note in answer.notes if note not in (UNQUOTED, INFERRED)), *found.notes),
     )
 
 

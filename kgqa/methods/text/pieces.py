@@ -21,6 +21,8 @@ UNQUOTED = "No verified quote contains the answer; the language model may have i
 INFERRED = "The answer does not stand in a quote; it follows from claims that are all quoted."
 UNVERIFIED = "Quotes that were not found in the passages: {} of {}."
 LIKELY = "The passages do not prove this answer; it is the one that fits best."
+MAX_TITLE_CHARS = 200
+"""Longest title in a prompt, where titles stand before the fence of their passage."""
 _COMPUTED = re.compile(r"(?:yes|no|true|false|[-+]?\d[\d.,]*\s?%?)\.?", re.IGNORECASE)
 """Answers that a model may infer from quotes: yes or no, a number."""
 
@@ -28,7 +30,7 @@ _COMPUTED = re.compile(r"(?:yes|no|true|false|[-+]?\d[\d.,]*\s?%?)\.?", re.IGNOR
 def shown_passages(pieces: Sequence[Piece], corpus: Corpus) -> list[dict[str, Any]]:
     """Return pieces as values of a prompt: the title of each one's document, and its sentences, nothing left out.
 
-    A first line that is the title is shown as the title only.
+    A first line that is the title is shown as the title only; a title of more than `MAX_TITLE_CHARS` is cut.
     """
     return [_passage(piece, corpus) for piece in pieces]
 
@@ -38,6 +40,8 @@ def _passage(piece: Piece, corpus: Corpus) -> dict[str, Any]:
     title = record.title.strip() if record else ""
     first, _, rest = piece.text.partition("\n")
     text = rest if title and rest.strip() and first.strip() == title else piece.text
+    if len(title) > MAX_TITLE_CHARS:
+        title = f"{title[: MAX_TITLE_CHARS - 1]}…"
     return {"title": title, "sentences": [text[begin:end] for begin, end in sentence_spans(text)]}
 
 

@@ -7,11 +7,14 @@ import json
 import pytest
 
 from kgqa import ask, open_resources
+from kgqa.corpus.building.build import build_corpus
+from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.editor import Editor
 from kgqa.corpus.folder import CorpusFolder
 from kgqa.corpus.items import Addition, ChunkItem, DocumentItem, Party, StatementItem, digest
 from kgqa.errors import SettingsError
 from kgqa.events import Retrieved
+from kgqa.methods.text.pieces import MAX_TITLE_CHARS, shown_passages
 from kgqa.model import QuoteEvidence
 from kgqa.settings import resolve
 from kgqa.testing import faults
@@ -68,6 +71,15 @@ def test_quotes_have_the_words_of_the_text(run):
     assert answer.citations[0].quote == "born in London" and answer.grounding == "text"
     answer, _ = run(reply("lace", support=[(1, "Ada Love lace")]))
     assert answer.citations[0].quote == "Ada Lovelace" and answer.grounding == "model"
+
+
+def test_long_titles_are_cut(tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text(f"# {'Ada Lovelace ' * 900}\n\nAda Lovelace was born in London.")
+    build_corpus(tmp_path / "corpus", [tmp_path / "docs"], embeddings="off")
+    with Corpus.open(tmp_path / "corpus") as corpus:
+        (pieces,) = corpus.retriever("chunk", ("bm25",)).search(["Ada Lovelace"], 5)
+        assert pieces and all(len(each["title"]) == MAX_TITLE_CHARS for each in shown_passages(pieces, corpus))
 
 
 def test_yes_beside_a_claim_without_a_quote_is_not_grounded(run):
