@@ -99,7 +99,10 @@ class Channels:
 
     def _with_paths(self, query: GroundedQuery, triples: list[Piece]) -> list[Piece]:
         """Return triples fused with the paths of a sub-question's patterns."""
-        paths = self._paths.search(query.patterns, self.words(RELATIONAL, query), self._k) if query.patterns else []
+        if not query.patterns:
+            return triples
+        words = self.words(RELATIONAL, query)
+        paths = self._search.tolerant(lambda: self._paths.search(query.patterns, words, self._k))
         if not paths:
             return triples
         self._search.record([query.text], [paths], [query.number], RELATIONAL)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.retrieve.retriever import Retriever
-from kgqa.errors import StoreTimeout
-from kgqa.events import Retrieved
+from kgqa.errors import PartialResult, QueryRejected, StoreCrashed, StoreTimeout
+from kgqa.events import GaveUp, Retrieved
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.resources import Resources
 from kgqa.methods.text.path_pieces import with_paths
@@ -73,6 +73,18 @@ class TextSearch:
             step = steps[number] if steps else 0
             self._trace.record(Retrieved(query=query, pieces=iris, step=step, channel=channel))
         return found
+
+    def tolerant(self, search: Callable[[], list[Piece]]) -> list[Piece]:
+        """Return what a search of the graph finds; nothing, with an event, if a query fails or takes too long.
+
+        Passages are found without the graph, so an answer does not depend on it.
+        """
+        try:
+            return search()
+        except (StoreTimeout, PartialResult, QueryRejected, StoreCrashed) as error:
+            self._trace.remaining()  # raises BudgetExhausted if it is the time of the question that is over
+            self._trace.record(GaveUp(error=str(error)))
+            return []
 
     def count(self, kind: PieceKind) -> int:
         """Return how many pieces of a kind the index contains."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -139,7 +140,8 @@ class EvidenceSearch:
         retriever = PathRetriever(
             self.text.graph, self.text.corpus.index, self._encoder, options=PATH_OPTIONS, trace=self.trace
         )
-        found = self.text.record(queries, retriever.search(queries, PATH_POOL), steps, "path")
+        every = [self.text.tolerant(partial(_only, retriever, query)) for query in queries]
+        found = self.text.record(queries, every, steps, "path")
         return [best_paths(query, each, PATHS, self.resources, self.trace) for query, each in zip(queries, found)]
 
     def _ranked(
@@ -160,6 +162,11 @@ class EvidenceSearch:
             rankings.append([list(known)[at] for at in np.argsort(-scores, kind="stable")])
         scored = [[(iri, -float(rank)) for rank, iri in enumerate(ranking)] for ranking in rankings]
         return [known[iri] for iri, _ in fuse(scored, WEIGHTS[: len(scored)], RANK_K)]
+
+
+def _only(retriever: PathRetriever, query: str) -> list[Piece]:
+    (found,) = retriever.search([query], PATH_POOL)
+    return found
 
 
 def _chunks_of(pieces: Iterable[Piece]) -> list[str]:
