@@ -18,8 +18,10 @@ from typing import Any
 from kgqa import errors
 from kgqa.errors import StoreCrashed, StoreError, StoreTimeout
 
-OUT_OF_MEMORY = re.compile(r"memory allocation of \d+ bytes failed|bad_alloc|MemoryError")
-"""Matches the message of a process that failed to allocate memory."""
+OUT_OF_MEMORY = re.compile(
+    r"memory allocation of \d+ bytes failed|bad_alloc|MemoryError|what\(\): +Resource temporarily unavailable"
+)
+"""Matches the message of a process that failed to allocate memory; the last one, for the stack of a thread."""
 TOO_FEW_FILES = "file descriptors"
 """Part of the engine's message when the limit on open files is too low."""
 PIPE_BYTES = 1 << 16
