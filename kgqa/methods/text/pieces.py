@@ -42,6 +42,7 @@ def _passage(piece: Piece, corpus: Corpus) -> dict[str, Any]:
     text = rest if title and rest.strip() and first.strip() == title else piece.text
     if len(title) > MAX_TITLE_CHARS:
         title = f"{title[: MAX_TITLE_CHARS - 1]}…"
+    title = title.replace('"', "'")  # prompts put it in double quotes, which it must not end
     return {"title": title, "sentences": [text[begin:end] for begin, end in sentence_spans(text)]}
 
 
