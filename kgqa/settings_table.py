@@ -22,7 +22,8 @@ class Setting:
     only from the user's own settings file, an environment variable or the command line. `called`: name of the
     environment variable, if the name is not formed from KGQA_ and the key. `option`: the command line options,
     separated by a space; the first one names the keyword argument in Python (`--graph-iri`: `graph_iri`). `metavar`:
-    the option's value in help texts. `plugin`: the value is the name of a plugin of this kind.
+    the option's value in help texts. `plugin`: the value is the name of a plugin of this kind. `each_of`: the value is
+    a list, separated by commas, of some of these.
     """
 
     key: str
@@ -37,6 +38,7 @@ class Setting:
     option: str = ""
     metavar: str | None = None
     plugin: PluginKind | None = None
+    each_of: tuple[str, ...] = ()
 
     @property
     def variable(self) -> str:
@@ -627,6 +629,9 @@ def check(setting: Setting, value: Any, origin: str) -> Any:
     if wrong or (setting.choices and value not in setting.choices):
         allowed = f"one of {', '.join(map(str, setting.choices))}" if setting.choices else KINDS[setting.kind]
         raise SettingsError(f"{setting.key} ({origin}) must be {allowed}, not {value!r}.")
+    if setting.each_of and not {each.strip() for each in value.split(",")} <= set(setting.each_of):
+        allowed = ", ".join(setting.each_of)
+        raise SettingsError(f"{setting.key} ({origin}) must be a list of {allowed}, with commas, not {value!r}.")
     number = value if isinstance(value, (int, float)) else None
     if number is not None and not -LARGEST <= number <= setting.maximum:
         raise SettingsError(f"{setting.key} ({origin}) must be at most {setting.maximum:,}, not {value!r}.")

@@ -56,6 +56,7 @@ TOG3 = Method(
             "chunk,statement,path",
             "kinds of evidence, separated by commas: chunk: passages; statement: facts; path: paths in the facts, from "
             "the entities of the question; community: summaries, for questions about the whole corpus",
+            each_of=("chunk", "statement", "path", "community"),
         ),
         Setting(
             "tog3.path_chooser",

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from kgqa.errors import SettingsError
 from kgqa.events import Planned, Stopped, SubQuestion, SufficiencyJudged
 from kgqa.llm.client import Prompt, Stage
 from kgqa.llm.replies.json_values import Reading
@@ -18,7 +17,7 @@ from kgqa.methods.text.pieces import LIKELY, with_likely
 from kgqa.methods.tog3.evidence import Shown, claims_of
 from kgqa.methods.tog3.outcome import UNJUDGED, UNQUOTED_FINAL, UNREAD_FINAL, Outcome, Reply
 from kgqa.methods.tog3.replies import Reflection, distinct_questions, read_questions
-from kgqa.methods.tog3.retrieval import KINDS, EvidenceSearch
+from kgqa.methods.tog3.retrieval import EvidenceSearch
 from kgqa.methods.tog3.subgraph import Subgraph
 from kgqa.trace import Trace
 
@@ -58,8 +57,6 @@ class Exploration:
     def __post_init__(self) -> None:
         self._settings = self.resources.settings
         self._kinds = [each.strip() for each in self._settings["tog3.kinds"].split(",")]
-        if unknown := sorted(set(self._kinds) - set(KINDS)):
-            raise SettingsError(f"tog3.kinds: there is no kind {unknown[0]!r}.", f"Choose from {', '.join(KINDS)}.")
         self._search = EvidenceSearch(self.resources, self.trace, self._kinds)
         self._corpus = self._search.text.corpus
         self.subgraph = Subgraph(self._corpus, self._search.text.graph)

@@ -238,8 +238,10 @@ class TestAblations:
         assert "Background" in done.prompts("answer")[0]
 
     def test_unknown_kind(self, run):
-        done = run(tog3__kinds="chunk,table")
-        assert done.answer.status == "failed" and "'table'" in done.answer.reason and not done.calls
+        with pytest.raises(
+            SettingsError, match="list of chunk, statement, path, community, with commas, not 'chunk,table'"
+        ):
+            run(tog3__kinds="chunk,table")
 
     def test_rerank(self, run):
         order = run(tog3__rerank="none", tog3__keep=5)
