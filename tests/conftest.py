@@ -18,7 +18,7 @@ SOAK = os.environ.get("KGQA_SOAK") == "1"
 
 settings.register_profile(
     "kgqa",
-    max_examples=100 if SOAK else 25,
+    max_examples=100 if SOAK else 40,
     derandomize=True,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
