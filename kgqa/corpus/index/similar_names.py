@@ -138,7 +138,7 @@ def _taken_over(kept: np.ndarray, rows: dict[str, int], known: KnownNames | None
         return SimilarNames(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))
     place = np.array([rows.get(iri, -1) for iri in known.iris], dtype=np.int64)
     names, others = place[known.lists.names], place[known.lists.others]
-    # a name that is computed anew finds the others itself, and they it
+    # a recomputed name is compared with all others, so pairs with it are found from its side
     both = (names >= 0) & (others >= 0)
     both[both] &= kept[names[both]] & kept[others[both]]
     return SimilarNames(names[both], others[both], np.asarray(known.lists.cosines)[both])

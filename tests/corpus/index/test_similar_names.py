@@ -1,4 +1,4 @@
-"""Similar names: lists by definition, and lists that follow changes equal those that are computed anew."""
+"""Similar names: lists by definition, and lists that follow changes equal recomputed ones."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def test_expansions_are_below_what_they_need_and_give_their_reasons():
     assert found.steps[1].kept and len(found.steps[1].searches) == 2
 
 
-def test_question_is_answered_anew_in_each_round():
+def test_each_round_answers_the_question_again():
     found = rounds_of(ROUNDS)
     assert [round_.number for round_ in found.rounds] == [1, 2]
     first, second = ([each for each in r.entries if isinstance(each, TextStep)] for r in found.rounds)
