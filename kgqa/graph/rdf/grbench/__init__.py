@@ -1,0 +1,1 @@
+"""Conversion of the graphs of GRBench into RDF."""

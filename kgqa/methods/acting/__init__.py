@@ -1,0 +1,1 @@
+"""What methods share in which a language model acts in turns."""

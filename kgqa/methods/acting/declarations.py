@@ -1,0 +1,158 @@
+"""The methods in which a language model acts in turns: what they need, their settings, presets and stages."""
+
+from __future__ import annotations
+
+from kgqa.methods.registry import Method
+from kgqa.settings_table import Setting
+
+_TURN = {"temperature": 0.7, "top_p": 0.9}
+"""Sampling of Graph Counselor (section 3.1 of the paper)."""
+
+# numbers as published: appendix D.2, sections 3.1 and 3.4.2 of Graph Counselor (Gao et al. 2025)
+COUNSELOR = Method(
+    "kgqa.methods.counselor.answering:answer",
+    topics=False,
+    model=True,
+    settings=(
+        Setting(
+            "counselor.reading",
+            str,
+            "ours",
+            "how replies, verdicts and earlier trials are treated: ours; or published: as in the code of the paper",
+            choices=("ours", "published"),
+        ),
+        Setting("counselor.steps", int, 10, "maximum number of steps per trial", minimum=1, maximum=50),
+        Setting(
+            "counselor.reflections",
+            int,
+            2,
+            "how often the language model reflects on a rejected answer and tries again",
+            minimum=0,
+            maximum=5,
+        ),
+        Setting(
+            "counselor.agents",
+            str,
+            "separate",
+            "separate: a prompt each for plan, missing fact and actions; merged: one prompt for all three",
+            choices=("separate", "merged"),
+        ),
+        Setting(
+            "counselor.plan",
+            str,
+            "on",
+            "on: every step begins with a plan; off: it does not (an ablation)",
+            choices=("on", "off"),
+        ),
+        Setting(
+            "counselor.compose",
+            str,
+            "on",
+            "on: a call may stand inside another call; off: it may not (an ablation)",
+            choices=("on", "off"),
+        ),
+        Setting(
+            "counselor.functions",
+            str,
+            "sets",
+            "sets: with intersection, difference, count and most shared neighbours; published: without them",
+            choices=("sets", "published"),
+        ),
+        Setting(
+            "counselor.retrieve",
+            str,
+            "names",
+            "how a node is found from text: names: by its name, then by similarity; dense: by similarity of the texts "
+            "of all nodes, as published",
+            choices=("names", "dense"),
+        ),
+        Setting(
+            "counselor.reflect",
+            str,
+            "full",
+            "what a reflection contains: full: recap, analysis and a new strategy; perspectives: other readings of the "
+            "question only; short: one sentence; plain: free text; last-trial: no reflection, but the last trial",
+            choices=("full", "perspectives", "short", "plain", "last-trial"),
+        ),
+        Setting("counselor.shown", int, 50, "maximum number of values in an observation", minimum=1, maximum=1000),
+    ),
+    presets={
+        "as-published": {
+            "counselor.reading": "published",
+            "counselor.functions": "published",
+            "counselor.retrieve": "dense",
+            "counselor.shown": 1000,
+            "llm.reask": 0,
+        },
+        "economy": {"counselor.agents": "merged", "counselor.steps": 6, "counselor.reflections": 1},
+    },
+    stages={"plan": _TURN, "think": _TURN, "act": _TURN, "verify": {}, "reflect": _TURN},
+)
+# numbers as published: section C and table 1 of the supplement of EvoGraph-R1 (Lin et al. 2026)
+EVOGRAPH = Method(
+    "kgqa.methods.evograph.answering:answer",
+    topics=False,
+    corpus=True,
+    model=True,
+    settings=(
+        Setting(
+            "evograph.reading",
+            str,
+            "ours",
+            "how tools are named and edits are made: ours: numbered results, gates, a forced answer in the last turn; "
+            "published: as in the code of the paper",
+            choices=("ours", "published"),
+        ),
+        Setting("evograph.turns", int, 10, "maximum number of turns", minimum=1, maximum=50),
+        Setting("evograph.results", int, 5, "how many results a search shows", minimum=1, maximum=50),
+        Setting(
+            "evograph.tools",
+            str,
+            "graph_search,web_search,insert,update,delete",
+            "the tools that the language model may call, separated by commas",
+            each_of=("graph_search", "web_search", "insert", "update", "delete"),
+        ),
+        Setting(
+            "evograph.web",
+            str,
+            "none",
+            "what web_search searches: none; replay:FILE: recorded results; corpus:FOLDER: another corpus; or "
+            "record:FILE:NAME, NAME: a search of another package, recorded or not",
+            trusted=True,
+        ),
+        Setting(
+            "evograph.commit",
+            str,
+            "proposed",
+            "what becomes of edits that pass the gates: proposed: they wait for kgqa edits review; auto: they are "
+            "committed; off: they end with the question",
+            choices=("proposed", "auto", "off"),
+        ),
+        Setting(
+            "evograph.persist",
+            str,
+            "question",
+            "question: every question of a batch starts from the same graph; run: from the graph as the question "
+            "before it left it, one question at a time",
+            choices=("question", "run"),
+        ),
+        Setting(
+            "evograph.extract",
+            str,
+            "names",
+            "how the participants of a new hyperedge are found: names: entities that it names; model: by a call of "
+            "the language model",
+            choices=("names", "model"),
+        ),
+    ),
+    presets={
+        "as-published": {
+            "evograph.reading": "published",
+            "evograph.commit": "auto",
+            "evograph.persist": "run",
+            "llm.reask": 0,
+        },
+        "economy": {"evograph.turns": 4},
+    },
+    stages={"act": {}, "extract": {}},
+)

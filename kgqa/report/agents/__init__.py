@@ -1,0 +1,1 @@
+"""Pages of methods in which a language model acts in turns."""

@@ -1,0 +1,1 @@
+"""Trajectories of runs, and their exports for training."""
