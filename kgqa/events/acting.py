@@ -46,12 +46,14 @@ class Called(Event):
     """A function of the graph or a tool was called.
 
     `arguments`: as text; those of a tool as JSON. `paths`: the paths in words along which the result was found.
-    `total`: number of values that were found. `failed`: whether the call could not be run.
+    `names`: the names of the first values, at most 20; of a search, of the first results. `total`: number of values that
+    were found. `failed`: whether the call could not be run.
     """
 
     name: str
     arguments: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
     total: int = 0
     failed: bool = False
     trial: int = 0
