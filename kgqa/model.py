@@ -18,7 +18,7 @@ from typing import Literal as OneOf
 
 from kgqa.conditions import Condition, Operation
 from kgqa.events import Event
-from kgqa.events.text_words import step_lines
+from kgqa.events.words import step_lines
 from kgqa.terms import RDF_LANG_STRING as RDF_LANG_STRING
 from kgqa.terms import XSD_STRING as XSD_STRING
 from kgqa.terms import Direction as Direction

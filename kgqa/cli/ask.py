@@ -186,7 +186,7 @@ def _show(
 
 
 def _print_event(event: Event) -> None:
-    from kgqa.events.text_words import event_words
+    from kgqa.events.words import event_words
 
     detail = event_words(event) or "  ".join(
         f"{name}={value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"

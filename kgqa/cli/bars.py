@@ -53,7 +53,7 @@ class StageBar:
 
 
 class StatusLine:
-    """Shows on one line what a method over text does; the line is removed at the end.
+    """Shows on one line what a method does; the line is removed at the end.
 
     Args:
         shown: whether to show it, on a terminal and without --quiet.
@@ -76,7 +76,7 @@ class StatusLine:
             self._bar.close()
 
     def _show(self, event: Event) -> None:
-        from kgqa.events.text_words import progress_words
+        from kgqa.events.words import progress_words
 
         if text := progress_words(event):
             if self._bar is None:

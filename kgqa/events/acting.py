@@ -46,8 +46,8 @@ class Called(Event):
     """A function of the graph or a tool was called.
 
     `arguments`: as text; those of a tool as JSON. `paths`: the paths in words along which the result was found.
-    `names`: the names of the first values, at most 20; of a search, of the first results. `total`: number of values that
-    were found. `failed`: whether the call could not be run.
+    `names`: the names of the first values, at most 20; of a search, of the first results. `total`: number of values
+    that were found. `failed`: whether the call could not be run.
     """
 
     name: str

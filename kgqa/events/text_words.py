@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from kgqa.events.event import Event
+from kgqa.events.phrases import SHOWN, counted, listed, shortened
 from kgqa.events.text import (
     Drafted,
     DraftVerified,
@@ -20,20 +21,18 @@ from kgqa.events.text import (
 )
 
 MAX_LINES = 12
-_SHOWN = 5
-_LONGEST = 160
 
 
 def event_words(event: Event) -> str:
     """Describe an event of a method over text; "" for other events."""
     match event:
         case Retrieved():
-            return f"{_step(event.step)}{_channel(event)}: {_counted(len(event.pieces), 'piece')} for “{event.query}”"
+            return f"{_step(event.step)}{_channel(event)}: {counted(len(event.pieces), 'piece')} for “{event.query}”"
         case PiecesKept():
-            return f"{_step(event.step)}: {_counted(len(event.pieces), 'piece')}"
+            return f"{_step(event.step)}: {counted(len(event.pieces), 'piece')}"
         case Planned():
             asked = "; ".join(
-                f"{each.number}. {each.text}" + (f" (needs {_listed(each.needs)})" if each.needs else "")
+                f"{each.number}. {each.text}" + (f" (needs {listed(each.needs)})" if each.needs else "")
                 for each in event.sub_questions
             )
             return f"round {event.round}: {asked or 'no sub-questions'}"
@@ -47,7 +46,7 @@ def event_words(event: Event) -> str:
             return f"round {event.round}: {_verdict(event)}"
         case Drafted():
             claims = sum(each.verified for each in event.claims)
-            quoted = f" ({claims} of {_counted(len(event.claims), 'claim')} with a verified quote)"
+            quoted = f" ({claims} of {counted(len(event.claims), 'claim')} with a verified quote)"
             return f"round {event.round}{_channel(event)}: {event.text}{quoted if event.claims else ''}"
         case DraftVerified():
             return f"round {event.round}{_channel(event)}: {_verdict(event)}"
@@ -60,15 +59,15 @@ def progress_words(event: Event) -> str:
     """Describe in a few words what a method over text does after an event; "" for other events."""
     match event:
         case Retrieved():
-            return f"{_step(event.step)}: {_counted(len(event.pieces), 'piece')} found"
+            return f"{_step(event.step)}: {counted(len(event.pieces), 'piece')} found"
         case PiecesKept():
-            return f"{_step(event.step)}: reading {_counted(len(event.pieces), 'piece')}"
+            return f"{_step(event.step)}: reading {counted(len(event.pieces), 'piece')}"
         case Planned():
-            return f"round {event.round}: {_counted(len(event.sub_questions), 'sub-question')}"
+            return f"round {event.round}: {counted(len(event.sub_questions), 'sub-question')}"
         case StepAnswered():
             return f"{_step(event.step)}: {_answer(event)}"
         case EvidenceEdited():
-            return f"{_step(event.step)}: {_counted(len(event.added), 'new fact')}"
+            return f"{_step(event.step)}: {counted(len(event.added), 'new fact')}"
         case SufficiencyJudged() | DraftVerified():
             return f"round {event.round}: {_verdict(event)}"
         case Drafted():
@@ -117,25 +116,25 @@ def _answer(event: StepAnswered) -> str:
         return "the reply could not be read"
     if not event.answers:
         return "not in the passages"
-    quoted = f" ({event.verified} of {_counted(event.quotes, 'quote')} verified)" if event.quotes else ""
-    return f"{_listed(event.answers)}{quoted}"
+    quoted = f" ({event.verified} of {counted(event.quotes, 'quote')} verified)" if event.quotes else ""
+    return f"{listed(event.answers)}{quoted}"
 
 
 def _verdict(event: SufficiencyJudged | DraftVerified) -> str:
     if isinstance(event, SufficiencyJudged):
         words = {"yes": "sufficient, but not accepted: no verified quote", "no": "insufficient"}
         text = "sufficient" if event.accepted else words.get(event.verdict, "verdict not readable, so insufficient")
-        return f"{text}; missing: {_short(event.missing)}" if event.missing else text
+        return f"{text}; missing: {shortened(event.missing)}" if event.missing else text
     words = {"yes": "draft accepted", "no": "draft rejected"}
     text = words.get(event.verdict, "verdict not readable, so the draft is rejected")
-    return f"{text}; claims that do not hold: {_listed(event.failed)}" if event.failed else text
+    return f"{text}; claims that do not hold: {listed(event.failed)}" if event.failed else text
 
 
 def _edits(event: EvidenceEdited) -> Iterator[str]:
-    yield from (f"+ {_fact(each)}" for each in event.added[:_SHOWN])
-    if len(event.added) > _SHOWN:
-        yield f"+ {len(event.added) - _SHOWN:,} more"
-    yield from (f"{one} = {other}" for one, other in event.merged[:_SHOWN])
+    yield from (f"+ {_fact(each)}" for each in event.added[:SHOWN])
+    if len(event.added) > SHOWN:
+        yield f"+ {len(event.added) - SHOWN:,} more"
+    yield from (f"{one} = {other}" for one, other in event.merged[:SHOWN])
     if event.removed:
         yield f"{len(event.removed):,} removed"
     if event.refused:
@@ -144,16 +143,3 @@ def _edits(event: EvidenceEdited) -> Iterator[str]:
 
 def _fact(fact: LocalFact) -> str:
     return f"{fact.subject} — {fact.relation} → {fact.object}"
-
-
-def _listed(items: Sequence[object]) -> str:
-    more = f" and {len(items) - _SHOWN:,} more" if len(items) > _SHOWN else ""
-    return ", ".join(map(str, items[:_SHOWN])) + more
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-
-
-def _counted(number: int, one: str) -> str:
-    return f"{number:,} {one}" + ("" if number == 1 else "s")

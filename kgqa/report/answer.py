@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, repeat
 from typing import get_args
 
-from kgqa.events.text_words import step_lines
+from kgqa.events.words import step_lines
 from kgqa.graph.query.tokens import shorten_iris
 from kgqa.hints import hint_text
 from kgqa.model import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kgqa.events.text_words import step_lines
+from kgqa.events.words import step_lines
 from kgqa.model_json import read_event
 from kgqa.report.lenient_json import count_of, object_of, objects_of, text_of
 from kgqa.words import clean

@@ -1,0 +1,207 @@
+"""Describes the events of methods that act in turns in words: for `--trace`, progress, and answers as text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from kgqa.events.acting import (
+    ActionRead,
+    AnswerVerified,
+    Called,
+    EditAccepted,
+    EditGated,
+    EditProposed,
+    FactNeeded,
+    Finished,
+    Reflected,
+    Seen,
+    StepPlanned,
+)
+from kgqa.events.event import Event
+from kgqa.events.phrases import SHOWN, counted, listed, one_line, shortened
+
+ACTING_EVENTS = (
+    StepPlanned, FactNeeded, ActionRead, Called, Seen, Finished, AnswerVerified, Reflected, EditProposed, EditGated,
+    EditAccepted,
+)  # fmt: skip
+"""The events that this module describes."""
+MAX_LINES = 14
+_FIRST = 5
+_FEW = 60
+STATES = {
+    "overlay": "seen by this question only",
+    "proposed": "waits for review",
+    "committed": "committed to the corpus",
+}
+"""What became of an accepted edit, for people."""
+_VERDICTS = {"yes": "answer accepted", "no": "answer rejected"}
+
+
+def event_words(event: Event) -> str:
+    """Describe an event of a method that acts in turns, in one line; "" for other events."""
+    return one_line(_words(event))
+
+
+def progress_words(event: Event) -> str:
+    """Describe in a few words what a method that acts in turns does after an event; "" for other events."""
+    return one_line(_progress(event))
+
+
+def step_lines(trace: Iterable[Event]) -> list[str]:
+    """Describe the turns, the verdicts and the edits of a method that acts in turns, in a few lines."""
+    events = [event for event in trace if isinstance(event, ACTING_EVENTS)]
+    lines = [one_line(line) for line in _step_lines(events)]
+    more = len(lines) - MAX_LINES
+    if more <= 0:
+        return lines
+    return [*lines[:_FIRST], f"... {more:,} more here (--trace shows all) ...", *lines[_FIRST + more :]]
+
+
+def call_words(event: Called) -> str:
+    """Write a call as the language model wrote it: `Neighbour[Kimigayo, anthem of]`; of a tool with its arguments."""
+    if len(event.arguments) == 1 and event.arguments[0].lstrip().startswith("{"):
+        return f"{event.name}({_tool_arguments(event.arguments[0])})"
+    return f"{event.name}[{', '.join(event.arguments)}]"
+
+
+def found_words(event: Called) -> str:
+    """Say what a call found: its first values, or their number."""
+    if event.failed:
+        return "could not be run"
+    if not event.names:
+        return counted(event.total, "value")
+    more = event.total - len(event.names[:SHOWN])
+    return ", ".join(map(_few, event.names[:SHOWN])) + (f" and {more:,} more" if more > 0 else "")
+
+
+def verdict_words(event: AnswerVerified) -> str:
+    """Say how an answer was judged, and whether that took a language model."""
+    words = _VERDICTS.get(event.verdict, "verdict not readable")
+    return words if event.asked else f"{words} without asking a language model"
+
+
+def _words(event: Event) -> str:
+    match event:
+        case StepPlanned() | FactNeeded():
+            return f"{_place(event)}: {event.text}"
+        case ActionRead():
+            parts = [event.thought, ", ".join(event.actions) or "no action", event.problem]
+            return f"{_place(event)}: {'; '.join(filter(None, parts))}"
+        case Called():
+            along = f" along {listed(event.paths)}" if event.paths and not event.failed else ""
+            return f"{_place(event)}: {call_words(event)} → {found_words(event)}{along}"
+        case Seen():
+            some = " (not all)" if event.approximate else ""
+            return f"{_place(event)}: {counted(event.count, 'value')}{some}: {shortened(event.text)}"
+        case Finished():
+            return f"{_place(event)}: {_finished(event)}"
+        case AnswerVerified():
+            return f"trial {event.trial + 1}: {verdict_words(event)}{_after(event.text)}"
+        case Reflected():
+            return f"trial {event.trial + 1}: {shortened(event.text)}"
+        case EditProposed():
+            return f"edit {event.proposal}, step {event.step}: {_edit(event)}"
+        case EditGated():
+            return f"edit {event.proposal}: rejected by the gate “{event.rule}”{_after(event.why)}"
+        case EditAccepted():
+            return f"edit {event.proposal}: accepted; {STATES.get(event.state, event.state)}"
+    return ""
+
+
+def _progress(event: Event) -> str:
+    match event:
+        case StepPlanned() | FactNeeded():
+            return f"{_place(event)}: {_few(event.text)}"
+        case ActionRead():
+            return f"{_place(event)}: {_few(', '.join(event.actions)) or 'reply without an action'}"
+        case Called():
+            found = "could not be run" if event.failed else counted(event.total, "value")
+            return f"{_place(event)}: {_few(event.name)}: {found}"
+        case Finished():
+            return f"{_place(event)}: answer: {_few(listed(event.answers) or event.text)}"
+        case AnswerVerified():
+            return f"trial {event.trial + 1}: {verdict_words(event)}"
+        case Reflected():
+            return f"trial {event.trial + 1}: trying again"
+        case EditProposed():
+            return f"edit {event.proposal}: {_few(event.edit)} proposed"
+        case EditGated():
+            return f"edit {event.proposal}: rejected"
+        case EditAccepted():
+            return f"edit {event.proposal}: accepted"
+    return ""
+
+
+def _step_lines(events: Sequence[Event]) -> Iterator[str]:
+    planned: set[int] = set()
+    gated = {each.proposal: each for each in events if isinstance(each, EditGated)}
+    accepted = {each.proposal: each for each in events if isinstance(each, EditAccepted)}
+    for event in events:
+        match event:
+            case StepPlanned():
+                if event.trial not in planned:  # the later plans of a trial repeat much of the first
+                    planned.add(event.trial)
+                    yield f"plan: {shortened(event.text)}"
+            case ActionRead():
+                if not event.actions or event.problem:
+                    why = event.problem or "no action in the reply"
+                    yield f"{_place(event)}: {shortened('; '.join([*event.actions, why]))}"
+            case Called():
+                yield f"{_place(event)}: {shortened(call_words(event))} → {found_words(event)}"
+            case Finished():
+                yield f"{_place(event)}: {shortened(_finished(event))}"
+            case AnswerVerified():
+                yield f"trial {event.trial + 1}: {verdict_words(event)}{_after(event.text)}"
+            case Reflected():
+                yield f"trial {event.trial + 1} taught: {shortened(event.text)}"
+            case EditProposed():
+                yield f"edit {event.proposal}: {_edit(event)}: {_outcome(event.proposal, gated, accepted)}"
+
+
+def _outcome(proposal: int, gated: Mapping[int, EditGated], accepted: Mapping[int, EditAccepted]) -> str:
+    if proposal in accepted:
+        return f"accepted, {STATES.get(accepted[proposal].state, accepted[proposal].state)}"
+    return f"rejected by the gate “{gated[proposal].rule}”" if proposal in gated else "not decided"
+
+
+def _place(event: StepPlanned | FactNeeded | ActionRead | Called | Seen | Finished) -> str:
+    return f"trial {event.trial + 1}, step {event.step}" if event.trial else f"step {event.step}"
+
+
+def _finished(event: Finished) -> str:
+    answer = listed(event.answers) or shortened(event.text) or "no answer"
+    if event.grounded:
+        return f"answer {answer} (follows from what was found)"
+    return f"answer {answer} (does not follow from what was found{_after(event.why)})"
+
+
+def _edit(event: EditProposed) -> str:
+    content = f"“{shortened(event.content)}”"
+    target = f"“{shortened(event.target_text or event.target)}”"
+    what = {"insert": f"insert {content}", "update": f"replace {target} by {content}", "delete": f"delete {target}"}
+    sources = ", ".join(str(each.number) for each in event.sources[:SHOWN])
+    cited = f" ({'source' if len(event.sources) == 1 else 'sources'} {sources})" if sources else " (no source)"
+    return what.get(event.edit, event.edit) + cited
+
+
+def _tool_arguments(text: str) -> str:
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        return shortened(text)
+    if not isinstance(values, dict):
+        return shortened(text)
+    shown = (
+        f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        for name, value in values.items()
+    )
+    return shortened(", ".join(shown))
+
+
+def _after(text: str) -> str:
+    return f": {shortened(text)}" if text else ""
+
+
+def _few(text: str) -> str:
+    return shortened(text, _FEW)

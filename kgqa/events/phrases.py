@@ -1,0 +1,30 @@
+"""Small phrases for events in words: counts, lists and shortened texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+SHOWN = 5
+LONGEST = 160
+
+
+def counted(number: int, one: str) -> str:
+    """Return a count with its noun: `1 piece`, `2 pieces`."""
+    return f"{number:,} {one}" + ("" if number == 1 else "s")
+
+
+def listed(items: Sequence[object]) -> str:
+    """List the first items, shortened, and the number of further ones."""
+    more = f" and {len(items) - SHOWN:,} more" if len(items) > SHOWN else ""
+    return ", ".join(shortened(str(item)) for item in items[:SHOWN]) + more
+
+
+def shortened(text: str, most: int = LONGEST) -> str:
+    """Return a text as one line without control characters, with at most `most` characters."""
+    cut = one_line(text[: 4 * most])
+    return cut if len(cut) <= most and len(text) <= 4 * most else f"{cut[: most - 1]}…"
+
+
+def one_line(text: str) -> str:
+    """Return a text as one line; characters that terminals and browsers do not print as such become blanks."""
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
