@@ -9,6 +9,7 @@ from typing import Any
 
 from kgqa.cache import Cache
 from kgqa.conditions import BOOLEAN, Condition
+from kgqa.graph.along import START, AlongFinder
 from kgqa.graph.call_pool import CallPool, Item, Result
 from kgqa.graph.charged_queries import ChargedQueries
 from kgqa.graph.edges import count_edges, find_edges, find_edges_of
@@ -16,7 +17,8 @@ from kgqa.graph.ends import Ends, EndsFinder, KnownEnds, walks_along
 from kgqa.graph.expansion import Expansion, StepsFinder
 from kgqa.graph.names.interface import NameMatch, Names
 from kgqa.graph.query import export
-from kgqa.graph.query.patterns import PathPattern, Restrictions, joined_pattern
+from kgqa.graph.query.patterns import PathPattern, Restrictions, hop_pattern, joined_pattern
+from kgqa.graph.query.templates import Variable
 from kgqa.graph.store import DEFAULT_TIMEOUT, Rows, Store
 from kgqa.graph.tables import graph_tables
 from kgqa.graph.tables.graph_tables import GraphTables
@@ -300,6 +302,44 @@ class KnowledgeGraph:
             (path.topic, *row) for row in walks_along(walk, self._queries, limit=limit, timeout=timeout, ends=wanted)
         ]
 
+    # --- single hops from many nodes
+
+    def along(
+        self, nodes: Iterable[Entity], hop: Sequence[Step], *, loops: bool = False, limit: int | None = None
+    ) -> dict[Entity, tuple[Value, ...]]:
+        """Return the entities and literals to which a hop leads from each node; nodes without any are left out.
+
+        The values of a node are the ends of the path that has this node as its topic and the hop as its steps. One
+        query finds those of up to `LABEL_BATCH` nodes; if it fails, each node is queried by itself.
+
+        Args:
+            nodes: at most `along.MAX_NODES` nodes.
+            hop: one step, or a step to mediators and a step from them.
+            loops: whether one step may lead from a node to the node itself, as it may between inner nodes of a path.
+            limit: if a node has more values than this, more than `limit` or as many as the store returns at once, but
+                not all of them are returned.
+
+        Raises:
+            ValueError: there are too many nodes.
+            StoreError: the query of a node failed; `PartialResult` if there is no limit and the node has more values
+                than the store returns.
+        """
+        return self._along(hop, loops).values(nodes, limit=limit)
+
+    def counts(self, nodes: Iterable[Entity], hop: Sequence[Step], *, loops: bool = False) -> dict[Entity, int]:
+        """Count the entities and literals to which a hop leads from each node. Arguments and errors: see `along`."""
+        return self._along(hop, loops).counts(nodes)
+
+    def _along(self, hop: Sequence[Step], loops: bool) -> AlongFinder:
+        back = self.walks == "free" or (len(hop) == 1 and (loops or self.walks == "no-return"))
+        walk = self._without_mediators(hop_pattern(Variable(START), hop, returns=back), hop)
+        return AlongFinder(walk, self._queries, self.map, self.store.capabilities.row_cap, self.timeout)
+
+    def _without_mediators(self, walk: PathPattern, steps: Sequence[Step]) -> PathPattern:
+        if steps and self.mediators.extent(steps[-1]) == "some":
+            return replace(walk, **mediator_filters(self.schema, self.mediators))
+        return walk
+
     def pattern(
         self,
         path: RelationPath,
@@ -318,9 +358,7 @@ class KnowledgeGraph:
             through = [at for at in range(1, len(path)) if self.leads_to_mediator(path.steps[at - 1])]
             others = [(walk.nodes[at + 1], walk.nodes[at - 1]) for at in through]
             walk = replace(walk, different=tuple(dict.fromkeys((*walk.different, *others))))
-        if path.steps and self.mediators.extent(path.steps[-1]) == "some":
-            walk = replace(walk, **mediator_filters(self.schema, self.mediators))
-        return walk
+        return self._without_mediators(walk, path.steps)
 
     def target_type(self, step: Step) -> str | None:
         """Return the type that the graph declares for the nodes to which a step leads; None if it declares no type."""

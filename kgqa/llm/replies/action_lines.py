@@ -117,8 +117,9 @@ def without_quotes(text: str) -> str:
     text = text.strip()
     inner = text[1:-1]
     closing = _QUOTES.get(text[:1])
-    quoted = closing is not None and len(text) > 1 and text[-1] == closing and text[0] not in inner
-    return inner.strip() if quoted and closing not in inner else text
+    if closing is None or len(text) < 2 or text[-1] != closing or text[0] in inner or closing in inner:
+        return text
+    return inner.strip()
 
 
 def top_level_parts(text: str) -> list[str]:
