@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from bisect import bisect_left
 from collections.abc import Iterator
 
 from kgqa.corpus.items import digest
@@ -60,6 +61,12 @@ class DatabaseReader:
     def chunk(self, iri: str) -> ChunkRecord | None:
         """Return the record of one chunk; None if the corpus does not have it."""
         return next((each for each in self._about(iri).chunks if each.iri == iri), None)
+
+    def hyperedge(self, iri: str) -> HyperedgeRecord | None:
+        """Return the record of one hyperedge; None if the corpus does not have it."""
+        records = self._with_others().hyperedges
+        at = bisect_left(records, iri, key=lambda record: record.iri)
+        return records[at] if at < len(records) and records[at].iri == iri else None
 
     def text(self, document: str) -> str | None:
         """Return the text of a document; None if the corpus does not have it."""

@@ -60,6 +60,16 @@ class LiveAdditions:
             rows = {row[0]: row for row in look_up(connection, _CONCERNING, keys, {"seq": seq})}
             return dict(zip(rows, AdditionReader().read(rows.values())))
 
+    def tagged(self, iris: Iterable[str], seq: int) -> list[tuple[str, Addition]]:
+        """Return the live additions that `concerning` finds, each after the id of the edit that added it."""
+        query = _CONCERNING.replace(f"{ADDITION_COLUMNS} FROM", f"{ADDITION_COLUMNS}, e.id FROM").replace(
+            "CROSS JOIN", "CROSS JOIN edits e CROSS JOIN"
+        )
+        keys = sorted({concern_key(iri) for iri in iris})
+        with self._connections.reading() as connection:
+            rows = list(dict.fromkeys(look_up(connection, f"{query} AND e.seq = a.edit", keys, {"seq": seq})))
+            return [(row[-1], each) for row, each in zip(rows, AdditionReader().read(row[:-1] for row in rows))]
+
     def identities(self, entities: Iterable[str], seq: int) -> tuple[list[SameItem], list[LinkItem]]:
         """Return the live items that say what means the same as some entities, directly or over others.
 

@@ -1,0 +1,118 @@
+"""What becomes of the edits of a question: they are proposed, committed, or end with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal as OneOf
+
+from kgqa.corpus.edit_log import Edit
+from kgqa.corpus.editing.overlay import Overlay, OverlayEdit
+from kgqa.corpus.editing.proposals import ACCEPTED, Decision, GatedEdit, ProposalFile, ProposedEdit
+from kgqa.corpus.editing.sources import MAX_QUOTE
+from kgqa.corpus.editor import Editor
+from kgqa.errors import CorpusError, StoreError
+
+CommitMode = OneOf["proposed", "auto", "off"]
+AUTO = "kgqa, committed at once"
+"""Who decides about edits that are committed at once."""
+_HIDES = "It hides a text of the corpus or of a user."
+_BUILDS_ON = "It builds on an edit that waits."
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of edits.
+
+    Attributes:
+        committed, proposed, lost: The edits that are in the log now, that wait for a review, and that were not kept.
+        notes: What a user should know.
+    """
+
+    committed: tuple[Edit, ...] = ()
+    proposed: tuple[Edit, ...] = ()
+    lost: tuple[Edit, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def state_of(self, edit: Edit) -> str:
+        """Return what became of an edit: committed, proposed, or overlay if it ends with the question."""
+        if edit in self.committed:
+            return "committed"
+        return "proposed" if edit in self.proposed else "overlay"
+
+
+def commit(
+    overlay: Overlay,
+    mode: CommitMode,
+    *,
+    gated: Sequence[GatedEdit] = (),
+    guarded: bool = True,
+    open_editor: Callable[[], Editor] | None = None,
+) -> Outcome:
+    """Propose or commit the edits of a question.
+
+    Args:
+        overlay: the edits.
+        mode: proposed: they wait for a review; auto: they are committed to the log, and the graph follows; off: they
+            end with the question.
+        gated: what the gates rejected in the same question; it is kept beside the proposals.
+        guarded: whether an edit that hides a text of the corpus or of a user waits for a review even if mode is auto.
+        open_editor: opens the Editor of the corpus; None for a corpus whose graph is in its folder.
+
+    Returns:
+        What became of them. If another process is writing to the corpus, they are proposed; if its folder cannot be
+        written, they are lost. The notes say so.
+    """
+    edits = overlay.edits
+    if mode == "off" or not (edits or gated):
+        return Outcome()
+    waits = _waiting(edits) if guarded and mode == "auto" else {}
+    file = ProposalFile(overlay.corpus.folder.path)
+    try:
+        file.append([*gated, *(_proposal(each, waits.get(each.edit.id, "")) for each in edits)])
+    except CorpusError as error:
+        lost = tuple(each.edit for each in edits)
+        count = "1 edit was" if len(lost) == 1 else f"{len(lost):,} edits were"
+        return Outcome(lost=lost, notes=(f"{count} not kept: {error.message}",) if lost else ())
+    waiting = tuple(each.edit for each in edits if mode == "proposed" or each.edit.id in waits)
+    ready = tuple(each.edit for each in edits if each.edit not in waiting)
+    if not ready:
+        return Outcome(proposed=waiting)
+    notes: list[str] = []
+    try:
+        with open_editor() if open_editor else Editor(overlay.corpus.folder) as editor:
+            editor.merge(ready)
+            at = max(each.at for each in ready)
+            notes += _without_error(lambda: file.append([Decision(each.id, ACCEPTED, AUTO, at) for each in ready]))
+            notes += _without_error(editor.publish)
+    except (CorpusError, StoreError) as error:
+        count = "1 edit waits" if len(ready) == 1 else f"{len(ready):,} edits wait"
+        return Outcome(
+            proposed=tuple(each.edit for each in edits),
+            notes=(f"{count} for a review, because the corpus could not be changed: {error.message}",),
+        )
+    return Outcome(ready, waiting, notes=tuple(notes))
+
+
+def _without_error(step: Callable[[], object]) -> Iterable[str]:
+    """Run a step after the edits were committed; return a note if it failed. The next writer does it again."""
+    try:
+        step()
+    except (CorpusError, StoreError) as error:
+        return (f"The edits are committed, but {error.message[:1].lower()}{error.message[1:]}",)
+    return ()
+
+
+def _waiting(edits: Sequence[OverlayEdit]) -> dict[str, str]:
+    """Return the ids of the edits that wait for a review, with the reason."""
+    found: dict[str, str] = {}
+    for each in edits:
+        if each.hides_trusted:
+            found[each.edit.id] = _HIDES
+        elif found.keys() & {*each.edit.previous, *(source.iri for source in each.edit.sources)}:
+            found[each.edit.id] = _BUILDS_ON
+    return found
+
+
+def _proposal(each: OverlayEdit, why: str) -> ProposedEdit:
+    return ProposedEdit(each.edit, tuple(source.text[:MAX_QUOTE] for source in each.sources), each.target_text, why)

@@ -1,0 +1,259 @@
+"""The edits of one question on top of a corpus that is open for reading; nobody else sees them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from kgqa.corpus.corpus import Corpus
+from kgqa.corpus.edit_log import Edit, EditKind, EditSource, Removal, sealed
+from kgqa.corpus.editing.disputes import Disputes, disputes_of
+from kgqa.corpus.editing.live_hyperedges import HyperedgeTag, hyperedge_of, hyperedge_tags
+from kgqa.corpus.editing.sources import ShownText
+from kgqa.corpus.editing.trust import CORPUS, highest, lowest, rank
+from kgqa.corpus.items import EDIT, HYPEREDGE, Addition, HyperedgeItem, Party, item_key
+from kgqa.corpus.records import HyperedgeRecord
+from kgqa.errors import CorpusError
+
+Participants = Sequence[tuple[str, Party]]
+"""Who takes part in a hyperedge: pairs of a role, "" if unknown, and an entity as the text names it."""
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@dataclass(frozen=True, slots=True)
+class OverlayEdit:
+    """An edit of a question.
+
+    Attributes:
+        number: Its number in the question, from 1.
+        edit: The edit, with its content and its id.
+        sources: The texts that it rests on, as they were shown.
+        added: The hyperedge that it adds, if it adds one.
+        target_text: The text that it replaces, hides or disputes; "" for an insert.
+        disputed: Whether a text that is trusted more keeps its place beside the new one.
+        hides_trusted: Whether it hides a text of the corpus or of a user.
+    """
+
+    number: int
+    edit: Edit
+    sources: tuple[ShownText, ...]
+    added: HyperedgeRecord | None = None
+    target_text: str = ""
+    disputed: bool = False
+    hides_trusted: bool = False
+
+
+class Overlay:
+    """What is live for one question: the hyperedges of the corpus, less those that were removed, and those added.
+
+    Args:
+        corpus: the corpus, open for reading.
+        session: the name of the session.
+        question: the question.
+        agent: who edits: the model.
+        ranked: whether trust counts: a new text replaces one that is trusted more only by standing beside it, and no
+            text is deleted that is trusted more than the sources.
+        now: returns the time of an edit.
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        *,
+        session: str = "",
+        question: str = "",
+        agent: str,
+        ranked: bool = True,
+        now: Callable[[], str] = _now,
+    ) -> None:
+        self.corpus = corpus
+        self.seq = corpus.reader.seq
+        self._about = (agent, session, question)
+        self._ranked = ranked
+        self._now = now
+        self._edits: dict[str, OverlayEdit] = {}
+        self._tags: dict[str, list[HyperedgeTag]] = defaultdict(list)
+        """The tags that edits of this question added, by the IRI of the hyperedge."""
+        self._records: dict[str, HyperedgeRecord] = {}
+        self._removed: set[str] = set()
+        self._base_tags: dict[str, list[HyperedgeTag]] = {}
+        self._base_disputes: Disputes | None = None
+        self._heads: tuple[str, ...] | None = None
+
+    # --- what is live for the question
+
+    @property
+    def edits(self) -> tuple[OverlayEdit, ...]:
+        """The edits, in their order."""
+        return tuple(self._edits.values())
+
+    @property
+    def added(self) -> tuple[HyperedgeRecord, ...]:
+        """The live hyperedges that the question added, in the order of the edits."""
+        return tuple(record for iri, record in self._records.items() if self._tags[iri])
+
+    @property
+    def removed(self) -> frozenset[str]:
+        """The IRIs of the hyperedges of the corpus that the question hides."""
+        return frozenset(self._removed)
+
+    def record(self, iri: str) -> HyperedgeRecord | None:
+        """Return a hyperedge that is live for the question; None if there is none."""
+        if iri in self._records and self._tags[iri]:
+            return self._records[iri]
+        return None if iri in self._removed else self.corpus.reader.hyperedge(iri)
+
+    def trust_of(self, iri: str) -> str:
+        """Return how far a live hyperedge is trusted: as far as the best of those who say so."""
+        return highest(tag.trust for tag in self._live_tags(iri))
+
+    @property
+    def conflicts(self) -> Mapping[str, frozenset[str]]:
+        """Live hyperedges that contradict each other: from each IRI to those that are shown together with it."""
+        if self._base_disputes is None:
+            self._base_disputes = disputes_of(self.corpus.database, self.seq)
+        pairs = {pair for pair in self._base_disputes.hyperedges if all(map(self.record, pair))}
+        for each in self._edits.values():
+            if each.disputed and each.added and self.record(each.edit.target) and self.record(each.added.iri):
+                pairs.add((each.added.iri, each.edit.target))
+        found: dict[str, set[str]] = defaultdict(set)
+        for one, other in pairs:
+            found[one].add(other)
+            found[other].add(one)
+        return {iri: frozenset(others) for iri, others in found.items()}
+
+    # --- edits
+
+    def insert(
+        self, segment: str, participants: Participants, sources: Sequence[ShownText] = (), reason: str = ""
+    ) -> OverlayEdit:
+        """Add a hyperedge.
+
+        Args:
+            segment: its text.
+            participants: who takes part in it.
+            sources: the texts that it rests on.
+            reason: why.
+
+        Raises:
+            CorpusError: it has no text.
+        """
+        return self._edit("insert", HyperedgeItem(segment.strip(), tuple(participants)), "", sources, reason)
+
+    def update(
+        self,
+        target: str,
+        segment: str,
+        participants: Participants,
+        sources: Sequence[ShownText] = (),
+        reason: str = "",
+    ) -> OverlayEdit:
+        """Replace a hyperedge; if it is trusted more than the sources, put the new one beside it as a dispute.
+
+        Args:
+            target: the IRI of a live hyperedge.
+            segment, participants, sources, reason: see `insert`.
+
+        Raises:
+            CorpusError: the target is not live, or the new hyperedge has no text.
+        """
+        return self._edit("update", HyperedgeItem(segment.strip(), tuple(participants)), target, sources, reason)
+
+    def delete(self, target: str, sources: Sequence[ShownText] = (), reason: str = "") -> OverlayEdit:
+        """Hide a hyperedge.
+
+        Raises:
+            CorpusError: it is not live, or is trusted more than the sources.
+        """
+        return self._edit("delete", None, target, sources, reason)
+
+    def _edit(
+        self,
+        kind: EditKind,
+        item: HyperedgeItem | None,
+        target: str,
+        sources: Sequence[ShownText],
+        reason: str,
+    ) -> OverlayEdit:
+        agent, session, question = self._about
+        trust = lowest(each.trust for each in sources)
+        tags = self._live_tags(target) if target else []
+        if target and not tags:
+            raise CorpusError(f"There is no live hyperedge {target}.", "Search again, and name what is shown.")
+        if item is not None and not item.segment:
+            raise CorpusError("A hyperedge without a text says nothing.", "Write its text.")
+        target_trust = highest(tag.trust for tag in tags)
+        outranked = self._ranked and bool(target) and rank(trust) < rank(target_trust)
+        if outranked and kind == "delete":
+            raise CorpusError(f"The hyperedge is trusted more ({target_trust}) than its sources ({trust}).")
+        removed = [] if outranked else tags
+        own = {tag.edit for tag in removed} & self._edits.keys()
+        additions = (Addition(item, model=agent, reason=reason),) if item else ()
+        edit = sealed(
+            Edit(
+                "",
+                self.seq + len(self._edits) + 1,
+                kind,
+                agent,
+                reason,
+                session,
+                question,
+                (*(each.source for each in sources), *self._origins(sources)),
+                target,
+                self._now(),
+                tuple(sorted(own)) or self._base_heads(),
+                adds=additions,
+                removes=tuple(sorted({tag.removal for tag in removed})),
+            )
+        )
+        if edit.id in self._edits:
+            return self._edits[edit.id]
+        added = hyperedge_of(additions[0], self.corpus.database, self.seq) if additions else None
+        old = self.record(target) if target else None
+        hides = bool(removed) and rank(target_trust) >= rank(CORPUS)
+        done = OverlayEdit(
+            len(self._edits) + 1, edit, tuple(sources), added, old.segment if old else "", outranked, hides
+        )
+        self._edits[edit.id] = done
+        self._apply(done, target if removed else "", trust)
+        return done
+
+    def _apply(self, done: OverlayEdit, hidden: str, trust: str) -> None:
+        if hidden:
+            self._tags.pop(hidden, None)
+            if self.corpus.reader.hyperedge(hidden) is not None:
+                self._removed.add(hidden)
+        if done.added is not None:
+            (addition,) = done.edit.adds
+            removal = Removal(edit=done.edit.id, item=item_key(addition.item))
+            self._records[done.added.iri] = done.added
+            self._tags[done.added.iri].append(HyperedgeTag(done.edit.id, "", trust, removal))
+
+    def _live_tags(self, iri: str) -> list[HyperedgeTag]:
+        base: list[HyperedgeTag] = []
+        if iri not in self._removed:
+            if iri not in self._base_tags:
+                record = self.corpus.reader.hyperedge(iri) if iri.startswith(HYPEREDGE) else None
+                self._base_tags[iri] = hyperedge_tags(record, self.corpus.database, self.seq) if record else []
+            base = self._base_tags[iri]
+        return [*base, *self._tags.get(iri, ())]
+
+    def _origins(self, sources: Sequence[ShownText]) -> list[EditSource]:
+        """Return the edits that alone say what some sources say: an edit that rests on them falls with them."""
+        found: dict[str, EditSource] = {}
+        for source in sources:
+            tags = self._live_tags(source.iri)
+            if tags and not any(tag.document for tag in tags):
+                for tag in tags:
+                    found[tag.edit] = EditSource(tag.edit, trust=tag.trust)
+        return [found[id] for id in sorted(found) if id.startswith(EDIT)]
+
+    def _base_heads(self) -> tuple[str, ...]:
+        if self._heads is None:
+            self._heads = self.corpus.database.heads(self.seq)
+        return self._heads

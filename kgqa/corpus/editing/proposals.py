@@ -1,0 +1,276 @@
+"""The file of a corpus that keeps proposed edits, decisions about them, and what the gates rejected.
+
+Records are appended and never changed. Each contains the hash of the record before it, so that a changed byte is found.
+Any number of processes may append, also while another one writes to the corpus.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from kgqa.atomic_files import sync_to_disk
+from kgqa.corpus.edit_log import Edit
+from kgqa.corpus.editing.edit_records import edit_of_record, record_of_edit
+from kgqa.corpus.folder import writing
+from kgqa.errors import CorpusError
+from kgqa.lock_files import only_one
+from kgqa.untrusted_json import check_keys, is_text, list_of, load_json
+
+FILE_NAME = "proposals.jsonl"
+LOCK_NAME = "proposals.lock"
+WAIT_SECONDS = 30.0
+MAX_LINE_BYTES = 1 << 20
+ACCEPTED, REJECTED = "accepted", "rejected"
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedEdit:
+    """An edit that waits for a review, or waited for one.
+
+    Attributes:
+        edit: The edit, with its content and its id.
+        quotes: The texts of its sources, in their order, as far as they are kept.
+        target_text: The text that it replaces, hides or disputes; "" for an insert.
+        why: Why it waits although edits are committed at once; "" if all edits wait.
+    """
+
+    record: ClassVar = "proposal"
+    edit: Edit
+    quotes: tuple[str, ...] = ()
+    target_text: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What was decided about a proposed edit. `edit`: its id. `decision`: accepted or rejected. `by`: who decided."""
+
+    record: ClassVar = "decision"
+    edit: str
+    decision: str
+    by: str
+    at: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GatedEdit:
+    """An edit that a gate rejected; it was never part of a graph.
+
+    Attributes:
+        kind, content, target: What was proposed.
+        sources: The IRIs and URLs of its sources.
+        rule, why: The gate, and its reason.
+        session, question, agent, at: Where, by whom and when.
+    """
+
+    record: ClassVar = "gated"
+    kind: str
+    content: str
+    target: str
+    sources: tuple[str, ...]
+    rule: str
+    why: str
+    session: str
+    question: str
+    agent: str
+    at: str
+
+
+Record = ProposedEdit | Decision | GatedEdit
+_TEXTS: dict[type[Any], tuple[str, ...]] = {
+    Decision: ("edit", "decision", "by", "at", "why"),
+    GatedEdit: ("kind", "content", "target", "rule", "why", "session", "question", "agent", "at"),
+}
+
+
+class ProposalFile:
+    """The file `proposals.jsonl` of a corpus folder; it need not exist."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / FILE_NAME
+        self._lock = folder / LOCK_NAME
+
+    def append(self, records: Sequence[Record]) -> None:
+        """Append records; they are on the disk when this returns.
+
+        Raises:
+            CorpusError: the file cannot be written, or another process holds it too long. Nothing is appended.
+        """
+        if not records:
+            return
+        with self._locked(), writing(self.path):
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            descriptor = os.open(self.path, flags, 0o666)
+            try:
+                previous, end = self._end(descriptor)
+                lines = []
+                for each in records:
+                    line, previous = _line(each, previous)
+                    lines.append(line)
+                os.ftruncate(descriptor, end)  # what a process that was killed had begun
+                os.lseek(descriptor, end, os.SEEK_SET)
+                data = b"".join(lines)
+                try:
+                    while data:
+                        data = data[os.write(descriptor, data) :]
+                except OSError:
+                    os.ftruncate(descriptor, end)
+                    raise
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            sync_to_disk(self.path.parent)
+
+    def records(self) -> list[Record]:
+        """Return all records.
+
+        Raises:
+            CorpusError: the file cannot be read, or was changed.
+        """
+        found = []
+        for number, record, problem in self._read():
+            if record is None:
+                raise CorpusError(
+                    f"{self.path} was changed: line {number}: {problem}.",
+                    "Restore the file from a copy, or move it away; then the proposals in it are lost.",
+                )
+            found.append(record)
+        return found
+
+    def findings(self) -> Iterator[str]:
+        """Yield what is wrong with the file, a sentence each; nothing if no byte of it was changed."""
+        for number, record, problem in self._read():
+            if record is None:
+                yield f"{FILE_NAME}, line {number}: {problem}."
+        if self.path.is_file():
+            with writing(self.path), open(self.path, "rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                if size:
+                    file.seek(size - 1)
+                    if file.read(1) != b"\n":
+                        yield f"{FILE_NAME} ends in a part of a record; the next proposal removes it."
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with writing(self._lock):
+            lock = only_one(self._lock, wait_seconds=WAIT_SECONDS)
+            alone = lock.__enter__()
+        try:
+            if not alone:
+                raise CorpusError(f"Another process is writing to {self.path}.", "Try again later.")
+            yield
+        finally:
+            lock.__exit__(None, None, None)
+
+    def _end(self, descriptor: int) -> tuple[str, int]:
+        """Return the hash of the last whole record, and where it ends."""
+        size = os.fstat(descriptor).st_size
+        start = max(0, size - 2 * MAX_LINE_BYTES)
+        data = os.pread(descriptor, size - start, start)
+        last = data.rfind(b"\n") + 1
+        if not last:
+            return "", 0
+        line = data[data.rfind(b"\n", 0, last - 1) + 1 : last]
+        try:
+            hash_ = load_json(line)["hash"]
+        except (ValueError, KeyError, TypeError):
+            hash_ = None
+        if not is_text(hash_):
+            raise CorpusError(f"{self.path} was changed: its last line is not a record.", "Restore it from a copy.")
+        return hash_, start + last
+
+    def _read(self) -> Iterator[tuple[int, Record | None, str]]:
+        """Yield the number of each line, its record, and, if it has none, why."""
+        previous = ""
+        for number, line in enumerate(self._lines(), 1):
+            if not line.endswith(b"\n"):
+                if len(line) > MAX_LINE_BYTES:
+                    yield number, None, "the line is too long"
+                return  # another process is writing it
+            try:
+                record, previous = _record(line, previous)
+                yield number, record, ""
+            except ValueError as error:
+                yield number, None, str(error)
+                previous = _hash_in(line)
+
+    def _lines(self) -> Iterator[bytes]:
+        try:
+            with open(self.path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW)) as file:
+                while line := file.readline(MAX_LINE_BYTES + 1):
+                    yield line
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise CorpusError(f"{self.path} cannot be read: {error.strerror}.", "Check its permissions.") from error
+
+
+def _line(record: Record, previous: str) -> tuple[bytes, str]:
+    data: dict[str, Any]
+    if isinstance(record, ProposedEdit):
+        data = {
+            "edit": record_of_edit(record.edit),
+            "quotes": list(record.quotes),
+            "target_text": record.target_text,
+            "why": record.why,
+        }
+    else:
+        data = {name: getattr(record, name) for name in _TEXTS[type(record)]}
+        if isinstance(record, GatedEdit):
+            data["sources"] = list(record.sources)
+    data = {"record": record.record, **data, "previous": previous}
+    hash_ = _hash(data)
+    line = json.dumps({**data, "hash": hash_}, separators=(",", ":")).encode() + b"\n"
+    if len(line) > MAX_LINE_BYTES:
+        raise CorpusError("The proposed edit is too long to be kept.", "Propose shorter texts.")
+    return line, hash_
+
+
+def _record(line: bytes, previous: str) -> tuple[Record, str]:
+    """Read a record and its hash. Raises ValueError."""
+    data = load_json(line)
+    if not isinstance(data, dict):
+        raise ValueError("it is not a record")
+    hash_ = data.pop("hash", None)
+    if hash_ != _hash(data) or json.dumps({**data, "hash": hash_}, separators=(",", ":")).encode() + b"\n" != line:
+        raise ValueError("the record was changed")
+    if data.get("previous") != previous:
+        raise ValueError("a record before it was changed or is missing")
+    try:
+        return _record_of(data), hash_
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"a part of the record is missing or wrong: {error}") from error
+
+
+def _record_of(data: dict[str, Any]) -> Record:
+    kind = data["record"]
+    if kind == ProposedEdit.record:
+        check_keys(data, {"quotes": list_of(is_text), "target_text": is_text, "why": is_text})
+        return ProposedEdit(edit_of_record(data["edit"]), tuple(data["quotes"]), data["target_text"], data["why"])
+    if kind == Decision.record:
+        check_keys(data, dict.fromkeys(_TEXTS[Decision], is_text))
+        return Decision(**{name: data[name] for name in _TEXTS[Decision]})
+    if kind == GatedEdit.record:
+        check_keys(data, {**dict.fromkeys(_TEXTS[GatedEdit], is_text), "sources": list_of(is_text)})
+        return GatedEdit(**{name: data[name] for name in _TEXTS[GatedEdit]}, sources=tuple(data["sources"]))
+    raise ValueError("it is of an unknown kind")
+
+
+def _hash(data: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(data, separators=(",", ":")).encode()).hexdigest()
+
+
+def _hash_in(line: bytes) -> str:
+    try:
+        found = load_json(line)["hash"]
+    except (ValueError, KeyError, TypeError):
+        return ""
+    return found if is_text(found) else ""

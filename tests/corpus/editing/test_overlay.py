@@ -1,0 +1,97 @@
+"""The edits of one question: what is live for it, who outranks whom, and what it leaves behind."""
+
+from __future__ import annotations
+
+import pytest
+
+from kgqa.corpus.corpus import Corpus
+from kgqa.corpus.editing.committing import commit
+from kgqa.corpus.editing.proposals import ProposalFile, ProposedEdit
+from kgqa.corpus.editor import Editor
+from kgqa.corpus.items import document_iri
+from kgqa.errors import CorpusError
+from tests.corpus.editing.edited_corpus import build, iri_of, overlay, parties, segments, shown
+from tests.corpus.small_corpus import insert
+
+MET, WROTE = "Ada met Babbage London", "Ada wrote notes Engine 1843"
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    with Corpus.open(build(tmp_path / "c")) as opened:
+        yield opened
+
+
+def test_inserted_hyperedges_are_live_for_the_question_alone(corpus):
+    mine, others = overlay(corpus), overlay(corpus, session="s2")
+    done = mine.insert("Ada knew Somerville.", parties("Ada", "Somerville"), [shown(1, "Ada knew Somerville.")])
+    assert [each.segment for each in mine.added] == ["Ada knew Somerville."]
+    ada = next(each.iri for each in corpus.reader.entities() if each.name == "Ada")
+    assert ("", ada) in done.added.participants  # the entity of the corpus
+    assert mine.record(done.added.iri) == done.added and others.record(done.added.iri) is None
+    assert mine.trust_of(done.added.iri) == "web"
+
+
+def test_a_source_trusted_less_stands_beside_the_corpus_as_a_dispute(corpus):
+    mine, met = overlay(corpus), iri_of(corpus.reader, MET)
+    done = mine.update(met, "Ada met Babbage in Paris", parties("Ada", "Babbage", "Paris"), [shown(1, "...")])
+    assert mine.removed == frozenset() and mine.record(met)
+    assert mine.conflicts == {met: {done.added.iri}, done.added.iri: {met}}
+    with pytest.raises(CorpusError, match=r"trusted more \(corpus\) than its sources \(web\)"):
+        mine.delete(met, [shown(1, "...")])
+    # the source with the least trust counts
+    mine.update(met, "Ada met Babbage in Rome", parties("Ada"), [shown(1, "..."), shown(2, "...", "user")])
+    assert mine.record(met)
+
+
+def test_an_equal_source_replaces_a_text_and_a_deletion_outlives_a_rebuild(corpus, tmp_path):
+    mine, met = overlay(corpus), iri_of(corpus.reader, MET)
+    mine.update(met, "Ada met Babbage in Paris", parties("Ada", "Babbage"), [shown(1, "...", "corpus")])
+    assert mine.removed == {met} and mine.record(met) is None
+    outcome = commit(mine, "auto", guarded=False)
+    assert len(outcome.committed) == 1
+    assert "Ada met Babbage in Paris" in segments(tmp_path / "c")
+    with Editor(tmp_path / "c") as editor:
+        insert(editor, "one.txt", MET, "Ada met Eve Rome", kind="update")
+        editor.publish()
+        assert editor.database.edits_of_document(document_iri("one.txt"))
+    assert MET not in segments(tmp_path / "c")
+
+
+def test_edits_of_edits_build_on_them(corpus):
+    mine = overlay(corpus)
+    first = mine.insert("Ada knew Somerville.", parties("Ada"), [shown(1, "...")])
+    second = mine.update(first.added.iri, "Ada knew Mary Somerville.", parties("Ada"), [shown(1, "...")])
+    assert second.edit.previous == (first.edit.id,) and [each.segment for each in mine.added] == [
+        "Ada knew Mary Somerville."
+    ]
+    # an edit that rests on what only an edit says names this edit, so that it falls with it
+    third = mine.insert("Somerville taught Ada.", parties("Ada"), [shown(2, "...", "web", second.added.iri)])
+    assert second.edit.id in {source.iri for source in third.edit.sources}
+
+
+def test_automatic_edits_that_hide_trusted_text_wait(corpus, tmp_path):
+    mine, met = overlay(corpus), iri_of(corpus.reader, MET)
+    new = mine.update(met, "Ada met Babbage in Paris", parties("Ada"), [shown(1, "...", "corpus")])
+    resting = mine.insert("Paris saw Ada.", parties("Ada"), [shown(2, "...", "web", new.added.iri)])
+    free = mine.insert("Ada knew Somerville.", parties("Ada"), [shown(3, "...")])
+    outcome = commit(mine, "auto")
+    assert outcome.committed == (free.edit,) and outcome.proposed == (new.edit, resting.edit)
+    assert MET in segments(tmp_path / "c")
+    kept = [each for each in ProposalFile(tmp_path / "c").records() if isinstance(each, ProposedEdit)]
+    assert [bool(each.why) for each in kept] == [True, True, False]
+    assert kept[0].target_text == MET and kept[0].quotes == ("...",)
+
+
+def test_edits_wait_while_another_process_writes_and_are_lost_if_nothing_can_be_written(corpus, tmp_path):
+    mine = overlay(corpus)
+    done = mine.insert("Ada knew Somerville.", parties("Ada"), [shown(1, "...")])
+    with Editor(tmp_path / "c"):
+        outcome = commit(mine, "auto")
+    assert outcome.proposed == (done.edit,)
+    assert "1 edit waits for a review, because the corpus could not be changed: Another process" in outcome.notes[0]
+    assert commit(mine, "off").proposed == ()
+    (tmp_path / "c" / "proposals.jsonl").unlink()
+    (tmp_path / "c" / "proposals.jsonl").mkdir()
+    outcome = commit(mine, "proposed")
+    assert outcome.lost == (done.edit,) and outcome.notes[0].startswith("1 edit was not kept: ")
