@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 MAX_VALUE_CHARS = 16 << 20
+_LONGEST_WORD = len("-Infinity") + len("\\u0000\\u0000")
 _SPACES = re.compile(r"[ \t\r\n]*+")
 _decode_at = json.JSONDecoder().raw_decode
 
@@ -39,6 +40,12 @@ class JsonStream:
         self._max_value_chars = max_value_chars
         self._at = 0
         self._text = ""
+        self._dropped = 0
+
+    @property
+    def position(self) -> int:
+        """The number of characters that have been read."""
+        return self._dropped + self._at
 
     def members(self) -> Iterator[str]:
         """Yield the names of an object's members. The caller must read each member's value before the next name."""
@@ -79,8 +86,13 @@ class JsonStream:
                     return found
             except RecursionError as error:
                 raise ValueError("the JSON is nested too deeply") from error
+            except json.JSONDecodeError as error:
+                # an incomplete value is wrong only near the end of the text; a string has no known end
+                if not error.msg.startswith("Unterminated") and len(self._text) - error.pos > _LONGEST_WORD:
+                    self._at = error.pos
+                    raise DamagedJson(error.msg) from error
             except ValueError:
-                pass  # incomplete so far
+                pass  # a number with too many digits, perhaps
             length = len(self._text) - self._at
             if length >= self._max_value_chars:
                 raise LongValue
@@ -124,6 +136,7 @@ class JsonStream:
     def _fill(self, length: int) -> bool:
         """Read until there are `length` unread characters, at least one more than before; return False at the end."""
         pieces = [self._text[self._at :]]
+        self._dropped += self._at
         have, self._at = len(pieces[0]), 0
         wanted = max(length, have + 1)
         ended = False

@@ -30,7 +30,7 @@ STANDARD_PREFIXES = {
     "skos": "http://www.w3.org/2004/02/skos/core#",
     "xsd": "http://www.w3.org/2001/XMLSchema#",
 }
-BUNDLED = ("freebase", "wikidata", "corpus", "rdfs")
+BUNDLED = ("freebase", "wikidata", "corpus", "grbench", "rdfs")
 MEDIATOR_LISTS = ("freebase",)
 """Names of the bundled lists of mediator types and relations, `kgqa/schemas/NAME_mediators.txt`."""
 _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]+\Z")
@@ -49,6 +49,7 @@ class Schema:
     detect: tuple[str, ...] = ()
     fallback: bool = False
     id_base: str = ""
+    id_characters: str = ""
     id_example: str = ""
     label: tuple[str, ...] = ()
     alias: tuple[str, ...] = ()
@@ -85,6 +86,10 @@ class Schema:
         return hashlib.sha256(self.source.encode()).hexdigest()[:16]
 
     @cached_property
+    def _id_pattern(self) -> re.Pattern[str]:
+        return re.compile(rf"[\w.\-{re.escape(self.id_characters)}]+")
+
+    @cached_property
     def _by_length(self) -> list[tuple[str, str]]:
         return sorted(self.prefixes.items(), key=lambda item: -len(item[1]))
 
@@ -92,7 +97,7 @@ class Schema:
         """Return the shortest id that `iri()` accepts: `m.0abc`, `Q42`, `rdfs:label`, or the IRI itself."""
         if self.id_base and iri.startswith(self.id_base):
             rest = iri[len(self.id_base) :]
-            if re.fullmatch(r"[\w.\-]+", rest):
+            if self._id_pattern.fullmatch(rest) and not _IRI.match(rest):
                 return rest
         for prefix, namespace in self._by_length:
             rest = iri[len(namespace) :]
@@ -112,7 +117,7 @@ class Schema:
         prefix, colon, local = text.partition(":")
         if colon and prefix in self.prefixes and not local.startswith("//"):
             text = self.prefixes[prefix] + local
-        elif self.id_base and re.fullmatch(r"[\w.\-]+", text):
+        elif self.id_base and self._id_pattern.fullmatch(text) and not _IRI.match(text):
             text = self.id_base + text
         if not _IRI.match(text):
             example = f"an id such as {self.id_example}, " if self.id_example else ""
@@ -214,6 +219,7 @@ _FIELDS: dict[str, tuple[str, _Shape]] = {
     "detect": ("detect.predicates", _IRIS),
     "fallback": ("detect.fallback", _FLAG),
     "id_base": ("ids.base", _IRI_TEXT),
+    "id_characters": ("ids.characters", _TEXT),
     "id_example": ("ids.example", _TEXT),
     "label": ("names.label", _IRIS),
     "alias": ("names.alias", _IRIS),

@@ -72,6 +72,7 @@ def eval_() -> None:
     cls=LazyGroup,
     lazy_commands={
         "load": ("kgqa.cli.graph.load:load", "Add the triples of RDF FILES to a graph folder or a server."),
+        "convert": ("kgqa.cli.graph.convert:convert", "Convert the graphs of a benchmark to RDF files."),
         "info": ("kgqa.cli.graph.info:info", "Show the size, relations, schema and fingerprint of a graph."),
         "search": ("kgqa.cli.graph.search:search", "Find entities by name or alias."),
         "fictionalise": (
@@ -81,7 +82,7 @@ def eval_() -> None:
     },
 )
 def graph() -> None:
-    """Load RDF files into a folder or a server; inspect or search a graph, or make a fictional copy of it."""
+    """Load RDF files into a folder or a server; convert, inspect or search a graph, or make a fictional copy of it."""
 
 
 @click.command(

@@ -21,6 +21,8 @@ from kgqa.evaluation.datasets.fields import Record
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 
 ALIASES_FILE = "id_aliases.json"
+_PER_TEMPLATE = 10
+_NUMBER = re.compile(r"[0-9]{1,9}")
 _HOPS = re.compile(r"([1-9])hop")
 _KEPT = ("_id", "id", "type", "level", "entity_ids", "answer_id", "evidences", "question_decomposition", "answerable")
 
@@ -130,7 +132,7 @@ def _aliases(file: Path) -> dict[str, tuple[str, ...]]:
 
 
 def grbench(record: Record, number: int, dataset: str) -> GoldQuestion:
-    """Convert a record to a question.
+    """Convert a record to a question; `kind` is the number of its template: there are ten questions of each.
 
     A string is one answer, even if it contains commas, because names may contain commas. In a list, each item is an
     answer.
@@ -138,13 +140,15 @@ def grbench(record: Record, number: int, dataset: str) -> GoldQuestion:
     value = record.get("answer")
     items = value if isinstance(value, list) else [] if value is None else [value]
     answers = fields.answers_of([GoldAnswer("", _answer_text(item)) for item in items])
+    ident = fields.text_of(record, "qid") or str(number)
     return GoldQuestion(
         text=fields.needed(record, "question"),
-        id=fields.text_of(record, "qid") or str(number),
+        id=ident,
         dataset=dataset,
         number=number,
         answers=answers,
         support="" if answers else fields.NO_GOLD,
+        kind=str(int(ident) // _PER_TEMPLATE) if _NUMBER.fullmatch(ident) else "",
         level=fields.text_of(record, "level"),
         row=record,
     )

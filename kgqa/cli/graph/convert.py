@@ -1,0 +1,81 @@
+"""`kgqa graph convert`: converts the graphs of a benchmark to RDF files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kgqa.cli.bars import StageBar
+from kgqa.cli.options import JSON, print_result, stop_message, verbosity_options
+from kgqa.model_json import to_json
+from kgqa.words import clean
+
+
+@click.group("convert")
+def convert() -> None:
+    """Convert the graphs of a benchmark to RDF files, which `kgqa graph load` reads."""
+
+
+@convert.command("grbench")
+@click.argument("place", metavar="FOLDER", type=click.Path(path_type=Path))
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="the new RDF file, .nt or .nt.gz")
+@click.option("--name", default="", metavar="NAME", help="name of the graph in IRIs. [that of FOLDER]")
+@click.option(
+    "--keep-order",
+    is_flag=True,
+    help="write the order of neighbours and values too, as lists; scores such as Rouge-L depend on it",
+)
+@JSON
+@verbosity_options
+def grbench(place: Path, out: Path, name: str, keep_order: bool, as_json: bool) -> None:
+    """Convert a graph of GRBench to an RDF file.
+
+    FOLDER contains graph.json or graph.json.gz. Nodes are read one at a time: memory grows by 8 bytes per node. The
+    file is written completely or not at all. What is left out is listed: ids of no node, ids that a list repeats, and
+    edges that only one of two nodes lists.
+
+    \b
+    Examples:
+      kgqa graph convert grbench processed_data/legal --out legal.nt.gz
+      kgqa graph load legal.nt.gz --schema grbench --into legal/
+    """
+    from kgqa.graph.rdf.grbench.conversion import convert as convert_graph
+
+    with stop_message(f"{out} was not written."), StageBar(unit="B", unit_scale=True, leave=False) as bar:
+        report = convert_graph(place, out, name=name, keep_order=keep_order, progress=bar)
+    print_result(as_json, {"file": str(out), **to_json(report)}, _lines(report, out))
+
+
+def _lines(report: Any, out: Path) -> Iterator[str]:
+    nodes = ", ".join(f"{count:,} {clean(type_)}" for type_, count in report.nodes.items())
+    yield f"{out}: {report.triples:,} triples in {report.seconds:.1f} s. Nodes: {nodes}."
+    for each in report.links:
+        left_out = [
+            f"{count:,} {what}"
+            for count, what in (
+                (each.dangling, "to no node"),
+                (each.duplicates, "repeated"),
+                (each.without_prefix, "with ids that lack a prefix"),
+            )
+            if count
+        ]
+        other = [f"only here {each.only_here:,}"] if each.only_here else []
+        other += [f"added {each.added:,}"] if each.added else []
+        other += [f"left out: {', '.join(left_out)}"] if left_out else []
+        of = f" of {clean(each.of)}" if each.of else ""
+        unknown = "" if each.known else ", not in the tables of kgqa"
+        more = f"; {'; '.join(other)}" if other else ""
+        yield f"  {clean(each.link)} ({each.role}{of}{unknown}): {each.edges:,} edges{more}"
+    yield from (f"  no such node: {clean(example)}" for example in report.dangling_examples)
+    if report.shared_ids:
+        examples = ", ".join(map(clean, report.shared_examples))
+        yield f"  {report.shared_ids:,} nodes share their id with a node of another type, such as {examples}"
+    if report.repeated_nodes:
+        yield f"  {report.repeated_nodes:,} nodes are repeated; the last one of each was written"
+    if report.unordered_lists:
+        yield f"  {report.unordered_lists:,} lists are too long to keep their order"
+    if out.suffix and not out.is_dir():
+        yield f"Load it: kgqa graph load {clean(str(out))} --schema grbench --into {clean(report.graph)}/"

@@ -1,0 +1,1 @@
+"""A small GRBench: five generated graphs in the published shape, with questions, answers and gold programs."""
