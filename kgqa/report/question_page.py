@@ -1,4 +1,4 @@
-"""Renders the page of a question: masked question, answers, paths, query, tournaments and cost."""
+"""Renders the page of a question: masked question, answers, turns, paths, query, tournaments and cost."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any
 from kgqa.answer_json import json_text
 from kgqa.evaluation.runs.records import Record
 from kgqa.events import Event, Kept, Leaks, Linked, Masked, MatchPlayed, Pool, Shortlist, Shown
+from kgqa.events.acting_words import ACTING_EVENTS
 from kgqa.model_json import read_event
+from kgqa.report.agents.section import agents_section
 from kgqa.report.answer import EVIDENCE_CLASSES, QUERY_CLASSES, SCORE, UNQUOTED
 from kgqa.report.bracket import stages_of
 from kgqa.report.drawing import draw_path, relation_name
@@ -35,7 +37,7 @@ _GROUNDS = {
     "none": "nothing",
 }
 _GROUNDS_OF_TEXT = {**_GROUNDS, "model": UNQUOTED}
-_SHOWN_ELSEWHERE = (Pool, Shortlist, MatchPlayed, Kept, Masked, Shown, Linked, *TEXT_EVENTS)
+_SHOWN_ELSEWHERE = (Pool, Shortlist, MatchPlayed, Kept, Masked, Shown, Linked, *TEXT_EVENTS, *ACTING_EVENTS)
 _NO_TEXTS = NoTexts()
 
 
@@ -61,7 +63,8 @@ def question_page(record: Record, place: PageContext, texts: PieceTexts = _NO_TE
     answer = record.answer
     trace = [read_event(each) for each in objects_of(answer.get("trace"))]
     stage = stage_of(record)
-    text = text_section(trace, answer, texts, record.support)
+    agents = agents_section(trace, answer)
+    text = text_section(trace, answer, texts, record.support, acting=agents is not None)
     evidence = objects_of(answer.get("evidence"))
     if text is not None:
         evidence = _uncited(evidence, objects_of(answer.get("citations")))
@@ -89,6 +92,7 @@ def question_page(record: Record, place: PageContext, texts: PieceTexts = _NO_TE
         sides=answers_and_gold(record),
         stages=stages_of(trace),
         text=text,
+        agents=agents,
         paths=[_path(each) for each in objects_of(answer.get("paths"))[:MAX_PATHS]],
         paths_more=max(0, len(objects_of(answer.get("paths"))) - MAX_PATHS),
         response=text_of(answer.get("response")),

@@ -1,1 +1,1 @@
-"""Pages of methods in which a language model acts in turns."""
+"""Shows how a language model that acts in turns came to its answer: turns by trial, its walk, and its edits."""

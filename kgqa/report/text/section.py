@@ -27,6 +27,8 @@ def text_section(
     answer: Mapping[str, Any],
     texts: PieceTexts,
     support: Sequence[Collection[str]] = (),
+    *,
+    acting: bool = False,
 ) -> dict[str, Any] | None:
     """Return what the page shows of an answer over text; None if the trace has no event of such a method.
 
@@ -35,11 +37,13 @@ def text_section(
         answer: Its answer object (docs/answer-json.md).
         texts: The texts of the corpus.
         support: For each supporting passage of the data set, the IRIs of its pieces.
+        acting: The method acts in turns, which are shown instead of rounds.
     """
     found = rounds_of(trace)
-    if not found.rounds:
-        return None
     citations = objects_of(answer.get("citations"))[:MAX_CITED]
+    over_text = bool(citations) or any(isinstance(each, Retrieved) for each in trace)
+    if not (over_text if acting else found.rounds):
+        return None
     passages = quoted_passages(citations, texts)
     graph = evidence_graph(trace)
     names = [text_of(each.get("name")) for each in objects_of(answer.get("answers"))]
@@ -54,7 +58,7 @@ def text_section(
                 "title": f"Round {each.number}" if each.number is not None and len(numbered) > 1 else "",
                 "entries": [_entry(entry, pieces, text_of(answer.get("response"))) for entry in each.entries],
             }
-            for each in found.rounds
+            for each in ([] if acting else found.rounds)
         ],
         "left_out": found.left_out,
         "support": _reached(trace, support),

@@ -1,0 +1,101 @@
+"""The edits that a language model proposed in a question: texts, sources, gate, and what became of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kgqa.events import EditAccepted, EditGated, EditProposed, Event
+from kgqa.events.acting_words import STATES
+from kgqa.report.agents.differences import Words, changed_words
+from kgqa.report.pages import counted
+
+MAX_EDITS = 60
+MAX_SOURCES = 20
+_TITLES = {"insert": "new text", "update": "replaced text", "delete": "deleted text"}
+
+
+@dataclass(frozen=True, slots=True)
+class ShownEdit:
+    """A proposed edit as a page shows it.
+
+    `old`, `new`: the texts before and after, with the words that changed; empty if there is none. `outcome`: accepted,
+    rejected or open. `state`: what became of it, in words. `rule`, `why`: the gate that rejected it. `sources`: number,
+    IRI or URL, and trust of each.
+    """
+
+    number: int
+    title: str
+    old: tuple[Words, ...]
+    new: tuple[Words, ...]
+    outcome: str
+    state: str
+    rule: str = ""
+    why: str = ""
+    reason: str = ""
+    target: str = ""
+    iri: str = ""
+    step: int = 1
+    sources: tuple[tuple[int, str, str], ...] = ()
+    sources_more: int = 0
+
+
+@dataclass(frozen=True)
+class ShownEdits:
+    """The edits of a question. `summary`: how many were accepted and rejected. `left_out`: number of further ones."""
+
+    edits: tuple[ShownEdit, ...]
+    summary: str
+    left_out: int = 0
+
+
+def edits_of(trace: Iterable[Event]) -> ShownEdits | None:
+    """Return the edits that were proposed, in this order; None without any."""
+    proposed: dict[int, EditProposed] = {}
+    gated: dict[int, EditGated] = {}
+    accepted: dict[int, EditAccepted] = {}
+    for event in trace:
+        match event:
+            case EditProposed():
+                proposed.setdefault(event.proposal, event)
+            case EditGated():
+                gated.setdefault(event.proposal, event)
+            case EditAccepted():
+                accepted.setdefault(event.proposal, event)
+    if not proposed:
+        return None
+    shown = [_shown(each, gated.get(number), accepted.get(number)) for number, each in proposed.items()]
+    counts = {name: sum(each.outcome == name for each in shown) for name in ("accepted", "rejected", "open")}
+    parts = [f"{counts['accepted']:,} accepted", f"{counts['rejected']:,} rejected"]
+    if counts["open"]:
+        parts.append(f"{counts['open']:,} not decided")
+    summary = f"{counted(len(shown), 'edit')} proposed: {', '.join(parts)}"
+    return ShownEdits(tuple(shown[:MAX_EDITS]), summary, max(0, len(shown) - MAX_EDITS))
+
+
+def _shown(edit: EditProposed, gated: EditGated | None, accepted: EditAccepted | None) -> ShownEdit:
+    old = edit.target_text if edit.edit != "insert" else ""
+    new = edit.content if edit.edit != "delete" else ""
+    before, after = changed_words(old, new)
+    if accepted:
+        outcome, state = "accepted", STATES.get(accepted.state, accepted.state)
+    elif gated:
+        outcome, state = "rejected", "rejected by a gate"
+    else:
+        outcome, state = "open", "not decided"
+    return ShownEdit(
+        number=edit.proposal,
+        title=_TITLES.get(edit.edit, edit.edit),
+        old=before,
+        new=after,
+        outcome=outcome,
+        state=state,
+        rule=gated.rule if gated and not accepted else "",
+        why=gated.why if gated and not accepted else "",
+        reason=edit.reason,
+        target="" if old else edit.target,
+        iri=accepted.edit if accepted else "",
+        step=edit.step,
+        sources=tuple((each.number, each.iri, each.trust) for each in edit.sources[:MAX_SOURCES]),
+        sources_more=max(0, len(edit.sources) - MAX_SOURCES),
+    )
