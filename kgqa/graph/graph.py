@@ -12,7 +12,7 @@ from kgqa.conditions import BOOLEAN, Condition
 from kgqa.graph.along import START, AlongFinder
 from kgqa.graph.call_pool import CallPool, Item, Result
 from kgqa.graph.charged_queries import ChargedQueries
-from kgqa.graph.edges import count_edges, find_edges, find_edges_of
+from kgqa.graph.edges import count_edges, count_relations, find_edges, find_edges_of
 from kgqa.graph.ends import Ends, EndsFinder, KnownEnds, walks_along
 from kgqa.graph.expansion import Expansion, StepsFinder
 from kgqa.graph.names.interface import NameMatch, Names
@@ -329,6 +329,10 @@ class KnowledgeGraph:
     def counts(self, nodes: Iterable[Entity], hop: Sequence[Step], *, loops: bool = False) -> dict[Entity, int]:
         """Count the entities and literals to which a hop leads from each node. Arguments and errors: see `along`."""
         return self._along(hop, loops).counts(nodes)
+
+    def relations_at(self, nodes: Iterable[Entity]) -> dict[Step, int]:
+        """Count the edges of nodes together, by relation and direction, noise included."""
+        return count_relations(nodes, select=self._queries.select, call_each=self.map)
 
     def _along(self, hop: Sequence[Step], loops: bool) -> AlongFinder:
         back = self.walks == "free" or (len(hop) == 1 and (loops or self.walks == "no-return"))

@@ -240,14 +240,14 @@ def path_words(graph: KnowledgeGraph, path: RelationPath) -> tuple[str, ...]:
         is_mediator=graph.leads_to_mediator,
         inverse=graph.inverse,
         target_type=graph.target_type,
-        ambiguous=_ambiguous_relations(graph),
+        ambiguous=ambiguous_in(graph),
     )
 
 
 _AMBIGUOUS: WeakKeyDictionary[GraphTables, tuple[dict[str, int], frozenset[str]]] = WeakKeyDictionary()
 
 
-def _ambiguous_relations(graph: KnowledgeGraph) -> frozenset[str]:
+def ambiguous_in(graph: KnowledgeGraph) -> frozenset[str]:
     """Return the ambiguous relations of a graph; they are computed again after an edit."""
     relations = graph.relations
     known = _AMBIGUOUS.get(graph.tables)

@@ -1,0 +1,414 @@
+"""The functions of a graph that a language model calls: nodes, neighbours, features, degrees, and sets of nodes.
+
+Calls come from `read_action_line`. A text in a call is looked up among the nodes that were seen and in the graph, and
+names of relations among the graph's relations; no text becomes part of a query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from kgqa.conditions import Operation
+from kgqa.errors import PartialResult, QueryRejected, ResultCapped, StoreCrashed, StoreTimeout
+from kgqa.graph.along import MAX_NODES
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.llm.replies.action_lines import FORMS, SETS, Call, call_text, top_level_parts, without_quotes
+from kgqa.methods.counselor.hops import Hop, HopNames, NamedHop
+from kgqa.methods.counselor.node_sets import (
+    NodeSet,
+    difference,
+    extended,
+    intersection,
+    most_shared,
+    ordered,
+    topic_set,
+    union,
+)
+from kgqa.methods.counselor.observation_text import LONGEST_ALONE, MAX_CHARS, list_text, pairs_text, safe, value_text
+from kgqa.methods.counselor.observations import Found, Number, Observation
+from kgqa.methods.counselor.retrieval import Retrieval
+from kgqa.methods.counselor.seen import SeenValues
+from kgqa.methods.resources import Resources
+from kgqa.model import Candidate, Entity, Literal, Named, RelationPath, Value
+from kgqa.rank.embedding.encoder import CachedEncoder
+from kgqa.words import arrow_words, type_words
+
+MAX_VALUES = 5000
+"""Most values of a node that are read."""
+MAX_LISTED = 60
+"""Most relations that are listed."""
+FAILURES = (StoreTimeout, PartialResult, ResultCapped, QueryRejected, StoreCrashed)
+
+
+class _Refused(Exception):
+    """A call that cannot be run. The text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """What a call found, and its text without the call."""
+
+    found: Found
+    text: str
+    shown: tuple[Named, ...] = ()
+
+
+class GraphFunctions:
+    """Runs the calls of one question.
+
+    Args:
+        graph: The graph of the question; see `KnowledgeGraph.for_question`.
+        encoder: Compares names; None if they are compared by their letters.
+        sets: Whether there are functions on sets of nodes.
+        retrieve: How `Retrieve` finds a node: names or dense, as in the setting `counselor.retrieve`.
+        shown: Most values in an observation.
+        ids_only: Whether nodes are shown by their ids only, as published.
+
+    Attributes:
+        observed: The observations so far.
+        seen: The values that they showed.
+    """
+
+    def __init__(
+        self,
+        graph: KnowledgeGraph,
+        *,
+        encoder: CachedEncoder | None = None,
+        sets: bool = True,
+        retrieve: str = "names",
+        shown: int = 50,
+        ids_only: bool = False,
+    ) -> None:
+        self.graph = graph
+        self.observed: list[Observation] = []
+        self.seen = SeenValues(graph.schema)
+        self._sets = sets
+        self._shown = shown
+        self._ids_only = ids_only
+        self._hops = HopNames(graph, encoder)
+        self._retrieval = Retrieval(graph, encoder, dense=retrieve == "dense")
+        self._results: dict[str, _Result] = {}
+        self._types: dict[Value, str] = {}
+        self._functions: Mapping[str, Callable[[Call], _Result]] = {
+            "Retrieve": self._retrieve,
+            "Neighbour": self._neighbour,
+            "Feature": self._neighbour,
+            "Degree": self._degree,
+            "Intersect": self._combine,
+            "Without": self._combine,
+            "Count": self._count,
+            "Most": self._most,
+        }
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the functions that may be called."""
+        return tuple(name for name in self._functions if self._sets or name not in SETS)
+
+    def run(self, call: Call) -> Observation:
+        """Run a call with the calls inside it, and return what it found.
+
+        Raises:
+            BudgetExhausted: The question's budget is used up.
+            StoreUnavailable: The graph cannot be reached.
+        """
+        try:
+            result = self._result(call)
+            shown = self._observation(call, result)
+        except _Refused as refused:
+            shown = Observation(call, None, f"{safe(call_text(call))}: {refused}"[:MAX_CHARS], str(refused))
+        except FAILURES as error:
+            problem = f"The graph could not answer: {safe(str(error))}"
+            shown = Observation(call, None, f"{safe(call_text(call))}: {problem}", problem)
+        self.observed.append(shown)
+        self.seen.add(shown)
+        return shown
+
+    def _observation(self, call: Call, result: _Result) -> Observation:
+        return Observation(call, result.found, f"{safe(call_text(call))}: {result.text}", shown=result.shown)
+
+    def _result(self, call: Call) -> _Result:
+        if call.name not in self.names:
+            raise _Refused(f"There is no function {call.name}. There are {', '.join(self.names)}.")
+        key = call_text(call)
+        if key not in self._results:
+            self._results[key] = self._functions[call.name](call)
+        return self._results[key]
+
+    # --- the functions
+
+    def _retrieve(self, call: Call) -> _Result:
+        (text,) = self._arguments(call, 1, 1)
+        if not isinstance(text, str):
+            raise _Refused(f"Write {FORMS[call.name]}.")
+        found = self._retrieval.find(text)
+        named = self.graph.named([*([found.node] if found.node else ()), *found.others])
+        texts = [value_text(each, self._type(each.value), ids_only=self._ids_only) for each in named]
+        if found.node is None:
+            nearest = f" The nearest names are {list_text(texts, len(texts))}." if texts else ""
+            raise _Refused(f"No node has a name like “{safe(text)}”.{nearest}")
+        others = f". Other nodes: {list_text(texts[1:], len(texts) - 1)}" if texts[1:] else ""
+        note = " (the most similar name)" if found.how == "similar" else ""
+        nodes = topic_set(found.node, named[0].name)
+        self.seen.add_topic(nodes, named[0])
+        for each in named[1:]:
+            if isinstance(each.value, Entity):
+                self.seen.add_topic(topic_set(each.value, each.name), each)
+        return _Result(Found((named[0],), nodes, total=1), f"{texts[0]}{note}{others}", tuple(named))
+
+    def _neighbour(self, call: Call) -> _Result:
+        start, hop, note = self._start_and_hop(call)
+        if hop is None:
+            return self._listing(start)
+        pairs, hop, turned = self._along(start, hop)
+        nodes = self._extended(start, hop, pairs)
+        found = Found(nodes=nodes, total=None if nodes.approximate else len(nodes.values), of=(start, hop))
+        return self._shown_values(found, pairs, f"{note}{turned}", f"has no “{self._hops.name(hop)}”")
+
+    def _degree(self, call: Call) -> _Result:
+        start, hop, note = self._start_and_hop(call)
+        if hop is None:
+            return self._listing(start)
+        nodes, numbers = start.nodes[:MAX_NODES], []
+        topics = {source.candidate.path.topic for source in start.sources if not source.candidate.path.steps}
+        counts = self.graph.counts([node for node in nodes if node in topics], hop)
+        counts |= self.graph.counts([node for node in nodes if node not in topics], hop, loops=True)
+        for named in self.graph.named(nodes):
+            assert isinstance(named.value, Entity)
+            numbers.append(Number(counts[named.value], named, self._counting(start, named, hop)))
+        if not numbers:
+            raise _Refused("Literals have no neighbours.")
+        found = Found(numbers=tuple(numbers), total=len(numbers), of=(start, hop))
+        texts = (f"{value_text(n.node, ids_only=self._ids_only)}: {n.number}" for n in numbers if n.node)
+        text = str(numbers[0].number) if len(numbers) == 1 else list_text(texts, len(numbers), separator="; ")
+        return _Result(found, note + text)
+
+    def _counting(self, start: NodeSet, named: Named, hop: Hop) -> tuple[Candidate, ...]:
+        """Return candidates that count what a hop leads to from one node of a set."""
+        assert isinstance(named.value, Entity)
+        single = topic_set(named.value, named.name)
+        starts = [*(start.among({named.value}).sources), *single.sources]
+        ways = (
+            extended(self.graph, each, hop, {}, words=self._words(each.candidate.path, hop), cut=False)
+            for each in starts
+        )
+        candidates = (replace(each.candidate, operation=Operation("count")) for each in ways if each.exact)
+        return tuple({candidate.identity: candidate for candidate in candidates}.values())
+
+    def _combine(self, call: Call) -> _Result:
+        combine = intersection if call.name == "Intersect" else difference
+        first, *others = map(self._nodes, self._arguments(call, 2, 9))
+        for other in others:
+            first = combine(first, other)
+        found = Found(nodes=first, total=None if first.approximate else len(first.values))
+        return self._shown_values(found, {}, "", "is empty")
+
+    def _count(self, call: Call) -> _Result:
+        nodes = self._nodes(self._arguments(call, 1, 1)[0])
+        source = nodes.only or (nodes.sources[0] if len(nodes.sources) == 1 and nodes.approximate else None)
+        candidates: tuple[Candidate, ...] = ()
+        number = len(nodes.values)
+        if source is not None and source.candidate.path.steps and source.candidate.operation is None:
+            candidate = replace(source.candidate, operation=Operation("count"))
+            candidates = (candidate,)
+            if nodes.approximate:  # more than were read
+                number = self._counted(candidate)
+        elif nodes.approximate:
+            raise _Refused(f"The set is too large to be counted: more than {number}.")
+        return _Result(Found(numbers=(Number(number, None, candidates),), total=1), str(number))
+
+    def _counted(self, candidate: Candidate) -> int:
+        options = {**candidate.limits, "restricted": dict(candidate.restricted), "operation": candidate.operation}
+        (value,) = self.graph.run_exported(self.graph.answer_query(candidate.path, **options))
+        assert isinstance(value, Literal)
+        return int(value.value)
+
+    def _most(self, call: Call) -> _Result:
+        self._arguments(call, 2, 2)
+        start, hop, note = self._start_and_hop(call)
+        assert hop is not None
+        pairs, hop, turned = self._along(start, hop)
+        words = self._words(start.sources[0].candidate.path, hop) if start.sources else ""
+        nodes, best = most_shared(self.graph, start, hop, pairs, words=words)
+        found = Found(nodes=nodes, total=len(nodes.values), of=None)
+        shared = f"{note}{turned}shared by {best} of {len(start.nodes)}: "
+        return self._shown_values(found, {}, shared, f"has no “{self._hops.name(hop)}”")
+
+    # --- arguments
+
+    def _arguments(self, call: Call, least: int, most: int) -> tuple[str | Call, ...]:
+        if not least <= len(call.arguments) <= most:
+            raise _Refused(f"Write {FORMS[call.name]}.")
+        return call.arguments
+
+    def _nodes(self, argument: str | Call) -> NodeSet:
+        """Return the set that an argument stands for: the result of a call, ids, or names."""
+        if isinstance(argument, Call):
+            found = self._result(argument).found
+            if found.numbers and not found.nodes.sources:
+                raise _Refused(f"{safe(call_text(argument))} is a number, not a node.")
+            return found.nodes
+        found_nodes = self._known(argument)
+        if found_nodes is not None:
+            return found_nodes
+        text = argument.strip()
+        if text.startswith("[") and text.endswith("]"):
+            text = text[1:-1]
+        parts = [part for each in top_level_parts(text) if (part := without_quotes(each))]
+        sets = [self._known(part) for part in parts] if len(parts) > 1 or text != argument.strip() else [None]
+        if any(each is None for each in sets) or not sets:
+            unknown = next((part for part, each in zip(parts, sets) if each is None), argument)
+            raise _Refused(f"“{safe(unknown)}” is no node that was seen. Find it first: Retrieve[{safe(unknown)}].")
+        return union([each for each in sets if each is not None])
+
+    def _known(self, text: str) -> NodeSet | None:
+        """Return the nodes with an id or name that were seen, else the node of the graph with this id or exact name."""
+        seen = self.seen.get(text)
+        if seen is not None:
+            return seen
+        node = self._retrieval.by_id(text) or next(iter(self._retrieval.by_name(text)), None)
+        if node is None:
+            return None
+        (named,) = self.graph.named([node])
+        nodes = topic_set(node, named.name)
+        self.seen.add_topic(nodes, named)
+        return nodes
+
+    def _start_and_hop(self, call: Call) -> tuple[NodeSet, Hop | None, str]:
+        """Return the set and the hop of a call, with a note on the hop's name; no hop if the call names none."""
+        first, *rest = self._arguments(call, 1, 2)
+        if not rest:
+            return self._nodes(first), None, ""
+        (name,) = rest
+        if not isinstance(name, str):
+            raise _Refused(f"Write {FORMS[call.name]}.")
+        if isinstance(first, str) and self.seen.get(first) is None:
+            whole = self.seen.get(f"{first}, {name}")
+            if whole is not None:  # a name with a comma
+                return whole, None, ""
+        start = self._nodes(first)
+        hop = self._hops.find(name, start.nodes)
+        if isinstance(hop, NamedHop):
+            return start, hop.hop, f"{hop.note} " if hop.note else ""
+        if hop.several:
+            raise _Refused(f"“{safe(name)}” may be any of: {'; '.join(map(safe, hop.nearest))}.")
+        nearest = f" The nearest are: {'; '.join(map(safe, hop.nearest))}." if hop.nearest else ""
+        raise _Refused(f"“{safe(name)}” is no relation of {self._set_words(start)}.{nearest}")
+
+    # --- hops
+
+    def _along(self, start: NodeSet, hop: Hop) -> tuple[dict[Entity, tuple[Value, ...]], Hop, str]:
+        """Return what a hop leads to from each node, and the hop with a note if it was followed backwards instead."""
+        nodes = start.nodes[:MAX_NODES]
+        pairs = self.graph.along(nodes, hop, loops=True, limit=MAX_VALUES)
+        if pairs or len(hop) > 1 or not self._may_turn(hop):
+            return pairs, hop, ""
+        turned = (hop[0].reversed(),)
+        pairs = self.graph.along(nodes, turned, loops=True, limit=MAX_VALUES)
+        return (pairs, turned, f"(followed backwards: {self._hops.name(turned)}) ") if pairs else ({}, hop, "")
+
+    def _may_turn(self, hop: Hop) -> bool:
+        """Return whether nodes without a relation may be meant as its objects: not if they could be its subjects."""
+        (step,) = hop
+        types = self.graph.target_type(step), self.graph.target_type(step.reversed())
+        return self.graph.inverse(step.relation) is None and (None in types or types[0] != types[1])
+
+    def _extended(self, start: NodeSet, hop: Hop, pairs: Mapping[Entity, Sequence[Value]]) -> NodeSet:
+        cut = len(start.nodes) > MAX_NODES or any(len(values) > MAX_VALUES for values in pairs.values())
+        cut = cut or start.approximate
+        sources = (
+            extended(self.graph, source, hop, pairs, words=self._words(source.candidate.path, hop), cut=cut)
+            for source in start.sources
+        )
+        return union([NodeSet(tuple(source for source in sources if source.values), cut)])
+
+    def _words(self, path: RelationPath, hop: Hop) -> str:
+        graph = self.graph
+        (topic,) = graph.named([path.topic])
+        return arrow_words(
+            topic.name, path.then(*hop), graph.schema, graph.relation_labels, is_mediator=graph.leads_to_mediator
+        )
+
+    # --- texts
+
+    def _shown_values(self, found: Found, pairs: Mapping[Entity, Sequence[Value]], note: str, nothing: str) -> _Result:
+        """Return a result with the names of its first values and the text of the observation."""
+        values = found.nodes.values
+        start = found.of[0].nodes if found.of else ()
+        named = self.graph.named(values[: self._shown])
+        rest = (
+            Named(v, self.graph.schema.short_id(v.iri) if isinstance(v, Entity) else "", _plain(v))
+            for v in values[self._shown :]
+        )
+        found = replace(found, values=(*named, *rest))
+        if not values:
+            whose = self._set_words(found.of[0]) if found.of else "The set"
+            return _Result(found, f"{note}nothing: {whose} {nothing}.")
+        types = self._types_of(named, found.of[1] if found.of else ())
+        if len(start) > 1 and pairs:
+            names = {each.value: each for each in found.values}
+            own: dict[Value, list[Named]] = {
+                node: [names[v] for v in ordered(pairs.get(node, ())) if v in names] for node in start
+            }
+            text = pairs_text(
+                self.graph.named(start[: self._shown]), own, types, most=self._shown, ids_only=self._ids_only
+            )
+        else:
+            limit = LONGEST_ALONE if len(named) == 1 else 200
+            texts = (
+                value_text(each, types.get(each.value, ""), ids_only=self._ids_only, limit=limit) for each in named
+            )
+            text = list_text(texts, found.total)
+        total = f"more than {len(values)}" if found.total is None else str(found.total)
+        head = f"{total} values: " if found.total != 1 else ""
+        return _Result(found, f"{note}{head}{text}"[:MAX_CHARS], tuple(named))
+
+    def _listing(self, start: NodeSet) -> _Result:
+        """Return the hops that lead from a set, with numbers of edges."""
+        present = self._hops.present(start.nodes)
+        counts = self.graph.relations_at(start.nodes[:MAX_NODES]) if present else {}
+        listed = [f"{name} ({counts.get(hop[0], 0)})" for hop, name in present.items()]
+        text = list_text(map(safe, listed[:MAX_LISTED]), len(listed), separator="; ")
+        return _Result(Found(nodes=start, total=len(listed)), text or "nothing: there are no relations.")
+
+    def _set_words(self, start: NodeSet) -> str:
+        if len(start.values) != 1:
+            return f"these {len(start.values)} nodes"
+        return value_text(self.graph.named(start.values)[0], ids_only=self._ids_only)
+
+    def _type(self, value: Value) -> str:
+        return self._types_of([Named(value, "", "")]).get(value, "")
+
+    def _types_of(self, named: Sequence[Named], hop: Hop = ()) -> dict[Value, str]:
+        """Return the types of nodes in words: the type that the graph declares for a hop, else their first types."""
+        schema, nodes = self.graph.schema, [each.value for each in named if isinstance(each.value, Entity)]
+        declared = self.graph.target_type(hop[-1]) if hop else None
+        if self._ids_only or declared:
+            return dict.fromkeys(nodes, type_words(declared, schema) if declared else "")
+        new = [node for node in nodes if node not in self._types]
+        for predicate in schema.types if new and schema.wording == "label" else ():
+            kinds = self.graph.along(new, self._hops.outward(predicate), limit=MAX_VALUES)
+            for node, own in kinds.items():
+                first = next((kind for kind in ordered(own) if isinstance(kind, Entity)), None)
+                self._types.setdefault(node, type_words(first.iri, schema) if first else "")
+        for node in new:
+            self._types.setdefault(node, "")
+        return {node: self._types[node] for node in nodes}
+
+
+def graph_functions(resources: Resources, graph: KnowledgeGraph) -> GraphFunctions:
+    """Return the functions of a question's graph with the settings of a run."""
+    settings = resources.settings
+    return GraphFunctions(
+        graph,
+        encoder=resources.encoder,
+        sets=settings["counselor.functions"] == "sets",
+        retrieve=settings["counselor.retrieve"],
+        shown=settings["counselor.shown"],
+        ids_only=settings["counselor.reading"] == "published",
+    )
+
+
+def _plain(value: Value) -> str:
+    return value.iri if isinstance(value, Entity) else value.value

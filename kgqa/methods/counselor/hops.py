@@ -1,0 +1,244 @@
+"""Names of logical hops: which steps a language model means by a relation's name.
+
+A logical hop is one step, or a step to mediators and a step from them. Names are compared without case and punctuation.
+A relation is named by its label, its words, its short id or the last part of it; followed backwards, by the same names
+of its declared inverse. `<- name` follows a relation backwards, `name: name` goes through a mediator.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from kgqa.graph.expansion import Expansion
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.tables.graph_tables import GraphTables
+from kgqa.methods.prompt_view import ambiguous_in
+from kgqa.model import Candidate, Entity, RelationPath, Step
+from kgqa.rank.embedding.encoder import CachedEncoder
+from kgqa.rank.lexical import terms
+from kgqa.words import clean, local_name, normalise, prompt_words, relation_words, short_words
+
+MIN_SIMILARITY = 0.8
+"""Least cosine at which a name is read as another name."""
+NEAREST = 10
+"""How many names are shown if a name is not known."""
+SAMPLED = 20
+"""From how many nodes of a set the hops are listed."""
+SAMPLED_AT_MEDIATORS = 3
+"""From how many of these nodes the hops through mediators are listed."""
+Hop = tuple[Step, ...]
+_BACKWARDS = re.compile(r"^\s*(?:<-+|\u2190|\^|inverse of\s)\s*|\s*\(inverse\)\s*$", re.IGNORECASE)
+_THROUGH = re.compile(r"\s*(?:: |\.\.|/)\s*")
+_ANY = Entity("urn:kgqa:any")
+_Tables = tuple[dict[str, int], dict[str, str], dict[str, tuple[Step, ...]]]
+_TABLES: WeakKeyDictionary[GraphTables, _Tables] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, slots=True)
+class NamedHop:
+    """A hop, its name, and a note if the name is not the one that was given."""
+
+    hop: Hop
+    name: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownHop:
+    """A name that no hop has. `nearest`: names of hops; `several`: whether the given name fits all of them."""
+
+    name: str
+    nearest: tuple[str, ...]
+    several: bool = False
+
+
+class HopNames:
+    """Reads and writes the names of hops of one graph.
+
+    Args:
+        graph: The graph of a question.
+        encoder: Compares names; None if names are compared by their words only.
+    """
+
+    def __init__(self, graph: KnowledgeGraph, encoder: CachedEncoder | None) -> None:
+        self._graph = graph
+        self._encoder = encoder
+        self._present: dict[tuple[Entity, ...], dict[Hop, str]] = {}
+
+    def name(self, hop: Sequence[Step]) -> str:
+        """Return the name of a hop that `find` reads as this hop."""
+        return self._named(hop, self._tables()[1])
+
+    def _named(self, hop: Sequence[Step], labels: dict[str, str]) -> str:
+        graph = self._graph
+        return clean(
+            prompt_words(
+                RelationPath(_ANY, tuple(hop)),
+                graph.schema,
+                labels,
+                is_mediator=graph.leads_to_mediator,
+                inverse=graph.inverse,
+                target_type=graph.target_type,
+                ambiguous=ambiguous_in(graph),
+            )[-1]
+        )
+
+    @staticmethod
+    def outward(relation: str) -> Hop:
+        """Return the hop along a relation."""
+        return (Step(relation),)
+
+    def find(self, text: str, nodes: Sequence[Entity]) -> NamedHop | UnknownHop:
+        """Return the hop with a name; where several hops have it, the one that leads from the nodes.
+
+        Args:
+            text: The name.
+            nodes: The nodes from which the hop is to lead.
+        """
+        certain = self._certain(text)
+        if certain is not None:
+            return NamedHop(certain, self.name(certain))
+        present = self.present(nodes)
+        key = normalise(text)
+        for same in (
+            [hop for hop, name in present.items() if normalise(name) == key],
+            [hop for hop in present if key in self._keys(hop)],
+            [hop for hop, name in present.items() if terms(name) and terms(name) == terms(text)],
+        ):
+            if len(same) == 1:
+                return NamedHop(same[0], present[same[0]])
+            if same:
+                return UnknownHop(text, tuple(present[hop] for hop in same)[:NEAREST], several=True)
+        known = self._single(text)
+        if len(known) == 1:  # the nodes have no edge of this relation
+            return NamedHop(known[0], self.name(known[0]))
+        return self._nearest(text, present)
+
+    def present(self, nodes: Sequence[Entity]) -> dict[Hop, str]:
+        """Return the hops that lead from some of the first nodes, with their names, in the order of the names."""
+        sample = tuple(nodes[:SAMPLED])
+        if sample not in self._present:
+            hops = self._hops_from(sample)
+            named = sorted(((self.name(hop), hop) for hop in hops), key=str)
+            used = Counter(name for name, _ in named)
+            self._present[sample] = {hop: name if used[name] == 1 else self._full_name(hop) for name, hop in named}
+        return self._present[sample]
+
+    def _full_name(self, hop: Hop) -> str:
+        """Return the name of a hop by the short ids of its relations."""
+        ids = (f"{'<- ' if step.direction == 'in' else ''}{self._graph.schema.short_id(step.relation)}" for step in hop)
+        return ": ".join(ids)
+
+    def _hops_from(self, nodes: Sequence[Entity]) -> list[Hop]:
+        graph = self._graph
+        found = graph.next_steps_of([Candidate(RelationPath(node), "") for node in nodes])
+        from_node = {node: each.steps if isinstance(each, Expansion) else () for node, each in zip(nodes, found)}
+        steps = dict.fromkeys(step for each in from_node.values() for step in each)
+        hops: dict[Hop, None] = {}
+        into = [step for step in steps if graph.mediators.extent(step) != "none"]
+        paths = []
+        for step in into:
+            starts = [node for node in nodes if step in from_node[node]][:SAMPLED_AT_MEDIATORS]
+            paths += [RelationPath(node, (step,)) for node in starts]
+        for path, onward in zip(paths, graph.next_steps_of([Candidate(path, "") for path in paths])):
+            hops |= {(*path.steps, step): None for step in onward.steps if not graph.leads_to_mediator(step)}
+        direct = [(step,) for step in steps if not graph.leads_to_mediator(step)]
+        return [*direct, *hops]
+
+    def _certain(self, text: str) -> Hop | None:
+        """Return the only hop of the graph with this name, found without a query."""
+        known = self._single(text)
+        if len(known) == 1:
+            return known[0]
+        if normalise(text) in ("name", "label"):
+            return next(((Step(each),) for each in self._graph.schema.label if each in self._graph.relations), None)
+        parts = _THROUGH.split(text.strip(), maxsplit=1) if not known else ()
+        if len(parts) == 2:
+            graph = self._graph
+            into = [step for step in self._steps(parts[0]) if graph.mediators.extent(step) != "none"]
+            onward = [step for step in self._steps(parts[1]) if graph.mediators.extent(step.reversed()) != "none"]
+            through = [(first, second) for first in into for second in onward if first.reversed() != second]
+            return through[0] if len(through) == 1 else None
+        return None
+
+    def _single(self, text: str) -> list[Hop]:
+        """Return the single steps with a name that neither enter nor leave mediators."""
+        graph = self._graph
+        steps = self._steps(text)
+        return [
+            (step,)
+            for step in steps
+            if not graph.leads_to_mediator(step) and not graph.leads_to_mediator(step.reversed())
+        ]
+
+    def _steps(self, text: str) -> tuple[Step, ...]:
+        table = self._tables()[2]
+        backwards = _BACKWARDS.search(text)
+        if backwards:
+            rest = (text[: backwards.start()] + text[backwards.end() :]).strip()
+            return tuple(step.reversed() for step in table.get(normalise(rest), ()))
+        return table.get(normalise(text), ())
+
+    def _keys(self, hop: Hop) -> set[str]:
+        """Return all names of a hop as they are compared; a hop through a mediator has those of both its steps."""
+        _, labels, _ = self._tables()
+        return {key for step in hop for key in self._step_keys(step, labels)} | {normalise(self._full_name(hop))}
+
+    def _step_keys(self, step: Step, labels: dict[str, str]) -> set[str]:
+        graph = self._graph
+        relation = step.relation if step.direction == "out" else graph.inverse(step.relation)
+        names = [self._named((step,), labels)]
+        if relation:
+            short = graph.schema.short_id(relation)
+            names += [labels.get(relation, ""), short, short.rsplit(".", 1)[-1], local_name(relation)]
+            names += [relation_words(relation, graph.schema, labels), short_words(relation, graph.schema, labels)]
+        return {key for name in names if (key := normalise(name))}
+
+    def _tables(self) -> _Tables:
+        """Return the graph's relations, the labels of them and their inverses, and the steps by name."""
+        graph = self._graph
+        relations = graph.relations
+        known = _TABLES.get(graph.tables)
+        if known is None or known[0] is not relations:
+            labels = dict(graph.relation_labels)
+            unnamed = sorted({name for name in graph.inverses if name not in labels})
+            found = graph.labels(map(Entity, unnamed)) if graph.schema.wording == "label" else {}
+            if graph.schema.wording == "label":
+                labels |= {name: found.get(Entity(name)) or relation_words(name, graph.schema) for name in unnamed}
+            known = _TABLES[graph.tables] = (relations, labels, self._steps_by_name(relations, labels))
+        return known
+
+    def _steps_by_name(self, relations: Collection[str], labels: dict[str, str]) -> dict[str, tuple[Step, ...]]:
+        graph = self._graph
+        found: dict[str, dict[Step, None]] = {}
+        for relation in relations:
+            back = graph.inverse(relation)
+            steps = [Step(relation, "out")]
+            if back not in relations:  # otherwise the inverse itself leads there
+                steps.append(Step(relation, "in"))
+            for step in steps:
+                for key in self._step_keys(step, labels):
+                    found.setdefault(key, {})[step] = None
+        return {key: tuple(steps) for key, steps in found.items()}
+
+    def _nearest(self, text: str, present: dict[Hop, str]) -> NamedHop | UnknownHop:
+        hops, names = list(present), list(present.values())
+        if not names:
+            return UnknownHop(text, ())
+        if self._encoder is not None:
+            own = self._encoder.encode_questions([clean(text)[:200]])[0]
+            scores = self._encoder.encode(names) @ own
+        else:
+            scores = np.array([SequenceMatcher(None, normalise(text)[:200], normalise(name)).ratio() for name in names])
+        order = sorted(range(len(names)), key=lambda at: (-float(scores[at]), names[at]))
+        if self._encoder is not None and scores[order[0]] > MIN_SIMILARITY:
+            best = order[0]
+            return NamedHop(hops[best], names[best], f"“{clean(text)[:60]}” was read as “{names[best]}”.")
+        return UnknownHop(text, tuple(names[at] for at in order[:NEAREST]))

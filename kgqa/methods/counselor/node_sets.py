@@ -1,0 +1,215 @@
+"""Sets of nodes and literals that calls find, with the paths that lead to them; and how a hop extends the paths."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from kgqa.conditions import Condition, Operation
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.model import Candidate, Entity, Join, RelationPath, Step, Value
+
+MAX_PICKED = 50
+"""Most nodes to which a place of a path is restricted; a larger part of a set has no exact path."""
+MAX_NEGATED = 5
+"""Most nodes that are left out by a negated condition each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A path and the values of a set to which it leads.
+
+    Attributes:
+        candidate: the path; without steps if the only value is its topic.
+        values: those of its ends that are in the set, sorted.
+        every: all its ends that were found.
+        exact: whether these are exactly what the path's query returns.
+        returns: whether the path leads back to its topic, which is not one of its ends.
+    """
+
+    candidate: Candidate
+    values: tuple[Value, ...]
+    every: frozenset[Value]
+    exact: bool = True
+    returns: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether the query of the path returns the values and no others."""
+        return self.exact and len(self.values) == len(self.every)
+
+    def among(self, wanted: Collection[Value]) -> Source | None:
+        """Return the source with only those values that are wanted; None if none is."""
+        kept = tuple(value for value in self.values if value in wanted)
+        return replace(self, values=kept) if kept else None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSet:
+    """The values that a call found. `approximate`: whether more belong to them."""
+
+    sources: tuple[Source, ...]
+    approximate: bool = False
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """The distinct values, sorted."""
+        if len(self.sources) == 1:
+            return self.sources[0].values
+        return ordered(value for source in self.sources for value in source.values)
+
+    @property
+    def nodes(self) -> tuple[Entity, ...]:
+        """The entities among the values."""
+        return tuple(value for value in self.values if isinstance(value, Entity))
+
+    @property
+    def only(self) -> Source | None:
+        """The source of the whole set, if its query returns exactly the set."""
+        if len(self.sources) == 1 and self.sources[0].whole and not self.approximate:
+            return self.sources[0]
+        return None
+
+    def among(self, wanted: Collection[Value]) -> NodeSet:
+        """Return the set with only those values that are wanted."""
+        kept = (source.among(wanted) for source in self.sources)
+        return NodeSet(tuple(source for source in kept if source), self.approximate)
+
+
+def ordered(values: Iterable[Value]) -> tuple[Value, ...]:
+    """Return the distinct values in an order that does not depend on the store."""
+    return tuple(sorted(set(values), key=lambda value: (not isinstance(value, Entity), str(value), repr(value))))
+
+
+def topic_set(entity: Entity, name: str) -> NodeSet:
+    """Return a set of one node from which paths start."""
+    return NodeSet((Source(Candidate(RelationPath(entity), name), (entity,), frozenset([entity])),))
+
+
+def union(sets: Sequence[NodeSet]) -> NodeSet:
+    """Return the union of sets; sources of the same path become one."""
+    found: dict[object, Source] = {}
+    for source in (source for each in sets for source in each.sources):
+        known = found.get(source.candidate.identity)
+        values = source.values if known is None else ordered((*known.values, *source.values))
+        found[source.candidate.identity] = replace(source, values=values)
+    return NodeSet(tuple(found.values()), any(each.approximate for each in sets))
+
+
+def extended(
+    graph: KnowledgeGraph,
+    source: Source,
+    hop: Sequence[Step],
+    pairs: Mapping[Entity, Sequence[Value]],
+    *,
+    words: str,
+    cut: bool,
+) -> Source:
+    """Return the source of what a hop leads to from the values of a source.
+
+    Args:
+        pairs: what the hop leads to from each node.
+        words: the new path in words.
+        cut: whether some values are missing in `pairs`.
+    """
+    old, topic = source.candidate, source.candidate.path.topic
+    reached = {value for node in source.values if isinstance(node, Entity) for value in pairs.get(node, ())}
+    returns = graph.walks in ("topic-not-end", "topic-never") and topic in reached
+    values = ordered(reached - {topic} if returns else reached)
+    base, exact = start_of(source)
+    candidate = replace(
+        base,
+        path=old.path.then(*hop),
+        words=words,
+        hops=(),
+        leads_to="",
+        approximate=old.approximate or cut,
+    )
+    return Source(candidate, values, frozenset(values), exact and not cut, returns)
+
+
+def start_of(source: Source) -> tuple[Candidate, bool]:
+    """Return the candidate that a hop from the values extends: its last nodes are these values and no others.
+
+    Returns:
+        The candidate, and whether its path leads to exactly the values.
+    """
+    old, place = source.candidate, len(source.candidate.path)
+    if not place:
+        return old, source.exact
+    if source.whole and old.operation is None:
+        # the topic is no end of the path, but may be passed by a longer path
+        passed = (Condition(place, (), old.path.topic, negated=True),) if source.returns else ()
+        return replace(old, conditions=(*old.conditions, *passed)), True
+    picked = tuple(value for value in source.values if isinstance(value, Entity))
+    if len(picked) > MAX_PICKED:
+        return replace(old, operation=None), False
+    return replace(old, operation=None, restricted=(*old.restricted, (place, picked))), True
+
+
+def intersection(first: NodeSet, second: NodeSet) -> NodeSet:
+    """Return the values of both sets. Two paths that meet become one path with a join."""
+    common = set(first.values) & set(second.values)
+    approximate = first.approximate or second.approximate
+    one, other = first.only, second.only
+    if common and one and other:
+        for main, joined in ((one, other), (other, one)):
+            if main.candidate.path.steps and main.candidate.operation is None and _is_path(joined.candidate):
+                join = Join(len(main.candidate.path), joined.candidate.path)
+                candidate = replace(main.candidate, joins=(*main.candidate.joins, join))
+                return NodeSet((Source(candidate, ordered(common), frozenset(common), True, main.returns),))
+    kept = first.among(common)
+    return NodeSet(kept.sources, approximate)
+
+
+def difference(first: NodeSet, second: NodeSet) -> NodeSet:
+    """Return the values of the first set that are not in the second, as a negated condition if it can be one."""
+    removed = set(second.values)
+    rest = set(first.values) - removed
+    one, other = first.only, second.only
+    if rest and one and one.candidate.path.steps and one.candidate.operation is None:
+        place, conditions = len(one.candidate.path), one.candidate.conditions
+        gone = [value for value in one.values if value in removed]
+        negated: tuple[Condition, ...] = ()
+        if other and _is_path(other.candidate) and other.candidate.path.topic not in rest:
+            back = tuple(step.reversed() for step in reversed(other.candidate.path.steps))
+            negated = (Condition(place, back, other.candidate.path.topic, negated=True),)
+        elif all(isinstance(value, Entity) for value in gone) and len(gone) <= MAX_NEGATED:
+            negated = tuple(Condition(place, (), value, negated=True) for value in gone if isinstance(value, Entity))
+        if negated or not gone:
+            candidate = replace(one.candidate, conditions=(*conditions, *negated))
+            return NodeSet((Source(candidate, ordered(rest), frozenset(rest), True, one.returns),))
+    kept = first.among(rest)
+    return NodeSet(kept.sources, first.approximate or second.approximate)
+
+
+def most_shared(
+    graph: KnowledgeGraph, start: NodeSet, hop: Sequence[Step], pairs: Mapping[Entity, Sequence[Value]], *, words: str
+) -> tuple[NodeSet, int]:
+    """Return what a hop leads to from the most nodes of a set, with all ties, and from how many nodes it does."""
+    shared: dict[Value, set[Entity]] = {}
+    topics = {source.candidate.path.topic for source in start.sources}
+    left_out = topics if graph.walks in ("topic-not-end", "topic-never") else set()
+    for node in start.nodes:
+        for value in pairs.get(node, ()):
+            if value not in left_out:
+                shared.setdefault(value, set()).add(node)
+    best = max(map(len, shared.values()), default=0)
+    chosen = {value for value, nodes in shared.items() if len(nodes) == best}
+    sources = []
+    for source in start.sources:
+        each = extended(graph, source, hop, pairs, words=words, cut=start.approximate)
+        place = len(source.candidate.path)
+        if len(start.sources) == 1 and place and each.exact:
+            operation = Operation("most", counted=True, at=place)
+            candidate = replace(each.candidate, operation=operation)
+            sources.append(Source(candidate, ordered(chosen), frozenset(chosen), each.exact, each.returns))
+        elif kept := each.among(chosen):
+            sources.append(kept)
+    return NodeSet(tuple(sources if chosen else ()), start.approximate), best
+
+
+def _is_path(candidate: Candidate) -> bool:
+    """Return whether a candidate is a path with steps and no more."""
+    more = candidate.joins or candidate.restricted or candidate.conditions or candidate.operation
+    return bool(candidate.path.steps) and not more

@@ -1,0 +1,73 @@
+"""What a call found, and what the language model is shown of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kgqa.llm.replies.action_lines import Call
+from kgqa.methods.counselor.hops import Hop
+from kgqa.methods.counselor.node_sets import NodeSet
+from kgqa.model import Candidate, Named
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number that was counted, the node whose values were counted, and queries for it, the best first."""
+
+    number: int
+    node: Named | None
+    candidates: tuple[Candidate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a call found.
+
+    Attributes:
+        values: The values; those beyond the shown ones may be named by their ids.
+        nodes: The same values with the paths that lead to them.
+        numbers: The numbers that `Degree` and `Count` found.
+        total: Number of values; None if there are more than were read.
+        of: The set from which a hop was followed, and the hop; None for other functions.
+    """
+
+    values: tuple[Named, ...] = ()
+    nodes: NodeSet = field(default_factory=lambda: NodeSet(()))
+    numbers: tuple[Number, ...] = ()
+    total: int | None = 0
+    of: tuple[NodeSet, Hop] | None = None
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """The paths along which the values or numbers were found."""
+        counted = (candidate for each in self.numbers for candidate in each.candidates[:1])
+        return (*(source.candidate for source in self.nodes.sources), *counted)
+
+    @property
+    def number(self) -> int | None:
+        """The number, if there is exactly one."""
+        return self.numbers[0].number if len(self.numbers) == 1 else None
+
+    @property
+    def approximate(self) -> bool:
+        """Whether more values belong to the result than were found."""
+        return self.nodes.approximate or self.total is None
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """The result of a call, as data and as text.
+
+    Attributes:
+        call: The call.
+        found: What was found; None if the call could not be run.
+        text: What the language model is shown.
+        problem: Why the call could not be run; empty if it could.
+        shown: The values that the text names.
+    """
+
+    call: Call
+    found: Found | None
+    text: str
+    problem: str = ""
+    shown: tuple[Named, ...] = ()

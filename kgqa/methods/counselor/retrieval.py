@@ -1,0 +1,146 @@
+"""Finds nodes by text: by id, by exact name, then among similar names, or among all names as published."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from kgqa.errors import SchemaError, SettingsError
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.names.interface import MAX_SEARCH_CHARS
+from kgqa.graph.names.name_reader import read_names
+from kgqa.graph.tables.graph_tables import GraphTables
+from kgqa.model import Entity
+from kgqa.rank.embedding.encoder import CachedEncoder
+from kgqa.words import clean, normalise
+
+MIN_SIMILARITY = 0.35
+"""Cosine below which a text finds nothing."""
+MATCHES = 50
+"""How many names that share words with a text are compared with it."""
+RUNNERS_UP = 4
+MAX_DENSE = 100_000
+"""Most nodes whose names are all compared with a text."""
+_DENSE: WeakKeyDictionary[GraphTables, tuple[str, list[Entity], np.ndarray]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """The node that a text finds, or None, and the next best, best first.
+
+    `how`: `id`, `name` for an exact name, or `similar`.
+    """
+
+    node: Entity | None
+    others: tuple[Entity, ...] = ()
+    how: str = ""
+
+
+class Retrieval:
+    """Finds nodes of one graph by text.
+
+    Args:
+        graph: The graph of a question.
+        encoder: Compares names with a text; None if they are compared by their letters.
+        dense: Whether a text is compared with the names of all nodes.
+    """
+
+    def __init__(self, graph: KnowledgeGraph, encoder: CachedEncoder | None, *, dense: bool = False) -> None:
+        self._graph = graph
+        self._encoder = encoder
+        self._dense = dense
+        if dense and encoder is None:
+            raise SettingsError("counselor.retrieve=dense needs an embedding model.", "Install one, or use names.")
+
+    def by_id(self, text: str) -> Entity | None:
+        """Return the node of the graph with an id; None if there is none."""
+        text = text.strip()
+        if not text or len(text) > MAX_SEARCH_CHARS or any(char.isspace() for char in text):
+            return None
+        try:
+            entity = Entity(self._graph.schema.iri(text))
+        except SchemaError:
+            return None
+        return entity if self._graph.exists(entity) else None
+
+    def by_name(self, text: str) -> tuple[Entity, ...]:
+        """Return the nodes with exactly this name, first those with a label and with many edges."""
+        key = normalise(text[:MAX_SEARCH_CHARS])
+        matches = self._graph.names.exact([key]).get(key, []) if key else []
+        aliases = {match.entity: match.kind == "alias" for match in reversed(matches)}
+        found = list(dict.fromkeys(match.entity for match in matches))[:MATCHES]
+        if len(found) > 1:
+            degrees = self._graph.degrees(found)
+            found.sort(key=lambda entity: (aliases[entity], -degrees[entity], entity.iri))
+        return tuple(found)
+
+    def find(self, text: str) -> Retrieved:
+        """Return the node that a text means, with the next best."""
+        if self._dense:
+            return self._by_all_names(text)
+        node = self.by_id(text)
+        if node is not None:
+            return Retrieved(node, (), "id")
+        named = self.by_name(text)
+        if named:
+            return Retrieved(named[0], named[1 : 1 + RUNNERS_UP], "name")
+        names: dict[Entity, list[str]] = {}
+        for match in self._graph.names.search(text[:MAX_SEARCH_CHARS], limit=MATCHES):
+            names.setdefault(match.entity, []).append(match.name)
+        flat = [(entity, name) for entity, own in names.items() for name in own]
+        scores: dict[Entity, float] = {}
+        for (entity, _), score in zip(flat, self._similarity(text, [name for _, name in flat])):
+            scores[entity] = max(score, scores.get(entity, -1.0))
+        return _best(scores)
+
+    def _similarity(self, text: str, names: Sequence[str]) -> list[float]:
+        if not names:
+            return []
+        if self._encoder is None:
+            key = normalise(text[:MAX_SEARCH_CHARS])
+            return [SequenceMatcher(None, key, normalise(name)).ratio() for name in names]
+        own = self._encoder.encode_questions([clean(text)[:MAX_SEARCH_CHARS]])[0]
+        return [float(score) for score in self._encoder.encode([clean(name) for name in names]) @ own]
+
+    def _by_all_names(self, text: str) -> Retrieved:
+        assert self._encoder is not None
+        nodes, vectors = self._all_names(self._encoder)
+        own = self._encoder.encode_questions([clean(text)[:MAX_SEARCH_CHARS]])[0]
+        scores = vectors @ own if nodes else np.empty(0)
+        best: dict[Entity, float] = {}  # a node may have several names
+        for at in np.argsort(-scores, kind="stable"):
+            best.setdefault(nodes[at], float(scores[at]))
+            if len(best) > RUNNERS_UP:
+                break
+        return _best(best, least=-1.0)
+
+    def _all_names(self, encoder: CachedEncoder) -> tuple[list[Entity], np.ndarray]:
+        """Return all nodes with a name and the vectors of their names, computed once for a graph."""
+        graph = self._graph
+        version = f"{graph.tables.version()} {encoder.name}"
+        known = _DENSE.get(graph.tables)
+        if known is None or known[0] != version:
+            if graph.names.labelled > MAX_DENSE:
+                raise SettingsError(
+                    f"counselor.retrieve=dense compares at most {MAX_DENSE:,} names; this graph has more.",
+                    "Use counselor.retrieve=names.",
+                )
+            names = dict.fromkeys(
+                (iri, clean(name))
+                for iri, name, kind in read_names(graph.store, graph.schema, graph.view)
+                if kind != "alias"
+            )
+            vectors = encoder.encode_once([name for _, name in names]) if names else np.empty((0, 1))
+            known = _DENSE[graph.tables] = (version, [Entity(iri) for iri, _ in names], vectors)
+        return known[1], known[2]
+
+
+def _best(scores: dict[Entity, float], *, least: float = MIN_SIMILARITY) -> Retrieved:
+    order = sorted(scores, key=lambda entity: (-scores[entity], entity.iri))
+    if not order or scores[order[0]] < least:
+        return Retrieved(None, tuple(order[: RUNNERS_UP + 1]))
+    return Retrieved(order[0], tuple(order[1 : 1 + RUNNERS_UP]), "similar")
