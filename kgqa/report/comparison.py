@@ -283,6 +283,7 @@ def figures_of(metrics: Mapping[str, Any]) -> dict[str, Figure]:
                 continue
             found[name] = Figure(number_of(part.get(key)), n=count_of(part.get("n")))
     found |= _retrieval_figures(object_of(metrics.get("retrieval")))
+    found |= _turn_figures(object_of(metrics.get("turns")))
     quotes = object_of(metrics.get("quotes"))
     if count_of(quotes.get("count")):
         found["answers with a verified quote"] = Figure(number_of(quotes.get("answers")), n=count_of(quotes.get("n")))
@@ -320,7 +321,22 @@ def _retrieval_figures(retrieval: Mapping[str, Any]) -> dict[str, Figure]:
     return found
 
 
+def _turn_figures(turns: Mapping[str, Any]) -> dict[str, Figure]:
+    """Return what a language model did in turns: means per question, and numbers of edits."""
+    n, edits = count_of(turns.get("n")), object_of(turns.get("edits"))
+    found = {label: Figure(number_of(turns.get(name)), n=n, share=False) for name, label in _TURNS.items()}
+    found["calls that failed"] = Figure(number_of(turns.get("failed_calls")), n=n)
+    found["replies without an action"] = Figure(number_of(turns.get("unread")), n=count_of(turns.get("replies")))
+    return found | {f"edits {name}": Figure(number_of(edits.get(name)), n=n, share=False) for name in _EDITS}
+
+
 MAX_SHOWN_STEPS = 8
+_TURNS = {
+    "trials": "trials per question",
+    "turns": "turns per question",
+    "calls": "calls of functions and tools per question",
+}
+_EDITS = ("proposed", "accepted", "rejected")
 _RETRIEVAL = {
     "recall": "recall of passages",
     "full_chain": "full chain of passages",

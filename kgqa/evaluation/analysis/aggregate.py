@@ -17,6 +17,7 @@ from kgqa.evaluation.analysis.comparison import GROUPINGS
 from kgqa.evaluation.metrics.measures import Interval, mean
 from kgqa.evaluation.metrics.retrieval import RetrievalTable
 from kgqa.evaluation.metrics.scores import METRIC_NAMES, all_scores
+from kgqa.evaluation.metrics.turns import TurnTable
 from kgqa.evaluation.runs.records import Record
 
 COSTS = ("calls", "prompt_tokens", "completion_tokens", "tokens", "cost", "queries", "seconds")
@@ -39,6 +40,7 @@ def summary_of(records: Iterable[Record], *, interval: Interval = "bootstrap") -
         quotes: {n, answers, count, verified}: number of answered questions, share of them with a verified quote, number
             of quotes, share of verified quotes.
         retrieval: recall of supporting passages (see `RetrievalTable.summary`); empty if nothing was retrieved.
+        turns: trials, turns, calls and edits (see `TurnTable.summary`); empty if no method acted in turns.
         leaks, unparsed: counts.
         usage: {each of COSTS: {n, mean, p50, p95, total}}.
         groups: {grouping: {name of the group: {n, metric...}}}.
@@ -64,6 +66,7 @@ class _Table:
         self.quoted = self.quotes = self.verified = 0
         self.stages: dict[str, Counter[str]] = {}
         self.retrieval = RetrievalTable()
+        self.turns = TurnTable()
         self._names: dict[str, str] = {}
 
     def add(self, record: Record) -> None:
@@ -84,6 +87,7 @@ class _Table:
         self._add_usage(answer.get("usage") or {}, record.seconds)
         self._add_quotes(answer)
         self.retrieval.add(answer.get("trace") or (), record.support)
+        self.turns.add(answer.get("trace") or ())
         scores = all_scores(record.scores, answer, record.readings)
         if scores:
             self.did_not_fail.append(not failed)
@@ -143,6 +147,7 @@ class _Table:
                 "verified": _share(self.verified, self.quotes),
             },
             "retrieval": self.retrieval.summary(interval),
+            "turns": self.turns.summary(),
             "leaks": {"questions": self.leaked, "names": self.leaks, "share": _share(self.leaked, self.n)},
             "unparsed": {
                 "count": unparsed,
