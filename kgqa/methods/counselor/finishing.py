@@ -10,8 +10,8 @@ from kgqa.errors import PartialResult, QueryRejected, StoreTimeout
 from kgqa.events import GaveUp
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.action_lines import call_text, read_action_line, top_level_parts, without_quotes
+from kgqa.methods.counselor.calls.observations import Number, Observation
 from kgqa.methods.counselor.functions import GraphFunctions
-from kgqa.methods.counselor.observations import Number, Observation
 from kgqa.methods.grounding import answer_of_entities, answer_of_path
 from kgqa.model import Answer, Candidate, Literal, Named, Value
 from kgqa.trace import Trace

@@ -14,8 +14,8 @@ from kgqa.errors import PartialResult, QueryRejected, ResultCapped, StoreCrashed
 from kgqa.graph.along import MAX_NODES
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.action_lines import FORMS, SETS, Call, call_text, top_level_parts, without_quotes
-from kgqa.methods.counselor.hops import Hop, HopNames, NamedHop
-from kgqa.methods.counselor.node_sets import (
+from kgqa.methods.counselor.calls.hops import Hop, HopNames, NamedHop
+from kgqa.methods.counselor.calls.node_sets import (
     NodeSet,
     difference,
     extended,
@@ -25,10 +25,17 @@ from kgqa.methods.counselor.node_sets import (
     topic_set,
     union,
 )
-from kgqa.methods.counselor.observation_text import LONGEST_ALONE, MAX_CHARS, list_text, pairs_text, safe, value_text
-from kgqa.methods.counselor.observations import Found, Number, Observation
-from kgqa.methods.counselor.retrieval import Retrieval
-from kgqa.methods.counselor.seen import SeenValues
+from kgqa.methods.counselor.calls.observation_text import (
+    LONGEST_ALONE,
+    MAX_CHARS,
+    list_text,
+    pairs_text,
+    safe,
+    value_text,
+)
+from kgqa.methods.counselor.calls.observations import Found, Number, Observation
+from kgqa.methods.counselor.calls.retrieval import Retrieval
+from kgqa.methods.counselor.calls.seen import SeenValues
 from kgqa.methods.resources import Resources
 from kgqa.model import Candidate, Entity, Literal, Named, RelationPath, Value
 from kgqa.rank.embedding.encoder import CachedEncoder

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kgqa.llm.replies.action_lines import read_action_line
+from kgqa.methods.counselor.calls.observations import Observation
 from kgqa.methods.counselor.finishing import grounded_answer
 from kgqa.methods.counselor.functions import GraphFunctions
-from kgqa.methods.counselor.observations import Observation
 from kgqa.model import Answer
 from kgqa.trace import Trace
 

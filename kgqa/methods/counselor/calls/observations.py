@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kgqa.llm.replies.action_lines import Call
-from kgqa.methods.counselor.hops import Hop
-from kgqa.methods.counselor.node_sets import NodeSet
+from kgqa.methods.counselor.calls.hops import Hop
+from kgqa.methods.counselor.calls.node_sets import NodeSet
 from kgqa.model import Candidate, Named
 
 

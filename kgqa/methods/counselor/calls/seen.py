@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kgqa.methods.counselor.node_sets import NodeSet, union
-from kgqa.methods.counselor.observation_text import safe
-from kgqa.methods.counselor.observations import Observation
+from kgqa.methods.counselor.calls.node_sets import NodeSet, union
+from kgqa.methods.counselor.calls.observation_text import safe
+from kgqa.methods.counselor.calls.observations import Observation
 from kgqa.model import Entity, Named, Value
 from kgqa.schema import Schema
 from kgqa.words import local_name, normalise
