@@ -9,9 +9,11 @@ from pathlib import Path
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.edit_log import Edit, cancelled_edits, content_hash, verify_chain
+from kgqa.corpus.editing.disputes import standing_texts
 from kgqa.corpus.graph_writer import graph_position
 from kgqa.corpus.items import Addition, ChunkItem, DocumentItem, item_key
 from kgqa.corpus.rdf.edit_triples import edit_triples
+from kgqa.corpus.rdf.terms import triple_of
 from kgqa.corpus.rdf.triples import community_triples, constant_triples, triples_of
 from kgqa.corpus.snapshot import snapshot_of
 from kgqa.corpus.storage.database import Database
@@ -152,6 +154,8 @@ def _graphs(corpus: Corpus, store: Store) -> Iterator[str]:
     for edit in database.edits(0, at):
         additions, removals = database.counts(edit)
         wanted["edits"] |= edit_triples(edit, additions=additions, removals=removals)
+    for view, texts in standing_texts(database, at).items():
+        wanted[view] |= set(map(triple_of, texts))
     for view, constants in constant_triples().items():
         missing, extra, examples = _compared(store, graphs[view], wanted[view] | constants)
         if missing or extra:

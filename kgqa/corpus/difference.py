@@ -48,6 +48,18 @@ def difference(database: Database, after: int, until: int) -> Difference:
     )
 
 
+def with_changed_texts(change: Difference, before: Mapping[str, set[str]], after: Mapping[str, set[str]]) -> Difference:
+    """Return a difference to which other triples are added, given as texts by view, before and after."""
+    adds = {view: set(texts) for view, texts in change.adds.items()}
+    removes = {view: set(texts) for view, texts in change.removes.items()}
+    for view in before.keys() | after.keys():
+        old, new = before.get(view, set()), after.get(view, set())
+        for found, texts in ((adds, new - old), (removes, old - new)):
+            if texts:
+                found.setdefault(view, set()).update(texts)
+    return Difference(adds, removes)
+
+
 def _touched_names(database: Database, touched: Iterable[TouchedAddition], seqs: Collection[int]) -> set[str]:
     """Return the IRIs of the names of touched entities, and all that mean the same before or after."""
     found = entity_iris(each.addition for each in touched)

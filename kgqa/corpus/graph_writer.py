@@ -9,7 +9,8 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
-from kgqa.corpus.difference import Difference, difference
+from kgqa.corpus.difference import Difference, difference, with_changed_texts
+from kgqa.corpus.editing.disputes import standing_texts
 from kgqa.corpus.folder import CorpusFolder, writing
 from kgqa.corpus.rdf.beside import BesideGraph
 from kgqa.corpus.rdf.edit_triples import edit_texts
@@ -165,7 +166,12 @@ class GraphWriter:
         if not self._at:
             self._write_all(until, step)
         else:
-            self._write_difference(difference(self._database, self._at, until), self._at, until, step)
+            change = with_changed_texts(
+                difference(self._database, self._at, until),
+                standing_texts(self._database, self._at),
+                standing_texts(self._database, until),
+            )
+            self._write_difference(change, self._at, until, step)
         self._at = until
 
     def _write_difference(self, change: Difference, after: int, until: int, step: Callable[[str], None]) -> None:
@@ -188,6 +194,7 @@ class GraphWriter:
         """Write all graphs, which are empty or were written in part."""
         snapshot = self._database.snapshots.all(until)
         more = [("communities", community_texts(each)) for each in self._database.communities.all()]
+        more += [(view, sorted(texts)) for view, texts in standing_texts(self._database, until).items()]
         if not self._server:
             more.append(("edits", list(self._edits(0, until))))
         base, file = self._folder.base, self._folder.staging

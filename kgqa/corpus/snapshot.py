@@ -152,6 +152,16 @@ def statement_iri(subject: str, relation: str, value: Entity | Literal) -> str:
     return f"{STATEMENT}{digest(subject, relation, value.value, value.datatype, value.language, length=24)}"
 
 
+def hyperedge_iri(item: HyperedgeItem, identities: Identities) -> str:
+    """Return the IRI of the hyperedge that an item is, a hash of its normalised segment and its participants."""
+    participants = {(normal_name(role), identities.canonical(party.iri)) for role, party in item.participants}
+    return _hyperedge_iri(normal_name(item.segment), tuple(sorted(participants)))
+
+
+def _hyperedge_iri(normal_segment: str, participants: tuple[tuple[str, str], ...]) -> str:
+    return f"{HYPEREDGE}{digest(normal_segment, *chain.from_iterable(participants), length=24)}"
+
+
 def snapshot_of(
     additions: Iterable[Addition], *, same: Iterable[SameItem] = (), links: Iterable[LinkItem] = ()
 ) -> Snapshot:
@@ -277,7 +287,7 @@ def _hyperedge(
     parts: tuple[str, tuple[tuple[str, str], ...]], found: Sequence[tuple[HyperedgeItem, Place]]
 ) -> HyperedgeRecord:
     normal_segment, participants = parts
-    iri = f"{HYPEREDGE}{digest(normal_segment, *chain.from_iterable(participants), length=24)}"
+    iri = _hyperedge_iri(normal_segment, participants)
     segment = most_frequent([item.segment.strip() for item, _ in found])[0]
     completeness = max((item.completeness for item, _ in found if item.completeness is not None), default=None)
     return HyperedgeRecord(iri, segment, participants, completeness, _places([place for _, place in found]))

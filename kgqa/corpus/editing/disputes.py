@@ -1,20 +1,115 @@
-"""Which edits and hyperedges of a corpus contradict each other."""
+"""Which edits and hyperedges of a corpus contradict each other.
+
+Two edits do if they removed or replaced the same text independently of each other, and at least one of them put a new
+text in its place (`kgqa.corpus.edit_log.conflicts`). All the new texts are live. A new text also contradicts the one
+that it disputes: an update that removes nothing, because what it disputes is trusted more.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import combinations
 
+from kgqa.corpus.edit_log import Edit, Removal, cancelled_edits
+from kgqa.corpus.editing.live_hyperedges import edited_trusts, tags_of_segments
+from kgqa.corpus.items import HYPEREDGE, Addition, HyperedgeItem, item_key, normal_name
+from kgqa.corpus.rdf import vocabulary as v
+from kgqa.corpus.rdf.terms import iri_term, text_term
 from kgqa.corpus.storage.database import Database
+
+Pair = tuple[str, str]
+DISPUTED = "stands beside: "
+"""Begins the reason of the addition of a dispute; the text that it disputes follows."""
 
 
 @dataclass(frozen=True)
 class Disputes:
-    """Pairs of live hyperedges, and pairs of edits, that contradict each other; each pair sorted."""
+    """What contradicts each other.
 
-    hyperedges: frozenset[tuple[str, str]] = frozenset()
-    edits: frozenset[tuple[str, str]] = frozenset()
+    Attributes:
+        hyperedges: Pairs of live hyperedges, each sorted.
+        edits: Pairs of edits, each sorted.
+        contested: The live hyperedges that edits put in the place of another, while others removed, replaced or kept
+            it.
+    """
+
+    hyperedges: frozenset[Pair] = frozenset()
+    edits: frozenset[Pair] = frozenset()
+    contested: frozenset[str] = frozenset()
 
 
 def disputes_of(database: Database, seq: int) -> Disputes:
     """Return what contradicts each other after edit `seq`."""
-    return Disputes()
+    edits = database.edits_about_texts(seq, HYPEREDGE)
+    if all(edit.kind == "undo" for edit in edits):
+        return Disputes()
+    cancelled = cancelled_edits(edits)
+    active = [database.whole(edit) for edit in edits if edit.kind != "undo" and edit.id not in cancelled]
+    new = {edit.id: list(_new_texts(edit)) for edit in active}
+    old = {edit.id: _disputed(new[edit.id]) for edit in active if not edit.removes}
+    segments = {item.segment for items in new.values() for _, item in items}
+    tags = tags_of_segments(segments.union(*old.values()), database, seq)
+    live: dict[Pair, str] = {}
+    """The IRI of the live hyperedge that an edit says, by the id of the edit and the key of the item."""
+    by_text: dict[str, set[str]] = defaultdict(set)
+    for iri, several in tags.items():
+        for tag in several:
+            by_text[tag.segment].add(iri)
+            if not tag.document:
+                live[tag.edit, tag.removal.item] = iri
+    hyperedges: set[Pair] = set()
+    opposed: set[Pair] = set()
+    contested: set[str] = set()
+    removed: dict[Removal, dict[str, Edit]] = defaultdict(dict)
+    for edit in active:
+        for removal in edit.removes if len(edit.removes) < _MANY else ():
+            if removal.item:
+                removed[removal][edit.id] = edit
+    for by in removed.values():
+        replacing = {live[id, item_key(item)] for id in by for _, item in new[id] if (id, item_key(item)) in live}
+        if len(by) > 1 and replacing:
+            hyperedges.update(combinations(sorted(replacing), 2))
+            opposed.update(combinations(sorted(by), 2))
+            contested |= replacing
+    for id, texts in old.items():
+        mine = {live[id, item_key(item)] for _, item in new[id] if (id, item_key(item)) in live}
+        theirs = {iri for text in texts for iri in by_text[normal_name(text)]}
+        hyperedges.update((min(one, other), max(one, other)) for one in mine for other in theirs - mine)
+        contested |= mine if theirs - mine else set()
+    return Disputes(frozenset(hyperedges), frozenset(opposed), frozenset(contested))
+
+
+def standing_texts(database: Database, seq: int) -> dict[str, set[str]]:
+    """Return, as texts, the triples that say what contradicts each other and how far edited hyperedges are trusted.
+
+    Those of hyperedges are for the view `hyper`, those of edits for the view `edits`.
+    """
+    found = disputes_of(database, seq)
+    trusts = edited_trusts(database, seq).items()
+    hyper = {f"{iri_term(iri)} <{v.TRUST}> {text_term(trust)}" for iri, trust in trusts}
+    return {"hyper": hyper | _conflict_texts(found.hyperedges), "edits": _conflict_texts(found.edits)}
+
+
+_MANY = 10_000
+"""Edits that remove more items than this clear away, and contradict nobody."""
+
+
+def _conflict_texts(pairs: Iterable[Pair]) -> set[str]:
+    both = (each for one, other in pairs for each in ((one, other), (other, one)))
+    return {f"{iri_term(one)} <{v.CONFLICTS_WITH}> {iri_term(other)}" for one, other in both}
+
+
+def _new_texts(edit: Edit) -> Iterator[tuple[Addition, HyperedgeItem]]:
+    """Yield the hyperedges that an update adds, which no document says."""
+    if edit.kind == "update":
+        for each in edit.adds:
+            if isinstance(each.item, HyperedgeItem) and not each.document:
+                yield each, each.item
+
+
+def _disputed(items: Iterable[tuple[Addition, HyperedgeItem]]) -> list[str]:
+    """Return the texts that a dispute stands beside."""
+    reasons = (addition.reason for addition, _ in items)
+    return [reason.removeprefix(DISPUTED) for reason in reasons if reason.startswith(DISPUTED)]

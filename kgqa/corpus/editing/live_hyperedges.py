@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kgqa.corpus.edit_log import Edit, Removal
-from kgqa.corpus.editing.trust import CORPUS, lowest
-from kgqa.corpus.items import Addition, HyperedgeItem, item_key
+from kgqa.corpus.editing.trust import CORPUS, highest, lowest
+from kgqa.corpus.items import Addition, HyperedgeItem, item_key, normal_name
 from kgqa.corpus.records import HyperedgeRecord
-from kgqa.corpus.snapshot import snapshot_of
+from kgqa.corpus.snapshot import Identities, hyperedge_iri, snapshot_of
 from kgqa.corpus.storage.database import Database
 from kgqa.corpus.storage.rows import segment_iri
 
@@ -21,12 +23,14 @@ class HyperedgeTag:
         edit: The id of the edit that added it.
         document: The IRI of the document that says so; "" if the edit rests on something else.
         trust: How far it is trusted.
+        segment: The normal form of the text.
         removal: What removes it. What a document says is removed for ever, also when the document is read again.
     """
 
     edit: str
     document: str
     trust: str
+    segment: str
     removal: Removal
 
 
@@ -39,22 +43,40 @@ def hyperedge_of(addition: Addition, database: Database, seq: int) -> HyperedgeR
     return record
 
 
-def hyperedge_tags(record: HyperedgeRecord, database: Database, seq: int) -> list[HyperedgeTag]:
-    """Return the live tags of a hyperedge after edit `seq`, in the order of the log."""
-    found = []
-    for edit, addition in database.live.tagged([segment_iri(record.segment)], seq):
-        if isinstance(addition.item, HyperedgeItem) and hyperedge_of(addition, database, seq).iri == record.iri:
-            found.append(_tag(edit, addition, database))
+def tags_of_segments(segments: Iterable[str], database: Database, seq: int) -> dict[str, list[HyperedgeTag]]:
+    """Return the live tags, after edit `seq`, of the hyperedges that have one of the segments, by their IRIs."""
+    said = [
+        (edit, addition, addition.item)
+        for edit, addition in database.live.tagged(map(segment_iri, segments), seq)
+        if isinstance(addition.item, HyperedgeItem)
+    ]
+    names = {party.iri for _, _, item in said for _, party in item.participants}
+    identities = Identities(*database.live.identities(names, seq))
+    found: dict[str, list[HyperedgeTag]] = defaultdict(list)
+    trusts: dict[str, str] = {}
+    for edit, addition, item in said:
+        key, text, document = item_key(item), normal_name(item.segment), addition.document
+        if document:
+            tag = HyperedgeTag(edit, document, CORPUS, text, Removal(document=document, item=key))
+        else:
+            if edit not in trusts:
+                trusts[edit] = trust_of_edit(database.edit(edit))
+            tag = HyperedgeTag(edit, "", trusts[edit], text, Removal(edit=edit, item=key))
+        found[hyperedge_iri(item, identities)].append(tag)
     return found
-
-
-def _tag(edit: str, addition: Addition, database: Database) -> HyperedgeTag:
-    key = item_key(addition.item)
-    if addition.document:
-        return HyperedgeTag(edit, addition.document, CORPUS, Removal(document=addition.document, item=key))
-    return HyperedgeTag(edit, "", trust_of_edit(database.edit(edit)), Removal(edit=edit, item=key))
 
 
 def trust_of_edit(edit: Edit | None) -> str:
     """Return how far what an edit says is trusted: as little as the least trusted of its sources."""
     return lowest(each.trust for each in edit.sources) if edit else lowest(())
+
+
+def edited_trusts(database: Database, seq: int) -> dict[str, str]:
+    """Return how far the live hyperedges are trusted that no document says, by their IRIs."""
+    items = (addition.item for _, addition in database.live.edited(HyperedgeItem.kind, seq))
+    segments = {item.segment for item in items if isinstance(item, HyperedgeItem)}
+    return {
+        iri: highest(tag.trust for tag in tags)
+        for iri, tags in tags_of_segments(segments, database, seq).items()
+        if not any(tag.document for tag in tags)
+    }

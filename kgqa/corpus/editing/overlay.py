@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.edit_log import Edit, EditKind, EditSource, Removal, sealed
-from kgqa.corpus.editing.disputes import Disputes, disputes_of
-from kgqa.corpus.editing.live_hyperedges import HyperedgeTag, hyperedge_of, hyperedge_tags
+from kgqa.corpus.editing.disputes import DISPUTED, Disputes, disputes_of
+from kgqa.corpus.editing.live_hyperedges import HyperedgeTag, hyperedge_of, tags_of_segments
 from kgqa.corpus.editing.sources import ShownText
 from kgqa.corpus.editing.trust import CORPUS, highest, lowest, rank
-from kgqa.corpus.items import EDIT, HYPEREDGE, Addition, HyperedgeItem, Party, item_key
+from kgqa.corpus.items import EDIT, HYPEREDGE, Addition, HyperedgeItem, Party, item_key, normal_name
 from kgqa.corpus.records import HyperedgeRecord
 from kgqa.errors import CorpusError
 
@@ -193,7 +193,9 @@ class Overlay:
             raise CorpusError(f"The hyperedge is trusted more ({target_trust}) than its sources ({trust}).")
         removed = [] if outranked else tags
         own = {tag.edit for tag in removed} & self._edits.keys()
-        additions = (Addition(item, model=agent, reason=reason),) if item else ()
+        old = self.record(target) if target else None
+        beside = f"{DISPUTED}{old.segment}" if outranked and old else reason
+        additions = (Addition(item, model=agent, reason=beside),) if item else ()
         edit = sealed(
             Edit(
                 "",
@@ -214,7 +216,6 @@ class Overlay:
         if edit.id in self._edits:
             return self._edits[edit.id]
         added = hyperedge_of(additions[0], self.corpus.database, self.seq) if additions else None
-        old = self.record(target) if target else None
         hides = bool(removed) and rank(target_trust) >= rank(CORPUS)
         done = OverlayEdit(
             len(self._edits) + 1, edit, tuple(sources), added, old.segment if old else "", outranked, hides
@@ -232,14 +233,17 @@ class Overlay:
             (addition,) = done.edit.adds
             removal = Removal(edit=done.edit.id, item=item_key(addition.item))
             self._records[done.added.iri] = done.added
-            self._tags[done.added.iri].append(HyperedgeTag(done.edit.id, "", trust, removal))
+            self._tags[done.added.iri].append(
+                HyperedgeTag(done.edit.id, "", trust, normal_name(done.added.segment), removal)
+            )
 
     def _live_tags(self, iri: str) -> list[HyperedgeTag]:
         base: list[HyperedgeTag] = []
         if iri not in self._removed:
             if iri not in self._base_tags:
                 record = self.corpus.reader.hyperedge(iri) if iri.startswith(HYPEREDGE) else None
-                self._base_tags[iri] = hyperedge_tags(record, self.corpus.database, self.seq) if record else []
+                found = tags_of_segments([record.segment], self.corpus.database, self.seq) if record else {}
+                self._base_tags[iri] = found.get(iri, [])
             base = self._base_tags[iri]
         return [*base, *self._tags.get(iri, ())]
 

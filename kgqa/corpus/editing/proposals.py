@@ -92,10 +92,15 @@ _TEXTS: dict[type[Any], tuple[str, ...]] = {
 
 
 class ProposalFile:
-    """The file `proposals.jsonl` of a corpus folder; it need not exist."""
+    """A file of proposals; it need not exist.
 
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / FILE_NAME
+    Args:
+        folder: the folder of a corpus, or any other.
+        name: the name of the file.
+    """
+
+    def __init__(self, folder: Path, name: str = FILE_NAME) -> None:
+        self.path = folder / name
         self._lock = folder / LOCK_NAME
 
     def append(self, records: Sequence[Record]) -> None:
@@ -149,14 +154,14 @@ class ProposalFile:
         """Yield what is wrong with the file, a sentence each; nothing if no byte of it was changed."""
         for number, record, problem in self._read():
             if record is None:
-                yield f"{FILE_NAME}, line {number}: {problem}."
+                yield f"{self.path.name}, line {number}: {problem}."
         if self.path.is_file():
             with writing(self.path), open(self.path, "rb") as file:
                 size = file.seek(0, os.SEEK_END)
                 if size:
                     file.seek(size - 1)
                     if file.read(1) != b"\n":
-                        yield f"{FILE_NAME} ends in a part of a record; the next proposal removes it."
+                        yield f"{self.path.name} ends in a part of a record; the next proposal removes it."
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

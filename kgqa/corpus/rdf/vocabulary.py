@@ -88,6 +88,7 @@ QUESTION = f"{KC}question"
 TARGET = f"{KC}target"
 CONTENT = f"{KC}content"
 TRUST = f"{KC}trust"
+CONFLICTS_WITH = f"{KC}conflictsWith"
 ADDITIONS = f"{KC}additions"
 REMOVALS = f"{KC}removals"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.corpus.edit_log import Edit, Removal, heads, ordered
-from kgqa.corpus.items import Addition, DocumentItem
+from kgqa.corpus.items import Addition, DocumentItem, Item
 from kgqa.corpus.storage.build_tables import BuildTables
 from kgqa.corpus.storage.communities import CommunityTable
 from kgqa.corpus.storage.connection import Connections
@@ -80,6 +80,17 @@ class Database:
         with self._connections.reading() as run:
             row = run.execute(f"SELECT {EDIT_COLUMNS} FROM edits WHERE id = ?", (id,)).fetchone()
             return edit_of(row) if row else None
+
+    def edits_about_texts(self, seq: int, prefix: str) -> list[Edit]:
+        """Return the edits up to a number that may contradict others, and all undos, without their content.
+
+        They remove single items, or are updates of what has an IRI with the prefix.
+        """
+        query = f"""SELECT {EDIT_COLUMNS} FROM edits WHERE seq <= :seq AND (kind = 'undo'
+            OR kind = 'update' AND substr(target, 1, length(:prefix)) = :prefix
+            OR seq IN (SELECT edit FROM removals WHERE item != '')) ORDER BY seq"""
+        with self._connections.reading() as run:
+            return [edit_of(row) for row in run.execute(query, {"seq": seq, "prefix": prefix})]
 
     def heads(self, seq: int) -> tuple[str, ...]:
         """Return the ids of the last edits of the log up to a number; several after logs were merged."""
@@ -193,6 +204,12 @@ class Database:
         with self._connections.reading() as run:
             for edit, document, item, live in run.execute(query, {"seq": self.seq}):
                 yield edit, document, item, bool(live)
+
+    def item(self, key: str) -> Item | None:
+        """Return the item with a key; None if it was never added."""
+        with self._connections.reading() as run:
+            row = run.execute("SELECT kind, body FROM items WHERE key = ?", (key,)).fetchone()
+            return item_of(*row) if row else None
 
     def texts(self) -> Iterator[tuple[str, str]]:
         """Yield the stored texts, each after its hash."""

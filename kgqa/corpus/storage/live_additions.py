@@ -70,6 +70,14 @@ class LiveAdditions:
             rows = list(dict.fromkeys(look_up(connection, f"{query} AND e.seq = a.edit", keys, {"seq": seq})))
             return [(row[-1], each) for row, each in zip(rows, AdditionReader().read(row[:-1] for row in rows))]
 
+    def edited(self, kind: str, seq: int) -> list[tuple[str, Addition]]:
+        """Return the live additions of a kind of items that no document says, each after the id of its edit."""
+        query = f"""SELECT {ADDITION_COLUMNS}, e.id FROM {ADDITION_TABLES} JOIN edits e ON e.seq = a.edit
+            WHERE a.document = (SELECT id FROM words WHERE text = '') AND i.kind = :kind AND {_AT} ORDER BY a.id"""
+        with self._connections.reading() as connection:
+            rows = connection.execute(query, {"kind": kind, "seq": seq}).fetchall()
+            return [(row[-1], each) for row, each in zip(rows, AdditionReader().read(row[:-1] for row in rows))]
+
     def identities(self, entities: Iterable[str], seq: int) -> tuple[list[SameItem], list[LinkItem]]:
         """Return the live items that say what means the same as some entities, directly or over others.
 

@@ -1,0 +1,115 @@
+"""Writes the corpus as it was after an earlier edit to a folder of its own, which can be asked like any other."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from kgqa.atomic_files import sync_to_disk
+from kgqa.corpus.corpus import VECTORS
+from kgqa.corpus.editor import Editor
+from kgqa.corpus.folder import BASE, CorpusFolder, writing
+from kgqa.corpus.items import DocumentItem
+from kgqa.corpus.rdf.beside import KEY as BESIDE
+from kgqa.corpus.storage.database import Database
+from kgqa.errors import CorpusError
+
+_TIME = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:?\d{2})?)?")
+
+
+def edit_number(database: Database, moment: str) -> int:
+    """Return the number of the last edit up to a moment: the number of an edit, or a time.
+
+    Args:
+        moment: a number, 0 for the empty corpus, or a time in ISO 8601, in UTC unless it says otherwise. A day means
+            its end.
+
+    Raises:
+        CorpusError: there is no such edit, or the moment cannot be read.
+    """
+    if moment.isdecimal():
+        number, last = int(moment), database.seq
+        if number > last:
+            raise CorpusError(
+                f"There is no edit {number}; the last one is {last}.", "List them: kgqa edits list CORPUS"
+            )
+        return number
+    limit = _time(moment)
+    times = ((edit.seq, edit.at) for edit in database.edits())
+    return max((seq for seq, at in times if _time(at) <= limit), default=0)
+
+
+def _time(text: str) -> datetime:
+    try:
+        if not _TIME.fullmatch(text):
+            raise ValueError("another form")
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise CorpusError(
+            f"{text[:40]!r} is not the number of an edit, nor a time.", "Write 12, 2026-01-31 or 2026-01-31T12:00:00Z"
+        ) from None
+    if len(text) == len("2026-01-31"):
+        found = found.replace(hour=23, minute=59, second=59, microsecond=999_999)
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+
+
+def write_as_of(folder: CorpusFolder, database: Database, seq: int, into: Path) -> tuple[str, ...]:
+    """Write a corpus that consists of the first edits of another one, with its graph.
+
+    The folder appears when it is complete. Communities are not written; a build finds them.
+
+    Args:
+        folder: the folder of the other corpus.
+        database: its database.
+        seq: the number of the last edit.
+        into: the new folder.
+
+    Returns:
+        Notes for the user.
+
+    Raises:
+        CorpusError: the folder exists already, or cannot be written.
+    """
+    if into.exists() or into.is_symlink():
+        raise CorpusError(f"{into} exists already.", "Choose a new folder.")
+    partial = into.with_name(f".{into.name}.as-of-partial")
+    with writing(into):
+        into.parent.mkdir(parents=True, exist_ok=True)
+        if partial.is_symlink() or partial.is_file():
+            partial.unlink()
+        shutil.rmtree(partial, ignore_errors=True)  # of a process that was killed
+    notes = []
+    others = {key: value for key, value in folder.file.others.items() if key not in (VECTORS, BASE, BESIDE)}
+    if BESIDE in folder.file.others:
+        notes.append("The knowledge graph beside the corpus is left out.")
+    try:
+        new = CorpusFolder(partial)
+        new.create(settings=others)
+        with Editor(new) as editor:
+            with editor.database.transaction():
+                _copy(database, editor.database, seq)
+            editor.publish()
+        with writing(into):
+            sync_to_disk(partial)
+            os.rename(partial, into)
+            sync_to_disk(into.parent)
+    except BaseException:
+        with suppress(OSError):
+            shutil.rmtree(partial)
+        raise
+    return tuple(notes)
+
+
+def _copy(old: Database, new: Database, seq: int) -> None:
+    """Append the edits up to a number, with their content and the texts of their documents."""
+    for edit in old.edits(0, seq):
+        new.append(replace(edit, seq=0), old.additions_of(edit), old.removals_of(edit))
+        for addition in old.additions_of(edit):
+            item = addition.item
+            if isinstance(item, DocumentItem) and (text := old.text(item.document, item.digest)) is not None:
+                new.put_text(item.document, item.digest, text)
