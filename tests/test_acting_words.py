@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kgqa.answer_json import answer_object
 from kgqa.events import (
     KINDS,
     ActionRead,
@@ -22,6 +23,7 @@ from kgqa.events import (
 from kgqa.events.acting_words import ACTING_EVENTS, MAX_LINES
 from kgqa.events.words import event_words, progress_words, step_lines
 from kgqa.report.answer import answer_text
+from kgqa.report.text.explanation import explanation
 from kgqa.words import clean
 from tests.report.agents.traces import GRAPH_TURNS, TOOL_TURNS, acting_answer
 from tests.test_events import built
@@ -90,8 +92,8 @@ def test_steps_of_two_trials():
 def test_many_steps_keep_their_beginning_and_their_end():
     many = [Called(name="Count", arguments=(str(n),), total=n, step=n) for n in range(1, 41)]
     lines = step_lines(many)
-    assert len(lines) == MAX_LINES + 1 and lines[5] == "... 26 more here (--trace shows all) ..."
-    assert lines[4].startswith("step 5:") and lines[6].startswith("step 32:") and lines[-1].startswith("step 40:")
+    assert len(lines) == MAX_LINES + 1 and lines[5] == "... 28 more here (--trace shows all) ..."
+    assert lines[4].startswith("step 5:") and lines[6].startswith("step 34:") and lines[-1].startswith("step 40:")
 
 
 def test_steps_of_edits_say_what_became_of_them():
@@ -118,3 +120,17 @@ def test_progress():
     assert [progress_words(each) for each in TOOL_TURNS[7:11]] == [
         "edit 1: update proposed", "edit 1: accepted", "edit 2: delete proposed", "edit 2: rejected",
     ]  # fmt: skip
+
+
+def test_all_steps_of_a_saved_answer_are_explained():
+    many = tuple(Called(name="Count", arguments=(str(n),), total=n, step=n) for n in range(1, 41))
+    lines = explanation(answer_object(acting_answer(many), trace=True)).splitlines()
+    assert lines[1:3] == ["Answer: Kirkwick", "Steps:"] and len(lines) == 3 + 40
+    lines = explanation(answer_object(acting_answer(TOOL_TURNS), trace=True)).splitlines()
+    assert lines[-1] == "  step 6: answer Kirkwick (follows from what was found)"
+
+
+def test_source_of_an_answer_that_is_not_proved():
+    assert "  source the language model; what it found in the graph does not prove the answer" in answer_text(
+        acting_answer(TOOL_TURNS)
+    )

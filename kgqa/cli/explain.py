@@ -1,4 +1,4 @@
-"""`kgqa explain`: explain a SPARQL query, or an answer over text, in plain words."""
+"""`kgqa explain`: explain a SPARQL query, or an answer and its steps, in plain words."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def command(query: str | None, graph_path: str | None, **options: Any) -> None:
 
     QUERY is the text of a SPARQL query, or a file with one. Without QUERY, the query is read from standard input, which
     may also be the output of `kgqa ask --json`. Names of entities are read from the graph. Of an answer over text, the
-    claims and their quotes are explained, too; with `kgqa ask --json --trace`, also the steps.
+    claims and their quotes are explained, too; with `kgqa ask --json --trace`, also the steps of methods over text and
+    of methods that act in turns.
 
     \b
     Examples:
@@ -45,7 +46,7 @@ def command(query: str | None, graph_path: str | None, **options: Any) -> None:
 
 
 def _read(query: str | None) -> tuple[str, str]:
-    """Return the query to explain, and the explanation of an answer over text; either may be empty."""
+    """Return the query to explain, and the explanation of an answer; either may be empty."""
     from kgqa.report.text.explanation import explanation
 
     text = query or ""

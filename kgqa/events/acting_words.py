@@ -26,7 +26,7 @@ ACTING_EVENTS = (
     EditAccepted,
 )  # fmt: skip
 """The events that this module describes."""
-MAX_LINES = 14
+MAX_LINES = 12
 _FIRST = 5
 _FEW = 60
 STATES = {
@@ -48,11 +48,14 @@ def progress_words(event: Event) -> str:
     return one_line(_progress(event))
 
 
-def step_lines(trace: Iterable[Event]) -> list[str]:
-    """Describe the turns, the verdicts and the edits of a method that acts in turns, in a few lines."""
+def step_lines(trace: Iterable[Event], *, most: int = MAX_LINES) -> list[str]:
+    """Describe the turns, the verdicts and the edits of a method that acts in turns, in at most so many lines.
+
+    If there are more, the first ones and the last ones are returned.
+    """
     events = [event for event in trace if isinstance(event, ACTING_EVENTS)]
     lines = [one_line(line) for line in _step_lines(events)]
-    more = len(lines) - MAX_LINES
+    more = len(lines) - most
     if more <= 0:
         return lines
     return [*lines[:_FIRST], f"... {more:,} more here (--trace shows all) ...", *lines[_FIRST + more :]]

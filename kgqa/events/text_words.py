@@ -75,11 +75,11 @@ def progress_words(event: Event) -> str:
     return ""
 
 
-def step_lines(trace: Iterable[Event]) -> list[str]:
-    """Describe the answered sub-questions, the verdicts and the end of a method over text, in a few lines."""
+def step_lines(trace: Iterable[Event], *, most: int = MAX_LINES) -> list[str]:
+    """Describe the answered sub-questions, the verdicts and the end of a method over text, in at most so many lines."""
     lines = list(_step_lines(trace))
-    more = len(lines) - MAX_LINES
-    return lines[:MAX_LINES] + ([f"... and {more:,} more (--trace shows all)"] if more > 0 else [])
+    more = len(lines) - most
+    return lines[:most] + ([f"... and {more:,} more (--trace shows all)"] if more > 0 else [])
 
 
 def _step_lines(trace: Iterable[Event]) -> Iterator[str]:

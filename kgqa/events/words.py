@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from kgqa.events import acting_words, text_words
 from kgqa.events.event import Event
 
+MAX_LINES = 12
+
 
 def event_words(event: Event) -> str:
     """Describe an event in one line; "" if only its fields can tell what happened."""
@@ -18,7 +20,7 @@ def progress_words(event: Event) -> str:
     return text_words.progress_words(event) or acting_words.progress_words(event)
 
 
-def step_lines(trace: Iterable[Event]) -> list[str]:
-    """Describe the steps of a method over text or one that acts in turns, in a few lines; empty for other methods."""
+def step_lines(trace: Iterable[Event], *, most: int = MAX_LINES) -> list[str]:
+    """Describe the steps of a method over text or one that acts in turns, in few lines; empty for other methods."""
     events = list(trace)
-    return acting_words.step_lines(events) or text_words.step_lines(events)
+    return acting_words.step_lines(events, most=most) or text_words.step_lines(events, most=most)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, repeat
 from typing import get_args
 
+from kgqa.events import Finished
 from kgqa.events.words import step_lines
 from kgqa.graph.query.tokens import shorten_iris
 from kgqa.hints import hint_text
@@ -76,7 +77,9 @@ def answer_text(answer: Answer, *, iris: bool = False, notes: bool = True, graph
     fields += _labelled("steps", list(map(clean, step_lines(answer.trace))))
     if answer.grounding == "text":
         fields.append(("source", "every answer stands in a verified quote"))
-    if answer.grounding == "model" and answer.response:
+    if answer.grounding == "model" and any(isinstance(event, Finished) for event in answer.trace):
+        fields.append(("source", UNPROVEN))
+    elif answer.grounding == "model" and answer.response:
         fields.append(("source", UNQUOTED))
     elif answer.grounding == "model":
         fields.append(("source", "the language model's own knowledge; the graph has no evidence for this"))
@@ -105,6 +108,8 @@ SCORE = "the share of right answers among answers with such a score (measured on
 """A description of a confidence for people."""
 UNQUOTED = "the language model; no verified quote contains the answer"
 """Where an answer over text is from if its grounding is `model`."""
+UNPROVEN = "the language model; what it found in the graph does not prove the answer"
+"""Where an answer of a method that acts in turns is from if its grounding is `model`."""
 QUERY_CLASSES = {
     "exact": "checked: returns exactly these answers; this does not show that they answer the question",
     "restricted": "checked: returns exactly these answers, by way of entities that a model chose; this does not show "

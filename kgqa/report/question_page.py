@@ -12,7 +12,7 @@ from kgqa.events import Event, Kept, Leaks, Linked, Masked, MatchPlayed, Pool, S
 from kgqa.events.acting_words import ACTING_EVENTS
 from kgqa.model_json import read_event
 from kgqa.report.agents.section import agents_section
-from kgqa.report.answer import EVIDENCE_CLASSES, QUERY_CLASSES, SCORE, UNQUOTED
+from kgqa.report.answer import EVIDENCE_CLASSES, QUERY_CLASSES, SCORE, UNPROVEN, UNQUOTED
 from kgqa.report.bracket import stages_of
 from kgqa.report.drawing import draw_path, relation_name
 from kgqa.report.lenient_json import count_of, list_of, number_of, object_of, objects_of, text_of, texts_of
@@ -37,6 +37,7 @@ _GROUNDS = {
     "none": "nothing",
 }
 _GROUNDS_OF_TEXT = {**_GROUNDS, "model": UNQUOTED}
+_GROUNDS_OF_TURNS = {**_GROUNDS, "model": UNPROVEN}
 _SHOWN_ELSEWHERE = (Pool, Shortlist, MatchPlayed, Kept, Masked, Shown, Linked, *TEXT_EVENTS, *ACTING_EVENTS)
 _NO_TEXTS = NoTexts()
 
@@ -65,6 +66,7 @@ def question_page(record: Record, place: PageContext, texts: PieceTexts = _NO_TE
     stage = stage_of(record)
     agents = agents_section(trace, answer)
     text = text_section(trace, answer, texts, record.support, acting=agents is not None)
+    grounds = _GROUNDS_OF_TURNS if agents else _GROUNDS_OF_TEXT if text else _GROUNDS
     evidence = objects_of(answer.get("evidence"))
     if text is not None:
         evidence = _uncited(evidence, objects_of(answer.get("citations")))
@@ -103,7 +105,7 @@ def question_page(record: Record, place: PageContext, texts: PieceTexts = _NO_TE
         evidence_words=EVIDENCE_CLASSES.get(text_of(answer.get("evidence_class")), ""),
         query=text_of(answer.get("sparql")),
         query_words=QUERY_CLASSES.get(text_of(answer.get("query_class")), ""),
-        grounding=(_GROUNDS if text is None else _GROUNDS_OF_TEXT).get(text_of(answer.get("grounding")), ""),
+        grounding=grounds.get(text_of(answer.get("grounding")), ""),
         approximate=answer.get("approximate") is True,
         notes=texts_of(answer.get("notes")),
         defects=texts_of(answer.get("defects")),

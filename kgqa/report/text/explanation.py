@@ -1,4 +1,4 @@
-"""Explains a saved answer over text in plain words: the steps, and what each claim rests on."""
+"""Explains a saved answer in plain words: the steps of its method, and what each claim rests on."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from kgqa.report.lenient_json import count_of, object_of, objects_of, text_of
 from kgqa.words import clean
 
 MAX_CITED = 60
+MAX_STEPS = 60
 
 
 def explanation(answer: Mapping[str, Any]) -> str:
-    """Explain an answer object (docs/answer-json.md); "" if it is not an answer over text.
+    """Explain an answer object (docs/answer-json.md); "" if it has neither steps nor citations.
 
     The steps are explained if the object has a trace.
     """
     trace = [read_event(each) for each in objects_of(answer.get("trace"))]
     citations = objects_of(answer.get("citations"))[:MAX_CITED]
-    steps = step_lines(trace)
+    steps = step_lines(trace, most=MAX_STEPS)
     if not steps and not citations:
         return ""
     names = [clean(text_of(each.get("name"))) for each in objects_of(answer.get("answers"))]
