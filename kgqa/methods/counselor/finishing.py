@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 
 from kgqa.errors import PartialResult, QueryRejected, StoreTimeout
 from kgqa.events import GaveUp
@@ -12,6 +13,7 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.action_lines import call_text, read_action_line, top_level_parts, without_quotes
 from kgqa.methods.counselor.calls.observations import Number, Observation
 from kgqa.methods.counselor.functions import GraphFunctions
+from kgqa.methods.counselor.selection import selections
 from kgqa.methods.grounding import answer_of_entities, answer_of_path
 from kgqa.model import Answer, Candidate, Literal, Named, Value
 from kgqa.trace import Trace
@@ -19,6 +21,8 @@ from kgqa.words import clean, normalise
 
 MAX_TEXT = 20_000
 MAX_ANSWERS = 1000
+MOST_READ = 4
+"""Most queries that are tried for the values that a language model chose."""
 NOT_OBSERVED = "Not found in the graph, but named by the language model: "
 ONLY_LOOKED_UP = "No path of the graph leads to the answer: it was only looked up by its name."
 _NUMBER = re.compile(r"\D{0,2}?(-?[0-9]{1,3}(?:,[0-9]{3})+|-?[0-9]{1,15})(?:\.0+)?(?:\s+[^\W\d]\w{0,30}){0,2}[.\s]*")
@@ -163,14 +167,16 @@ def _of_number(number: Number, graph: KnowledgeGraph, empty: Answer, trace: Trac
 def _of_values(chosen: Sequence[Named], functions: GraphFunctions, empty: Answer, trace: Trace) -> Answer:
     """Return the answer that consists of values that were seen, in their order, with the query that fits best."""
     wanted = {each.value for each in chosen}
-    candidates = _candidates(wanted, functions.observed)
-    if not candidates:
-        return replace(_of_model(Chosen(tuple(chosen)), empty), notes=(*empty.notes, ONLY_LOOKED_UP))
     graph = functions.graph
-    for candidate in candidates[:1]:
+    candidates = _candidates(wanted, functions.observed)
+    names = {value: named.name for each in functions.seen.named.values() for value, named in each.items()}
+    selected = selections(wanted, empty.question.text, functions.observed, names)
+    for candidate in islice(chain(candidates[:1], selected), MOST_READ):
         found = _read(graph, candidate, trace)
         if found is not None and {answer.value for answer in found.answers} == wanted:
             return _in_order(_completed(found, empty, graph, candidate), chosen)
+    if not candidates:
+        return replace(_of_model(Chosen(tuple(chosen)), empty), notes=(*empty.notes, ONLY_LOOKED_UP))
     topics = _topics(graph, candidates[0])
     found = answer_of_entities(graph, replace(empty, topics=topics), chosen, candidates, trace)
     return _in_order(found, chosen)
@@ -202,7 +208,9 @@ def _read(graph: KnowledgeGraph, candidate: Candidate, trace: Trace) -> Answer |
 
 def _topics(graph: KnowledgeGraph, candidate: Candidate) -> tuple[Named, ...]:
     """Return the topics of a path and of those that it meets."""
-    return tuple(graph.named(dict.fromkeys([candidate.path.topic, *(join.path.topic for join in candidate.joins)])))
+    compared = candidate.operation.topics if candidate.operation else ()
+    joined = (join.path.topic for join in candidate.joins)
+    return tuple(graph.named(dict.fromkeys([*(compared or [candidate.path.topic]), *joined])))
 
 
 def _completed(found: Answer, empty: Answer, graph: KnowledgeGraph, candidate: Candidate) -> Answer:

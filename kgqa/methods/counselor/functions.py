@@ -170,7 +170,7 @@ class GraphFunctions:
             return self._listing(start)
         pairs, hop, turned = self._along(start, hop)
         nodes = self._extended(start, hop, pairs)
-        found = Found(nodes=nodes, total=None if nodes.approximate else len(nodes.values), of=(start, hop))
+        found = Found(nodes=nodes, total=None if nodes.approximate else len(nodes.values), of=(start, hop), pairs=pairs)
         return self._shown_values(found, pairs, f"{note}{turned}", f"has no “{self._hops.name(hop)}”")
 
     def _degree(self, call: Call) -> _Result:
@@ -358,6 +358,7 @@ class GraphFunctions:
             own: dict[Value, list[Named]] = {
                 node: [names[v] for v in ordered(pairs.get(node, ())) if v in names] for node in start
             }
+            note = f"{note}{len(start)} nodes: "
             text = pairs_text(
                 self.graph.named(start[: self._shown]), own, types, most=self._shown, ids_only=self._ids_only
             )
@@ -367,9 +368,9 @@ class GraphFunctions:
                 value_text(each, types.get(each.value, ""), ids_only=self._ids_only, limit=limit) for each in named
             )
             text = list_text(texts, found.total)
-        total = f"more than {len(values)}" if found.total is None else str(found.total)
-        head = f"{total} values: " if found.total != 1 else ""
-        return _Result(found, f"{note}{head}{text}"[:MAX_CHARS], tuple(named))
+            if found.total != 1:
+                note = f"{note}{f'more than {len(values)}' if found.total is None else found.total} values: "
+        return _Result(found, f"{note}{text}"[:MAX_CHARS], tuple(named))
 
     def _listing(self, start: NodeSet) -> _Result:
         """Return the hops that lead from a set, with numbers of edges."""

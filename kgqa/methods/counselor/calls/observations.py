@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kgqa.llm.replies.action_lines import Call
 from kgqa.methods.counselor.calls.hops import Hop
 from kgqa.methods.counselor.calls.node_sets import NodeSet
-from kgqa.model import Candidate, Named
+from kgqa.model import Candidate, Entity, Named, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class Found:
         numbers: The numbers that `Degree` and `Count` found.
         total: Number of values; None if there are more than were read.
         of: The set from which a hop was followed, and the hop; None for other functions.
+        pairs: What the hop leads to from each node of the set.
     """
 
     values: tuple[Named, ...] = ()
@@ -36,6 +38,7 @@ class Found:
     numbers: tuple[Number, ...] = ()
     total: int | None = 0
     of: tuple[NodeSet, Hop] | None = None
+    pairs: Mapping[Entity, Sequence[Value]] = field(default_factory=dict)
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
