@@ -26,6 +26,8 @@ _INCLUSIVE = re.compile(
     r"\b(?:at least|at most|or (?:more|less|later|earlier)|since|from|no (?:later|more)|until|up to)\b"
 )
 
+_SUPERLATIVE = re.compile(r"\b(?:most|least|fewest|first|last|top|\w{3,}est)\b", re.IGNORECASE)
+
 
 def selections(
     wanted: Collection[Value], question: str, observed: Sequence[Observation], names: Mapping[Value, str]
@@ -129,7 +131,7 @@ def _compared(wanted: Collection[Value], hop: Hop, observed: Sequence[Observatio
     if len(topics) < 2 or not set(wanted) <= set(topics):
         return
     compared = tuple(topics)
-    for operation in _extremes(wanted, hop, _looked_up(NodeSet(()), hop, observed)):
+    for operation in _extremes(wanted, hop, _looked_up(hop, observed)):
         yield Candidate(
             RelationPath(compared[0]), "comparison of topics", operation=replace(operation, topics=compared)
         )
