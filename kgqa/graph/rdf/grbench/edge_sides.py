@@ -7,6 +7,7 @@ about n² / 2^65 (313 million edges: 0.3 %).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -84,26 +85,26 @@ class EdgeSides:
                 with open(self._folder / f"{side}-{bucket}", "ab") as file:
                     file.write(piece)
 
-    def alone(self, nodes: Hashes) -> dict[str, tuple[Hashes, dict[int, int]]]:
-        """Return, for each side, the edges that only it has: ordered hashes, and their number by link.
+    def alone(self, nodes: Hashes) -> tuple[Hashes, dict[int, int], dict[int, int]]:
+        """Return the edges that only `inverse` has, in order, and how many only `written` or `inverse` has, by link.
 
         Args:
             nodes: ordered hashes of all ids.
         """
-        found: dict[str, list[npt.NDArray[np.void]]] = {"written": [], "inverse": []}
+        only_inverse: list[Hashes] = []
+        counts: dict[str, Counter[int]] = {"written": Counter(), "inverse": Counter()}
         if self._spilled:
             self._spill_rest()
         for bucket in range(BUCKETS if self._spilled else 1):
-            sides = {side: _existing(self._bucket(side, bucket), nodes) for side in found}
-            for side, other in (("written", "inverse"), ("inverse", "written")):
-                mask = is_member(sides[side]["edge"], np.ascontiguousarray(sides[other]["edge"]))
-                found[side].append(sides[side][~mask])
-        result = {}
-        for side, pieces in found.items():
-            records = np.concatenate(pieces)
-            numbers, counts = np.unique(records["link"], return_counts=True)
-            result[side] = np.sort(records["edge"]), dict(zip(numbers.tolist(), counts.tolist(), strict=True))
-        return result
+            written, inverse = (_existing(self._bucket(side, bucket), nodes) for side in counts)
+            for side, records, others in (("written", written, inverse), ("inverse", inverse, written)):
+                alone = records[~is_member(records["edge"], np.ascontiguousarray(others["edge"]))]
+                links, found = np.unique(alone["link"], return_counts=True)
+                counts[side].update(dict(zip(links.tolist(), found.tolist(), strict=True)))
+                if side == "inverse":
+                    only_inverse.append(np.ascontiguousarray(alone["edge"]))
+        # the buckets are in the order of the hashes
+        return np.concatenate(only_inverse), counts["written"], counts["inverse"]
 
     def _spill_rest(self) -> None:
         for side, kept in self._kept.items():

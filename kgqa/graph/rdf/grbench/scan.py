@@ -119,10 +119,10 @@ def scan_nodes(parts: Iterable[NodePart], tables: LinkTables, folder: Path) -> S
     everything.sort()
     clashing = np.unique(everything[1:][everything[1:] == everything[:-1]])
     known = np.unique(everything) if len(clashing) else everything
-    alone = edges.sides.alone(known)
+    alone, only_written, only_inverse = edges.sides.alone(known)
     paired = {links.number(rule) for rule in links.rules.values() if rule.role != "written"}
-    one_sided = {each: (alone["written"][1].get(each, 0), alone["inverse"][1].get(each, 0)) for each in paired}
-    return Scan(links, known, clashing, repeated, types, alone["inverse"][0], one_sided, count)
+    one_sided = {each: (only_written.get(each, 0), only_inverse.get(each, 0)) for each in paired}
+    return Scan(links, known, clashing, repeated, types, alone, one_sided, count)
 
 
 class _PairedEdges:
