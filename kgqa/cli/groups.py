@@ -174,3 +174,22 @@ def corpus() -> None:
     A build can be repeated at any time: it reads only what has changed. After Ctrl-C or a crash, run the same command
     again; no model call is paid for twice.
     """
+
+
+@click.command(
+    "trajectories",
+    cls=LazyGroup,
+    lazy_commands={
+        "export": ("kgqa.cli.eval.trajectories:export", "Write trajectories as files for verl, TRL or fine-tuning."),
+        "show": ("kgqa.cli.eval.trajectories:show", "Show the reward of every trajectory."),
+    },
+)
+def trajectories() -> None:
+    """Export what a language model did in each question, to train a model (docs/trajectories.md).
+
+    \b
+    For runs of methods in which the model acts in turns:
+      kgqa eval run --method evograph --rollouts 5 --dataset questions.jsonl --graph corpus/ --llm URL --out runs/x
+      kgqa trajectories show runs/x
+      kgqa trajectories export runs/x --format sft --min-reward 0.8 --out sft/
+    """

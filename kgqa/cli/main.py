@@ -23,6 +23,7 @@ COMMANDS = {
     "data": ("kgqa.cli.data:command", "List and check question data sets."),
     "report": ("kgqa.cli.report:command", "Compare runs: every metric with its 95% interval."),
     "export": ("kgqa.cli.report:export", "Write the SPARQL queries behind the answers of a run."),
+    "trajectories": ("kgqa.cli.groups:trajectories", "Export what a language model did, to train a model."),
     "score": ("kgqa.cli.eval.score:command", "Score the published predictions of other systems."),
     "graph": ("kgqa.cli.groups:graph", "Load, inspect and search a graph."),
     "corpus": ("kgqa.cli.groups:corpus", "Turn documents into a graph, to search and to ask."),

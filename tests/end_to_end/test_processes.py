@@ -23,6 +23,7 @@ RUNS = {
     "eval": (["eval", "status", "nowhere"], 1, "nowhere"),
     "explain": (["explain"], 0, "Find every ?x"),
     "export": (["export", "nowhere", "--sparql", "queries"], 1, "nowhere"),
+    "trajectories": (["trajectories", "export", "nowhere", "--format", "sft", "--out", "chats"], 1, "nowhere"),
     "freebase": (["freebase", "clean", "nowhere.gz", "--dry-run"], 1, "nowhere.gz"),
     "graph": (["graph", "info"], 0, "triples"),
     "prompts": (["prompts", "list"], 0, "top/compare"),

@@ -50,7 +50,8 @@ class GoldQuestion:
     `number`: position in the file, from 0; `hops`: None if the file does not give the number of hops; `parses`: gold
     answers of each interpretation if the data set has several interpretations (the best match counts), else empty;
     `sparql`: gold queries, one per interpretation; `kind`: type of question in the data set (composition, conjunction,
-    ...); `level`: level of generalisation (GrailQA) or difficulty; `row`: the record in the file.
+    ...); `level`: level of generalisation (GrailQA) or difficulty; `row`: the record in the file;
+    `group`: id of the question if it is asked several times, else empty; `rollout`: number of this time, from 0.
     """
 
     text: str
@@ -68,6 +69,8 @@ class GoldQuestion:
     kind: str = ""
     level: str = ""
     row: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    group: str = ""
+    rollout: int = 0
 
     @property
     def readings(self) -> tuple[tuple[GoldAnswer, ...], ...]:

@@ -30,7 +30,8 @@ class Record:
     name; `loss`: step at which a right answer was lost, empty if not analysed; `failure`: failure class of a failed
     question, else empty; `leaks`: number of masked names that appeared in a prompt by mistake; `seconds`: wall time;
     `at`: time (UTC) at which the question ended; `support`: for each supporting passage of the data set, the IRIs of
-    the pieces of the corpus that are parts of it.
+    the pieces of the corpus that are parts of it; `group`: id of the question in the data set if it was asked several
+    times, else empty; `rollout`: number of this time, from 0.
     """
 
     id: str
@@ -50,6 +51,8 @@ class Record:
     seconds: float = 0.0
     at: str = ""
     support: tuple[tuple[str, ...], ...] = ()
+    group: str = ""
+    rollout: int = 0
 
     @property
     def status(self) -> str:
@@ -80,6 +83,8 @@ def record_of(question: GoldQuestion, answer: Mapping[str, Any], **more: Any) ->
         hops=question.hops,
         kind=question.kind,
         level=question.level,
+        group=question.group,
+        rollout=question.rollout,
         **more,
     )
 
@@ -102,7 +107,7 @@ def read_record(data: Any) -> Record:
         raise ValueError(f"this is not a record of a run: {error}") from error
 
 
-_NUMBERS = {"hops": optional(is_count), "leaks": is_count, "seconds": is_number}
+_NUMBERS = {"hops": optional(is_count), **dict.fromkeys(("leaks", "rollout"), is_count), "seconds": is_number}
 _NAMED = object_with(**dict.fromkeys(("id", "name", "iri", "value", "datatype", "language"), optional(is_text)))
 _SPENT = dict.fromkeys(("calls", "rounds", "prompt_tokens", "completion_tokens", "cost"), optional(is_number))
 _STAGE = object_with(stage=is_text, **_SPENT, **dict.fromkeys(("unparsed", "repaired", "reasked", "failed"), is_count))
