@@ -32,8 +32,14 @@ CALLS: Mapping[PluginKind, tuple[str, str]] = {
     "chooser": ("open", "resources"),
     "dataset": ("", "file, name"),
     "store": ("", "rest, *, writable"),
+    "web_search": ("", "query, k"),
 }
 """For each kind: the attribute that holds the function of an `Extension`, and the arguments kgqa calls it with."""
+
+_FOREIGN: tuple[PluginKind, ...] = ("dataset", "web_search")
+"""The kinds that only other packages add to."""
+_GROUPS: Mapping[PluginKind, str] = {"web_search": "kgqa.web_searches"}
+"""The groups of entry points that are not called `kgqa.` and the plural of the kind with an s."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,10 +82,11 @@ def plugin(kind: PluginKind, name: str) -> Any:
     """
     point = _points(kind).get(name)
     if point is None:
-        if kind != "dataset" and not any(map(_is_ours, _points(kind).values())):
+        if kind not in _FOREIGN and not any(map(_is_ours, _points(kind).values())):
             raise SettingsError(f"kgqa is not installed completely: it has no {kind}s.", "Install it again with pip.")
-        near = did_you_mean(name, plugin_names(kind))
-        raise SettingsError(f"Unknown {kind} {name}.", f"{near}Choose one of: {', '.join(plugin_names(kind))}.")
+        near, names = did_you_mean(name, plugin_names(kind)), ", ".join(plugin_names(kind))
+        hint = f"{near}Choose one of: {names}." if names else "No installed package has one."
+        raise SettingsError(f"Unknown {kind} {name}.", hint)
     values = {each.value for each in _every_point(kind) if each.name == name}
     if len(values) > 1 and not _is_ours(point):
         raise SettingsError(
@@ -257,7 +264,9 @@ def _points_on(kind: PluginKind, path: tuple[str, ...]) -> tuple[dict[str, Entry
     """Return the entry points by name, and all of them: several packages may have the same name."""
     from importlib.metadata import entry_points  # imported late, because it takes a third of the time of `--version`
 
-    points = sorted(entry_points(group=f"kgqa.{kind}s"), key=lambda point: (not _is_ours(point), point.name))
+    points = sorted(
+        entry_points(group=_GROUPS.get(kind, f"kgqa.{kind}s")), key=lambda point: (not _is_ours(point), point.name)
+    )
     found: dict[str, EntryPoint] = {}
     for point in points:
         found.setdefault(point.name, point)

@@ -52,6 +52,23 @@ def contains_name(text: str, name: str) -> bool:
     return any(_is_whole(text, *match) for match in _matches(text, name.casefold()))
 
 
+def find_name(text: str, name: str, begin: int = 0, end: int | None = None) -> tuple[int, int] | None:
+    """Return where a name first stands in a part of a text as whole words and numbers, regardless of case.
+
+    Args:
+        text: The text.
+        name: The name.
+        begin, end: The part of the text that is searched; a name that reaches out of it is not found.
+    """
+    folded = "".join(char if len(lower := char.lower()) != 1 else lower for char in text)  # positions stay
+    wanted = "".join(char if len(lower := char.lower()) != 1 else lower for char in name)
+    end = len(text) if end is None else end
+    for match in _matches(folded, wanted):
+        if begin <= match[0] and match[1] <= end and _is_whole(folded, *match):
+            return match
+    return None
+
+
 def _matches(text: str, quote: str) -> Iterator[tuple[int, int]]:
     letters, places = _folded(text)
     wanted = _folded(quote)[0]

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 from kgqa.errors import SettingsError
 
-PluginKind = Literal["method", "chooser", "tournament", "dataset", "store"]
+PluginKind = Literal["method", "chooser", "tournament", "dataset", "store", "web_search"]
 LARGEST = 1_000_000_000
 WalkRule = Literal["topic-not-end", "no-return", "topic-never", "free"]
 WALK_RULES: tuple[str, ...] = get_args(WalkRule)

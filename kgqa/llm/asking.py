@@ -48,6 +48,7 @@ def ask_readings(
     *,
     reask: int = 1,
     cut_off: bool = False,
+    with_reasoning: bool = False,
 ) -> list[Reading[T]]:
     """Send prompts like `ask_and_read`, and return the readings; one without a value says in `problem` why.
 
@@ -59,6 +60,7 @@ def ask_readings(
         reask: How often a prompt is sent again.
         cut_off: Whether a reply that was cut off at its token limit is read as far as it goes; `problem` of such a
             reading says so.
+        with_reasoning: Whether a reader gets the reasoning, too, before the reply and between `<think>` tags.
     """
     found: list[Reading[T]] = [Reading(None)] * len(asked)
     waiting = dict(enumerate(asked))
@@ -72,7 +74,8 @@ def ask_readings(
         again = {}
         for (index, prompt), completion in zip(waiting.items(), completions):
             readable = not completion.failure or (cut_off and completion.failure == "length")
-            reading = readers[index](completion.text) if readable else Reading(None, problem="It has no answer.")
+            text = _with_reasoning(completion) if with_reasoning else completion.text
+            reading = readers[index](text) if readable else Reading(None, problem="It has no answer.")
             if reading.value is not None:
                 if completion.failure:
                     reading = replace(reading, repaired=True, problem=_reason(completion, reading))
@@ -88,6 +91,12 @@ def ask_readings(
         models.trace.tally(asked[0].stage, unparsed=unparsed)
         models.trace.record(Unparsed(stage=asked[0].stage, count=unparsed))
     return found
+
+
+def _with_reasoning(completion: Completion) -> str:
+    if not completion.reasoning:
+        return completion.text
+    return f"<think>{completion.reasoning.replace('</think>', ' ')}</think>\n{completion.text}"
 
 
 def _reason(completion: Completion, reading: Reading[Any]) -> str:

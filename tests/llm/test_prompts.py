@@ -76,8 +76,9 @@ def test_prompt_renders_with_its_example(name):
         assert message.content == message.content.strip() and message.content
         assert not re.search(r"\{%|%\}|\{\{", message.content)
         assert "\n\n\n" not in message.content
+    tools = _texts(example.get("tools", ()))  # our own text: it belongs to the rules
     for text in _texts(example):
-        assert text in messages[-1].content
+        assert text in messages[0 if text in tools else -1].content
 
 
 def _texts(value) -> list[str]:

@@ -6,8 +6,10 @@ split into pairs of characters.
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -147,3 +149,15 @@ class WordIndex:
         except IndexError as error:
             raise DamagedIndex("a word has a text that is not there") from error
         return found
+
+    def score_of(self, query: str, text: str) -> float:
+        """Return the score that a text of average length would have for a query, if the index contained it."""
+        counts = Counter(search_terms(text))
+        score = 0.0
+        for word in dict.fromkeys(search_terms(query)):
+            if count := counts[word]:
+                at = self._find(word)
+                having = 0 if at is None else int(self._starts[at + 1] - self._starts[at])
+                weight = math.log(1 + (self._count - having + 0.5) / (having + 0.5))
+                score += weight * count / (count + K1)
+        return score

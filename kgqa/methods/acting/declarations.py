@@ -106,6 +106,14 @@ EVOGRAPH = Method(
         Setting("evograph.turns", int, 10, "maximum number of turns", minimum=1, maximum=50),
         Setting("evograph.results", int, 5, "how many results a search shows", minimum=1, maximum=50),
         Setting(
+            "evograph.pieces",
+            str,
+            "auto",
+            "what graph_search finds: hyperedge; chunk: passages; both; auto: hyperedges, and passages, too, if the "
+            "corpus has more passages than hyperedges",
+            choices=("auto", "hyperedge", "chunk", "both"),
+        ),
+        Setting(
             "evograph.tools",
             str,
             "graph_search,web_search,insert,update,delete",

@@ -56,7 +56,7 @@ def grounded(
         found = (*cited, *_facts_of(others), *facts_in_spans(corpus, graph, quoted))
         facts = list(dict.fromkeys(found))[:MAX_FACTS]
         if answer.answers and facts:
-            answer = _with_path_query(answer, facts, graph, trace)
+            answer = with_path_query(answer, facts, graph, trace)
         answer = replace(answer, evidence=(*answer.evidence, *facts_in_text(corpus, graph, cited)))
         return with_quote_query(answer, graph, corpus)
     except (StoreError, BudgetExhausted) as error:
@@ -71,8 +71,22 @@ def _facts_of(pieces: Iterable[Piece]) -> Iterator[Triple]:
             yield from (each for each in piece.triples if not each.subject.iri.startswith(HYPEREDGE))
 
 
-def _with_path_query(answer: Answer, facts: Sequence[Triple], graph: KnowledgeGraph, trace: Trace) -> Answer:
-    """Make the answers nodes of the graph, if facts lead from a node that the question names to every one of them."""
+def with_path_query(
+    answer: Answer, facts: Sequence[Triple], graph: KnowledgeGraph, trace: Trace, *, hops: int = MAX_HOPS
+) -> Answer:
+    """Make the answers nodes of the graph, if facts lead from a node that the question names to every one of them.
+
+    Args:
+        answer: The answer.
+        facts: The triples that the path may follow.
+        graph: The graph that contains them.
+        trace: The trace of the question.
+        hops: Most steps of the path.
+
+    Raises:
+        AnswerInQuery: The query contains an answer, which is a bug in kgqa.
+        StoreError: The graph failed.
+    """
     nodes = dict.fromkeys(node for fact in facts for node in (fact.subject, fact.object))
     named = graph.named(nodes)
     ends: dict[str, Named] = {}
@@ -86,7 +100,9 @@ def _with_path_query(answer: Answer, facts: Sequence[Triple], graph: KnowledgeGr
     if wanted & set(topics):
         return answer  # the question names its answer, as comparisons do; a path to it explains nothing
     starts = [topic for topic in topics if isinstance(topic, Entity)]
-    walks = [(topic, walk) for topic in starts for end in wanted if (walk := shortest_walk(facts, topic, end, wanted))]
+    walks = [
+        (topic, walk) for topic in starts for end in wanted if (walk := shortest_walk(facts, topic, end, wanted, hops))
+    ]
     walks.sort(key=lambda each: (len(each[1]), repr(each)))
     candidates = [_candidate(topic, walk, graph) for topic, walk in walks]
     empty = Answer(answer.question, "no_answer", method=answer.method, topics=tuple(graph.named(starts)))
@@ -117,16 +133,19 @@ Walk = tuple[tuple[Step, Value], ...]
 """A walk from a node that is not part of it: steps, and the node to which each one leads."""
 
 
-def shortest_walk(facts: Iterable[Triple], start: Value, end: Value, avoided: Collection[Value] = ()) -> Walk:
+def shortest_walk(
+    facts: Iterable[Triple], start: Value, end: Value, avoided: Collection[Value] = (), hops: int = MAX_HOPS
+) -> Walk:
     """Return the shortest walk along facts, in any direction, from a node to another; empty if there is none.
 
-    Among walks of equal length, the order of the facts decides. A walk has at most `MAX_HOPS` steps.
+    Among walks of equal length, the order of the facts decides.
 
     Args:
         facts: The facts.
         start: Where the walk starts.
         end: Where it ends.
         avoided: Nodes through which it must not lead.
+        hops: Most steps of the walk.
     """
     steps: dict[Value, list[tuple[Step, Value]]] = defaultdict(list)
     for fact in facts:
@@ -135,7 +154,7 @@ def shortest_walk(facts: Iterable[Triple], start: Value, end: Value, avoided: Co
     seen, waiting = {start}, deque([(start, Walk())])
     while waiting:
         node, walk = waiting.popleft()
-        for step, there in steps[node] if len(walk) < MAX_HOPS else ():
+        for step, there in steps[node] if len(walk) < hops else ():
             if there == end:
                 return (*walk, (step, there))
             if there not in seen and there not in avoided and isinstance(there, Entity):

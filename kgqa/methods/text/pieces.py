@@ -23,7 +23,7 @@ UNVERIFIED = "Quotes that were not found in the passages: {} of {}."
 LIKELY = "The passages do not prove this answer; it is the one that fits best."
 MAX_TITLE_CHARS = 200
 """Longest title in a prompt, where titles stand before the fence of their passage."""
-_COMPUTED = re.compile(r"(?:yes|no|true|false|[-+]?\d[\d.,]*\s?%?)\.?", re.IGNORECASE)
+COMPUTED = re.compile(r"(?:yes|no|true|false|[-+]?\d[\d.,]*\s?%?)\.?", re.IGNORECASE)
 """Answers that a model may infer from quotes: yes or no, a number."""
 
 
@@ -125,7 +125,7 @@ def _grounding(answers: Sequence[Named], quotes: Quotes, *, all_quoted: bool) ->
         return "text", ()
     left = [each for each in answers if not stand_in_quotes([each], quotes.evidence)]
     verified = all_quoted and bool(quotes.citations) and all(each.verified for each in quotes.citations)
-    if verified and all(_COMPUTED.fullmatch(each.name.strip()) for each in left):
+    if verified and all(COMPUTED.fullmatch(each.name.strip()) for each in left):
         return "text", (INFERRED,)
     return "model", (UNQUOTED,)
 

@@ -1,0 +1,127 @@
+"""Finds segments for a question: hyperedges and chunks of the corpus, as the edits of the question leave them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from kgqa.corpus.editing.overlay import Overlay
+from kgqa.corpus.rdf.vocabulary import PARTY
+from kgqa.corpus.records import HyperedgeRecord
+from kgqa.corpus.retrieve.fused import DEPTH, fuse
+from kgqa.corpus.snapshot import role_iri
+from kgqa.events import Retrieved
+from kgqa.methods.text.searching import TextSearch
+from kgqa.model import Entity, Piece, PieceKind, Triple
+from kgqa.trace import Trace
+
+CHANNEL = "graph"
+Ranking = list[tuple[str, float]]
+"""IRIs of pieces and their scores, best first."""
+
+
+def kinds_of(setting: str, search: TextSearch) -> tuple[PieceKind, ...]:
+    """Return the kinds of segments that are searched, as the setting `evograph.pieces` says.
+
+    `auto`: hyperedges, and also chunks if there are more of them than hyperedges, because few hyperedges say little of
+    what the texts say.
+    """
+    if setting == "auto":
+        hyperedges, chunks = search.count("hyperedge"), search.count("chunk")
+        return ("hyperedge",) if hyperedges >= chunks else ("hyperedge", "chunk")
+    kinds: dict[str, tuple[PieceKind, ...]] = {"hyperedge": ("hyperedge",), "chunk": ("chunk",)}
+    return kinds.get(setting, ("hyperedge", "chunk"))
+
+
+class SegmentSearch:
+    """The search of one question.
+
+    Args:
+        search: The retrievers of the question.
+        overlay: The edits of the question.
+        kinds: The kinds of segments.
+        trace: The trace of the question.
+    """
+
+    def __init__(self, search: TextSearch, overlay: Overlay, kinds: Sequence[PieceKind], trace: Trace) -> None:
+        self._search = search
+        self._overlay = overlay
+        self._kinds = tuple(kinds)
+        self._trace = trace
+
+    def find(
+        self, query: str, k: int, shown: Collection[str] = (), *, step: int = 0
+    ) -> tuple[list[Piece], list[Piece]]:
+        """Return the best segments: those not shown yet, at most k, and the better ones that were shown.
+
+        Segments that contradict each other come together.
+
+        Args:
+            query: The query.
+            k: How many new segments are returned.
+            shown: The IRIs of the segments that were shown.
+            step: The turn, for the events.
+        """
+        found = self.ranked(query)
+        new = [piece for piece in found if piece.iri not in shown][:k]
+        last = found.index(new[-1]) if len(new) == k else len(found)
+        known = [piece for piece in found[: min(last, 2 * k)] if piece.iri in shown]
+        new = self._with_disputed(new, shown)
+        self._trace.record(Retrieved(query=query, pieces=tuple(piece.iri for piece in new), step=step, channel=CHANNEL))
+        return new, known
+
+    def ranked(self, query: str) -> list[Piece]:
+        """Return the segments by words and embedding, fused by reciprocal ranks, best first."""
+        pieces: dict[str, Piece] = {}
+        rankings: list[Ranking] = []
+        for kind in self._kinds:
+            added = self._overlay.added if kind == "hyperedge" else ()
+            for channel in self._channels():
+                (found,) = self._search.corpus.retriever(kind, (channel,)).search([query], DEPTH)
+                live = [piece for piece in found if piece.iri not in self._overlay.removed]
+                pieces |= {piece.iri: piece for piece in live}
+                more = self._scores(channel, query, added)
+                ranking = {piece.iri: piece.score for piece in live} | more
+                rankings.append(sorted(ranking.items(), key=lambda each: (-each[1], each[0])))
+        pieces |= {record.iri: piece_of(record) for record in self._overlay.added}
+        fused = fuse(rankings, [1.0] * len(rankings))
+        return [replace(pieces[iri], score=score) for iri, score in fused]
+
+    def _channels(self) -> tuple[str, ...]:
+        return ("bm25", "dense") if self._search.corpus.index.vectors is not None else ("bm25",)
+
+    def _scores(self, channel: str, query: str, added: Sequence[HyperedgeRecord]) -> dict[str, float]:
+        """Return the scores of segments that the index does not contain; by words, only of those that share one."""
+        if not added:
+            return {}
+        texts = [record.segment for record in added]
+        if channel == "bm25":
+            words = self._search.corpus.index.bm25("hyperedge")
+            scored = ((record.iri, words.score_of(query, text)) for record, text in zip(added, texts))
+            return {iri: score for iri, score in scored if score > 0}
+        encoder = self._search.corpus.index.encoder
+        assert encoder is not None
+        vectors: np.ndarray = encoder.encode_once(texts) @ encoder.encode_questions([query])[0]
+        return {record.iri: float(score) for record, score in zip(added, vectors)}
+
+    def _with_disputed(self, pieces: Iterable[Piece], shown: Collection[str]) -> list[Piece]:
+        conflicts = self._overlay.conflicts
+        found: dict[str, Piece] = {}
+        for piece in pieces:
+            found.setdefault(piece.iri, piece)
+            for iri in sorted(conflicts.get(piece.iri, ())):
+                record = self._overlay.record(iri)
+                if record is not None and iri not in shown:
+                    found.setdefault(iri, piece_of(record))
+        return list(found.values())
+
+
+def piece_of(record: HyperedgeRecord) -> Piece:
+    """Return a hyperedge that the index does not contain as a piece."""
+    triples = [
+        Triple(Entity(record.iri), role_iri(role) if role else PARTY, Entity(entity))
+        for role, entity in record.participants
+    ]
+    return Piece(record.iri, "hyperedge", record.segment, triples=tuple(triples))

@@ -1,0 +1,195 @@
+"""A session: the language model thinks, calls a tool and reads the results, in turns, until it answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kgqa.events import ActionRead, Called, Seen
+from kgqa.llm.asking import ask_readings
+from kgqa.llm.client import Image, Message, Prompt
+from kgqa.llm.replies.json_values import Reading
+from kgqa.llm.replies.tool_calls import ToolReply, read_tool_reply
+from kgqa.methods.evograph.schemas import EDITS
+from kgqa.methods.evograph.tools import Observation, Tools
+from kgqa.methods.resources import Resources
+from kgqa.trace import Trace
+
+STAGE = "act"
+MAX_HISTORY_THOUGHT = 1_500
+"""Longest part of an earlier thought that later prompts show."""
+LOST = "Your reply could not be read, and the turn is lost. {}"
+AGAIN = "This call was made in turn {}; its results are shown above. Do something else, or answer."
+THIRD = "This call was made twice before."
+FURTHER = "Only the first call was run; make one call per reply."
+
+
+@dataclass(frozen=True)
+class SessionOptions:
+    """How a session goes. `turns`: most replies. `forced`: whether the last reply must be an answer."""
+
+    turns: int
+    forced: bool = True
+    first_search: bool = False
+    start: str = "evograph/start"
+
+
+class Session:
+    """The session of one question.
+
+    Args:
+        question: The question.
+        tools: The tools.
+        schemas: What the language model is told of them.
+        resources: The resources of the run.
+        trace: The trace of the question.
+        options: How the session goes.
+        images: The images of the question.
+    """
+
+    def __init__(
+        self,
+        question: str,
+        tools: Tools,
+        schemas: Sequence[Mapping[str, Any]],
+        resources: Resources,
+        trace: Trace,
+        options: SessionOptions,
+        *,
+        images: Sequence[Image] = (),
+    ) -> None:
+        assert resources.models is not None
+        self._question = question
+        self._tools = tools
+        self._schemas = tuple(schemas)
+        self._prompts = resources.prompts
+        self._models = resources.models.for_question(trace)
+        self._reask: int = resources.settings["llm.reask"]
+        self._calls_allowed: int | None = resources.settings["budget.calls"]
+        self._trace = trace
+        self._options = options
+        self._images = tuple(images)
+        self._messages: list[Message] = []
+        self._turns_of: dict[str, list[int]] = {}
+        """The turns in which each call was made."""
+        self.answer: ToolReply | None = None
+        """The reply with the answer; None until there is one."""
+        self.turn = 0
+
+    def run(self) -> None:
+        """Let the model reply until it answers, or its turns are used up.
+
+        Raises:
+            BudgetExhausted: the budget of the question is spent.
+        """
+        limit = self._options.turns
+        self._messages = list(self._first_messages(last=limit == 1 and self._options.forced))
+        last = self._is_last(limit)
+        while self.turn < limit and self.answer is None:
+            self.turn += 1
+            raw, reading = self._reply(() if last else self._schemas)
+            self._record(raw, reading)
+            reply = reading.value
+            if reply is not None and reply.answer is not None:
+                self.answer = reply
+                return
+            if last and self._options.forced and self.turn < limit:
+                return  # it was asked for an answer only
+            found, forced = self._observation(reply, reading.problem)
+            last = forced or self._is_last(limit)
+            self._continue(raw, reply, found, last=last, limit=limit)
+
+    def _first_messages(self, *, last: bool) -> Sequence[Message]:
+        found = Observation()
+        if self._options.first_search:
+            found = self._tools.call("graph_search", {"query": self._question}, step=0)
+            self._seen(found, "\n".join(found.lines), step=0)
+        names = {each["name"] for each in self._schemas}
+        prompt = self._prompts.prompt(
+            self._options.start,
+            STAGE,
+            images=self._images,
+            question=self._question,
+            tools=[json.dumps(each, ensure_ascii=False) for each in self._schemas],
+            turns=self._options.turns,
+            web="web_search" in names,
+            edits=bool(names & set(EDITS)),
+            image=bool(self._images),
+            lines=list(found.lines),
+            last=last,
+        )
+        return prompt.messages
+
+    def _is_last(self, limit: int) -> bool:
+        """Return whether the next reply must be an answer: it is the last one, or no more calls are allowed."""
+        if not self._options.forced:
+            return False
+        allowed = self._calls_allowed
+        spent = allowed is not None and self._trace.usage().calls + 1 >= allowed
+        return spent or self.turn + 1 >= limit
+
+    def _reply(self, schemas: Sequence[Mapping[str, Any]]) -> tuple[str, Reading[ToolReply]]:
+        """Ask for a reply; return its text with the thought, and what was read."""
+        texts: list[str] = []
+
+        def read(text: str) -> Reading[ToolReply]:
+            texts.append(text)
+            return read_tool_reply(text, schemas=schemas)
+
+        prompt = Prompt(tuple(self._messages), STAGE)
+        (reading,) = ask_readings(self._models, self._prompts, [prompt], [read], reask=self._reask, with_reasoning=True)
+        return texts[-1] if texts else "", reading
+
+    def _record(self, raw: str, reading: Reading[ToolReply]) -> None:
+        reply = reading.value
+        call = (call_text(reply),) if reply is not None and reply.answer is None else ()
+        self._trace.record(
+            ActionRead(
+                reply=raw,
+                actions=call,
+                problem=reading.problem,
+                thought=reply.thought if reply is not None else "",
+                step=self.turn,
+            )
+        )
+
+    def _observation(self, reply: ToolReply | None, problem: str) -> tuple[Observation, bool]:
+        """Return what the model is shown after its reply, and whether its next reply must be an answer."""
+        if reply is None:
+            return Observation((), (LOST.format(problem),), failed=True), False
+        further = (FURTHER,) if reply.ignored else ()
+        turns = self._turns_of.setdefault(call_text(reply), [])
+        turns.append(self.turn)
+        if self._options.forced and len(turns) > 1:
+            given = json.dumps(dict(reply.arguments), ensure_ascii=False)
+            self._trace.record(Called(name=reply.name, arguments=(given,), failed=True, step=self.turn))
+            note = AGAIN.format(turns[0]) if len(turns) == 2 else THIRD
+            return Observation((), (note, *further), failed=True), len(turns) > 2
+        found = self._tools.call(reply.name, reply.arguments, step=self.turn)
+        return Observation(found.results, (*further, *found.notes), found.failed), False
+
+    def _continue(self, raw: str, reply: ToolReply | None, found: Observation, *, last: bool, limit: int) -> None:
+        left = 1 if last else limit - self.turn
+        shown = self._prompts.render("evograph/results", notes=list(found.notes), lines=list(found.lines), left=left)
+        self._messages.append(Message("assistant", history_text(reply, raw)))
+        self._messages += shown
+        self._seen(found, shown[-1].text, step=self.turn)
+
+    def _seen(self, found: Observation, text: str, *, step: int) -> None:
+        self._trace.record(Seen(text=text, count=len(found.results), step=step))
+
+
+def call_text(reply: ToolReply) -> str:
+    """Return a call as canonical JSON; equal for equal calls."""
+    arguments = {key: reply.arguments[key] for key in sorted(reply.arguments)}
+    return json.dumps({"name": reply.name, "arguments": arguments}, ensure_ascii=False)
+
+
+def history_text(reply: ToolReply | None, raw: str) -> str:
+    """Return a reply as later prompts show it: only what was read of it."""
+    if reply is None:
+        return raw.strip()[:MAX_HISTORY_THOUGHT] or "(nothing)"
+    thought = f"<think>{reply.thought[:MAX_HISTORY_THOUGHT]}</think>\n" if reply.thought else ""
+    return f"{thought}<tool_call>{call_text(reply)}</tool_call>"

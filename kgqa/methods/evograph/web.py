@@ -1,0 +1,163 @@
+"""Searches of the web as plugins, and those that need no web: recorded results, and another corpus.
+
+Another package registers a search under the entry points `kgqa.web_searches`: a function of a query and a number that
+returns `WebPassage`s, best first.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from kgqa.corpus.corpus import Corpus
+from kgqa.errors import KgqaError, SettingsError
+from kgqa.plugins import contained, plugin, plugin_defect
+from kgqa.words import clean, safe_text
+
+MAX_PASSAGES = 20
+MAX_PASSAGE_CHARS = 8_000
+"""Longest text of a passage; the rest of a longer one is left out."""
+MAX_FILE_BYTES = 100 << 20
+FORMS = "none, record:FILE:NAME, replay:FILE, corpus:FOLDER, or the name of a search of another package"
+
+
+@dataclass(frozen=True, slots=True)
+class WebPassage:
+    """A passage of a page. `address`: its URL. `text`: plain text. `title`: may be empty."""
+
+    address: str
+    text: str
+    title: str = ""
+
+
+WebSearch = Callable[[str, int], Sequence[WebPassage]]
+"""Finds passages for a query: at most so many, best first. Thread-safe."""
+
+
+@contextmanager
+def opened_web_search(name: str) -> Iterator[WebSearch | None]:
+    """Open a search as the setting `evograph.web` names it; None for `none`.
+
+    Raises:
+        SettingsError: the name is wrong, or a file cannot be read.
+        KgqaError: a folder is not a corpus.
+    """
+    kind, _, rest = name.partition(":")
+    if name == "none":
+        yield None
+    elif kind == "replay" and rest:
+        yield Recording(Path(rest))
+    elif kind == "record" and rest:
+        file, _, inner = rest.rpartition(":")
+        if not file or not inner:
+            raise SettingsError(f"{clean(name)!r} names no search to record.", f"Use {FORMS}.")
+        with opened_web_search(inner if ":" not in inner else "") as search:
+            yield Recording(Path(file), search)
+    elif kind == "corpus" and rest:
+        with Corpus.open(rest) as corpus:
+            yield CorpusAsWeb(corpus)
+    elif not rest and kind:
+        yield _plugin_search(kind)
+    else:
+        raise SettingsError(f"{clean(name)!r} is not a search of the web.", f"Use {FORMS}.")
+
+
+def _plugin_search(name: str) -> WebSearch:
+    function = plugin("web_search", name)
+
+    def search(query: str, k: int) -> Sequence[WebPassage]:
+        with contained("web_search", name, function):
+            found = function(query, k)
+        if not isinstance(found, Sequence) or not all(isinstance(each, WebPassage) for each in found):
+            raise plugin_defect("web_search", name, "did not return a list of WebPassage")
+        return [checked_passage(each) for each in found[: min(k, MAX_PASSAGES)]]
+
+    return search
+
+
+def checked_passage(passage: WebPassage) -> WebPassage:
+    """Return a passage whose texts are plain and bounded."""
+    text = safe_text(str(passage.text)[:MAX_PASSAGE_CHARS]).strip()
+    return WebPassage(clean(str(passage.address)[:2000]), text, clean(str(passage.title)[:500]))
+
+
+class CorpusAsWeb:
+    """A corpus that plays the web: its chunks are the passages, the addresses of its documents those of the pages."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+        self._retriever = corpus.retriever("chunk", ("bm25",))
+
+    def __call__(self, query: str, k: int) -> Sequence[WebPassage]:
+        (found,) = self._retriever.search([query], k)
+        passages = []
+        for piece in found:
+            record = self._corpus.reader.document(piece.spans[0].document) if piece.spans else None
+            title = record.title if record else ""
+            passages.append(checked_passage(WebPassage(piece.iri, piece.text, title)))
+        return passages
+
+
+class Recording:
+    """Results of a search, kept in a file of JSON lines `{"query", "passages"}`.
+
+    Args:
+        file: The file.
+        search: What is asked for queries that are not recorded; None to find nothing for them.
+
+    Raises:
+        SettingsError: the file is not a recording.
+    """
+
+    def __init__(self, file: Path, search: WebSearch | None = None) -> None:
+        self._file = file
+        self._search = search
+        self._lock = threading.Lock()
+        if search is None and not file.is_file():
+            raise SettingsError(f"There is no file {clean(str(file))}.", "Record one: evograph.web=record:FILE:NAME")
+        self._found = _read_recording(file) if file.exists() else {}
+
+    def __call__(self, query: str, k: int) -> Sequence[WebPassage]:
+        key = _query_key(query)
+        with self._lock:
+            found = self._found.get(key)
+        if found is None and self._search is not None:
+            found = [checked_passage(each) for each in self._search(query, k)]
+            line = json.dumps({"query": key, "passages": [asdict(each) for each in found]}, ensure_ascii=False)
+            with self._lock:
+                self._found[key] = found
+                with open(self._file, "a", encoding="utf-8") as file:
+                    file.write(f"{line}\n")
+        return list(found or ())[:k]
+
+
+def _query_key(query: str) -> str:
+    return clean(query).casefold()
+
+
+def _read_recording(file: Path) -> dict[str, list[WebPassage]]:
+    found: dict[str, list[WebPassage]] = {}
+    try:
+        if file.stat().st_size > MAX_FILE_BYTES:
+            raise ValueError("it is too large")
+        for line in file.read_text(encoding="utf-8").splitlines():
+            if line.strip():
+                record: Mapping[str, Any] = json.loads(line)
+                passages = [checked_passage(WebPassage(**each)) for each in record["passages"]]
+                found[_query_key(record["query"])] = passages
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise SettingsError(f"{clean(str(file))} is not a recording of searches: {error}.") from error
+    return found
+
+
+def search_or_problem(search: WebSearch, query: str, k: int) -> tuple[Sequence[WebPassage], str]:
+    """Search, and return the passages, or what went wrong, in words for the language model."""
+    try:
+        return search(query, k), ""
+    except KgqaError as error:
+        return (), clean(str(error))[:300]
