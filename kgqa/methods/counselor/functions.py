@@ -54,11 +54,12 @@ class _Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """What a call found, and its text without the call."""
+    """What a call found, and its text without the call. `notes`: how names in it and in inner calls were read."""
 
     found: Found
     text: str
     shown: tuple[Named, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class GraphFunctions:
@@ -97,6 +98,7 @@ class GraphFunctions:
         self._retrieval = Retrieval(graph, encoder, dense=retrieve == "dense")
         self._results: dict[str, _Result] = {}
         self._types: dict[Value, str] = {}
+        self._notes: list[str] = []
         self._functions: Mapping[str, Callable[[Call], _Result]] = {
             "Retrieve": self._retrieve,
             "Neighbour": self._neighbour,
@@ -120,6 +122,7 @@ class GraphFunctions:
             BudgetExhausted: The question's budget is used up.
             StoreUnavailable: The graph cannot be reached.
         """
+        self._notes = []
         try:
             result = self._result(call)
             shown = self._observation(call, result)
@@ -133,14 +136,21 @@ class GraphFunctions:
         return shown
 
     def _observation(self, call: Call, result: _Result) -> Observation:
-        return Observation(call, result.found, f"{safe(call_text(call))}: {result.text}", shown=result.shown)
+        text = " ".join([f"{safe(call_text(call))}:", *result.notes, result.text])
+        return Observation(call, result.found, text, shown=result.shown)
 
     def _result(self, call: Call) -> _Result:
         if call.name not in self.names:
             raise _Refused(f"There is no function {call.name}. There are {', '.join(self.names)}.")
         key = call_text(call)
         if key not in self._results:
-            self._results[key] = self._functions[call.name](call)
+            outer, self._notes = self._notes, []
+            try:
+                result = self._functions[call.name](call)
+                self._results[key] = replace(result, notes=tuple(dict.fromkeys(self._notes)))
+            finally:
+                self._notes = outer
+        self._notes += self._results[key].notes
         return self._results[key]
 
     # --- the functions
@@ -156,28 +166,29 @@ class GraphFunctions:
             nearest = f" The nearest names are {list_text(texts, len(texts))}." if texts else ""
             raise _Refused(f"No node has a name like “{safe(text)}”.{nearest}")
         others = f". Other nodes: {list_text(texts[1:], len(texts) - 1)}" if texts[1:] else ""
-        note = " (the most similar name)" if found.how == "similar" else ""
+        if found.how == "similar":
+            self._notes.append(f"“{safe(text)}” is no name; the most similar is used.")
         nodes = topic_set(found.node, named[0].name)
         self.seen.add_topic(nodes, named[0])
         for each in named[1:]:
             if isinstance(each.value, Entity):
                 self.seen.add_topic(topic_set(each.value, each.name), each)
-        return _Result(Found((named[0],), nodes, total=1), f"{texts[0]}{note}{others}", tuple(named))
+        return _Result(Found((named[0],), nodes, total=1), f"{texts[0]}{others}", tuple(named))
 
     def _neighbour(self, call: Call) -> _Result:
-        start, hop, note = self._start_and_hop(call)
-        if hop is None:
+        start, named = self._start_and_hop(call)
+        if named is None:
             return self._listing(start)
-        pairs, hop, turned = self._along(start, hop)
+        pairs, hop = self._along(start, named)
         nodes = self._extended(start, hop, pairs)
         found = Found(nodes=nodes, total=None if nodes.approximate else len(nodes.values), of=(start, hop), pairs=pairs)
-        return self._shown_values(found, pairs, f"{note}{turned}", f"has no “{self._hops.name(hop)}”")
+        return self._shown_values(found, pairs, "", f"has no “{self._hops.name(hop)}”")
 
     def _degree(self, call: Call) -> _Result:
-        start, hop, note = self._start_and_hop(call)
-        if hop is None:
+        start, named_hop = self._start_and_hop(call)
+        if named_hop is None:
             return self._listing(start)
-        nodes, numbers = start.nodes[:MAX_NODES], []
+        hop, nodes, numbers = named_hop.hop, start.nodes[:MAX_NODES], []
         topics = {source.candidate.path.topic for source in start.sources if not source.candidate.path.steps}
         counts = self.graph.counts([node for node in nodes if node in topics], hop)
         counts |= self.graph.counts([node for node in nodes if node not in topics], hop, loops=True)
@@ -189,7 +200,7 @@ class GraphFunctions:
         found = Found(numbers=tuple(numbers), total=len(numbers), of=(start, hop))
         texts = (f"{value_text(n.node, ids_only=self._ids_only)}: {n.number}" for n in numbers if n.node)
         text = str(numbers[0].number) if len(numbers) == 1 else list_text(texts, len(numbers), separator="; ")
-        return _Result(found, note + text)
+        return _Result(found, text)
 
     def _counting(self, start: NodeSet, named: Named, hop: Hop) -> tuple[Candidate, ...]:
         """Return candidates that count what a hop leads to from one node of a set."""
@@ -207,7 +218,7 @@ class GraphFunctions:
         combine = intersection if call.name == "Intersect" else difference
         first, *others = map(self._nodes, self._arguments(call, 2, 9))
         for other in others:
-            first = combine(first, other)
+            first = combine(self.graph, first, other)
         found = Found(nodes=first, total=None if first.approximate else len(first.values))
         return self._shown_values(found, {}, "", "is empty")
 
@@ -233,13 +244,13 @@ class GraphFunctions:
 
     def _most(self, call: Call) -> _Result:
         self._arguments(call, 2, 2)
-        start, hop, note = self._start_and_hop(call)
-        assert hop is not None
-        pairs, hop, turned = self._along(start, hop)
+        start, named = self._start_and_hop(call)
+        assert named is not None
+        pairs, hop = self._along(start, named)
         words = self._words(start.sources[0].candidate.path, hop) if start.sources else ""
         nodes, best = most_shared(self.graph, start, hop, pairs, words=words)
         found = Found(nodes=nodes, total=len(nodes.values), of=None)
-        shared = f"{note}{turned}shared by {best} of {len(start.nodes)}: "
+        shared = f"shared by {best} of {len(start.nodes)}: "
         return self._shown_values(found, {}, shared, f"has no “{self._hops.name(hop)}”")
 
     # --- arguments
@@ -282,22 +293,23 @@ class GraphFunctions:
         self.seen.add_topic(nodes, named)
         return nodes
 
-    def _start_and_hop(self, call: Call) -> tuple[NodeSet, Hop | None, str]:
-        """Return the set and the hop of a call, with a note on the hop's name; no hop if the call names none."""
+    def _start_and_hop(self, call: Call) -> tuple[NodeSet, NamedHop | None]:
+        """Return the set and the hop of a call; no hop if the call names none."""
         first, *rest = self._arguments(call, 1, 2)
         if not rest:
-            return self._nodes(first), None, ""
+            return self._nodes(first), None
         (name,) = rest
         if not isinstance(name, str):
             raise _Refused(f"Write {FORMS[call.name]}.")
         if isinstance(first, str) and self.seen.get(first) is None:
             whole = self.seen.get(f"{first}, {name}")
             if whole is not None:  # a name with a comma
-                return whole, None, ""
+                return whole, None
         start = self._nodes(first)
         hop = self._hops.find(name, start.nodes)
         if isinstance(hop, NamedHop):
-            return start, hop.hop, f"{hop.note} " if hop.note else ""
+            self._notes += [hop.note] if hop.note else []
+            return start, hop
         if hop.several:
             raise _Refused(f"“{safe(name)}” may be any of: {'; '.join(map(safe, hop.nearest))}.")
         nearest = f" The nearest are: {'; '.join(map(safe, hop.nearest))}." if hop.nearest else ""
@@ -305,21 +317,18 @@ class GraphFunctions:
 
     # --- hops
 
-    def _along(self, start: NodeSet, hop: Hop) -> tuple[dict[Entity, tuple[Value, ...]], Hop, str]:
-        """Return what a hop leads to from each node, and the hop with a note if it was followed backwards instead."""
+    def _along(self, start: NodeSet, named: NamedHop) -> tuple[dict[Entity, tuple[Value, ...]], Hop]:
+        """Return what a hop leads to from each node, and the hop: the reverse where only this leads anywhere."""
         nodes = start.nodes[:MAX_NODES]
-        pairs = self.graph.along(nodes, hop, loops=True, limit=MAX_VALUES)
-        if pairs or len(hop) > 1 or not self._may_turn(hop):
-            return pairs, hop, ""
-        turned = (hop[0].reversed(),)
+        pairs = self.graph.along(nodes, named.hop, loops=True, limit=MAX_VALUES)
+        if pairs or not named.may_turn:
+            return pairs, named.hop
+        turned = (named.hop[0].reversed(),)
         pairs = self.graph.along(nodes, turned, loops=True, limit=MAX_VALUES)
-        return (pairs, turned, f"(followed backwards: {self._hops.name(turned)}) ") if pairs else ({}, hop, "")
-
-    def _may_turn(self, hop: Hop) -> bool:
-        """Return whether nodes without a relation may be meant as its objects: not if they could be its subjects."""
-        (step,) = hop
-        types = self.graph.target_type(step), self.graph.target_type(step.reversed())
-        return self.graph.inverse(step.relation) is None and (None in types or types[0] != types[1])
+        if not pairs:
+            return {}, named.hop
+        self._notes.append(f"“{safe(named.name)}” was followed backwards: {self._hops.name(turned)}.")
+        return pairs, turned
 
     def _extended(self, start: NodeSet, hop: Hop, pairs: Mapping[Entity, Sequence[Value]]) -> NodeSet:
         cut = len(start.nodes) > MAX_NODES or any(len(values) > MAX_VALUES for values in pairs.values())

@@ -43,11 +43,16 @@ _TABLES: WeakKeyDictionary[GraphTables, _Tables] = WeakKeyDictionary()
 
 @dataclass(frozen=True, slots=True)
 class NamedHop:
-    """A hop, its name, and a note if the name is not the one that was given."""
+    """A hop, its name, and a note if the name is not the one that was given.
+
+    `may_turn`: whether the hop may be meant backwards where it leads nowhere, because the given name is no id, the
+    relation has no declared inverse, and its subjects and objects are not declared to have the same type.
+    """
 
     hop: Hop
     name: str
     note: str = ""
+    may_turn: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +109,7 @@ class HopNames:
         """
         certain = self._certain(text)
         if certain is not None:
-            return NamedHop(certain, self.name(certain))
+            return NamedHop(certain, self.name(certain), may_turn=self._may_turn(text, certain))
         present = self.present(nodes)
         key = normalise(text)
         for same in (
@@ -120,6 +125,14 @@ class HopNames:
         if len(known) == 1:  # the nodes have no edge of this relation
             return NamedHop(known[0], self.name(known[0]))
         return self._nearest(text, present)
+
+    def _may_turn(self, text: str, hop: Hop) -> bool:
+        step, graph = hop[0], self._graph
+        if len(hop) > 1 or graph.inverse(step.relation) is not None or _BACKWARDS.search(text):
+            return False
+        types = graph.target_type(step), graph.target_type(step.reversed())
+        is_id = text.strip() in (step.relation, graph.schema.short_id(step.relation))
+        return not is_id and (None in types or types[0] != types[1])
 
     def present(self, nodes: Sequence[Entity]) -> dict[Hop, str]:
         """Return the hops that lead from some of the first nodes, with their names, in the order of the names."""

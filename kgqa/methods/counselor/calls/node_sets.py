@@ -147,14 +147,14 @@ def start_of(source: Source) -> tuple[Candidate, bool]:
     return replace(old, operation=None, restricted=(*old.restricted, (place, picked))), True
 
 
-def intersection(first: NodeSet, second: NodeSet) -> NodeSet:
+def intersection(graph: KnowledgeGraph, first: NodeSet, second: NodeSet) -> NodeSet:
     """Return the values of both sets. Two paths that meet become one path with a join."""
     common = set(first.values) & set(second.values)
     approximate = first.approximate or second.approximate
     one, other = first.only, second.only
     if common and one and other:
         for main, joined in ((one, other), (other, one)):
-            if main.candidate.path.steps and main.candidate.operation is None and _is_path(joined.candidate):
+            if main.candidate.path.steps and main.candidate.operation is None and _is_path(graph, joined.candidate):
                 join = Join(len(main.candidate.path), joined.candidate.path)
                 candidate = replace(main.candidate, joins=(*main.candidate.joins, join))
                 return NodeSet((Source(candidate, ordered(common), frozenset(common), True, main.returns),))
@@ -162,7 +162,7 @@ def intersection(first: NodeSet, second: NodeSet) -> NodeSet:
     return NodeSet(kept.sources, approximate)
 
 
-def difference(first: NodeSet, second: NodeSet) -> NodeSet:
+def difference(graph: KnowledgeGraph, first: NodeSet, second: NodeSet) -> NodeSet:
     """Return the values of the first set that are not in the second, as a negated condition if it can be one."""
     removed = set(second.values)
     rest = set(first.values) - removed
@@ -171,7 +171,7 @@ def difference(first: NodeSet, second: NodeSet) -> NodeSet:
         place, conditions = len(one.candidate.path), one.candidate.conditions
         gone = [value for value in one.values if value in removed]
         negated: tuple[Condition, ...] = ()
-        if other and _is_path(other.candidate) and other.candidate.path.topic not in rest:
+        if other and _is_path(graph, other.candidate) and other.candidate.path.topic not in rest:
             back = tuple(step.reversed() for step in reversed(other.candidate.path.steps))
             negated = (Condition(place, back, other.candidate.path.topic, negated=True),)
         elif all(isinstance(value, Entity) for value in gone) and len(gone) <= MAX_NEGATED:
@@ -209,7 +209,15 @@ def most_shared(
     return NodeSet(tuple(sources if chosen else ()), start.approximate), best
 
 
-def _is_path(candidate: Candidate) -> bool:
-    """Return whether a candidate is a path with steps and no more."""
-    more = candidate.joins or candidate.restricted or candidate.conditions or candidate.operation
-    return bool(candidate.path.steps) and not more
+def _is_path(graph: KnowledgeGraph, candidate: Candidate) -> bool:
+    """Return whether a candidate is a path and no more, so that it can be a join or a condition of another path.
+
+    In a join or condition, nothing keeps a walk from going back through a mediator, or to an earlier node.
+    """
+    if candidate.joins or candidate.restricted or candidate.conditions or candidate.operation:
+        return False
+    steps = candidate.path.steps
+    if len(steps) < 2 or graph.walks == "free":
+        return bool(steps)
+    through = any(graph.mediators.extent(step) != "none" for step in steps[:-1])
+    return graph.walks == "topic-not-end" and (not through or len(steps) == 2)

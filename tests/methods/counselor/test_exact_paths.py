@@ -1,0 +1,103 @@
+"""Whatever calls are composed: the query of a path returns exactly the values of which the path is said to be the whole."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from kgqa.llm.replies.action_lines import Call, call_text
+from kgqa.methods.counselor.functions import GraphFunctions
+from kgqa.model import Candidate
+from tests.graph.facts import RDFS, ent, ns
+from tests.memory_graph import memory_graph
+
+from ...conftest import SOAK
+
+LINKS = ("a.b.likes", "a.b.knows", "a.b.owns")
+
+
+def random_graph(draw):
+    """A graph with cycles, loops, and records (mediators) between some nodes."""
+    nodes = [f"m.n{number}" for number in range(8)]
+    triples = [f"{draw.choice(nodes)} {draw.choice(LINKS)} {draw.choice(nodes)}" for _ in range(22)]
+    for number in range(8):
+        triples += [f"{draw.choice(nodes)} a.b.record g.r{number}", f"g.r{number} a.record.of {draw.choice(nodes)}"]
+        triples += [f"g.r{number} a.record.of {draw.choice(nodes)}"] * draw.randrange(2)
+    triples += [f'{node} a.b.size "{draw.randrange(5)}"' for node in nodes if draw.random() < 0.8]
+    triples += [f'{node} type.object.name "Node {node[3:]}"@en' for node in nodes]
+    triples += ["a.b.record " + f"{RDFS}range a.record", 'a.record freebase.type_hints.mediator "true"']
+    return memory_graph(ns(*dict.fromkeys(triples)))
+
+
+def random_call(draw, depth):
+    hops = (*LINKS, "<- a.b.likes", "a.b.record: a.record.of")
+    if depth == 0:
+        return Call("Retrieve", (f"m.n{draw.randrange(8)}",))
+    name = draw.choice(["Neighbour"] * 5 + ["Intersect", "Without", "Most"])
+    first = random_call(draw, depth - 1)
+    if name in ("Intersect", "Without"):
+        other = random_call(draw, draw.randrange(depth)) if draw.random() < 0.8 else f"m.n{draw.randrange(8)}"
+        return Call(name, (first, other))
+    return Call(name, (first, draw.choice(hops)))
+
+
+def returned(graph, candidate: Candidate):
+    options = {**candidate.limits, "restricted": dict(candidate.restricted), "operation": candidate.operation}
+    return set(graph.run_exported(graph.answer_query(candidate.path, **options)))
+
+
+@pytest.mark.soak
+def test_paths_of_whole_sets_return_these_sets():
+    draw = random.Random(7)
+    whole = 0
+    for _ in range(300 if SOAK else 25):
+        graph = random_graph(draw)
+        functions = GraphFunctions(graph)
+        for _ in range(12):
+            call = random_call(draw, draw.randint(1, 3))
+            if draw.random() < 0.2:  # a node picked from what was seen
+                call = Call("Neighbour", (f"m.n{draw.randrange(8)}", draw.choice(LINKS)))
+            observation = functions.run(call)
+            if observation.found is None:
+                continue
+            for source in observation.found.nodes.sources:
+                if source.whole and source.candidate.path.steps:
+                    whole += 1
+                    got = returned(graph, source.candidate)
+                    assert got == set(source.values), (call_text(call), source.candidate, graph.store)
+    assert whole > 100
+
+
+def test_sets_are_what_they_are_called():
+    """Against the same sets computed from the triples."""
+    draw = random.Random(3)
+    for _ in range(100 if SOAK else 15):
+        graph = random_graph(draw)
+        edges = {hop: hop_pairs(graph, hop) for hop in LINKS}
+        functions = GraphFunctions(graph)
+        first, second = f"m.n{draw.randrange(8)}", f"m.n{draw.randrange(8)}"
+        one, other = (draw.choice(LINKS) for _ in range(2))
+        a = {y for x, y in edges[one] if x == ent(first)} - {ent(first)}
+        b = {y for x, y in edges[other] if x == ent(second)} - {ent(second)}
+        onward = {y for x, y in edges[other] if x in a} - {ent(first)}
+        left, right = (
+            Call("Neighbour", (Call("Retrieve", (first,)), one)),
+            Call("Neighbour", (Call("Retrieve", (second,)), other)),
+        )
+        for call, expected in (
+            (left, a),
+            (Call("Neighbour", (left, other)), onward),
+            (Call("Intersect", (left, right)), a & b),
+            (Call("Without", (left, right)), a - b),
+        ):
+            found = functions.run(call).found
+            assert set(found.nodes.values) == expected, call_text(call)
+        if a:
+            counted = functions.run(Call("Count", (left,))).found
+            assert counted.number == len(a)
+
+
+def hop_pairs(graph, link):
+    relation = ent(link).iri
+    return [(s, o) for s, o in graph.store.select(f"SELECT ?s ?o WHERE {{ ?s <{relation}> ?o }}", timeout=9)]
