@@ -43,20 +43,22 @@ def test_every_event_has_words():
         (GRAPH_TURNS[4], "step 1: Neighbour[Retrieve[Skerry Light], architect] → Ines Marr along Skerry Light → architect"),
         (GRAPH_TURNS[9], "step 2: Neighbour[p1, work] → Work 1, Work 2, Work 3, Work 4, Work 5 and 35 more along "
                          "Skerry Light → architect → work"),
-        (GRAPH_TURNS[10], "step 2: Feature[p1, birthplace] → could not be run"),
+        (GRAPH_TURNS[10], "step 2: Feature[p1, birthplace] → failed"),
         (GRAPH_TURNS[12], "step 3: answer Oban (does not follow from what was found: “Oban” is in no observation)"),
         (GRAPH_TURNS[13], "trial 1: answer rejected without asking a language model: Oban was not seen."),
         (GRAPH_TURNS[21], "trial 2, step 2: answer Kirkwick (follows from what was found)"),
-        (TOOL_TURNS[1], "step 1: graph_search(query: Ines Marr) → Ines Marr was born in Oban in 1832. and 1 more"),
-        (TOOL_TURNS[4], "step 2: web_search(query: birthplace of Ines Marr) → 1 value"),
-        (TOOL_TURNS[7], "edit 1, step 3: replace “Ines Marr was born in Oban in 1832.” by “Ines Marr was born in "
+        (TOOL_TURNS[1], "step 1: The graph comes first.; graph_search(query: Ines Marr)"),
+        (TOOL_TURNS[2], "step 1: graph_search(query: Ines Marr) → Ines Marr was born in Oban in 1832. and 1 more"),
+        (TOOL_TURNS[5], "step 2: web_search(query: birthplace of Ines Marr) → 1 result"),
+        (TOOL_TURNS[8], "edit 1, step 3: replace “Ines Marr was born in Oban in 1832.” by “Ines Marr was born in "
                         "Kirkwick in 1832.” (sources 3, 1)"),
-        (TOOL_TURNS[8], "edit 1: accepted; waits for review"),
-        (TOOL_TURNS[10], "edit 2: rejected by the gate “sources”: A deletion needs a source that contradicts the text."),
+        (TOOL_TURNS[9], "edit 1: accepted; seen by this question only"),
+        (TOOL_TURNS[-1], "edit 1: accepted; waits for review"),
+        (TOOL_TURNS[13], "edit 2: rejected by the gate “sources”: A deletion needs a source that contradicts the text."),
         (AnswerVerified(verdict="unparsed"), "trial 1: verdict not readable"),
         (ActionRead(reply="x", problem="No call."), "step 1: no action; No call."),
         (Called(name="Count", arguments=("a",), total=2), "step 1: Count[a] → 2 values"),
-        (Called(name="insert", arguments=("{broken",)), "step 1: insert({broken) → 0 values"),
+        (Called(name="insert", arguments=("{broken",)), "step 1: insert({broken) → 0 results"),
         (Seen(text="a\nb", count=1, approximate=True), "step 1: 1 value (not all): a b"),
         (EditAccepted(proposal=1, edit="e", state="overlay"), "edit 1: accepted; seen by this question only"),
         (EditProposed(proposal=1, edit="delete", target_text="t", sources=(ProposedSource(4, "iri"),)),
@@ -117,7 +119,7 @@ def test_progress():
     words = [progress_words(event) for event in GRAPH_TURNS]
     assert words[4] == "step 1: Neighbour: 1 value" and words[9] == "step 2: Neighbour: 40 values"
     assert words[14] == "trial 1: trying again" and words[21] == "trial 2, step 2: answer: Kirkwick"
-    assert [progress_words(each) for each in TOOL_TURNS[7:11]] == [
+    assert [progress_words(TOOL_TURNS[place]) for place in (8, 9, 12, 13)] == [
         "edit 1: update proposed", "edit 1: accepted", "edit 2: delete proposed", "edit 2: rejected",
     ]  # fmt: skip
 

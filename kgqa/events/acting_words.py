@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from kgqa.events.acting import (
     ActionRead,
@@ -61,19 +62,32 @@ def step_lines(trace: Iterable[Event], *, most: int = MAX_LINES) -> list[str]:
     return [*lines[:_FIRST], f"... {more:,} more here (--trace shows all) ...", *lines[_FIRST + more :]]
 
 
+def is_tool(event: Called) -> bool:
+    """Return whether a tool was called, whose arguments are one JSON object, and not a function of a graph."""
+    return len(event.arguments) == 1 and event.arguments[0].lstrip().startswith("{")
+
+
 def call_words(event: Called) -> str:
     """Write a call as the language model wrote it: `Neighbour[Kimigayo, anthem of]`; of a tool with its arguments."""
-    if len(event.arguments) == 1 and event.arguments[0].lstrip().startswith("{"):
-        return f"{event.name}({_tool_arguments(event.arguments[0])})"
+    if is_tool(event):
+        return f"{event.name}({_tool_arguments(_object(event.arguments[0]), event.arguments[0])})"
     return f"{event.name}[{', '.join(event.arguments)}]"
+
+
+def action_words(action: str) -> str:
+    """Write an action as a call; that of a tool, which is JSON, with its name and arguments."""
+    found = _object(action)
+    if isinstance(found.get("name"), str) and isinstance(found.get("arguments"), dict):
+        return f"{found['name']}({_tool_arguments(found['arguments'], action)})"
+    return action
 
 
 def found_words(event: Called) -> str:
     """Say what a call found: its first values, or their number."""
     if event.failed:
-        return "could not be run"
+        return "failed"
     if not event.names:
-        return counted(event.total, "value")
+        return counted(event.total, "result" if is_tool(event) else "value")
     more = event.total - len(event.names[:SHOWN])
     return ", ".join(map(_few, event.names[:SHOWN])) + (f" and {more:,} more" if more > 0 else "")
 
@@ -89,7 +103,8 @@ def _words(event: Event) -> str:
         case StepPlanned() | FactNeeded():
             return f"{_place(event)}: {event.text}"
         case ActionRead():
-            parts = [event.thought, ", ".join(event.actions) or "no action", event.problem]
+            acts = ", ".join(map(action_words, event.actions)) or ("no action" if event.problem else "an answer")
+            parts = [event.thought, acts, event.problem]
             return f"{_place(event)}: {'; '.join(filter(None, parts))}"
         case Called():
             along = f" along {listed(event.paths)}" if event.paths and not event.failed else ""
@@ -117,10 +132,11 @@ def _progress(event: Event) -> str:
         case StepPlanned() | FactNeeded():
             return f"{_place(event)}: {_few(event.text)}"
         case ActionRead():
-            return f"{_place(event)}: {_few(', '.join(event.actions)) or 'reply without an action'}"
+            acts = ", ".join(map(action_words, event.actions))
+            return f"{_place(event)}: {_few(acts or ('reply not read' if event.problem else 'answering'))}"
         case Called():
-            found = "could not be run" if event.failed else counted(event.total, "value")
-            return f"{_place(event)}: {_few(event.name)}: {found}"
+            found = counted(event.total, "result" if is_tool(event) else "value")
+            return f"{_place(event)}: {_few(event.name)}: {'failed' if event.failed else found}"
         case Finished():
             return f"{_place(event)}: answer: {_few(listed(event.answers) or event.text)}"
         case AnswerVerified():
@@ -147,9 +163,9 @@ def _step_lines(events: Sequence[Event]) -> Iterator[str]:
                     planned.add(event.trial)
                     yield f"plan: {shortened(event.text)}"
             case ActionRead():
-                if not event.actions or event.problem:
-                    why = event.problem or "no action in the reply"
-                    yield f"{_place(event)}: {shortened('; '.join([*event.actions, why]))}"
+                if event.problem:
+                    acts = [action_words(each) for each in event.actions]
+                    yield f"{_place(event)}: {shortened('; '.join([*acts, event.problem]))}"
             case Called():
                 yield f"{_place(event)}: {shortened(call_words(event))} → {found_words(event)}"
             case Finished():
@@ -169,6 +185,8 @@ def _outcome(proposal: int, gated: Mapping[int, EditGated], accepted: Mapping[in
 
 
 def _place(event: StepPlanned | FactNeeded | ActionRead | Called | Seen | Finished) -> str:
+    if not event.step:
+        return "first"
     return f"trial {event.trial + 1}, step {event.step}" if event.trial else f"step {event.step}"
 
 
@@ -188,18 +206,24 @@ def _edit(event: EditProposed) -> str:
     return what.get(event.edit, event.edit) + cited
 
 
-def _tool_arguments(text: str) -> str:
+def _object(text: str) -> dict[str, Any]:
+    """Read a JSON object; empty if the text is none."""
+    if not text.lstrip().startswith("{"):
+        return {}
     try:
-        values = json.loads(text)
+        found = json.loads(text)
     except (ValueError, RecursionError):
-        return shortened(text)
-    if not isinstance(values, dict):
-        return shortened(text)
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _tool_arguments(values: dict[str, Any], text: str) -> str:
+    """Write arguments as `query: Kimigayo`; the text itself if it is no JSON object."""
     shown = (
         f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
         for name, value in values.items()
     )
-    return shortened(", ".join(shown))
+    return shortened(", ".join(shown) if values or text.strip() == "{}" else text)
 
 
 def _after(text: str) -> str:

@@ -23,6 +23,7 @@ from kgqa.events import (
 _IN_TURNS = frozenset(each.kind for each in (StepPlanned, FactNeeded, ActionRead, Called, Seen, Finished))
 _IN_TRIALS = _IN_TURNS | {AnswerVerified.kind, Reflected.kind}
 _OF_EDITS = {EditProposed.kind: "proposed", EditAccepted.kind: "accepted", EditGated.kind: "rejected"}
+"""Outcomes of edits. An edit may be accepted twice: for its question, and into a state after it."""
 
 
 class TurnTable:
@@ -38,11 +39,12 @@ class TurnTable:
         """Count the events of a question, given as JSON."""
         trials: set[Any] = set()
         turns: set[Any] = set()
+        edits: set[tuple[str, int]] = set()
         for event in trace:
             kind = str(event.get("kind"))
             if kind in _IN_TRIALS:
                 trials.add(_key(event.get("trial", 0)))
-            if kind in _IN_TURNS:
+            if kind in _IN_TURNS and event.get("step") != 0:  # 0: before the first turn
                 turns.add((_key(event.get("trial", 0)), _key(event.get("step", 1))))
             if kind == Called.kind:
                 self._calls += 1
@@ -53,9 +55,10 @@ class TurnTable:
             elif kind == AnswerVerified.kind:
                 self._verdicts[str(event.get("verdict"))] += 1
             elif kind in _OF_EDITS:
-                self._edits[_OF_EDITS[kind]] += 1
+                edits.add((_OF_EDITS[kind], _key(event.get("proposal", 0))))
                 if kind == EditGated.kind:
                     self._gates[str(event.get("rule"))] += 1
+        self._edits.update(outcome for outcome, _ in edits)
         self._n += bool(trials)
         self._trials += len(trials)
         self._turns += len(turns)

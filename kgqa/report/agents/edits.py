@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from kgqa.events import EditAccepted, EditGated, EditProposed, Event
+from kgqa.events import EditAccepted, EditGated, EditProposed, Event, Seen
 from kgqa.events.acting_words import STATES
 from kgqa.report.agents.differences import Words, changed_words
+from kgqa.report.agents.observations import observation_of
 from kgqa.report.pages import counted
 
 MAX_EDITS = 60
@@ -16,12 +17,21 @@ _TITLES = {"insert": "new text", "update": "replaced text", "delete": "deleted t
 
 
 @dataclass(frozen=True, slots=True)
+class ShownSource:
+    """A source of an edit. `iri`: its IRI or URL. `text`: as the language model was shown it; "" if unknown."""
+
+    number: int
+    iri: str
+    trust: str
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ShownEdit:
     """A proposed edit as a page shows it.
 
     `old`, `new`: the texts before and after, with the words that changed; empty if there is none. `outcome`: accepted,
-    rejected or open. `state`: what became of it, in words. `rule`, `why`: the gate that rejected it. `sources`: number,
-    IRI or URL, and trust of each.
+    rejected or open. `state`: what became of it, in words. `rule`, `why`: the gate that rejected it.
     """
 
     number: int
@@ -36,7 +46,7 @@ class ShownEdit:
     target: str = ""
     iri: str = ""
     step: int = 1
-    sources: tuple[tuple[int, str, str], ...] = ()
+    sources: tuple[ShownSource, ...] = ()
     sources_more: int = 0
 
 
@@ -54,17 +64,20 @@ def edits_of(trace: Iterable[Event]) -> ShownEdits | None:
     proposed: dict[int, EditProposed] = {}
     gated: dict[int, EditGated] = {}
     accepted: dict[int, EditAccepted] = {}
+    texts: dict[int, str] = {}
     for event in trace:
         match event:
             case EditProposed():
                 proposed.setdefault(event.proposal, event)
             case EditGated():
                 gated.setdefault(event.proposal, event)
-            case EditAccepted():
-                accepted.setdefault(event.proposal, event)
+            case EditAccepted():  # the last one tells the state after the question
+                accepted[event.proposal] = event
+            case Seen():
+                texts |= {each.number: each.text for each in observation_of(event).results}
     if not proposed:
         return None
-    shown = [_shown(each, gated.get(number), accepted.get(number)) for number, each in proposed.items()]
+    shown = [_shown(each, gated.get(number), accepted.get(number), texts) for number, each in proposed.items()]
     counts = {name: sum(each.outcome == name for each in shown) for name in ("accepted", "rejected", "open")}
     parts = [f"{counts['accepted']:,} accepted", f"{counts['rejected']:,} rejected"]
     if counts["open"]:
@@ -73,7 +86,9 @@ def edits_of(trace: Iterable[Event]) -> ShownEdits | None:
     return ShownEdits(tuple(shown[:MAX_EDITS]), summary, max(0, len(shown) - MAX_EDITS))
 
 
-def _shown(edit: EditProposed, gated: EditGated | None, accepted: EditAccepted | None) -> ShownEdit:
+def _shown(
+    edit: EditProposed, gated: EditGated | None, accepted: EditAccepted | None, texts: Mapping[int, str]
+) -> ShownEdit:
     old = edit.target_text if edit.edit != "insert" else ""
     new = edit.content if edit.edit != "delete" else ""
     before, after = changed_words(old, new)
@@ -96,6 +111,9 @@ def _shown(edit: EditProposed, gated: EditGated | None, accepted: EditAccepted |
         target="" if old else edit.target,
         iri=accepted.edit if accepted else "",
         step=edit.step,
-        sources=tuple((each.number, each.iri, each.trust) for each in edit.sources[:MAX_SOURCES]),
+        sources=tuple(
+            ShownSource(each.number, each.iri, each.trust, texts.get(each.number, ""))
+            for each in edit.sources[:MAX_SOURCES]
+        ),
         sources_more=max(0, len(edit.sources) - MAX_SOURCES),
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgqa.events import Seen
-from kgqa.report.lenient_json import count_of, number_of, text_of
+from kgqa.report.lenient_json import count_of, list_of, number_of, text_of
 
 MAX_RESULTS = 60
 _FOLDED_LINES, _FOLDED_CHARS = 8, 600
@@ -17,13 +17,18 @@ _RESULT_KEYS = frozenset({"number", "text"})
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A result of a search as the language model was shown it. `kind`, `trust`: empty if not given."""
+    """A result of a search as the language model was shown it. `kind`, `trust`, `source`: empty if not given.
+
+    `disputes`: numbers of results that contradict it.
+    """
 
     number: int
     text: str
     kind: str = ""
     trust: str = ""
     score: float | None = None
+    source: str = ""
+    disputes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,13 @@ def _read(found: Mapping[str, Any]) -> Result | None:
     number = count_of(found["number"])
     if number is None or not isinstance(found["text"], str):
         return None
+    disputes = [other for each in list_of(found.get("contradicts")) if (other := count_of(each)) is not None]
     return Result(
-        number, found["text"], text_of(found.get("kind")), text_of(found.get("trust")), number_of(found.get("score"))
+        number,
+        found["text"],
+        text_of(found.get("kind")),
+        text_of(found.get("trust")),
+        number_of(found.get("score")),
+        text_of(found.get("from")),
+        tuple(disputes[:MAX_RESULTS]),
     )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kgqa.events import ActionRead, AnswerVerified, Called, Event, Finished
-from kgqa.events.acting_words import call_words, found_words, verdict_words
+from kgqa.events.acting_words import action_words, call_words, found_words, is_tool, verdict_words
 from kgqa.report.agents.edits import ShownEdits, edits_of
 from kgqa.report.agents.observations import observation_of
 from kgqa.report.agents.turns import ActingTrials, Trial, Turn, trials_of
@@ -50,7 +50,7 @@ def _summary(found: ActingTrials, edits: ShownEdits | None) -> list[str]:
     failed = sum(call.failed for call in calls)
     unread = sum(bool(read.problem) for turn in found.turns for read in turn.actions)
     parts = [counted(len(found.trials), "trial")] if len(found.trials) > 1 else []
-    parts += [counted(len(found.turns), "turn"), counted(len(calls), "call")]
+    parts += [counted(sum(bool(turn.step) for turn in found.turns), "turn"), counted(len(calls), "call")]
     if failed:
         parts.append(f"{failed:,} of them failed")
     if unread:
@@ -76,7 +76,7 @@ def _turn(turn: Turn, edits: ShownEdits | None) -> dict[str, Any]:
     numbers = set(turn.edits)
     return {
         "id": f"turn-{turn.trial}-{turn.step}",
-        "step": turn.step,
+        "title": f"Step {turn.step}" if turn.step else "Before the first step",
         "plans": turn.plans,
         "needs": turn.needs,
         "actions": [_action(each, turn.calls) for each in turn.actions],
@@ -94,17 +94,19 @@ def _action(read: ActionRead, calls: Sequence[Called]) -> dict[str, Any]:
     plain = said in ("".join("".join(each).split()) for each in (read.actions, ",".join(read.actions)))
     return {
         "thought": read.thought,
-        "actions": read.actions[:MAX_CALLS],
+        "actions": [action_words(each) for each in read.actions[:MAX_CALLS]],
         "problem": read.problem,
         "reply": "" if plain else read.reply,
     }
 
 
 def _call(call: Called) -> dict[str, Any]:
+    """Describe a call. The results of a tool are in what was seen, so only their number is given."""
+    tool = is_tool(call)
     return {
-        "text": call_words(call),
+        "text": call.name if tool else call_words(call),
         "failed": call.failed,
-        "found": found_words(call),
+        "found": counted(call.total, "result") if tool and not call.failed else found_words(call),
         "paths": [path for path in call.paths[:MAX_CALLS] if path not in call.names],
     }
 

@@ -27,9 +27,9 @@ MAX_EVENTS = 4000
 
 @dataclass(eq=False)
 class Turn:
-    """A turn: what was planned and missing, what was done, and what was seen. `trial`: from 0. `step`: from 1.
+    """A turn: what was planned and missing, what was done, and what was seen. `trial`: from 0.
 
-    `edits`: the numbers of the edits that were proposed in it.
+    `step`: from 1; 0 before the first turn. `edits`: the numbers of the edits that were proposed in it.
     """
 
     trial: int

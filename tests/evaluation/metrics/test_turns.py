@@ -17,10 +17,10 @@ def test_counts():
         "n": 2,
         "trials": 1.5,
         "turns": (5 + 6) / 2,
-        "calls": (5 + 3) / 2,
-        "failed_calls": 2 / 8,
-        "replies": 8,
-        "unread": 1 / 8,
+        "calls": (5 + 4) / 2,
+        "failed_calls": 2 / 9,
+        "replies": 9,
+        "unread": 1 / 9,
         "verdicts": {"no": 1, "yes": 1},
         "edits": {"proposed": 3, "accepted": 1, "rejected": 1, "gates": {"sources": 1}},
     }
@@ -42,6 +42,6 @@ def test_comparison_shows_what_was_done_in_turns():
     runs = [FakeRun("graph", [acting_record(GRAPH_TURNS)]), FakeRun("tools", [acting_record(TOOL_TURNS)])]
     rows = {line.split("  ")[0]: line.split() for line in as_text(compare(runs)).splitlines()}
     assert rows["trials per question"][-3:] == ["2", "1", "1"]
-    assert rows["calls of functions and tools per question"][-3:] == ["5", "3", "1"]
+    assert rows["calls of functions and tools per question"][-3:] == ["5", "4", "1"]
     assert rows["edits proposed"][-3:] == ["–", "3", "1"]
     assert rows["edits accepted"][-2] == rows["edits rejected"][-2] == "1"

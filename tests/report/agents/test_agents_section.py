@@ -67,6 +67,7 @@ def test_edits_are_a_diff_with_gate_state_and_sources(pages):
     assert "<del>The Skerry Light was built by Ines Marr.</del>" in page
     assert "Rejected by the gate “sources”: A deletion needs a source that contradicts the text." in text
     assert "https://example.org/marr" in text and 'href="https' not in page
+    assert text.count("She was born in Kirkwick on 3 May 1832.") == 1 + 2  # seen, and as a source of two edits
     assert "waits for review" in text and "urn:kgqa:edit:7" in text and "No source was given." in text
     for number in (1, 2, 3):
         assert f'href="#edit-{number}"' in page and f'id="edit-{number}"' in page

@@ -66,7 +66,13 @@ GRAPH_TURNS: tuple[Event, ...] = (
 
 def result(number: int, text: str, trust: str = "corpus") -> str:
     """Return a result of a search as the language model is shown it."""
-    return json.dumps({"number": number, "text": text, "kind": "hyperedge", "trust": trust, "score": 0.5})
+    more = {"from": "a page", "contradicts": [1]} if trust == "web" else {}
+    return json.dumps({"number": number, "text": text, "kind": "hyperedge", "trust": trust, "score": 0.5, **more})
+
+
+def tool(name: str, **arguments: object) -> str:
+    """Return a call of a tool as the trace has it."""
+    return json.dumps({"name": name, "arguments": arguments})
 
 
 OLD = "Ines Marr was born in Oban in 1832."
@@ -74,25 +80,30 @@ NEW = "Ines Marr was born in Kirkwick in 1832."
 _WEB = ProposedSource(3, "https://example.org/marr", "web")
 _CORPUS = ProposedSource(1, "urn:kgqa:chunk:1", "corpus")
 TOOL_TURNS: tuple[Event, ...] = (
-    ActionRead(reply="...", actions=('graph_search({"query": "Ines Marr"})',), thought="The graph comes first."),
+    Seen(text=result(1, OLD), count=1, step=0),
+    ActionRead(reply="...", actions=(tool("graph_search", query="Ines Marr"),), thought="The graph comes first."),
     Called(name="graph_search", arguments=('{"query": "Ines Marr"}',), names=(OLD,), total=2),
     Seen(text="\n".join([result(1, OLD), result(2, "The Skerry Light was built by Ines Marr.")]), count=2),
-    ActionRead(reply="...", actions=('web_search({"query": "birthplace of Ines Marr"})',), step=2,
+    ActionRead(reply="...", actions=(tool("web_search", query="birthplace of Ines Marr"),), step=2,
                thought="Is that right?"),
     Called(name="web_search", arguments=('{"query": "birthplace of Ines Marr"}',), total=1, step=2),
     Seen(text=result(3, "She was born in Kirkwick on 3 May 1832.", "web"), count=1, step=2),
-    ActionRead(reply="...", actions=('update({"target": "1", "new_content": "..."})',), step=3,
+    ActionRead(reply="...", actions=(tool("update", target=1, new_content=NEW),), step=3,
                thought="The graph is wrong."),
     EditProposed(proposal=1, edit="update", content=NEW, target="urn:kgqa:hyperedge:1", target_text=OLD,
                  reason="The web contradicts it.", sources=(_WEB, _CORPUS), step=3),
-    EditAccepted(proposal=1, edit="urn:kgqa:edit:7", state="proposed", step=3),
+    EditAccepted(proposal=1, edit="urn:kgqa:edit:7", state="overlay", step=3),
+    Called(name="update", arguments=(json.dumps({"target": 1, "new_content": NEW}),), names=(NEW,), total=1, step=3),
+    Seen(text=f"Results:\n{result(4, NEW, 'web')}\nDone.", count=1, step=3),
     EditProposed(proposal=2, edit="delete", target="urn:kgqa:hyperedge:2",
                  target_text="The Skerry Light was built by Ines Marr.", reason="Not needed.", step=4),
     EditGated(proposal=2, rule="sources", why="A deletion needs a source that contradicts the text.", step=4),
     EditProposed(proposal=3, edit="insert", content="Kirkwick is a town.", reason="New.", sources=(_WEB,), step=5),
     Called(name="delete", arguments=("{}",), failed=True, step=4),
     ActionRead(reply="<answer>Kirkwick</answer", problem="The answer is not closed.", step=5),
+    ActionRead(reply="<think>Done.</think><answer>Kirkwick</answer>", thought="Done.", step=6),
     Finished(text="Kirkwick", answers=("Kirkwick",), grounded=True, step=6),
+    EditAccepted(proposal=1, edit="urn:kgqa:edit:7", state="proposed", step=6),
 )  # fmt: skip
 """Searches, an edit that waits for review, one that a gate rejected, and one without a decision."""
 
