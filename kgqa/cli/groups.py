@@ -193,3 +193,29 @@ def trajectories() -> None:
       kgqa trajectories show runs/x
       kgqa trajectories export runs/x --format sft --min-reward 0.8 --out sft/
     """
+
+
+@click.command(
+    "edits",
+    cls=LazyGroup,
+    lazy_commands={
+        "list": ("kgqa.cli.edits.list:list_", "List the edits of a corpus, also proposed and rejected ones."),
+        "show": ("kgqa.cli.edits.show:show", "Show an edit as a diff, with its sources and quotes."),
+        "review": ("kgqa.cli.edits.review:review", "Accept or reject proposed edits."),
+        "undo": ("kgqa.cli.edits.undo:undo", "Undo edits, those of a session, or those that rest on a source."),
+        "verify": ("kgqa.cli.edits.verify:verify", "Check that no edit was changed."),
+        "as-of": ("kgqa.cli.edits.as_of:as_of", "Write an earlier state of a corpus to a folder."),
+        "merge": ("kgqa.cli.edits.merge:merge", "Merge the log of another corpus."),
+    },
+)
+def edits() -> None:
+    """Review, undo and merge the edits of a corpus.
+
+    \b
+    Every change of a corpus is an edit in its log: builds, and what a language model learns from a question. Edits of
+    a model wait for a review; no edit is ever lost, and each can be undone (docs/edits.md).
+      kgqa edits list corpus/ --state waiting
+      kgqa edits review corpus/
+      kgqa edits undo corpus/ --source https://example.org/page
+      kgqa edits as-of corpus/ 2026-01-31 --into january/
+    """

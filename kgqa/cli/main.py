@@ -27,6 +27,7 @@ COMMANDS = {
     "score": ("kgqa.cli.eval.score:command", "Score the published predictions of other systems."),
     "graph": ("kgqa.cli.groups:graph", "Load, inspect and search a graph."),
     "corpus": ("kgqa.cli.groups:corpus", "Turn documents into a graph, to search and to ask."),
+    "edits": ("kgqa.cli.groups:edits", "Review, undo and merge the edits of a corpus."),
     "virtuoso": ("kgqa.cli.groups:virtuoso", "Install, start, inspect and stop a Virtuoso server."),
     "freebase": ("kgqa.cli.groups:freebase", "Clean the Freebase dump and load it into a server."),
     "rank": ("kgqa.cli.rank:command", "Train a ranker of relation paths."),

@@ -10,6 +10,7 @@ from pathlib import Path
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.edit_log import Edit, cancelled_edits, content_hash, verify_chain
 from kgqa.corpus.editing.disputes import standing_texts
+from kgqa.corpus.editing.proposals import ProposalFile
 from kgqa.corpus.graph_writer import graph_position
 from kgqa.corpus.items import Addition, ChunkItem, DocumentItem, item_key
 from kgqa.corpus.rdf.edit_triples import edit_triples
@@ -41,7 +42,7 @@ def check(corpus: Corpus, store: Store | None = None) -> list[str]:
         What is wrong, a sentence each; an empty list if the corpus is whole.
     """
     database = corpus.database
-    findings = _collected(_log(database))
+    findings = log_findings(corpus)
     if not findings:  # the log can be trusted, so that what follows from it can be compared
         findings += _collected(_derived_tables(database))
         findings += _collected(_live(database))
@@ -56,6 +57,13 @@ def check(corpus: Corpus, store: Store | None = None) -> list[str]:
     except StoreError as error:
         findings.append(f"The graph cannot be read: {error}")
     return findings
+
+
+def log_findings(corpus: Corpus) -> list[str]:
+    """Return what was changed in the log of edits, and in the file of proposals, a sentence each."""
+    findings = _collected(_log(corpus.database))
+    proposals = ProposalFile(corpus.folder.path).findings()
+    return findings + _collected(f"The proposals were changed: {each}" for each in proposals)
 
 
 def _collected(findings: Iterator[str]) -> list[str]:

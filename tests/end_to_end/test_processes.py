@@ -20,6 +20,7 @@ RUNS = {
     "corpus": (["corpus", "status", "nowhere"], 1, "nowhere"),
     "data": (["data", "list", "cwq"], 0, "cwq"),
     "doctor": (["doctor", "--graph", "nowhere"], 1, "reachable"),
+    "edits": (["edits", "list", "nowhere"], 1, "nowhere"),
     "eval": (["eval", "status", "nowhere"], 1, "nowhere"),
     "explain": (["explain"], 0, "Find every ?x"),
     "export": (["export", "nowhere", "--sparql", "queries"], 1, "nowhere"),

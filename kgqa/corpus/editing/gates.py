@@ -224,7 +224,7 @@ def _is_named(name: Name, sources: Sequence[Wording]) -> bool:
     """Return whether a source contains a name, or whole names of sources follow each other in it."""
     if any(source.contains(name.words) for source in sources):
         return True
-    if name.initial and any(stem(name.words[0]) in source.stems for source in sources):
+    if name.initial and any(stem(name.words[0]) in source.others for source in sources):
         rest = name.words[1:]
         if not rest or any(source.contains(rest) for source in sources):
             return True

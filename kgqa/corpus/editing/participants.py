@@ -74,6 +74,7 @@ def linker_of(reader: DatabaseReader) -> NameLinker:
 def _as_written(text: str, folded: tuple[str, ...]) -> str:
     """Return a name as a text writes it, from its folded words; "" if it is not found."""
     places = [(match.start(), match.end(), folded_name(match[0])) for match in words(text)]
+    places = [each for each in places if each[2] != "s" or text[each[0] - 1] not in "'’"]  # as in `wording`
     for at in range(len(places) - len(folded) + 1):
         if tuple(word for _, _, word in places[at : at + len(folded)]) == folded:
             return text[places[at][0] : places[at + len(folded) - 1][1]]

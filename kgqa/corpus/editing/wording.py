@@ -15,6 +15,8 @@ _NUMBER = re.compile(r"(?<![\w.,])[-\u2212]?\d+(?:[.,]\d+)*|\d+(?:[.,]\d+)*")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _END_OF_SENTENCE = re.compile(r"[.!?:;\n]\s*[\"'”’»)\]]*\s*$")
 _ONLY_BLANKS = re.compile(r"[\s'’-]*")
+_ORDINARY = ("ed", "ing", "ly")
+_POSSESSIVE = re.compile(r"(?<=\w)['’]s\b")
 _NEGATED = re.compile(r"n['’]t\b", re.IGNORECASE)
 _WORDS = {
     "negations": "not no never none neither nor without cannot nobody nothing false wrong untrue incorrect",
@@ -43,6 +45,11 @@ class Name:
     words: tuple[str, ...]
     initial: bool = False
 
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether it may be an ordinary word that begins a sentence: "Founded", "Recently"."""
+        return self.initial and len(self.words) == 1 and self.words[0].endswith(_ORDINARY)
+
 
 @dataclass(frozen=True)
 class Wording:
@@ -70,7 +77,7 @@ class Wording:
     @property
     def others(self) -> frozenset[str]:
         """The stems of the words that belong to no name and are no numbers: what is said about the names."""
-        named = frozenset(stem(word) for name in self.names for word in name.words[name.initial :])
+        named = frozenset(stem(word) for name in self.names if not name.is_doubtful for word in name.words)
         numbers = self.numbers | _NUMBER_WORDS.keys() | {"not"}
         return frozenset(each for each in self.stems - named if each not in numbers and not each.isdecimal())
 
@@ -83,7 +90,7 @@ class Wording:
 @lru_cache(1 << 10)
 def wording(text: str) -> Wording:
     """Return what a text says."""
-    text = unicodedata.normalize("NFKC", text)
+    text = _POSSESSIVE.sub("", unicodedata.normalize("NFKC", text))
     sequence = tuple(folded_name.__wrapped__(text).split())
     stems = frozenset(stem(word) for word in sequence if word not in STOPWORDS)
     numbers = {_number(found[0]) for found in _NUMBER.finditer(text)}

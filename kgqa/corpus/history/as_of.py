@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -22,12 +23,13 @@ from kgqa.errors import CorpusError
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:?\d{2})?)?")
 
 
-def edit_number(database: Database, moment: str) -> int:
+def edit_number(database: Database, moment: str, accepted: Mapping[str, str] = {}) -> int:
     """Return the number of the last edit up to a moment: the number of an edit, or a time.
 
     Args:
         moment: a number, 0 for the empty corpus, or a time in ISO 8601, in UTC unless it says otherwise. A day means
             its end.
+        accepted: when edits were accepted that had been proposed earlier, by their ids.
 
     Raises:
         CorpusError: there is no such edit, or the moment cannot be read.
@@ -40,8 +42,10 @@ def edit_number(database: Database, moment: str) -> int:
             )
         return number
     limit = _time(moment)
-    times = ((edit.seq, edit.at) for edit in database.edits())
-    return max((seq for seq, at in times if _time(at) <= limit), default=0)
+    for edit in database.edits():  # an edit is not older than those before it, whenever it was proposed
+        if max(_time(edit.at), _time(accepted.get(edit.id, edit.at))) > limit:
+            return edit.seq - 1
+    return database.seq
 
 
 def _time(text: str) -> datetime:

@@ -9,7 +9,7 @@ from pathlib import Path
 from kgqa.corpus.edit_log import Edit, ordered
 from kgqa.corpus.editing.disputes import disputes_of
 from kgqa.corpus.editing.live_hyperedges import tags_of_segments
-from kgqa.corpus.editing.proposals import FILE_NAME, ProposalFile, ProposedEdit
+from kgqa.corpus.editing.proposals import FILE_NAME, Decision, ProposalFile, ProposedEdit
 from kgqa.corpus.editor import Editor
 from kgqa.corpus.folder import CorpusFolder
 from kgqa.corpus.history.reviewing import HOLDER
@@ -106,10 +106,12 @@ def _hold(editor: Editor, contested: frozenset[str]) -> Iterator[Edit]:
 def _merge_proposals(editor: Editor, folder: Path, name: str) -> int:
     mine = ProposalFile(editor.folder.path)
     known = {each.edit.id for each in mine.records() if isinstance(each, ProposedEdit)}
-    new = {
-        each.edit.id: each
-        for each in ProposalFile(folder, name).records()
-        if isinstance(each, ProposedEdit) and each.edit.id not in known
-    }
-    mine.append(list(new.values()))
+    new: dict[str, ProposedEdit] = {}
+    decisions: dict[str, Decision] = {}
+    for each in ProposalFile(folder, name).records():
+        if isinstance(each, ProposedEdit) and each.edit.id not in known:
+            new.setdefault(each.edit.id, each)
+        elif isinstance(each, Decision) and each.edit in new:
+            decisions[each.edit] = each
+    mine.append([*new.values(), *decisions.values()])
     return len(new)

@@ -48,6 +48,11 @@ class ProposalBook:
         """The proposed edits that nobody decided about."""
         return [each for id, each in self.proposals.items() if self.states[id] == "waiting"]
 
+    def pending(self, session: str | None = None) -> list[ProposedEdit | Edit]:
+        """Return the proposed edits that wait, and those that hold a text back; of a session, if it is given."""
+        proposed = [each for each in self.waiting if session is None or each.edit.session == session]
+        return [*proposed, *(edit for edit in self.held if session is None or edit.session == session)]
+
     def find(self, name: str) -> ProposedEdit | Edit:
         """Return a proposed edit, or one that holds a text back, by its id or the first digits of its hash.
 
