@@ -37,7 +37,7 @@ from kgqa.evaluation.runs.plan import DEFAULT_CONCURRENCY
     "corpora",
     multiple=True,
     metavar="NAME=FOLDER",
-    help="corpus for one column of a table over texts, such as musique=corpora/musique; may be repeated [--graph]",
+    help="corpus or graph for one column, such as musique=corpora/musique; may be repeated [--graph]",
 )
 @click.option(
     "--out",
@@ -85,6 +85,7 @@ def command(
       5.2 to 5.5                      Tournament on Path
       tog3.1 to tog3.6                Think-on-Graph 3.0
       graphsearch.1 to graphsearch.3  GraphSearch; graphsearch.5 to graphsearch.8 are its figures
+      counselor.1 to counselor.4      Graph Counselor
     Exit codes: 0 all available cells are measured, 1 a run did not finish, 130 Ctrl-C.
     """
     chosen = [tables()[number] for number in dict.fromkeys(numbers)]

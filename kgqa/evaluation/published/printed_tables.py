@@ -1,7 +1,8 @@
 """The tables of publications: the runs that fill them, and the printed figures.
 
 thesis_tables.toml: Tournament on Path (Xiang & Wu 2026, tables 5.2 to 5.5); tog3_tables.toml: Think-on-Graph 3.0
-(tables tog3.1 to tog3.6); graphsearch_tables.toml: GraphSearch (tables graphsearch.1 to 3, figures 5 to 8).
+(tables tog3.1 to tog3.6); graphsearch_tables.toml: GraphSearch (tables graphsearch.1 to 3, figures 5 to 8);
+counselor_tables.toml: Graph Counselor (tables counselor.1 to 4).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from kgqa.errors import SettingsError
 from kgqa.model_json import from_json
 from kgqa.toml_text import read_toml
 
-FILES = ("thesis_tables.toml", "tog3_tables.toml", "graphsearch_tables.toml")
+FILES = ("thesis_tables.toml", "tog3_tables.toml", "graphsearch_tables.toml", "counselor_tables.toml")
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9.]+")
 
 
@@ -73,8 +74,8 @@ class PrintedTable:
 
     `columns`: names of the data sets; `sources`: where the questions of a column are, if not in the data set of this
     name; `sample`: number of questions per data set; `samples`: the same for single columns. `corpora`: whether each
-    column needs a text corpus of its own. `runs`: the folder of the runs, if several tables share them. `judge`: the
-    language model that judges responses. `notes`: what the reader of the table must know.
+    column needs a text corpus or a graph of its own. `runs`: the folder of the runs, if several tables share them.
+    `judge`: the language model that judges responses. `notes`: what the reader of the table must know.
     """
 
     name: str

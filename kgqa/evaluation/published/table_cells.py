@@ -19,6 +19,7 @@ MEANINGS = {
     "f1_of_means": "F1 of mean token precision and mean token recall",
     "judge.answer": "mean rating of the judge `answer`",
     "judge.evidence": "mean rating of the judge `evidence`",
+    "judge.correct": "share of answers that the judge `correct` calls right",
     "usage.seconds": "mean seconds",
     "usage.calls": "mean calls",
     "usage.tokens": "mean tokens",

@@ -24,17 +24,29 @@ from kgqa.untrusted_json import load_json
 VERDICTS = "verdicts.json"
 RATED = ("answer", "evidence")
 """The kinds of ratings whose means the tables show."""
+CORRECT = "correct"
+"""The judge whose share of answers that are right the tables show."""
 Values = dict[str, float]
 
 
-def rated(folder: Path, questions: Sequence[GoldQuestion], llm: str, settings: Mapping[str, Any]) -> Values:
-    """Return the mean ratings of a run from 0 to 10, as `judge.answer` and `judge.evidence`.
+def rated(
+    folder: Path,
+    questions: Sequence[GoldQuestion],
+    llm: str,
+    settings: Mapping[str, Any],
+    judges: Sequence[str] = RATED,
+) -> Values:
+    """Return what judges say of a run, by `judge.NAME`.
+
+    These are mean ratings from 0 to 10 (`judge.answer`, `judge.evidence`), or the share of answers that are right
+    (`judge.correct`).
 
     Args:
         folder: the folder of the run.
         questions: its questions, whose supporting passages the judge reads.
         llm: the judging language model.
         settings: settings of the judge's calls by key, such as `llm.concurrency`.
+        judges: names out of `RATED` and `CORRECT`.
 
     Raises:
         ModelUnavailable: the model cannot be reached.
@@ -42,11 +54,13 @@ def rated(folder: Path, questions: Sequence[GoldQuestion], llm: str, settings: M
 
     def ask(models: QuestionModels, prompts: Prompts) -> Values:
         pairs, _ = match(read_published(folder / PREDICTIONS, "kgqa"), questions)
-        judged = judge_published(pairs, RATED, models=models, prompts=prompts)
-        means = {f"judge.{name}": judged[name]["score"]["value"] for name in RATED}
+        judged = judge_published(pairs, judges, models=models, prompts=prompts)
+        means = {f"judge.{name}": judged[name]["right" if name == CORRECT else "score"]["value"] for name in judges}
         return {name: value for name, value in means.items() if value is not None}
 
-    return _kept(folder, ["ratings", llm, _size(folder)], llm, settings, ask)
+    return _kept(
+        folder, ["ratings" if tuple(judges) == RATED else ",".join(judges), llm, _size(folder)], llm, settings, ask
+    )
 
 
 def compared(

@@ -12,7 +12,7 @@ from kgqa.corpus.counts import COUNTS, counts_of
 from kgqa.errors import KgqaError, SettingsError
 from kgqa.evaluation.published.printed_tables import ModelPlace, PrintedTable, TableRow
 from kgqa.evaluation.published.table_cells import CORPUS, JUDGED, TableCell, measured_values
-from kgqa.evaluation.published.table_judges import compared, rated
+from kgqa.evaluation.published.table_judges import CORRECT, RATED, compared, rated
 from kgqa.evaluation.runs.plan import RunPlan, Selection, select_questions
 from kgqa.evaluation.runs.progress import RunObserver, RunResult
 from kgqa.evaluation.runs.resume import Changes, resume_run_in
@@ -37,8 +37,8 @@ class TableOptions:
     """Options of the runs that fill a table.
 
     `datasets`: source of questions by column; for the remaining columns, questions are found in the folder
-    KGQA_DATASETS; `corpora`: corpus by column; for the remaining columns, the setting `graph.path`; `settings`:
-    settings of all runs, by key; `sample`: questions per data set, None for the number in the publication.
+    KGQA_DATASETS; `corpora`: corpus or graph by column; for the remaining columns, the setting `graph.path`;
+    `settings`: settings of all runs, by key; `sample`: questions per data set, None for the number in the publication.
     """
 
     datasets: Mapping[str, str]
@@ -155,7 +155,8 @@ class _Filler:
             if len(folders) > 1:
                 found = compared(folders[0], folders[1], questions, self._judge, settings)
             else:
-                found = rated(folders[0], questions, self._judge, settings)
+                judges = [name for name in (*RATED, CORRECT) if f"judge.{name}" in wanted]
+                found = rated(folders[0], questions, self._judge, settings, judges)
         except KgqaError as error:
             self._observer.note(f"{row.label} on {column} is not judged: {error}")
             self.failed = True
@@ -170,7 +171,7 @@ class _Filler:
         table, options = self._table, self._options
         for column in table.columns:
             if table.corpora and not (options.corpora.get(column) or options.settings.get("graph.path")):
-                self._observer.note(f"{column} is not run: give its corpus with --corpus {column}=FOLDER")
+                self._observer.note(f"{column} is not run: give its corpus or graph with --corpus {column}=FOLDER")
                 continue
             if not any(row.method for row in table.rows):
                 continue

@@ -213,6 +213,18 @@ def test_out_is_whole_or_not_at_all(tmp_path):
     assert out.read_bytes() == b"old" and sorted(each.name for each in tmp_path.iterdir()) == ["legal", "legal.nt.gz"]
 
 
+@pytest.mark.parametrize("stage", ["reading", "writing"])
+def test_ctrl_c_leaves_nothing(tmp_path, stage):
+    def stop(now, done, total):
+        assert 0 < done <= total
+        if now == stage:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        convert(FIXTURES / "legal", tmp_path / "legal.nt", progress=stop)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
     "out, place, options, message",
     [
