@@ -100,12 +100,13 @@ def test_many_steps_keep_their_beginning_and_their_end():
 
 def test_steps_of_edits_say_what_became_of_them():
     lines = step_lines(TOOL_TURNS)
-    assert [line.rsplit(": ", 1)[1] for line in lines if line.startswith("edit")] == [
+    assert [line.rsplit(": ", 1)[1] for line in lines if ", edit " in line] == [
         "accepted, waits for review",
         "rejected by the gate “sources”",
         "not decided",
     ]
     assert "step 5: The answer is not closed." in lines
+    assert not any("update(" in line for line in lines)  # the line of the edit tells it
 
 
 def test_answer_as_text():

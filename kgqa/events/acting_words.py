@@ -156,6 +156,7 @@ def _step_lines(events: Sequence[Event]) -> Iterator[str]:
     planned: set[int] = set()
     gated = {each.proposal: each for each in events if isinstance(each, EditGated)}
     accepted = {each.proposal: each for each in events if isinstance(each, EditAccepted)}
+    edits = {(each.step, each.edit) for each in events if isinstance(each, EditProposed)}
     for event in events:
         match event:
             case StepPlanned():
@@ -167,7 +168,8 @@ def _step_lines(events: Sequence[Event]) -> Iterator[str]:
                     acts = [action_words(each) for each in event.actions]
                     yield f"{_place(event)}: {shortened('; '.join([*acts, event.problem]))}"
             case Called():
-                yield f"{_place(event)}: {shortened(call_words(event))} → {found_words(event)}"
+                if (event.step, event.name) not in edits:
+                    yield f"{_place(event)}: {shortened(call_words(event))} → {found_words(event)}"
             case Finished():
                 yield f"{_place(event)}: {shortened(_finished(event))}"
             case AnswerVerified():
@@ -175,7 +177,8 @@ def _step_lines(events: Sequence[Event]) -> Iterator[str]:
             case Reflected():
                 yield f"trial {event.trial + 1} taught: {shortened(event.text)}"
             case EditProposed():
-                yield f"edit {event.proposal}: {_edit(event)}: {_outcome(event.proposal, gated, accepted)}"
+                outcome = _outcome(event.proposal, gated, accepted)
+                yield f"step {event.step}, edit {event.proposal}: {_edit(event)}: {outcome}"
 
 
 def _outcome(proposal: int, gated: Mapping[int, EditGated], accepted: Mapping[int, EditAccepted]) -> str:

@@ -28,13 +28,14 @@ class ShownSource:
 
 @dataclass(frozen=True, slots=True)
 class ShownEdit:
-    """A proposed edit as a page shows it.
+    """A proposed edit as a page shows it. `kind`: insert, update or delete.
 
     `old`, `new`: the texts before and after, with the words that changed; empty if there is none. `outcome`: accepted,
     rejected or open. `state`: what became of it, in words. `rule`, `why`: the gate that rejected it.
     """
 
     number: int
+    kind: str
     title: str
     old: tuple[Words, ...]
     new: tuple[Words, ...]
@@ -100,6 +101,7 @@ def _shown(
         outcome, state = "open", "not decided"
     return ShownEdit(
         number=edit.proposal,
+        kind=edit.edit,
         title=_TITLES.get(edit.edit, edit.edit),
         old=before,
         new=after,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from kgqa.report.lenient_json import count_of, list_of, number_of, text_of
 
 MAX_RESULTS = 60
 _FOLDED_LINES, _FOLDED_CHARS = 8, 600
+_FENCE = re.compile(r"\s*`{3,}\s*")
 _RESULT_KEYS = frozenset({"number", "text"})
 
 
@@ -54,6 +56,8 @@ def observation_of(seen: Seen) -> Observation:
             results.append(result)
         else:
             lines.append(line)
+    if results:  # they stand in a fence
+        lines = [line for line in lines if not _FENCE.fullmatch(line)]
     text = "\n".join(lines).strip("\n")
     folded = len(lines) > _FOLDED_LINES or len(seen.text) > _FOLDED_CHARS
     more = max(0, len(results) - MAX_RESULTS)

@@ -73,17 +73,18 @@ def _trial(trial: Trial, edits: ShownEdits | None, *, titled: bool, opened: bool
 
 
 def _turn(turn: Turn, edits: ShownEdits | None) -> dict[str, Any]:
-    numbers = set(turn.edits)
+    proposed = [each for each in edits.edits if each.number in set(turn.edits)] if edits else []
+    calls = [each for each in turn.calls if each.name not in {edit.kind for edit in proposed}]
     return {
         "id": f"turn-{turn.trial}-{turn.step}",
         "title": f"Step {turn.step}" if turn.step else "Before the first step",
         "plans": turn.plans,
         "needs": turn.needs,
         "actions": [_action(each, turn.calls) for each in turn.actions],
-        "calls": [_call(each) for each in turn.calls[:MAX_CALLS]],
-        "calls_more": max(0, len(turn.calls) - MAX_CALLS),
+        "calls": [_call(each) for each in calls[:MAX_CALLS]],
+        "calls_more": max(0, len(calls) - MAX_CALLS),
         "seen": [observation_of(each) for each in turn.seen],
-        "edits": [each for each in edits.edits if each.number in numbers] if edits else [],
+        "edits": proposed,
         "finished": [_finished(each) for each in turn.finished],
     }
 

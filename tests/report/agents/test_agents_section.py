@@ -78,6 +78,7 @@ def test_results_of_a_search_are_numbered_with_their_trust(pages):
     text = ParsedPage(pages[1]).text
     assert "She was born in Kirkwick on 3 May 1832." in text and "trust: web" in text
     assert '<li value="3">' in pages[1]
+    assert "```" not in text and "2 replies are left." in text
 
 
 @pytest.mark.parametrize("trace", [GRAPH_TURNS, TOOL_TURNS], ids=["graph", "tools"])

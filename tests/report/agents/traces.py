@@ -94,7 +94,7 @@ TOOL_TURNS: tuple[Event, ...] = (
                  reason="The web contradicts it.", sources=(_WEB, _CORPUS), step=3),
     EditAccepted(proposal=1, edit="urn:kgqa:edit:7", state="overlay", step=3),
     Called(name="update", arguments=(json.dumps({"target": 1, "new_content": NEW}),), names=(NEW,), total=1, step=3),
-    Seen(text=f"Results:\n{result(4, NEW, 'web')}\nDone.", count=1, step=3),
+    Seen(text=f"Done.\n```\n{result(4, NEW, 'web')}\n```\n2 replies are left.", count=1, step=3),
     EditProposed(proposal=2, edit="delete", target="urn:kgqa:hyperedge:2",
                  target_text="The Skerry Light was built by Ines Marr.", reason="Not needed.", step=4),
     EditGated(proposal=2, rule="sources", why="A deletion needs a source that contradicts the text.", step=4),
