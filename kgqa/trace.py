@@ -72,6 +72,11 @@ class Trace:
         self._stages: dict[str, StageUsage] = {}
         self._grace_until: float | None = None
 
+    @property
+    def budget(self) -> Budget:
+        """The limits of the question."""
+        return self._budget
+
     def record(self, event: Event) -> None:
         """Record an event, with the time since the start of the question."""
         if type(event) not in _OWN_EVENTS:

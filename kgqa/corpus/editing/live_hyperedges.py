@@ -43,6 +43,14 @@ def hyperedge_of(addition: Addition, database: Database, seq: int) -> HyperedgeR
     return record
 
 
+def item_of_hyperedge(record: HyperedgeRecord, database: Database, seq: int) -> HyperedgeItem | None:
+    """Return a live item that says what a hyperedge says after edit `seq`; None if there is none."""
+    for _, addition in database.live.tagged([segment_iri(record.segment)], seq):
+        if isinstance(addition.item, HyperedgeItem) and hyperedge_of(addition, database, seq).iri == record.iri:
+            return addition.item
+    return None
+
+
 def tags_of_segments(segments: Iterable[str], database: Database, seq: int) -> dict[str, list[HyperedgeTag]]:
     """Return the live tags, after edit `seq`, of the hyperedges that have one of the segments, by their IRIs."""
     said = [

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.edit_log import Edit, EditKind, EditSource, Removal, sealed
 from kgqa.corpus.editing.disputes import DISPUTED, Disputes, disputes_of
-from kgqa.corpus.editing.live_hyperedges import HyperedgeTag, hyperedge_of, tags_of_segments
+from kgqa.corpus.editing.live_hyperedges import HyperedgeTag, hyperedge_of, item_of_hyperedge, tags_of_segments
 from kgqa.corpus.editing.sources import ShownText
 from kgqa.corpus.editing.trust import CORPUS, highest, lowest, rank
 from kgqa.corpus.items import EDIT, HYPEREDGE, Addition, HyperedgeItem, Party, item_key, normal_name
@@ -171,6 +171,20 @@ class Overlay:
             CorpusError: it is not live, or is trusted more than the sources.
         """
         return self._edit("delete", None, target, sources, reason)
+
+    def reweigh(self, target: str, completeness: float, reason: str = "") -> OverlayEdit:
+        """Replace a hyperedge by itself with another completeness.
+
+        Raises:
+            CorpusError: it is not live, or is trusted more than an edit without sources.
+        """
+        own = [each.edit.adds[0].item for each in self._edits.values() if each.added and each.added.iri == target]
+        record = self.record(target)
+        items = [each for each in own if isinstance(each, HyperedgeItem)]
+        item = items[-1] if items else item_of_hyperedge(record, self.corpus.database, self.seq) if record else None
+        if item is None:
+            raise CorpusError(f"There is no live hyperedge {target}.", "Search again, and name what is shown.")
+        return self._edit("update", replace(item, completeness=completeness), target, (), reason)
 
     def _edit(
         self,

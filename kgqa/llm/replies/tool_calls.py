@@ -157,7 +157,7 @@ def _called(
         return Reading(None, problem=f"There is no tool {_shown(name)}. The tools are {names}.")
     if isinstance(arguments, str):
         arguments, repaired = _object_of(arguments), True
-    checked, problem, changed = _checked(arguments, schema)
+    checked, problem, changed = checked_arguments(arguments, schema)
     if problem:
         return Reading(None, problem=problem)
     further += len(calls) - 1
@@ -165,8 +165,16 @@ def _called(
     return Reading(reply, repaired or changed or bool(further))
 
 
-def _checked(arguments: Any, schema: Mapping[str, Any]) -> tuple[dict[str, Any], str, bool]:
-    """Return the arguments of a call as its schema has them, what is wrong with them, and whether one was converted."""
+def checked_arguments(arguments: Any, schema: Mapping[str, Any]) -> tuple[dict[str, Any], str, bool]:
+    """Compare the arguments of a call with the schema of its tool.
+
+    Args:
+        arguments: The arguments.
+        schema: A table with `name` and `parameters`.
+
+    Returns:
+        The arguments as the schema has them, what is wrong with them, and whether one was converted.
+    """
     name, parameters = schema["name"], schema["parameters"]
     properties = parameters["properties"]
     if not isinstance(arguments, dict):

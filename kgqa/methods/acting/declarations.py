@@ -129,6 +129,20 @@ EVOGRAPH = Method(
             trusted=True,
         ),
         Setting(
+            "evograph.domains",
+            str,
+            "",
+            "hosts whose pages are trusted more than other pages, separated by commas, such as example.org",
+            trusted=True,
+        ),
+        Setting(
+            "evograph.first_search",
+            str,
+            "model",
+            "model: the language model makes all searches; question: the first one is for the question, without a call",
+            choices=("model", "question"),
+        ),
+        Setting(
             "evograph.commit",
             str,
             "proposed",
@@ -160,7 +174,7 @@ EVOGRAPH = Method(
             "evograph.persist": "run",
             "llm.reask": 0,
         },
-        "economy": {"evograph.turns": 4},
+        "economy": {"evograph.turns": 4, "evograph.first_search": "question"},
     },
     stages={"act": {}, "extract": {}},
 )

@@ -28,7 +28,14 @@ FURTHER = "Only the first call was run; make one call per reply."
 
 @dataclass(frozen=True)
 class SessionOptions:
-    """How a session goes. `turns`: most replies. `forced`: whether the last reply must be an answer."""
+    """How a session goes.
+
+    Attributes:
+        turns: Most replies.
+        forced: Whether the last reply must be an answer, and calls are not repeated; not so in the published code.
+        first_search: Whether the first prompt shows the results of a search for the question.
+        start: The first prompt.
+    """
 
     turns: int
     forced: bool = True
@@ -67,7 +74,6 @@ class Session:
         self._prompts = resources.prompts
         self._models = resources.models.for_question(trace)
         self._reask: int = resources.settings["llm.reask"]
-        self._calls_allowed: int | None = resources.settings["budget.calls"]
         self._trace = trace
         self._options = options
         self._images = tuple(images)
@@ -77,6 +83,8 @@ class Session:
         self.answer: ToolReply | None = None
         """The reply with the answer; None until there is one."""
         self.turn = 0
+        self._tokens = self._most_tokens = 0
+        self._seconds = self._most_seconds = 0.0
 
     def run(self) -> None:
         """Let the model reply until it answers, or its turns are used up.
@@ -85,8 +93,8 @@ class Session:
             BudgetExhausted: the budget of the question is spent.
         """
         limit = self._options.turns
-        self._messages = list(self._first_messages(last=limit == 1 and self._options.forced))
         last = self._is_last(limit)
+        self._messages = list(self._first_messages(last=last))
         while self.turn < limit and self.answer is None:
             self.turn += 1
             raw, reading = self._reply(() if last else self._schemas)
@@ -126,9 +134,20 @@ class Session:
         """Return whether the next reply must be an answer: it is the last one, or no more calls are allowed."""
         if not self._options.forced:
             return False
-        allowed = self._calls_allowed
-        spent = allowed is not None and self._trace.usage().calls + 1 >= allowed
-        return spent or self.turn + 1 >= limit
+        return self.turn + 1 >= limit or self._nearly_spent()
+
+    def _nearly_spent(self) -> bool:
+        """Return whether the budget allows about one more reply, judged by the longest one so far."""
+        used, budget = self._trace.usage(), self._trace.budget
+        tokens, seconds = used.prompt_tokens + used.completion_tokens, used.seconds
+        self._most_tokens = max(self._most_tokens, tokens - self._tokens)
+        self._most_seconds = max(self._most_seconds, seconds - self._seconds)
+        self._tokens, self._seconds = tokens, seconds
+        return (
+            (budget.calls is not None and used.calls + 1 >= budget.calls)
+            or (budget.tokens is not None and tokens + 2 * self._most_tokens >= budget.tokens)
+            or (budget.seconds is not None and seconds + 2 * self._most_seconds >= budget.seconds)
+        )
 
     def _reply(self, schemas: Sequence[Mapping[str, Any]]) -> tuple[str, Reading[ToolReply]]:
         """Ask for a reply; return its text with the thought, and what was read."""

@@ -12,11 +12,14 @@ from kgqa.corpus.editing.overlay import Overlay
 from kgqa.corpus.editing.trust import CORPUS, trust_of_address
 from kgqa.events import Called, Retrieved
 from kgqa.methods.evograph.editing import EditTools
+from kgqa.methods.evograph.participants import named_participants
+from kgqa.methods.evograph.published import PublishedEdits, PublishedSegments
 from kgqa.methods.evograph.results import Result, ShownResults
 from kgqa.methods.evograph.schemas import EDITS, IMAGE_QUERY, PUBLISHED_NAMES
-from kgqa.methods.evograph.segments import SegmentSearch
+from kgqa.methods.evograph.segments import SegmentSearch, kinds_of
 from kgqa.methods.evograph.web import WebSearch, search_or_problem
-from kgqa.methods.text.searching import within_tokens
+from kgqa.methods.resources import Resources
+from kgqa.methods.text.searching import TextSearch, within_tokens
 from kgqa.model import Piece
 from kgqa.trace import Trace
 
@@ -43,14 +46,56 @@ class Observation:
         return tuple(result.line for result in self.results)
 
 
+def session_tools(
+    question: str,
+    resources: Resources,
+    trace: Trace,
+    *,
+    web: WebSearch | None = None,
+    session: str = "",
+    agent: str = "",
+    image_names: Sequence[str] = (),
+) -> Tools:
+    """Return the tools of a new session, whose edits nobody else sees.
+
+    Args:
+        question: The question.
+        resources: The resources of the run, with a corpus.
+        trace: The trace of the question.
+        web: The search of the web.
+        session, agent: The name of the session and of who edits, for edits.
+        image_names: The names of what the image of the question may show.
+    """
+    corpus, settings = resources.corpus, resources.settings
+    assert isinstance(corpus, Corpus)
+    published = settings["evograph.reading"] == "published"
+    search = TextSearch(resources, trace)
+    overlay = Overlay(corpus, session=session, question=question, agent=agent, ranked=not published)
+    kinds = kinds_of(settings["evograph.pieces"], search)
+    segments = (PublishedSegments if published else SegmentSearch)(search, overlay, kinds, trace)
+    shown = ShownResults()
+    edits = (PublishedEdits if published else EditTools)(
+        overlay,
+        shown,
+        segments,
+        lambda content: named_participants(content, corpus),
+        trace,
+        about=(session, question, agent),
+    )
+    domains = [each.strip() for each in settings["evograph.domains"].split(",") if each.strip()]
+    k = settings["evograph.results"]
+    return Tools(segments, overlay, edits, web, shown, trace, k=k, domains=domains, image_names=image_names)
+
+
 class Tools:
     """The tools of one question.
 
     Args:
         segments: The search of the graph.
         overlay: The edits of the question.
-        edits: What proposes edits; None if nothing may be edited.
+        edits: What proposes edits.
         web: The search of the web; None if there is none.
+        shown: The results of the session.
         k: How many results a search shows.
         domains: Hosts whose pages are trusted more than others.
         image_names: The names of what the image may show; empty without an image.
@@ -61,7 +106,7 @@ class Tools:
         self,
         segments: SegmentSearch,
         overlay: Overlay,
-        edits: EditTools | None,
+        edits: EditTools,
         web: WebSearch | None,
         shown: ShownResults,
         trace: Trace,
@@ -73,7 +118,7 @@ class Tools:
         self.shown = shown
         self.overlay = overlay
         self._segments = segments
-        self._edits = edits
+        self.edits = edits
         self._web = web
         self._trace = trace
         self._k = k
@@ -93,8 +138,8 @@ class Tools:
             found = self._graph_search(arguments["query"], step)
         elif tool == "web_search":
             found = self._web_search(arguments["query"], step)
-        elif tool in EDITS and self._edits is not None:
-            done = self._edits.edit(tool, arguments, step=step)
+        elif tool in EDITS:
+            done = self.edits.edit(tool, arguments, step=step)
             found = Observation(done.shown, done.notes, done.failed)
         else:
             found = Observation((), (f"There is no tool {name}.",), failed=True)

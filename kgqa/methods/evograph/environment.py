@@ -1,0 +1,198 @@
+"""The tools as an environment for trainers: a class with one method a tool, and `reset`. It needs no language model.
+
+    Environment = make_environment("corpus/", web="replay:web.jsonl")
+    environment = Environment()
+    environment.reset(question="Where was Ada Lovelace born?")
+    environment.graph_search("Ada Lovelace birthplace")
+
+Each object is a session of its own, whose edits no other object sees and nothing keeps. The class fits the argument
+`environment_factory` of the trainers of TRL: the methods are the tools, with their types and docstrings.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from kgqa.corpus.corpus import Corpus
+from kgqa.errors import CorpusError, SettingsError
+from kgqa.graph.opening import open_graph_of
+from kgqa.llm.replies.tool_calls import checked_arguments
+from kgqa.methods.ask import cache_of
+from kgqa.methods.evograph.schemas import tool_schemas
+from kgqa.methods.evograph.tools import Tools, session_tools
+from kgqa.methods.evograph.web import opened_web_search
+from kgqa.methods.resources import Resources
+from kgqa.rank.embedding.encoder import open_encoder
+from kgqa.settings import resolve
+from kgqa.trace import Trace
+
+AGENT = "environment"
+
+
+class Environment:
+    """A session of tools. `make_environment` makes classes of it with the tools as methods."""
+
+    def __init__(self, resources: Resources, web: Any) -> None:
+        self._resources = resources
+        self._web = web
+        self._lock = threading.Lock()
+        self.trace = Trace()
+        """The events of the session."""
+        self._tools = self._opened("")
+
+    def reset(self, question: Any = "", **row: Any) -> None:
+        """Begin a new session; what the last one has shown and edited is forgotten.
+
+        Args:
+            question: The question, a text or the messages of a chat.
+            row: Other columns of a data set, which are ignored.
+        """
+        text = question if isinstance(question, str) else ""
+        with self._lock:
+            self.trace = Trace()
+            self._tools = self._opened(text)
+
+    def _opened(self, question: str) -> Tools:
+        return session_tools(question, self._resources, self.trace, web=self._web, agent=AGENT)
+
+    def _call(self, name: str, **arguments: Any) -> str:
+        """Call a tool and return what it shows, as text."""
+        (schema,) = tool_schemas([name])
+        checked, problem, _ = checked_arguments(arguments, schema)
+        if problem:
+            return problem
+        with self._lock:
+            found = self._tools.call(name, checked)
+            return "\n".join([*found.notes, *found.lines])
+
+
+def make_environment(corpus: Path | str | Resources, **settings: Any) -> type[Environment]:
+    """Return a class whose objects are sessions over a corpus.
+
+    Args:
+        corpus: The folder of a corpus, or opened resources with a corpus.
+        settings: Settings of the tools by their names without the section, such as `web="replay:web.jsonl"` or
+            `results=5`; others as for `open_resources`.
+
+    Raises:
+        SettingsError: A setting is wrong.
+        CorpusError: There is no corpus.
+        StoreError: The graph cannot be opened.
+    """
+    resources, opened = _resources_of(corpus, settings)
+    if resources.settings["evograph.reading"] == "published":
+        raise SettingsError("The environment has our tools only.", "Set evograph.reading to ours.")
+    web = opened.enter_context(opened_web_search(resources.settings["evograph.web"]))
+    names = resources.settings["evograph.tools"].split(",")
+    allowed = [name for name in names if name != "web_search" or web is not None]
+
+    def begin(self: Environment) -> None:
+        Environment.__init__(self, resources, web)
+
+    methods = {name: method for name, method in _METHODS.items() if name in allowed}
+    return type("ToolEnvironment", (Environment,), {"__init__": begin, "__doc__": Environment.__doc__, **methods})
+
+
+def _resources_of(corpus: Path | str | Resources, given: dict[str, Any]) -> tuple[Resources, ExitStack]:
+    opened = ExitStack()
+    if isinstance(corpus, Resources):
+        if given:
+            raise SettingsError("Settings cannot be given together with opened resources.", "Open them with these.")
+        if not isinstance(corpus.corpus, Corpus):
+            raise CorpusError("The environment needs a corpus.", python="Open the folder of a corpus.")
+        return corpus, opened
+    own = {"web", "tools", "results", "pieces", "domains"}
+    named = {f"evograph.{name}" if name in own else name: value for name, value in given.items()}
+    settings = resolve({"ask.method": "evograph", **named})
+    cache = cache_of(settings)
+    graph = opened.enter_context(open_graph_of(settings, corpus, cache=cache))
+    encoder = None
+    if settings["rank.embeddings"] == "auto":
+        encoder = open_encoder(
+            cache,
+            model=settings["rank.model"],
+            url=settings["rank.model_url"],
+            query_prompt=settings["rank.query_prompt"],
+            precision=settings["rank.precision"],
+        )
+    texts = opened.enter_context(Corpus.open(corpus, cache=cache, encoder=encoder))
+    return Resources(graph, encoder, settings.with_graph(graph.settings), corpus=texts), opened
+
+
+def _graph_search(self: Environment, query: str) -> str:
+    """Search the knowledge base.
+
+    Args:
+        query: Words of the text that is looked for.
+
+    Returns:
+        JSON lines with number, text, kind, trust and score.
+    """
+    return self._call("graph_search", query=query)
+
+
+def _web_search(self: Environment, query: str) -> str:
+    """Search the web, for what the knowledge base lacks.
+
+    Args:
+        query: Words of the text that is looked for.
+
+    Returns:
+        JSON lines with number, text, kind, trust and score.
+    """
+    return self._call("web_search", query=query)
+
+
+def _insert(self: Environment, content: str, sources: list[int]) -> str:
+    """Add a fact that results state and the knowledge base lacks.
+
+    Args:
+        content: One plain sentence that can be understood alone.
+        sources: The numbers of the results that say so.
+
+    Returns:
+        What became of it.
+    """
+    return self._call("insert", content=content, sources=sources)
+
+
+def _update(self: Environment, target: int, new_content: str, sources: list[int]) -> str:
+    """Replace a hyperedge that is wrong, vague or out of date.
+
+    Args:
+        target: The number of the result.
+        new_content: One plain sentence that can be understood alone.
+        sources: The numbers of the results that say so.
+
+    Returns:
+        What became of it.
+    """
+    return self._call("update", target=target, new_content=new_content, sources=sources)
+
+
+def _delete(self: Environment, target: int, reason: str) -> str:
+    """Hide a hyperedge that another result contradicts.
+
+    Args:
+        target: The number of the result.
+        reason: Why it is wrong.
+
+    Returns:
+        What became of it.
+    """
+    return self._call("delete", target=target, reason=reason)
+
+
+_METHODS: dict[str, Callable[..., str]] = {
+    "graph_search": _graph_search,
+    "web_search": _web_search,
+    "insert": _insert,
+    "update": _update,
+    "delete": _delete,
+}
+for _name, _method in _METHODS.items():
+    _method.__name__ = _method.__qualname__ = _name
