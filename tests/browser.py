@@ -74,6 +74,17 @@ class Browser:
     def cdp(self, command: str, **parameters: Any) -> Any:
         return self.command("POST", "/goog/cdp/execute", cmd=command, params=parameters)
 
+    def set_width(self, width: int) -> None:
+        """Show pages as in a window of this width, until `reset`."""
+        self.cdp("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+
+    def reset(self) -> None:
+        """Leave the page, forget its logs, and end what was emulated."""
+        self.cdp("Emulation.clearDeviceMetricsOverride")
+        self.cdp("Emulation.setEmulatedMedia", features=[])
+        self.go(Path("/dev/null"))
+        self.console(), self.fetched()
+
     def console(self) -> list[str]:
         """Return the console messages since the last call."""
         return [item["message"] for item in self.command("POST", "/se/log", type="browser")]

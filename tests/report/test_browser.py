@@ -10,19 +10,12 @@ import pytest
 
 from kgqa.report.question_page import question_page
 from kgqa.report.site import write_site
-from tests.browser import Browser, needs_browser, open_browser
+from tests.browser import Browser
 from tests.report.conftest import hostile_record
 from tests.report.test_comparison import FakeRun
 from tests.report.test_pages import ATTACKS, CONTEXT, with_conditions
 
 pytestmark = pytest.mark.server
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    needs_browser()
-    with open_browser(tmp_path_factory.mktemp("browser")) as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +26,6 @@ def site(offline, by_model, tmp_path_factory) -> Path:
 @pytest.fixture
 def opened(browser: Browser, site: Path) -> Browser:
     """The index page, with empty logs; after the test they must hold only pages of the site."""
-    browser.go(Path("/dev/null"))
-    browser.console(), browser.fetched()
     browser.go(site / "index.html")
     yield browser
     assert browser.console() == []
@@ -130,8 +121,6 @@ def test_hostile_texts_run_no_script(browser, by_model, tmp_path):
     first = next(by_model.records())
     runs = [FakeRun(attack, [hostile_record(first, lambda attack=attack: attack)]) for attack in ATTACKS]
     index = write_site(runs, tmp_path)
-    browser.go(Path("/dev/null"))
-    browser.console(), browser.fetched()
     for page in [index, *sorted(tmp_path.glob("run-*/*.html"))]:
         browser.go(page)
         assert browser.run("return typeof window.hacked") == "undefined", page

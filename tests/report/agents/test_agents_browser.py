@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from kgqa.report.site import write_site
-from tests.browser import Browser, needs_browser, open_browser
 from tests.report.agents.traces import GRAPH_TURNS, TOOL_TURNS, acting_record
 from tests.report.conftest import hostile_record
 from tests.report.test_comparison import FakeRun
@@ -45,27 +44,14 @@ return poor;
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    needs_browser()
-    with open_browser(tmp_path_factory.mktemp("browser")) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Path:
     runs = [FakeRun("graph", [acting_record()]), FakeRun("tools", [acting_record(TOOL_TURNS)])]
     return write_site(runs, tmp_path_factory.mktemp("site")).parent
 
 
-def set_width(browser: Browser, width: int) -> None:
-    browser.cdp("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
-
-
 @pytest.mark.parametrize("width", WIDTHS)
 def test_page_fits_its_window_and_loads_nothing(browser, site, width):
-    browser.go(Path("/dev/null"))
-    browser.console(), browser.fetched()
-    set_width(browser, width)
+    browser.set_width(width)
     for page in sorted(site.glob("run-*/*.html")):
         browser.go(page)
         browser.run("document.querySelectorAll('details').forEach(each => each.open = true)")
@@ -77,16 +63,13 @@ def test_page_fits_its_window_and_loads_nothing(browser, site, width):
 @pytest.mark.parametrize("colour", COLOURS)
 def test_texts_have_enough_contrast(browser, site, colour):
     browser.cdp("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": colour}])
-    try:
-        for page in sorted(site.glob("run-*/*.html")):
-            browser.go(page)
-            assert browser.run(CONTRAST) == []
-    finally:
-        browser.cdp("Emulation.setEmulatedMedia", features=[])
+    for page in sorted(site.glob("run-*/*.html")):
+        browser.go(page)
+        assert browser.run(CONTRAST) == []
 
 
 def test_walk_is_drawn_inside_its_frame_without_overlapping_names(browser, site):
-    set_width(browser, 1200)
+    browser.set_width(1200)
     browser.go(next(site.glob("run-1/*.html")))
     inside = browser.run(
         "const outer = document.querySelector('svg.walk').getBoundingClientRect();"
@@ -103,7 +86,7 @@ def test_walk_is_drawn_inside_its_frame_without_overlapping_names(browser, site)
 
 
 def test_observations_trials_and_edits_work_with_the_keyboard(browser, site):
-    set_width(browser, 400)
+    browser.set_width(400)
     browser.go(next(site.glob("run-1/*.html")))
     visible = "return [...document.querySelectorAll('.observation')].filter(each => each.checkVisibility()).length"
     assert browser.run(visible) == 2
@@ -125,8 +108,6 @@ def test_hostile_texts_run_no_script(browser, tmp_path):
     record = acting_record((*GRAPH_TURNS, *TOOL_TURNS))
     runs = [FakeRun(f"run {n}", [hostile_record(record, lambda a=attack: a)]) for n, attack in enumerate(ATTACKS)]
     write_site(runs, tmp_path)
-    browser.go(Path("/dev/null"))
-    browser.console(), browser.fetched()
     for page in sorted(tmp_path.glob("run-*/*.html")):
         browser.go(page)
         assert browser.run("return typeof window.hacked") == "undefined", page

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from kgqa.report.site import write_site
-from tests.browser import Browser, needs_browser, open_browser
 from tests.report.conftest import hostile_record
 from tests.report.test_comparison import FakeRun
 from tests.report.test_pages import ATTACKS
@@ -18,13 +17,6 @@ WIDTHS = (400, 1200)
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    needs_browser()
-    with open_browser(tmp_path_factory.mktemp("browser")) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Path:
     folder = write_corpus(tmp_path_factory.mktemp("corpus") / "towns")
     manifest = {"settings": {"graph.path": str(folder)}}
@@ -32,15 +24,9 @@ def site(tmp_path_factory) -> Path:
     return write_site([FakeRun("text", records, folder, manifest)], tmp_path_factory.mktemp("site")).parent
 
 
-def set_width(browser: Browser, width: int) -> None:
-    browser.cdp("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
-
-
 @pytest.mark.parametrize("width", WIDTHS)
 def test_page_fits_its_window_and_loads_nothing(browser, site, width):
-    browser.go(Path("/dev/null"))
-    browser.console(), browser.fetched()
-    set_width(browser, width)
+    browser.set_width(width)
     for page in sorted(site.glob("run-1/*.html")):
         browser.go(page)
         browser.run("document.querySelectorAll('details').forEach(each => each.open = true)")
@@ -57,7 +43,7 @@ def test_page_fits_its_window_and_loads_nothing(browser, site, width):
 
 
 def test_pieces_open_and_the_graph_is_drawn(browser, site):
-    set_width(browser, 1200)
+    browser.set_width(1200)
     browser.go(sorted(site.glob("run-1/*.html"))[1])
     assert browser.run("return [...document.querySelectorAll('.pieces')].some(each => each.checkVisibility())") is False
     browser.one("#rounds > h3 + .step summary:first-of-type").click()
@@ -75,8 +61,6 @@ def test_hostile_texts_run_no_script(browser, tmp_path):
     record = text_record("text", (*RAG, *ROUNDS, *STEPS))
     runs = [FakeRun(f"run {n}", [hostile_record(record, lambda a=attack: a)]) for n, attack in enumerate(ATTACKS)]
     write_site(runs, tmp_path)
-    browser.go(Path("/dev/null"))
-    browser.console(), browser.fetched()
     for page in sorted(tmp_path.glob("run-*/*.html")):
         browser.go(page)
         assert browser.run("return typeof window.hacked") == "undefined", page
