@@ -80,6 +80,7 @@ class KnowledgeGraph:
         self.schema = schema = schema.preferring(languages)
         self.view = tuple(Entity(iri) for iri in view)
         self.walks: WalkRule = walks or schema.walks
+        self._returns_through_mediators = self.walks == "free"
         self.frontier_cap = frontier_cap
         self.timeout = timeout
         self.cache = cache
@@ -133,6 +134,15 @@ class KnowledgeGraph:
         view = KnowledgeGraph(self.store, self.schema, view=graphs, **self._options)
         view.settings, view._trace = self.settings, self._trace
         return view
+
+    def with_walks(self, rule: WalkRule) -> KnowledgeGraph:
+        """Return this graph with another walk rule, charged to the same question.
+
+        Hops through mediators still do not lead back to the node before them, unless the rule of this graph lets them.
+        """
+        other = copy.copy(self)
+        other.walks, other._known_ends = rule, KnownEnds()
+        return other
 
     def __repr__(self) -> str:
         view = "".join(f", graph <{each.iri}>" for each in self.view)
@@ -335,7 +345,8 @@ class KnowledgeGraph:
         return count_relations(nodes, select=self._queries.select, call_each=self.map)
 
     def _along(self, hop: Sequence[Step], loops: bool) -> AlongFinder:
-        back = self.walks == "free" or (len(hop) == 1 and (loops or self.walks == "no-return"))
+        plain = len(hop) == 1 and (loops or self.walks in ("free", "no-return"))
+        back = plain or (len(hop) > 1 and self._returns_through_mediators)
         walk = self._without_mediators(hop_pattern(Variable(START), hop, returns=back), hop)
         return AlongFinder(walk, self._queries, self.map, self.store.capabilities.row_cap, self.timeout)
 
@@ -358,7 +369,7 @@ class KnowledgeGraph:
         Raises the same errors as `joined_pattern`.
         """
         walk = joined_pattern(path, joins, restricted, self.walks, inverse=self.inverse, conditions=conditions)
-        if self.walks != "free":
+        if not self._returns_through_mediators:
             through = [at for at in range(1, len(path)) if self.leads_to_mediator(path.steps[at - 1])]
             others = [(walk.nodes[at + 1], walk.nodes[at - 1]) for at in through]
             walk = replace(walk, different=tuple(dict.fromkeys((*walk.different, *others))))

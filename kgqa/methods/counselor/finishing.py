@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 
@@ -158,9 +158,11 @@ def _number(text: str, observed: Sequence[Observation]) -> Number | None:
 def _of_number(number: Number, graph: KnowledgeGraph, empty: Answer, trace: Trace) -> Answer | None:
     """Return the answer whose query counts to the number; None if no query does."""
     for candidate in number.candidates:
-        found = _read(graph, candidate, trace)
-        if found is not None and [answer.name for answer in found.answers] == [str(number.number)]:
-            return _completed(found, empty, graph, candidate)
+        found = _exact(
+            graph, candidate, lambda values: [_text(value) for value in values] == [str(number.number)], trace
+        )
+        if found is not None:
+            return _completed(found, empty)
     return None
 
 
@@ -172,12 +174,14 @@ def _of_values(chosen: Sequence[Named], functions: GraphFunctions, empty: Answer
     names = {value: named.name for each in functions.seen.named.values() for value, named in each.items()}
     selected = selections(wanted, empty.question.text, functions.observed, names)
     for candidate in islice(chain(candidates[:1], selected), MOST_READ):
-        found = _read(graph, candidate, trace)
-        if found is not None and {answer.value for answer in found.answers} == wanted:
-            return _in_order(_completed(found, empty, graph, candidate), chosen)
+        found = _exact(graph, candidate, lambda values: set(values) == wanted, trace)
+        if found is not None:
+            return _in_order(_completed(found, empty), chosen)
     if not candidates:
         return replace(_of_model(Chosen(tuple(chosen)), empty), notes=(*empty.notes, ONLY_LOOKED_UP))
     topics = _topics(graph, candidates[0])
+    if any(topic.value in wanted for topic in topics):
+        graph = graph.with_walks("free")
     found = answer_of_entities(graph, replace(empty, topics=topics), chosen, candidates, trace)
     return _in_order(found, chosen)
 
@@ -198,12 +202,23 @@ def _candidates(wanted: set[Value], observed: Sequence[Observation]) -> list[Can
     return [candidate for _, candidate in sorted(ranked.values(), key=lambda each: each[0])][:10]
 
 
-def _read(graph: KnowledgeGraph, candidate: Candidate, trace: Trace) -> Answer | None:
+def _exact(
+    graph: KnowledgeGraph, candidate: Candidate, fits: Callable[[Sequence[Value]], bool], trace: Trace
+) -> Answer | None:
+    """Return the answer of a candidate if its query returns what was observed; None if it does not.
+
+    Observed neighbours include the topic of a path. Where this matters, the path has the walk rule `free`.
+    """
+    ways = [graph] if graph.walks == "free" else [graph, graph.with_walks("free")]
+    options = {**candidate.limits, "restricted": dict(candidate.restricted), "operation": candidate.operation}
     try:
-        return answer_of_path(graph, candidate, None, _topics(graph, candidate), trace)
+        for way in ways:
+            if fits(way.run_exported(way.answer_query(candidate.path, **options))):
+                found = answer_of_path(way, candidate, None, _topics(way, candidate), trace)
+                return replace(found, topics=_topics(way, candidate)) if found else None
     except (StoreTimeout, PartialResult, QueryRejected) as error:
         trace.record(GaveUp(path=candidate.words, error=str(error)))
-        return None
+    return None
 
 
 def _topics(graph: KnowledgeGraph, candidate: Candidate) -> tuple[Named, ...]:
@@ -213,14 +228,12 @@ def _topics(graph: KnowledgeGraph, candidate: Candidate) -> tuple[Named, ...]:
     return tuple(graph.named(dict.fromkeys([*(compared or [candidate.path.topic]), *joined])))
 
 
-def _completed(found: Answer, empty: Answer, graph: KnowledgeGraph, candidate: Candidate) -> Answer:
-    return replace(
-        found,
-        question=empty.question,
-        method=empty.method,
-        topics=_topics(graph, candidate),
-        notes=(*empty.notes, *found.notes),
-    )
+def _completed(found: Answer, empty: Answer) -> Answer:
+    return replace(found, question=empty.question, method=empty.method, notes=(*empty.notes, *found.notes))
+
+
+def _text(value: Value) -> str:
+    return value.value if isinstance(value, Literal) else value.iri
 
 
 def _in_order(answer: Answer, chosen: Iterable[Named]) -> Answer:

@@ -179,19 +179,25 @@ class GraphFunctions:
         start, named = self._start_and_hop(call)
         if named is None:
             return self._listing(start)
-        pairs, hop = self._along(start, named)
+        pairs, hop = self._along(start, named, str(call.arguments[1]))
         nodes = self._extended(start, hop, pairs)
         found = Found(nodes=nodes, total=None if nodes.approximate else len(nodes.values), of=(start, hop), pairs=pairs)
-        return self._shown_values(found, pairs, "", f"has no “{self._hops.name(hop)}”")
+        nothing = "" if nodes.values else f"has no “{self._hops.name(hop)}”{self._nearest(call, start)}"
+        return self._shown_values(found, pairs, "", nothing)
+
+    def _nearest(self, call: Call, start: NodeSet) -> str:
+        """Return names of relations of nodes that are nearest to the second argument of a call."""
+        other = self._hops.find_present(str(call.arguments[1]), start.nodes)
+        if isinstance(other, NamedHop) or not other.nearest:
+            return ""
+        return f". The nearest are: {'; '.join(map(safe, other.nearest))}"
 
     def _degree(self, call: Call) -> _Result:
         start, named_hop = self._start_and_hop(call)
         if named_hop is None:
             return self._listing(start)
         hop, nodes, numbers = named_hop.hop, start.nodes[:MAX_NODES], []
-        topics = {source.candidate.path.topic for source in start.sources if not source.candidate.path.steps}
-        counts = self.graph.counts([node for node in nodes if node in topics], hop)
-        counts |= self.graph.counts([node for node in nodes if node not in topics], hop, loops=True)
+        counts = self.graph.counts(nodes, hop, loops=True)
         for named in self.graph.named(nodes):
             assert isinstance(named.value, Entity)
             numbers.append(Number(counts[named.value], named, self._counting(start, named, hop)))
@@ -207,10 +213,7 @@ class GraphFunctions:
         assert isinstance(named.value, Entity)
         single = topic_set(named.value, named.name)
         starts = [*(start.among({named.value}).sources), *single.sources]
-        ways = (
-            extended(self.graph, each, hop, {}, words=self._words(each.candidate.path, hop), cut=False)
-            for each in starts
-        )
+        ways = (extended(each, hop, {}, words=self._words(each.candidate.path, hop), cut=False) for each in starts)
         candidates = (replace(each.candidate, operation=Operation("count")) for each in ways if each.exact)
         return tuple({candidate.identity: candidate for candidate in candidates}.values())
 
@@ -246,9 +249,9 @@ class GraphFunctions:
         self._arguments(call, 2, 2)
         start, named = self._start_and_hop(call)
         assert named is not None
-        pairs, hop = self._along(start, named)
+        pairs, hop = self._along(start, named, str(call.arguments[1]))
         words = self._words(start.sources[0].candidate.path, hop) if start.sources else ""
-        nodes, best = most_shared(self.graph, start, hop, pairs, words=words)
+        nodes, best = most_shared(start, hop, pairs, words=words)
         found = Found(nodes=nodes, total=len(nodes.values), of=None)
         shared = f"shared by {best} of {len(start.nodes)}: "
         return self._shown_values(found, {}, shared, f"has no “{self._hops.name(hop)}”")
@@ -317,12 +320,17 @@ class GraphFunctions:
 
     # --- hops
 
-    def _along(self, start: NodeSet, named: NamedHop) -> tuple[dict[Entity, tuple[Value, ...]], Hop]:
+    def _along(self, start: NodeSet, named: NamedHop, text: str) -> tuple[dict[Entity, tuple[Value, ...]], Hop]:
         """Return what a hop leads to from each node, and the hop: the reverse where only this leads anywhere."""
         nodes = start.nodes[:MAX_NODES]
         pairs = self.graph.along(nodes, named.hop, loops=True, limit=MAX_VALUES)
-        if pairs or not named.may_turn:
+        if pairs:
             return pairs, named.hop
+        other = self._hops.find_present(text, nodes)
+        if isinstance(other, NamedHop) and other.hop != named.hop and not other.note:
+            return self.graph.along(nodes, other.hop, loops=True, limit=MAX_VALUES), other.hop
+        if not named.may_turn:
+            return {}, named.hop
         turned = (named.hop[0].reversed(),)
         pairs = self.graph.along(nodes, turned, loops=True, limit=MAX_VALUES)
         if not pairs:
@@ -334,7 +342,7 @@ class GraphFunctions:
         cut = len(start.nodes) > MAX_NODES or any(len(values) > MAX_VALUES for values in pairs.values())
         cut = cut or start.approximate
         sources = (
-            extended(self.graph, source, hop, pairs, words=self._words(source.candidate.path, hop), cut=cut)
+            extended(source, hop, pairs, words=self._words(source.candidate.path, hop), cut=cut)
             for source in start.sources
         )
         return union([NodeSet(tuple(source for source in sources if source.values), cut)])

@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -19,11 +18,12 @@ import numpy as np
 from kgqa.graph.expansion import Expansion
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.tables.graph_tables import GraphTables
+from kgqa.methods.counselor.calls.retrieval import lexical_similarity
 from kgqa.methods.prompt_view import ambiguous_in
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.lexical import terms
-from kgqa.words import clean, local_name, normalise, prompt_words, relation_words, short_words
+from kgqa.words import clean, local_name, normalise, prompt_words, property_words, relation_words, short_words
 
 MIN_SIMILARITY = 0.8
 """Least cosine at which a name is read as another name."""
@@ -110,20 +110,25 @@ class HopNames:
         certain = self._certain(text)
         if certain is not None:
             return NamedHop(certain, self.name(certain), may_turn=self._may_turn(text, certain))
+        return self.find_present(text, nodes)
+
+    def find_present(self, text: str, nodes: Sequence[Entity]) -> NamedHop | UnknownHop:
+        """Return the hop with a name among those that lead from the nodes."""
         present = self.present(nodes)
-        key = normalise(text)
+        if _BACKWARDS.search(text):
+            back: list[Hop] = [(step,) for step in self._steps(text) if (step,) in present]
+            return NamedHop(back[0], present[back[0]]) if len(back) == 1 else self._nearest(text, present)
+        key, words = normalise(text), sorted(terms(text))
         for same in (
+            [hop for hop in present if self._full_name(hop) == text.strip()],
             [hop for hop, name in present.items() if normalise(name) == key],
             [hop for hop in present if key in self._keys(hop)],
-            [hop for hop, name in present.items() if terms(name) and terms(name) == terms(text)],
+            [hop for hop, name in present.items() if words and ' whose "' not in name and sorted(terms(name)) == words],
         ):
             if len(same) == 1:
                 return NamedHop(same[0], present[same[0]])
             if same:
                 return UnknownHop(text, tuple(present[hop] for hop in same)[:NEAREST], several=True)
-        known = self._single(text)
-        if len(known) == 1:  # the nodes have no edge of this relation
-            return NamedHop(known[0], self.name(known[0]))
         return self._nearest(text, present)
 
     def _may_turn(self, text: str, hop: Hop) -> bool:
@@ -202,7 +207,7 @@ class HopNames:
     def _keys(self, hop: Hop) -> set[str]:
         """Return all names of a hop as they are compared; a hop through a mediator has those of both its steps."""
         _, labels, _ = self._tables()
-        return {key for step in hop for key in self._step_keys(step, labels)} | {normalise(self._full_name(hop))}
+        return {key for step in hop for key in self._step_keys(step, labels)}
 
     def _step_keys(self, step: Step, labels: dict[str, str]) -> set[str]:
         graph = self._graph
@@ -212,6 +217,9 @@ class HopNames:
             short = graph.schema.short_id(relation)
             names += [labels.get(relation, ""), short, short.rsplit(".", 1)[-1], local_name(relation)]
             names += [relation_words(relation, graph.schema, labels), short_words(relation, graph.schema, labels)]
+        else:
+            short = graph.schema.short_id(step.relation).rsplit(".", 1)[-1]
+            names += [f"{relation_words(step.relation, graph.schema, labels)} of", f"{property_words(short)} of"]
         return {key for name in names if (key := normalise(name))}
 
     def _tables(self) -> _Tables:
@@ -249,7 +257,7 @@ class HopNames:
             own = self._encoder.encode_questions([clean(text)[:200]])[0]
             scores = self._encoder.encode(names) @ own
         else:
-            scores = np.array([SequenceMatcher(None, normalise(text)[:200], normalise(name)).ratio() for name in names])
+            scores = np.array([lexical_similarity(text[:200], name) for name in names])
         order = sorted(range(len(names)), key=lambda at: (-float(scores[at]), names[at]))
         if self._encoder is not None and scores[order[0]] > MIN_SIMILARITY:
             best = order[0]

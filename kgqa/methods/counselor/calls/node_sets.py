@@ -1,4 +1,8 @@
-"""Sets of nodes and literals that calls find, with the paths that lead to them; and how a hop extends the paths."""
+"""Sets of nodes and literals that calls find, with the paths that lead to them; and how a hop extends the paths.
+
+A set has all nodes to which a hop leads, the topic of the path included: the paths are those of a graph with the walk
+rule `free`, in which only hops through mediators do not lead back.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +28,12 @@ class Source:
         values: those of its ends that are in the set, sorted.
         every: all its ends that were found.
         exact: whether these are exactly what the path's query returns.
-        returns: whether the path leads back to its topic, which is not one of its ends.
     """
 
     candidate: Candidate
     values: tuple[Value, ...]
     every: frozenset[Value]
     exact: bool = True
-    returns: bool = False
 
     @property
     def whole(self) -> bool:
@@ -97,7 +99,6 @@ def union(sets: Sequence[NodeSet]) -> NodeSet:
 
 
 def extended(
-    graph: KnowledgeGraph,
     source: Source,
     hop: Sequence[Step],
     pairs: Mapping[Entity, Sequence[Value]],
@@ -112,20 +113,12 @@ def extended(
         words: the new path in words.
         cut: whether some values are missing in `pairs`.
     """
-    old, topic = source.candidate, source.candidate.path.topic
     reached = {value for node in source.values if isinstance(node, Entity) for value in pairs.get(node, ())}
-    returns = graph.walks in ("topic-not-end", "topic-never") and topic in reached
-    values = ordered(reached - {topic} if returns else reached)
     base, exact = start_of(source)
     candidate = replace(
-        base,
-        path=old.path.then(*hop),
-        words=words,
-        hops=(),
-        leads_to="",
-        approximate=old.approximate or cut,
+        base, path=base.path.then(*hop), words=words, hops=(), leads_to="", approximate=base.approximate or cut
     )
-    return Source(candidate, values, frozenset(values), exact and not cut, returns)
+    return Source(candidate, ordered(reached), frozenset(reached), exact and not cut)
 
 
 def start_of(source: Source) -> tuple[Candidate, bool]:
@@ -138,9 +131,7 @@ def start_of(source: Source) -> tuple[Candidate, bool]:
     if not place:
         return old, source.exact
     if source.whole and old.operation is None:
-        # the topic is no end of the path, but may be passed by a longer path
-        passed = (Condition(place, (), old.path.topic, negated=True),) if source.returns else ()
-        return replace(old, conditions=(*old.conditions, *passed)), True
+        return old, True
     picked = tuple(value for value in source.values if isinstance(value, Entity))
     if len(picked) > MAX_PICKED:
         return replace(old, operation=None), False
@@ -154,10 +145,14 @@ def intersection(graph: KnowledgeGraph, first: NodeSet, second: NodeSet) -> Node
     one, other = first.only, second.only
     if common and one and other:
         for main, joined in ((one, other), (other, one)):
-            if main.candidate.path.steps and main.candidate.operation is None and _is_path(graph, joined.candidate):
+            if (
+                main.candidate.path.steps
+                and main.candidate.operation is None
+                and _is_path(graph, joined.candidate, main.values)
+            ):
                 join = Join(len(main.candidate.path), joined.candidate.path)
                 candidate = replace(main.candidate, joins=(*main.candidate.joins, join))
-                return NodeSet((Source(candidate, ordered(common), frozenset(common), True, main.returns),))
+                return NodeSet((Source(candidate, ordered(common), frozenset(common)),))
     kept = first.among(common)
     return NodeSet(kept.sources, approximate)
 
@@ -171,53 +166,50 @@ def difference(graph: KnowledgeGraph, first: NodeSet, second: NodeSet) -> NodeSe
         place, conditions = len(one.candidate.path), one.candidate.conditions
         gone = [value for value in one.values if value in removed]
         negated: tuple[Condition, ...] = ()
-        if other and _is_path(graph, other.candidate) and other.candidate.path.topic not in rest:
+        if other and _is_path(graph, other.candidate, one.values):
             back = tuple(step.reversed() for step in reversed(other.candidate.path.steps))
             negated = (Condition(place, back, other.candidate.path.topic, negated=True),)
         elif all(isinstance(value, Entity) for value in gone) and len(gone) <= MAX_NEGATED:
             negated = tuple(Condition(place, (), value, negated=True) for value in gone if isinstance(value, Entity))
         if negated or not gone:
             candidate = replace(one.candidate, conditions=(*conditions, *negated))
-            return NodeSet((Source(candidate, ordered(rest), frozenset(rest), True, one.returns),))
+            return NodeSet((Source(candidate, ordered(rest), frozenset(rest)),))
     kept = first.among(rest)
     return NodeSet(kept.sources, first.approximate or second.approximate)
 
 
 def most_shared(
-    graph: KnowledgeGraph, start: NodeSet, hop: Sequence[Step], pairs: Mapping[Entity, Sequence[Value]], *, words: str
+    start: NodeSet, hop: Sequence[Step], pairs: Mapping[Entity, Sequence[Value]], *, words: str
 ) -> tuple[NodeSet, int]:
     """Return what a hop leads to from the most nodes of a set, with all ties, and from how many nodes it does."""
     shared: dict[Value, set[Entity]] = {}
-    topics = {source.candidate.path.topic for source in start.sources}
-    left_out = topics if graph.walks in ("topic-not-end", "topic-never") else set()
     for node in start.nodes:
         for value in pairs.get(node, ()):
-            if value not in left_out:
-                shared.setdefault(value, set()).add(node)
+            shared.setdefault(value, set()).add(node)
     best = max(map(len, shared.values()), default=0)
     chosen = {value for value, nodes in shared.items() if len(nodes) == best}
     sources = []
     for source in start.sources:
-        each = extended(graph, source, hop, pairs, words=words, cut=start.approximate)
+        each = extended(source, hop, pairs, words=words, cut=start.approximate)
         place = len(source.candidate.path)
         if len(start.sources) == 1 and place and each.exact:
             operation = Operation("most", counted=True, at=place)
             candidate = replace(each.candidate, operation=operation)
-            sources.append(Source(candidate, ordered(chosen), frozenset(chosen), each.exact, each.returns))
+            sources.append(Source(candidate, ordered(chosen), frozenset(chosen), each.exact))
         elif kept := each.among(chosen):
             sources.append(kept)
     return NodeSet(tuple(sources if chosen else ()), start.approximate), best
 
 
-def _is_path(graph: KnowledgeGraph, candidate: Candidate) -> bool:
-    """Return whether a candidate is a path and no more, so that it can be a join or a condition of another path.
+def _is_path(graph: KnowledgeGraph, candidate: Candidate, others: Collection[Value]) -> bool:
+    """Return whether a candidate is a path and no more, so that it can be a join or a condition on the ends of another.
 
-    In a join or condition, nothing keeps a walk from going back through a mediator, or to an earlier node.
+    In a join or condition, nothing keeps a walk from going back through a mediator. This makes no difference for a path
+    of one hop if its topic is none of the ends of the other path.
     """
     if candidate.joins or candidate.restricted or candidate.conditions or candidate.operation:
         return False
     steps = candidate.path.steps
-    if len(steps) < 2 or graph.walks == "free":
-        return bool(steps)
-    through = any(graph.mediators.extent(step) != "none" for step in steps[:-1])
-    return graph.walks == "topic-not-end" and (not through or len(steps) == 2)
+    if any(graph.mediators.extent(step) != "none" for step in steps[:-1]):
+        return len(steps) == 2 and candidate.path.topic not in others
+    return bool(steps)

@@ -16,6 +16,7 @@ from kgqa.graph.names.name_reader import read_names
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Entity
 from kgqa.rank.embedding.encoder import CachedEncoder
+from kgqa.rank.lexical import terms
 from kgqa.words import clean, normalise
 
 MIN_SIMILARITY = 0.35
@@ -23,6 +24,8 @@ MIN_SIMILARITY = 0.35
 MATCHES = 50
 """How many names that share words with a text are compared with it."""
 RUNNERS_UP = 4
+CLOSE_SPELLING = 0.8
+"""Share of letters in common at which names are similar although they share no word."""
 MAX_DENSE = 100_000
 """Most nodes whose names are all compared with a text."""
 _DENSE: WeakKeyDictionary[GraphTables, tuple[str, list[Entity], np.ndarray]] = WeakKeyDictionary()
@@ -101,8 +104,7 @@ class Retrieval:
         if not names:
             return []
         if self._encoder is None:
-            key = normalise(text[:MAX_SEARCH_CHARS])
-            return [SequenceMatcher(None, key, normalise(name)).ratio() for name in names]
+            return [lexical_similarity(text[:MAX_SEARCH_CHARS], name) for name in names]
         own = self._encoder.encode_questions([clean(text)[:MAX_SEARCH_CHARS]])[0]
         return [float(score) for score in self._encoder.encode([clean(name) for name in names]) @ own]
 
@@ -137,6 +139,15 @@ class Retrieval:
             vectors = encoder.encode_once([name for _, name in names]) if names else np.empty((0, 1))
             known = _DENSE[graph.tables] = (version, [Entity(iri) for iri, _ in names], vectors)
         return known[1], known[2]
+
+
+def lexical_similarity(text: str, name: str) -> float:
+    """Return the cosine of the stems of two texts, or how similar they are spelled if that is nearly the same."""
+    one, other = set(terms(text)), set(terms(name))
+    cosine = len(one & other) / (len(one) * len(other)) ** 0.5 if one and other else 0.0
+    matcher = SequenceMatcher(None, normalise(text), normalise(name[:MAX_SEARCH_CHARS]))
+    close = matcher.quick_ratio() >= CLOSE_SPELLING and matcher.ratio() >= CLOSE_SPELLING
+    return max(cosine, CLOSE_SPELLING) if close else cosine
 
 
 def _best(scores: dict[Entity, float], *, least: float = MIN_SIMILARITY) -> Retrieved:

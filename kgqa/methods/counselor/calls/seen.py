@@ -5,7 +5,7 @@ from __future__ import annotations
 from kgqa.methods.counselor.calls.node_sets import NodeSet, union
 from kgqa.methods.counselor.calls.observation_text import safe
 from kgqa.methods.counselor.calls.observations import Observation
-from kgqa.model import Entity, Named, Value
+from kgqa.model import Entity, Literal, Named, Value
 from kgqa.schema import Schema
 from kgqa.words import local_name, normalise
 
@@ -38,10 +38,12 @@ class SeenValues:
         nodes = observation.found.nodes
         added: dict[str, dict[Value, NodeSet]] = {}
         names: dict[str, dict[Value, Named]] = {}
+        # the name of a node that was seen stands for the node, although it may be seen as a text, too
+        known = {key for key, named in self.named.items() if any(isinstance(value, Entity) for value in named)}
         for each in observation.shown:
             one = self._topics.get(each.value) or nodes.among({each.value})
             if one.sources:
-                for key in self._keys(each):
+                for key in self._keys(each) - (known if isinstance(each.value, Literal) else set()):
                     added.setdefault(key, {})[each.value] = one
                     names.setdefault(key, {})[each.value] = each
         self._latest |= added
