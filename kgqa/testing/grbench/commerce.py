@@ -87,12 +87,12 @@ def make(rng: random.Random) -> dict[str, Any]:
             "features": {
                 "title": names.filled("{0} {1}, {2}", _HOW, _WHAT, _SIZES),
                 "description": "" if place % 3 == 0 else f"{rng.choice(_HOW)} and easy to clean.",
-                "price": round(rng.uniform(4, 80), 2) if place % 8 else "",
+                "price": round(rng.uniform(4, 80), 2) if place % 16 else "",
                 "img": f"http://img.example/{item}.jpg",
                 "category": some(rng, _CATEGORIES, 0, 2),
             },
             "neighbors": {
-                "also_viewed_item": some(rng, items, 0, 4),
+                "also_viewed_item": some(rng, items, 0, 5),
                 "buy_after_viewing_item": some(rng, items, 0, 3),
                 "also_bought_item": some(rng, items, 2, 5),
                 "bought_together_item": some(rng, items, 0, 2) + (["B9999"] if place % 5 == 0 else []),

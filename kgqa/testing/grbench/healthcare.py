@@ -150,7 +150,12 @@ def make(rng: random.Random) -> dict[str, Any]:
     add("Pharmacologic_Class", 14, "N{:010}", lambda number: f"{names.place()} Inhibitors")
     add("Side_Effect", len(_EFFECTS), "C{:07}", _EFFECTS.__getitem__)
     add("Symptom", len(_SYMPTOMS), "D{:06}", _SYMPTOMS.__getitem__)
-    counts = {"Compound-causes-Side Effect": (0, 5), "Disease-presents-Symptom": (1, 4), ONE_WAY: (0, 4)}
+    counts = {
+        "Compound-causes-Side Effect": (0, 5),
+        "Disease-localizes-Anatomy": (1, 3),
+        "Disease-presents-Symptom": (1, 4),
+        ONE_WAY: (0, 4),
+    }
     for link in (*_BOTH_WAYS, ONE_WAY):
         _connect(nodes, link, rng, *counts.get(link, (0, 3)))
     genes = list(nodes["Gene"])

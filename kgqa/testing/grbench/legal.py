@@ -97,7 +97,7 @@ def make(rng: random.Random) -> dict[str, Any]:
     """
     names = Names(rng)
     opinions, clusters = [f"op-{number}" for number in range(150)], [f"opc-{number}" for number in range(90)]
-    dockets, courts = [f"d-{number}" for number in range(60)], [f"{names.place().lower()}ct" for _ in range(12)]
+    dockets, courts = [f"d-{number}" for number in range(60)], [f"{names.place().lower()}ct" for _ in range(16)]
     opinion_nodes: dict[str, Any] = {}
     for place, opinion in enumerate(opinions):
         text = f"Opinion {place}. The court of {names.word()} hears the case.\n" * (1 if place % 3 else 12)

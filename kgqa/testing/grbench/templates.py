@@ -87,6 +87,8 @@ def _questions(template: Template, graph: JsonGraph, rng: random.Random) -> Iter
             values = [graph.values(each, template.compared) for each in topics]
             answers = [topics[values.index(min(values))]] if all(values) and len(set(map(tuple, values))) > 1 else []
         shown = _shown(answers, graph)
+        if not template.compared and set(topics) & set(answers):
+            continue  # a walk that comes back to its topic: people do not mean it, nor does GRBench
         if 1 <= len(shown) <= MAX_ANSWERS and all(each not in ("", 0) for each in shown):
             used.add(topics[0])
             finish = f"Finish[{', '.join(map(str, shown))}]"
