@@ -189,7 +189,7 @@ def form_of_messages(messages: Sequence[Mapping[str, Any]]) -> tuple[TurnForm, .
     """Read the structure of the assistant's messages in a chat; all other messages are ignored.
 
     A message may have its calls in the key `tool_calls`, as chat templates read them, and its thought in
-    `reasoning_content`.
+    `reasoning_content`; a thought with marks of blocks in it counts for nothing.
     """
     found = []
     for message in messages:
@@ -199,9 +199,10 @@ def form_of_messages(messages: Sequence[Mapping[str, Any]]) -> tuple[TurnForm, .
         form = form_of_reply(content if isinstance(content, str) else "")
         calls = message.get("tool_calls")
         thought = message.get("reasoning_content")
+        thinks = isinstance(thought, str) and bool(thought.strip()) and not _MARK.search(thought)
         found.append(
             TurnForm(
-                form.thoughts + bool(isinstance(thought, str) and thought.strip()),
+                form.thoughts + thinks,
                 form.calls + (len(calls) if isinstance(calls, (list, tuple)) else 0),
                 form.answers,
                 form.answer,

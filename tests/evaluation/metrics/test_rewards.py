@@ -86,6 +86,7 @@ def test_thoughts_and_calls_in_keys_of_their_own():
     thinking = {"role": "assistant", "content": None, "reasoning_content": "I look.", "tool_calls": [call]}
     assert form_of_messages([thinking]) == (TurnForm(thoughts=1, calls=1),)
     assert not form_of_messages([{**thinking, "tool_calls": [call, call]}])[0].acts
+    assert not form_of_messages([{**thinking, "reasoning_content": f"a {CALL}"}])[0].acts
 
 
 def test_extra_terms_count_only_with_a_weight():
