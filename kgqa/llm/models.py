@@ -68,6 +68,11 @@ class Models:
         """Return the model and the sampling parameters of each stage, for the file run.json."""
         return {stage: {"model": model.name, **asdict(self.sampling[stage])} for stage, model in self.by_stage.items()}
 
+    def seeded(self, number: int) -> Models:
+        """Return the same models with `number` added to the seed of every stage; a stage without a seed has 0."""
+        sampling = {stage: replace(each, seed=(each.seed or 0) + number) for stage, each in self.sampling.items()}
+        return replace(self, sampling=sampling)
+
     def for_question(self, trace: Trace) -> QuestionModels:
         """Return the models for one question; their calls, tokens and costs are charged to its `trace`."""
         return QuestionModels(self, trace)

@@ -53,6 +53,14 @@ run_options = combined(
 @click.option(
     "--shard", metavar="I/N", help="ask only the I-th of N parts, such as 1/4; `kgqa eval merge` merges the parts"
 )
+@click.option(
+    "--rollouts",
+    type=click.IntRange(1, 256),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="ask every question N times, with other seeds of the language model; scores are means over the rollouts",
+)
 @click.option("--losses", is_flag=True, help="also find out at which step right answers were lost; takes longer")
 @click.option(
     "--resume", "resume_existing", is_flag=True, help="if FOLDER has a run with the same options, resume the run"
@@ -89,6 +97,7 @@ def run_command(
         losses=options["losses"],
         budget=options["budget"],
         keep_going=options["keep_going"],
+        rollouts=options["rollouts"],
     )
     settings = [settings_from({**options, "ask__method": method}, graph_path) for method in methods or [None]]
     how: dict[str, Any] = {"resume_existing": resume_existing, "estimate": estimate}

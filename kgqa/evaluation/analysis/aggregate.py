@@ -31,8 +31,10 @@ def summary_of(records: Iterable[Record], *, interval: Interval = "bootstrap") -
     """Summarise a run as plain JSON data, with None for undefined values.
 
     Keys:
-        n, scored, failed: number of all questions, of questions with gold answers, and of failed questions.
-        scores: {metric: {value, low, high, n}} over the scored questions; a failed question scores 0.
+        n, scored, failed: number of all questions, of questions with gold answers, and of failed questions; each
+            rollout of a question counts.
+        scores: {metric: {value, low, high, n}} over the scored questions; a failed question scores 0. Rollouts of a
+            question count as one question, with the mean of their scores.
         scores_without_failed: the same without the failed questions.
         lost_to_failures: {metric: mean without failed questions - mean with failed questions}.
         statuses, failures, losses: number of questions with each value, the most frequent first.
@@ -58,6 +60,9 @@ class _Table:
         self.n = self.failed = 0
         self.scores: dict[str, array[float]] = {name: array("d") for name in METRIC_NAMES}
         self.did_not_fail = array("b")
+        self.question = array("q")
+        """The number of the question that each row belongs to; the rollouts of a question share it."""
+        self._numbers: dict[str, int] = {}
         self.groups: dict[str, list[str]] = {name: [] for name in GROUPINGS}
         self.costs: dict[str, array[float]] = {name: array("d") for name in COSTS}
         self.unpriced = 0
@@ -91,6 +96,8 @@ class _Table:
         scores = all_scores(record.scores, answer, record.readings)
         if scores:
             self.did_not_fail.append(not failed)
+            new = len(self.question)
+            self.question.append(self._numbers.setdefault(record.group, new) if record.group else new)
             for name in METRIC_NAMES:
                 self.scores[name].append(_number(scores.get(name)))
             for name, of in GROUPINGS.items():
@@ -125,9 +132,10 @@ class _Table:
     def summary(self, interval: Interval) -> dict[str, Any]:
         kept = np.array(self.did_not_fail, dtype=bool)
         columns = {name: np.array(values) for name, values in self.scores.items()}
-        scores = {name: _mean(values, interval) for name, values in columns.items()}
+        asked = np.array(self.question, dtype=np.int64)
+        scores = {name: _mean(values, asked, interval) for name, values in columns.items()}
         # without failures both means are equal, and one bootstrap is enough
-        others = scores if kept.all() else {name: _mean(v[kept], interval) for name, v in columns.items()}
+        others = scores if kept.all() else {name: _mean(v[kept], asked[kept], interval) for name, v in columns.items()}
         answered = self.counts["statuses"]["answered"]
         unparsed = sum(counts["unparsed"] for counts in self.stages.values())
         return {
@@ -173,12 +181,17 @@ class _Table:
         found = {}
         for group, count in sorted(counts.most_common(MAX_GROUPS)):
             here = names == group
-            scores = {name: _mean(columns[name][here], interval) for name in GROUP_METRICS}
+            asked = np.array(self.question, dtype=np.int64)[here]
+            scores = {name: _mean(columns[name][here], asked, interval) for name in GROUP_METRICS}
             found[group or "not known"] = {"n": count, **scores}
         return found
 
 
-def _mean(values: np.ndarray, interval: Interval) -> dict[str, float | int | None]:
+def _mean(values: np.ndarray, questions: np.ndarray, interval: Interval) -> dict[str, float | int | None]:
+    """Return the mean over questions; rows with the same number of a question are one question with their mean."""
+    _, places = np.unique(questions, return_inverse=True)
+    if values.size and int(places.max()) + 1 < values.size:
+        values = np.bincount(places, weights=values) / np.bincount(places)
     return mean(values, interval=interval).as_json()  # type: ignore[arg-type]
 
 

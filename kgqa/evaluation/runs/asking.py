@@ -43,6 +43,8 @@ def ask_question(question: GoldQuestion, resources: Resources, *, topics: Topics
     asked = Question(question.text, id=question.id)
     given = question.topics if topics == "gold" else ()
     trace = Trace(budget_of(resources.settings))
+    if question.group and resources.models is not None:
+        resources = replace(resources, models=resources.models.seeded(question.rollout))
     try:
         answer = ask(asked, topics=given, resources=resources, trace=trace)
         failure = next((event.error for event in answer.trace if isinstance(event, Failed)), "")

@@ -67,6 +67,7 @@ def new_manifest(plan: RunPlan, selection: Selection, resources: Resources) -> d
         "shard": plan.shard,
         "concurrency": plan.in_flight,
         "losses": plan.losses,
+        "rollouts": plan.rollouts,
         "most_cost": plan.budget,
         "graph": to_json(graph),
         "models": resources.models.stage_settings() if resources.models else None,
@@ -105,6 +106,7 @@ def plan_of(run: Run) -> RunPlan:
             concurrency=data["concurrency"],
             losses=data["losses"],
             budget=data["most_cost"],
+            rollouts=data.get("rollouts", 1),
         )
     except (KeyError, TypeError) as error:
         raise RunError(f"{run.folder}/run.json has no key {error}.", "Start a new run: kgqa eval run") from None
@@ -173,6 +175,7 @@ def differences(run: Run, plan: RunPlan, settings: Settings) -> list[str]:
     data = run.manifest
     found = [] if (data.get("dataset") or {}).get("source") == plan.dataset else ["dataset"]
     found += [name for name in ("topics", "sample", "seed", "shard", "losses") if data.get(name) != getattr(plan, name)]
+    found += ["rollouts"] if data.get("rollouts", 1) != plan.rollouts else []
     # the settings of a graph take precedence over those of a method or a preset
     unasked = ("default", "graph", settings["ask.method"], settings["ask.preset"])
     now = {key for key, origin in settings.origins.items() if origin not in unasked}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal as OneOf
 from typing import get_args
@@ -17,6 +17,7 @@ from kgqa.evaluation.runs.run_files import RunError
 
 Topics = OneOf["gold", "linked"]
 DEFAULT_CONCURRENCY = 8
+MAX_ROLLOUTS = 256
 _SHARD = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})")
 
 
@@ -28,7 +29,8 @@ class RunPlan:
     finds topic entities in the text of the question; `sample`: number of questions to draw with `seed`; `shard`: part
     of the questions, such as `1/4` for the first of four parts; `concurrency`: number of questions in flight, 8 by
     default; `losses`: also find the step at which right answers were lost; `budget`: maximum cost in USD of all runs
-    started together; `keep_going`: continue if the graph or the language model stops replying.
+    started together; `keep_going`: continue if the graph or the language model stops replying; `rollouts`: how often
+    each question is asked, each time with another seed of the language model.
 
     Raises:
         SettingsError: an option has a value that is not allowed.
@@ -43,12 +45,15 @@ class RunPlan:
     losses: bool = False
     budget: float | None = None
     keep_going: bool = False
+    rollouts: int = 1
 
     def __post_init__(self) -> None:
         if self.topics not in get_args(Topics):
             raise SettingsError(f"topics must be {' or '.join(get_args(Topics))}, not {self.topics!r}.")
         if self.concurrency is not None and self.concurrency < 1:
             raise SettingsError(f"concurrency must be at least 1, not {self.concurrency}.")
+        if not 1 <= self.rollouts <= MAX_ROLLOUTS:
+            raise SettingsError(f"rollouts must be from 1 to {MAX_ROLLOUTS}, not {self.rollouts}.")
 
     @property
     def in_flight(self) -> int:
@@ -78,7 +83,23 @@ def select_questions(plan: RunPlan) -> Selection:
             f"{plan.dataset} has no questions in this shard.",
             "Use fewer shards (--shard) or a larger sample (--sample)",
         )
-    return Selection(questions, whole)
+    return Selection(repeated(questions, plan.rollouts), repeated(whole, plan.rollouts))
+
+
+def repeated(questions: Sequence[GoldQuestion], rollouts: int) -> Sequence[GoldQuestion]:
+    """Return each question `rollouts` times in a row, with distinct ids; `group` is the id that they share."""
+    if rollouts == 1:
+        return questions
+    ids = {question.id for question in questions}
+    found = []
+    for question in questions:
+        for number in range(rollouts):
+            ident = f"{question.id}~{number + 1}" if number else question.id
+            while number and ident in ids:
+                ident += "~"
+            ids.add(ident)
+            found.append(replace(question, id=ident, group=question.id, rollout=number))
+    return found
 
 
 def parse_shard(text: str) -> tuple[int, int]:

@@ -172,6 +172,7 @@ _MANIFEST = {
     "most_cost": optional(is_number),
     "forgotten_cost": is_number,
     "losses": is_flag,
+    "rollouts": lambda value: is_count(value) and value > 0,
     "graph": optional(object_with(place=is_text, fingerprint=is_text, schema=is_text)),
     "models": optional(is_object),
     "embeddings": optional(is_text),

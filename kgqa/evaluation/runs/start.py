@@ -15,6 +15,7 @@ from kgqa.evaluation.runs.remaining import ask_remaining, in_turn, locked_group,
 from kgqa.evaluation.runs.resume import Changes, create_pending, resume_run_in
 from kgqa.evaluation.runs.run_files import MANIFEST, RunError, is_name, open_run
 from kgqa.evaluation.runs.run_folder import create_run, create_runs
+from kgqa.hints import hint_text
 from kgqa.methods.ask import open_resources
 from kgqa.methods.resources import Resources
 from kgqa.settings import GIVEN, Settings, resolve
@@ -168,6 +169,19 @@ def _create_all(
     )
 
 
+def _check_rollouts(resources: Resources, observer: RunObserver) -> None:
+    """Check that asking a question again can change its answer; note it if that is unlikely.
+
+    Raises:
+        RunError: there is no language model.
+    """
+    if resources.models is None:
+        raise RunError("Without a language model, all rollouts of a question are equal.", "Leave out --rollouts")
+    if not any(sampling.temperature for sampling in resources.models.sampling.values()):
+        setting = hint_text("--temperature 1")
+        observer.note(f"The temperature is 0, so the rollouts of a question may be equal. To vary them: {setting}")
+
+
 @contextmanager
 def _planned(
     plan: RunPlan, settings: Settings, selection: Selection, observer: RunObserver
@@ -176,4 +190,6 @@ def _planned(
     with open_resources(settings=with_model_concurrency(settings, plan.in_flight), say=observer.note) as resources:
         if plan.budget is not None and resources.models is not None:
             resources.models.require_prices("--budget")
+        if plan.rollouts > 1:
+            _check_rollouts(resources, observer)
         yield resources, new_manifest(plan, selection, resources)
