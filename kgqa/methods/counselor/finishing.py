@@ -123,10 +123,10 @@ def chosen_values(text: str, functions: GraphFunctions) -> Chosen:
 
 
 def _left_over(text: str) -> list[str]:
-    """Return the parts of a text between commas that have words."""
+    """Return the parts of a text between commas or semicolons that have words."""
     if _LEFT_OVER.fullmatch(text):
         return []
-    parts = (without_quotes(clean(part)).strip(" .;") for part in top_level_parts(text))
+    parts = (without_quotes(clean(part)).strip(" .;") for each in text.split(";") for part in top_level_parts(each))
     return [part for part in parts if not _LEFT_OVER.fullmatch(part)]
 
 

@@ -115,6 +115,11 @@ class GraphFunctions:
         """The names of the functions that may be called."""
         return tuple(name for name in self._functions if self._sets or name not in SETS)
 
+    @property
+    def hops(self) -> HopNames:
+        """The names of the graph's relations."""
+        return self._hops
+
     def run(self, call: Call) -> Observation:
         """Run a call with the calls inside it, and return what it found.
 

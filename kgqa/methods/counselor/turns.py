@@ -1,0 +1,184 @@
+"""The turns of the language model in a step: plan, missing fact, actions; each with a prompt of its own or in one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from kgqa.events import ActionRead, FactNeeded, StepPlanned
+from kgqa.llm.asking import ask_readings
+from kgqa.llm.client import Prompt, Stage
+from kgqa.llm.replies.action_lines import MAX_DEPTH, Call, call_text
+from kgqa.llm.replies.json_values import Reading
+from kgqa.methods.acting.tokens import prompt_tokens
+from kgqa.methods.acting.transcript import Transcript
+from kgqa.methods.counselor.replies import ActionReply, read_actions, read_sentences, read_turn
+from kgqa.methods.resources import Resources
+from kgqa.trace import Trace
+
+T = TypeVar("T")
+MAX_PROMPT_TOKENS = 10_000
+"""A longer prompt is not sent: it ends the trial."""
+PUBLISHED_DEPTH = 2
+UNREAD = "(unreadable)"
+"""What stands in the transcript for actions that could not be read."""
+
+
+class PromptTooLong(Exception):
+    """A prompt has more than `MAX_PROMPT_TOKENS` tokens."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What one trial leaves to the next. `reflection`: a text. `facts`: observations, one line each."""
+
+    reflection: str = ""
+    facts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Turn:
+    """The actions of a step. `problem`: why there are none; empty if there are."""
+
+    calls: tuple[Call, ...]
+    problem: str = ""
+
+
+class Turns:
+    """Asks the language model of one question.
+
+    Args:
+        question: The text of the question.
+        definition: The definition of the graph, one line per type of nodes.
+        resources: The resources of the run.
+        trace: The trace of the question.
+    """
+
+    def __init__(self, question: str, definition: tuple[str, ...], resources: Resources, trace: Trace) -> None:
+        settings = resources.settings
+        self._resources = resources
+        self._trace = trace
+        self._published = settings["counselor.reading"] == "published"
+        self._merged = settings["counselor.agents"] == "merged"
+        self._planned = settings["counselor.plan"] == "on"
+        self._steps: int = settings["counselor.steps"]
+        composed = settings["counselor.compose"] == "on"
+        self._depth = (PUBLISHED_DEPTH if self._published else MAX_DEPTH) if composed else 1
+        self._shared: dict[str, Any] = {
+            "question": question,
+            "definition": definition,
+            "planned": self._planned,
+            "depth": self._depth,
+            "sets": settings["counselor.functions"] == "sets",
+        }
+
+    def take(self, transcript: Transcript, memory: Memory, trial: int, step: int) -> Turn:
+        """Ask for the plan, the missing fact and the actions of a step, and add them to the transcript.
+
+        Raises:
+            PromptTooLong: A prompt is too long.
+            BudgetExhausted: The question's budget is used up.
+        """
+        at = {"trial": trial, "step": step}
+        if self._merged:
+            reader = partial(read_turn, depth=self._depth, published=self._published)
+            reply, problem, raw = self._acts("merged", reader, transcript, memory, step)
+            if reply is not None:
+                self._add_plan(reply.plan if self._planned else "", transcript, at)
+                self._add_need(reply.need, transcript, at)
+        else:
+            if self._planned:
+                plan = self._says("plan", "plan", transcript, memory, step)
+                self._add_plan(plan, transcript, at)
+            self._add_need(self._says("think", "need", transcript, memory, step), transcript, at)
+            actions = partial(read_actions, depth=self._depth, published=self._published)
+            reply, problem, raw = self._acts("act", actions, transcript, memory, step)
+        calls = reply.calls if reply is not None else ()
+        texts = tuple(map(call_text, calls))
+        self._trace.record(ActionRead(reply=raw, actions=texts, problem=problem, trial=trial, step=step))
+        transcript.add("Action", step, ", ".join(texts) or UNREAD)
+        return Turn(calls, problem)
+
+    def ask(
+        self,
+        name: str,
+        stage: Stage,
+        reader: Callable[[str], Reading[T]],
+        transcript: list[str],
+        memory: Memory,
+        **values: Any,
+    ) -> Reading[T]:
+        """Send a prompt of this method and return what was read.
+
+        Args:
+            name: The name of the prompt, without its folder.
+            stage: The stage that sends it.
+            reader: The reader of the reply.
+            transcript: The lines of the trial.
+            memory: What earlier trials left.
+            values: The values that only this prompt has.
+
+        Raises:
+            PromptTooLong: The prompt is too long.
+            BudgetExhausted: The question's budget is used up.
+        """
+        shown = {**self._shared, "reflection": memory.reflection, "facts": memory.facts, "lines": transcript}
+        prompt: Prompt = self._resources.prompts.prompt(f"counselor/{name}", stage, **shown, **values)
+        if prompt_tokens(prompt) > MAX_PROMPT_TOKENS:
+            raise PromptTooLong(f"the prompt would have more than {MAX_PROMPT_TOKENS:,} tokens")
+        assert self._resources.models is not None
+        models = self._resources.models.for_question(self._trace)
+        reask = self._resources.settings["llm.reask"]
+        (found,) = ask_readings(models, self._resources.prompts, [prompt], [reader], reask=reask)
+        return found
+
+    def _turn_prompt(
+        self,
+        stage: Stage,
+        name: str,
+        label: str,
+        reader: Callable[[str], Reading[T]],
+        transcript: Transcript,
+        memory: Memory,
+        step: int,
+    ) -> Reading[T]:
+        if self._published and name != "merged":
+            return self.ask("published_step", stage, reader, transcript.shown(), memory, label=label, step=step)
+        steps = self._steps
+        return self.ask(name, stage, reader, transcript.shown(), memory, step=step, steps=steps)
+
+    def _says(self, stage: Stage, label: str, transcript: Transcript, memory: Memory, step: int) -> str:
+        """Return a plan or a need; "" if the reply could not be read."""
+        reader = partial(read_sentences, label=label)
+        found = self._turn_prompt(stage, stage, label.capitalize(), reader, transcript, memory, step)
+        return found.value or ""
+
+    def _acts(
+        self,
+        name: str,
+        reader: Callable[[str], Reading[ActionReply]],
+        transcript: Transcript,
+        memory: Memory,
+        step: int,
+    ) -> tuple[ActionReply | None, str, str]:
+        """Return the reply, the problem if there is none, and the text of the last reply."""
+        texts: list[str] = []
+
+        def read(text: str) -> Reading[ActionReply]:
+            texts.append(text)
+            return reader(text)
+
+        found = self._turn_prompt("act", name, "Action", read, transcript, memory, step)
+        return found.value, found.problem if found.value is None else "", texts[-1] if texts else ""
+
+    def _add_plan(self, text: str, transcript: Transcript, at: dict[str, int]) -> None:
+        if text:
+            self._trace.record(StepPlanned(text=text, **at))
+            transcript.add("Plan", at["step"], text)
+
+    def _add_need(self, text: str, transcript: Transcript, at: dict[str, int]) -> None:
+        if text:
+            self._trace.record(FactNeeded(text=text, **at))
+            transcript.add("Need", at["step"], text)
