@@ -1,8 +1,9 @@
 """Which edits and hyperedges of a corpus contradict each other.
 
 Two edits do if they removed or replaced the same text independently of each other, and at least one of them put a new
-text in its place (`kgqa.corpus.edit_log.conflicts`). All the new texts are live. A new text also contradicts the one
-that it disputes: an update that removes nothing, because what it disputes is trusted more.
+text in its place (`kgqa.corpus.edit_log.conflicts`). All the new texts are live. A new text is also in conflict with
+the text that an update disputes, and does not remove because it is trusted more; what replaces the new text later
+inherits the conflict.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from kgqa.corpus.rdf.terms import iri_term, text_term
 from kgqa.corpus.storage.database import Database
 
 Pair = tuple[str, str]
-DISPUTED = "stands beside: "
-"""Begins the reason of the addition of a dispute; the text that it disputes follows."""
+_DISPUTED = "in conflict with: "
+"""Begins the reason of the addition of a dispute; the texts that it disputes follow, one per line."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def disputes_of(database: Database, seq: int) -> Disputes:
     cancelled = cancelled_edits(edits)
     active = [database.whole(edit) for edit in edits if edit.kind != "undo" and edit.id not in cancelled]
     new = {edit.id: list(_new_texts(edit)) for edit in active}
-    old = {edit.id: _disputed(new[edit.id]) for edit in active if not edit.removes}
+    old = {edit.id: _disputed(new[edit.id]) for edit in active}
     segments = {item.segment for items in new.values() for _, item in items}
     tags = tags_of_segments(segments.union(*old.values()), database, seq)
     live: dict[Pair, str] = {}
@@ -109,7 +110,13 @@ def _new_texts(edit: Edit) -> Iterator[tuple[Addition, HyperedgeItem]]:
                 yield each, each.item
 
 
+def reason_of(disputed: Iterable[str]) -> str:
+    """Return the reason of the addition of a text that is in conflict with others; "" if there are none."""
+    texts = list(dict.fromkeys(" ".join(text.split()) for text in disputed))
+    return _DISPUTED + "\n".join(texts) if texts else ""
+
+
 def _disputed(items: Iterable[tuple[Addition, HyperedgeItem]]) -> list[str]:
-    """Return the texts that a dispute stands beside."""
-    reasons = (addition.reason for addition, _ in items)
-    return [reason.removeprefix(DISPUTED) for reason in reasons if reason.startswith(DISPUTED)]
+    """Return the texts with which new texts are in conflict."""
+    reasons = (addition.reason for addition, _ in items if addition.reason.startswith(_DISPUTED))
+    return [text for reason in reasons for text in reason.removeprefix(_DISPUTED).split("\n")]

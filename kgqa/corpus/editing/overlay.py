@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.edit_log import Edit, EditKind, EditSource, Removal, sealed
-from kgqa.corpus.editing.disputes import DISPUTED, Disputes, disputes_of
+from kgqa.corpus.editing.disputes import Disputes, disputes_of, reason_of
 from kgqa.corpus.editing.live_hyperedges import HyperedgeTag, hyperedge_of, item_of_hyperedge, tags_of_segments
-from kgqa.corpus.editing.sources import ShownText
+from kgqa.corpus.editing.sources import ShownText, encodable
 from kgqa.corpus.editing.trust import CORPUS, highest, lowest, rank
 from kgqa.corpus.items import EDIT, HYPEREDGE, Addition, HyperedgeItem, Party, item_key, normal_name
 from kgqa.corpus.records import HyperedgeRecord
@@ -25,6 +25,11 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def _item(segment: str, participants: Participants) -> HyperedgeItem:
+    parties = ((encodable(role), Party(encodable(each.name), encodable(each.type))) for role, each in participants)
+    return HyperedgeItem(encodable(segment).strip(), tuple(parties))
+
+
 @dataclass(frozen=True, slots=True)
 class OverlayEdit:
     """An edit of a question.
@@ -36,6 +41,8 @@ class OverlayEdit:
         added: The hyperedge that it adds, if it adds one.
         target_text: The text that it replaces, hides or disputes; "" for an insert.
         disputed: Whether a text that is trusted more keeps its place beside the new one.
+        beside: The IRIs of the hyperedges with which the new one is in conflict: the one that it disputes, and those
+            with which the one that it replaces was in conflict.
         hides_trusted: Whether it hides a text of the corpus or of a user.
     """
 
@@ -45,6 +52,7 @@ class OverlayEdit:
     added: HyperedgeRecord | None = None
     target_text: str = ""
     disputed: bool = False
+    beside: tuple[str, ...] = ()
     hides_trusted: bool = False
 
 
@@ -73,7 +81,7 @@ class Overlay:
     ) -> None:
         self.corpus = corpus
         self.seq = corpus.reader.seq
-        self._about = (agent, session, question)
+        self._about = (encodable(agent), encodable(session), encodable(question))
         self._ranked = ranked
         self._now = now
         self._edits: dict[str, OverlayEdit] = {}
@@ -119,8 +127,9 @@ class Overlay:
             self._base_disputes = disputes_of(self.corpus.database, self.seq)
         pairs = {pair for pair in self._base_disputes.hyperedges if all(map(self.record, pair))}
         for each in self._edits.values():
-            if each.disputed and each.added and self.record(each.edit.target) and self.record(each.added.iri):
-                pairs.add((each.added.iri, each.edit.target))
+            new = each.added.iri if each.added else ""
+            if any(tag.edit == each.edit.id for tag in self._tags.get(new, ())):
+                pairs.update((new, iri) for iri in each.beside if iri != new and self.record(iri))
         found: dict[str, set[str]] = defaultdict(set)
         for one, other in pairs:
             found[one].add(other)
@@ -143,7 +152,7 @@ class Overlay:
         Raises:
             CorpusError: it has no text.
         """
-        return self._edit("insert", HyperedgeItem(segment.strip(), tuple(participants)), "", sources, reason)
+        return self._edit("insert", _item(segment, participants), "", sources, reason)
 
     def update(
         self,
@@ -162,7 +171,7 @@ class Overlay:
         Raises:
             CorpusError: the target is not live, or the new hyperedge has no text.
         """
-        return self._edit("update", HyperedgeItem(segment.strip(), tuple(participants)), target, sources, reason)
+        return self._edit("update", _item(segment, participants), target, sources, reason)
 
     def delete(self, target: str, sources: Sequence[ShownText] = (), reason: str = "") -> OverlayEdit:
         """Hide a hyperedge.
@@ -194,7 +203,6 @@ class Overlay:
         sources: Sequence[ShownText],
         reason: str,
     ) -> OverlayEdit:
-        agent, session, question = self._about
         trust = lowest(each.trust for each in sources)
         tags = self._live_tags(target) if target else []
         if target and not tags:
@@ -205,38 +213,57 @@ class Overlay:
         outranked = self._ranked and bool(target) and rank(trust) < rank(target_trust)
         if outranked and kind == "delete":
             raise CorpusError(f"The hyperedge is trusted more ({target_trust}) than its sources ({trust}).")
-        removed = [] if outranked else tags
-        own = {tag.edit for tag in removed} & self._edits.keys()
         old = self.record(target) if target else None
-        beside = f"{DISPUTED}{old.segment}" if outranked and old else reason
-        additions = (Addition(item, model=agent, reason=beside),) if item else ()
-        edit = sealed(
-            Edit(
-                "",
-                self.seq + len(self._edits) + 1,
-                kind,
-                agent,
-                reason,
-                session,
-                question,
-                (*(each.source for each in sources), *self._origins(sources)),
-                target,
-                self._now(),
-                tuple(sorted(own)) or self._base_heads(),
-                adds=additions,
-                removes=tuple(sorted({tag.removal for tag in removed})),
-            )
-        )
+        beside = sorted(self.conflicts.get(target, ())) if kind == "update" else []
+        beside = [target, *beside] if outranked else beside
+        disputed = [record.segment for record in map(self.record, beside) if record]
+        removed = [] if outranked else tags
+        edit = self._sealed(kind, item, target, removed, disputed, sources, reason)
         if edit.id in self._edits:
             return self._edits[edit.id]
-        added = hyperedge_of(additions[0], self.corpus.database, self.seq) if additions else None
-        hides = bool(removed) and rank(target_trust) >= rank(CORPUS)
         done = OverlayEdit(
-            len(self._edits) + 1, edit, tuple(sources), added, old.segment if old else "", outranked, hides
+            number=len(self._edits) + 1,
+            edit=edit,
+            sources=tuple(sources),
+            added=hyperedge_of(edit.adds[0], self.corpus.database, self.seq) if edit.adds else None,
+            target_text=old.segment if old else "",
+            disputed=outranked,
+            beside=tuple(beside),
+            hides_trusted=bool(removed) and rank(target_trust) >= rank(CORPUS),
         )
         self._edits[edit.id] = done
         self._apply(done, target if removed else "", trust)
         return done
+
+    def _sealed(
+        self,
+        kind: EditKind,
+        item: HyperedgeItem | None,
+        target: str,
+        removed: Sequence[HyperedgeTag],
+        disputed: Sequence[str],
+        sources: Sequence[ShownText],
+        reason: str,
+    ) -> Edit:
+        """Return the edit with its hashes. It follows the edits of this question that it changes, or the log."""
+        agent, session, question = self._about
+        own = {tag.edit for tag in removed} & self._edits.keys()
+        edit = Edit(
+            id="",
+            seq=self.seq + len(self._edits) + 1,
+            kind=kind,
+            agent=agent,
+            reason=encodable(reason),
+            session=session,
+            question=question,
+            sources=(*(each.source for each in sources), *self._origins(sources)),
+            target=target,
+            at=self._now(),
+            previous=tuple(sorted(own)) or self._base_heads(),
+            adds=(Addition(item, model=agent, reason=reason_of(disputed)),) if item else (),
+            removes=tuple(sorted({tag.removal for tag in removed})),
+        )
+        return sealed(edit)
 
     def _apply(self, done: OverlayEdit, hidden: str, trust: str) -> None:
         if hidden:

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 from kgqa.atomic_files import sync_to_disk
 from kgqa.corpus.edit_log import Edit
 from kgqa.corpus.editing.edit_records import edit_of_record, record_of_edit
+from kgqa.corpus.editing.sources import encodable
 from kgqa.corpus.folder import writing
 from kgqa.errors import CorpusError
 from kgqa.lock_files import only_one
@@ -223,19 +224,23 @@ def _line(record: Record, previous: str) -> tuple[bytes, str]:
     if isinstance(record, ProposedEdit):
         data = {
             "edit": record_of_edit(record.edit),
-            "quotes": list(record.quotes),
-            "target_text": record.target_text,
+            "quotes": list(map(encodable, record.quotes)),
+            "target_text": encodable(record.target_text),
             "why": record.why,
         }
     else:
-        data = {name: getattr(record, name) for name in _TEXTS[type(record)]}
+        data = {name: encodable(getattr(record, name)) for name in _TEXTS[type(record)]}
         if isinstance(record, GatedEdit):
-            data["sources"] = list(record.sources)
+            data["sources"] = list(map(encodable, record.sources))
     data = {"record": record.record, **data, "previous": previous}
     hash_ = _hash(data)
     line = json.dumps({**data, "hash": hash_}, separators=(",", ":")).encode() + b"\n"
     if len(line) > MAX_LINE_BYTES:
         raise CorpusError("The proposed edit is too long to be kept.", "Propose shorter texts.")
+    try:
+        _record(line, previous)
+    except ValueError as error:  # it would make the whole file unreadable
+        raise CorpusError(f"The proposed edit cannot be kept: {error}.", "Propose plain text.") from error
     return line, hash_
 
 

@@ -34,9 +34,14 @@ class ShownText:
     @property
     def source(self) -> EditSource:
         """The text as the source of an edit, with a hash of its content."""
-        return EditSource(self.iri, self.begin, self.end, text_hash(self.text), self.trust)
+        return EditSource(encodable(self.iri), self.begin, self.end, text_hash(self.text), self.trust)
 
 
 def text_hash(text: str) -> str:
     """Return the hash of the content of a source."""
-    return digest(text, length=32)
+    return digest(encodable(text), length=32)
+
+
+def encodable(text: str) -> str:
+    """Return a text in which question marks replace single surrogates, which no file can hold."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
