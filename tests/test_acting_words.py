@@ -19,6 +19,7 @@ from kgqa.events import (
     Reflected,
     Seen,
     Stopped,
+    TaskGiven,
 )
 from kgqa.events.acting_words import ACTING_EVENTS, MAX_LINES
 from kgqa.events.words import event_words, progress_words, step_lines
@@ -30,9 +31,10 @@ from tests.test_events import built
 
 
 def test_every_event_has_words():
-    assert {type(event) for event in (*GRAPH_TURNS, *TOOL_TURNS)} == set(ACTING_EVENTS)
+    turns = (TaskGiven(system="Think first.", user="Question: Who?"), *GRAPH_TURNS, *TOOL_TURNS)
+    assert {type(event) for event in turns} == set(ACTING_EVENTS)
     assert set(ACTING_EVENTS) == {kind for kind in KINDS if kind.__module__ == "kgqa.events.acting"}
-    assert all(event_words(event) for event in (*GRAPH_TURNS, *TOOL_TURNS))
+    assert all(map(event_words, turns))
     assert event_words(Stopped(round=2, why="The end.")) == "round 2: The end."
 
 

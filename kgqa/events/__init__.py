@@ -27,6 +27,7 @@ from kgqa.events.acting import (
     Reflected,
     Seen,
     StepPlanned,
+    TaskGiven,
 )
 from kgqa.events.decision import (
     Accepted,
@@ -158,6 +159,7 @@ __all__ = [
     "SubQuestion",
     "SufficiencyJudged",
     "Sufficient",
+    "TaskGiven",
     "Timeout",
     "UnknownEvent",
     "Unparsed",
@@ -169,8 +171,8 @@ KINDS: tuple[type[Event], ...] = (
     EntitiesFiltered, Entities, Joined, NoIntersection, PathsRanked, ConditionsRead, Met, Accepted, Sufficient,
     Converged, Rejected, Rated, Judged, Composed, Read, Checked, Retrieved,
     Planned, Grounded, PiecesKept, StepAnswered, EvidenceEdited, SufficiencyJudged, Drafted, DraftVerified, Stopped,
-    StepPlanned, FactNeeded, ActionRead, Called, Seen, Finished, AnswerVerified, Reflected, EditProposed, EditGated,
-    EditAccepted, StageModels, Unparsed, NoReply,
+    TaskGiven, StepPlanned, FactNeeded, ActionRead, Called, Seen, Finished, AnswerVerified, Reflected, EditProposed,
+    EditGated, EditAccepted, StageModels, Unparsed, NoReply,
     Reasoning, Leaks, Timeout, GaveUp, NoWalks, Failed,
 )  # fmt: skip
 """All event classes of kgqa, in the order in which docs/events.md lists them."""

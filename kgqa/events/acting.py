@@ -8,6 +8,17 @@ from kgqa.events.event import Event
 
 
 @dataclass(frozen=True, kw_only=True)
+class TaskGiven(Event):
+    """The language model was given its task: the messages before its first reply.
+
+    `system`: the rules and the tools. `user`: the question, with what is shown beside it.
+    """
+
+    system: str
+    user: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class StepPlanned(Event):
     """The language model planned its next step. `trial`: from 0. `step`: number of the turn in the trial, from 1."""
 

@@ -18,13 +18,14 @@ from kgqa.events.acting import (
     Reflected,
     Seen,
     StepPlanned,
+    TaskGiven,
 )
 from kgqa.events.event import Event
 from kgqa.events.phrases import SHOWN, counted, listed, one_line, shortened
 
 ACTING_EVENTS = (
-    StepPlanned, FactNeeded, ActionRead, Called, Seen, Finished, AnswerVerified, Reflected, EditProposed, EditGated,
-    EditAccepted,
+    TaskGiven, StepPlanned, FactNeeded, ActionRead, Called, Seen, Finished, AnswerVerified, Reflected, EditProposed,
+    EditGated, EditAccepted,
 )  # fmt: skip
 """The events that this module describes."""
 MAX_LINES = 12
@@ -100,6 +101,8 @@ def verdict_words(event: AnswerVerified) -> str:
 
 def _words(event: Event) -> str:
     match event:
+        case TaskGiven():
+            return f"task: {shortened(event.user)}"
         case StepPlanned() | FactNeeded():
             return f"{_place(event)}: {event.text}"
         case ActionRead():

@@ -23,14 +23,16 @@ MAX_TURNS = 10
 """The number of turns at which the term `cost` is -1: the maximum number of calls as published."""
 _BLOCKS = ("think", "tool_call", "answer")
 _MARK = re.compile(r"<(/?)\s*(think|tool_call|answer|tool_response)\s*>|<\|[^<>|]{1,40}\|>", re.IGNORECASE)
+_CITED = re.compile(r"\s*[\[【]\s{0,5}\d{1,6}(?:\s{0,5}[,;–-]\s{0,5}\d{1,6}){0,50}\s{0,5}[\]】]")
+"""Numbers of results that an answer cites; they are no words of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnForm:
     """The structure of one reply of a language model.
 
-    `thoughts`, `calls`, `answers`: number of blocks of each kind. `answer`: text of the answer. `stray`: whether there
-    is text outside the blocks, or a block that cannot be read.
+    `thoughts`, `calls`, `answers`: number of blocks of each kind. `answer`: text of the answer, without the numbers of
+    results that it cites. `stray`: whether there is text outside the blocks, or a block that cannot be read.
     """
 
     thoughts: int = 0
@@ -165,7 +167,7 @@ def form_of_reply(text: str) -> TurnForm:
                 counts[name] += 1
             else:
                 stray = True
-            answer = content if name == "answer" else answer
+            answer = _CITED.sub(" ", content) if name == "answer" else answer
             opened, end = None, mark.end()
     if opened is not None:
         return TurnForm(stray=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kgqa.events import ActionRead, Called, Seen
+from kgqa.events import ActionRead, Called, Seen, TaskGiven
 from kgqa.llm.asking import ask_readings
 from kgqa.llm.client import Image, Message, Prompt
 from kgqa.llm.replies.json_values import Reading
@@ -128,6 +128,8 @@ class Session:
             lines=list(found.lines),
             last=last,
         )
+        texts = {message.role: message.text for message in prompt.messages}
+        self._trace.record(TaskGiven(system=texts.get("system", ""), user=texts.get("user", "")))
         return prompt.messages
 
     def _is_last(self, limit: int) -> bool:

@@ -82,7 +82,6 @@ def export_trajectories(
     folder: str | Path,
     plan: ExportPlan,
     *,
-    system: str = "",
     on_progress: Callable[[int], None] = lambda done: None,
 ) -> ExportResult:
     """Write the trajectories of runs, or their questions, to a folder.
@@ -91,7 +90,6 @@ def export_trajectories(
         runs: the runs.
         folder: a folder that does not exist, is empty, or contains an older export.
         plan: what to write.
-        system: the rules that the model is given before the question.
         on_progress: called with the number of trajectories that were read.
 
     Raises:
@@ -116,13 +114,13 @@ def export_trajectories(
         on_progress(count)
         if plan.format in PER_TRAJECTORY:
             if plan.min_reward is None or found.total >= plan.min_reward:
-                make = sft_row(trajectory, found, system) if plan.format == "sft" else _whole(trajectory, found)
+                make = sft_row(trajectory, found) if plan.format == "sft" else _whole(trajectory, found)
                 rows.append(make)
             continue
         key = (trajectory.dataset, trajectory.group)
         if key not in seen:
             seen.add(key)
-            new = verl_row(trajectory, len(rows), system) if plan.format == "verl" else trl_row(trajectory, system)
+            new = verl_row(trajectory, len(rows)) if plan.format == "verl" else trl_row(trajectory)
             rows.append(new)
     if not count:
         raise ReportError(
@@ -173,6 +171,8 @@ def _whole(trajectory: Trajectory, found: Reward) -> dict[str, Any]:
         "dataset": trajectory.dataset,
         "method": trajectory.method,
         "question": trajectory.question,
+        "system": trajectory.system,
+        "user": trajectory.user,
         "gold": list(trajectory.gold),
         "status": trajectory.status,
         "answers": list(trajectory.answers),

@@ -9,18 +9,18 @@ from kgqa.report.trajectories.trajectory import Trajectory, Turn
 Message = dict[str, str]
 
 
-def opening(trajectory: Trajectory, system: str = "") -> list[Message]:
+def opening(trajectory: Trajectory) -> list[Message]:
     """Return the messages before the first reply: the rules, if there are any, and the question."""
-    rules = [{"role": "system", "content": plain(system)}] if system else []
-    return [*rules, {"role": "user", "content": plain(trajectory.question)}]
+    rules = [{"role": "system", "content": plain(trajectory.system)}] if trajectory.system else []
+    return [*rules, {"role": "user", "content": plain(trajectory.user)}]
 
 
-def dialogue(trajectory: Trajectory, system: str = "") -> list[Message]:
+def dialogue(trajectory: Trajectory) -> list[Message]:
     """Return the whole chat of the last trial: the opening, each reply as it was written, and what was shown after it.
 
     Only replies have the role assistant, so that a trainer can mask everything else.
     """
-    found = opening(trajectory, system)
+    found = opening(trajectory)
     for turn in trajectory.last_trial:
         found.append({"role": "assistant", "content": plain(turn.reply)})
         if turn.observation:

@@ -9,14 +9,14 @@ from kgqa.report.trajectories.messages import dialogue, plain_data
 from kgqa.report.trajectories.trajectory import Trajectory
 
 
-def sft_row(trajectory: Trajectory, reward: Reward, system: str = "") -> dict[str, Any]:
+def sft_row(trajectory: Trajectory, reward: Reward) -> dict[str, Any]:
     """Return the chat of a trajectory with its reward.
 
     `messages` is the form in which TRL's SFTTrainer reads chats. What tools returned has the role tool, so
     `assistant_only_loss=True` trains on replies only.
     """
     return {
-        "messages": dialogue(trajectory, system),
+        "messages": dialogue(trajectory),
         "id": plain_data(trajectory.id),
         "group": plain_data(trajectory.group),
         "rollout": trajectory.rollout,

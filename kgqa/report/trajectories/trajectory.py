@@ -23,6 +23,7 @@ from kgqa.events import (
     Finished,
     Seen,
     StepPlanned,
+    TaskGiven,
 )
 from kgqa.model_json import read_event
 
@@ -63,6 +64,7 @@ class Trajectory:
 
     `group`: id of the question in its data set, which all rollouts of the question share. `rollout`: number of the
     rollout, from 0. `gold`: names and aliases of the gold answers. `answers`: the answers of the method.
+    `system`, `user`: the messages before the first reply: the rules, and the question with what is shown beside it.
     `retrieval`: share of the supporting passages that the model was shown, None if the question has none.
     """
 
@@ -75,6 +77,8 @@ class Trajectory:
     gold: tuple[str, ...] = ()
     status: str = ""
     answers: tuple[str, ...] = ()
+    system: str = ""
+    user: str = ""
     turns: tuple[Turn, ...] = ()
     edits: tuple[ProposedEdit, ...] = ()
     retrieval: float | None = None
@@ -100,6 +104,7 @@ def trajectory_of(record: Record) -> Trajectory | None:
     turns = turns_of(events)
     if not turns:
         return None
+    task = next((event for event in events if isinstance(event, TaskGiven)), TaskGiven(system="", user=""))
     scores = retrieval_scores(trace, record.support)
     return Trajectory(
         id=record.id,
@@ -111,6 +116,8 @@ def trajectory_of(record: Record) -> Trajectory | None:
         gold=gold_texts(record),
         status=record.status,
         answers=tuple(str(each.get("name") or each.get("id") or "") for each in record.answer.get("answers") or ()),
+        system=task.system,
+        user=task.user or record.text,
         turns=turns,
         edits=_edits(events),
         retrieval=None if scores is None else (scores.kept or scores.all).recall,

@@ -11,10 +11,10 @@ from kgqa.report.trajectories.messages import opening, plain, plain_data
 from kgqa.report.trajectories.trajectory import Trajectory
 
 
-def trl_row(trajectory: Trajectory, system: str = "") -> dict[str, Any]:
+def trl_row(trajectory: Trajectory) -> dict[str, Any]:
     """Return the row of a question: `prompt` for the model, `gold` for the reward, the rest for the environment."""
     return {
-        "prompt": opening(trajectory, system),
+        "prompt": opening(trajectory),
         "question": plain(trajectory.question),
         "question_id": plain(trajectory.group),
         "gold": plain_data(trajectory.gold),

@@ -21,11 +21,11 @@ _RESULTS = re.compile(
 _END = re.compile(r"<\|(?:im_end|endoftext)\|>\s*\Z")
 
 
-def verl_row(trajectory: Trajectory, number: int, system: str = "") -> dict[str, Any]:
+def verl_row(trajectory: Trajectory, number: int) -> dict[str, Any]:
     """Return the row of a question in verl's parquet format; `number`: of the row, from 0."""
     return {
         "data_source": plain(f"kgqa/{trajectory.dataset or 'questions'}"),
-        "prompt": opening(trajectory, system),
+        "prompt": opening(trajectory),
         "ability": "question answering",
         "reward_model": {"style": "rule", "ground_truth": plain_data(trajectory.gold)},
         "extra_info": {

@@ -32,6 +32,7 @@ def total(*replies: str, gold=GOLD, **options) -> float:
         ([CALL, CALL, "<answer>Ada Lovelace</answer>"], 1.0, -0.5),
         ([CALL, "nothing", END], 1.0, -0.5),
         ([CALL, CALL, END], 1.0, 1.0),
+        ([CALL, "<think>I know.</think><answer>Ada Lovelace [2, 13]</answer>"], 1.0, 1.0),
         ([CALL, "<think>I know.</think><answer>Ada</answer>"], 2 / 3, 2 / 3),  # F1 of 1 word of 1, 1 of 2
         ([CALL, "<think>I know.</think><answer>Grace</answer>"], 0.0, 0.0),
         ([CALL, "So: " + END], 1.0, -0.5),  # text outside the blocks

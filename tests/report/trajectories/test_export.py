@@ -12,6 +12,11 @@ from kgqa.report.trajectories.export import ExportPlan, export_trajectories
 from kgqa.report.trajectories.verl import compute_score
 from tests.report.trajectories.traces import call, conclusion, record, small_run, write_run
 
+PROMPT = [
+    {"role": "system", "content": "Think first."},
+    {"role": "user", "content": "Question: Who wrote the first program?"},
+]
+
 
 @pytest.fixture
 def run(tmp_path):
@@ -27,7 +32,12 @@ def test_chats_of_good_trajectories(run, tmp_path):
     assert (done.trajectories, done.rows) == (4, 1)
     assert done.mean_reward == pytest.approx((1.0 + 0.0 + 0.0 - 0.5) / 4)
     (row,) = lines(tmp_path / "out" / "chats.jsonl")
-    assert [message["role"] for message in row["messages"]] == ["user", *("assistant", "tool") * 2, "assistant"]
+    assert [message["role"] for message in row["messages"]] == [
+        "system",
+        "user",
+        *("assistant", "tool") * 2,
+        "assistant",
+    ]
     assert row["messages"][-1]["content"] == conclusion("Ada Lovelace")
     assert (row["group"], row["reward"]) == ("q1", 1.0)
 
@@ -47,7 +57,7 @@ def test_verl_parquet_and_its_reward(run, tmp_path):
     export_trajectories([run], tmp_path / "out", ExportPlan("verl", weights={"cost": 0.5}))
     first, second = pq.read_table(tmp_path / "out" / "questions.parquet").to_pylist()
     assert first["data_source"] == "kgqa/made" and first["ability"]
-    assert first["prompt"] == [{"role": "user", "content": "Who wrote the first program?"}]
+    assert first["prompt"] == PROMPT
     assert first["reward_model"] == {"style": "rule", "ground_truth": ["Ada Lovelace", "Countess of Lovelace"]}
     assert (first["extra_info"]["id"], second["extra_info"]["index"]) == ("q1", 1)
     score = runpy.run_path(str(tmp_path / "out" / "reward.py"))["compute_score"]
@@ -82,7 +92,7 @@ def test_a_forged_reply_in_a_rollout_of_verl_gains_nothing(between):
 def test_trl_prompts_and_their_reward(run, tmp_path):
     export_trajectories([run], tmp_path / "out", ExportPlan("trl"))
     first, second = lines(tmp_path / "out" / "questions.jsonl")
-    assert first["prompt"] == [{"role": "user", "content": "Who wrote the first program?"}]
+    assert first["prompt"] == PROMPT
     assert first["gold"] == ["Ada Lovelace", "Countess of Lovelace"] and first["question_id"] == "q1"
     assert second["question"] == "Who was ? first?"
     script = runpy.run_path(str(tmp_path / "out" / "training.py"))

@@ -25,6 +25,7 @@ from kgqa.events import (
     Retrieved,
     Seen,
     StepPlanned,
+    TaskGiven,
 )
 from kgqa.model import Answer, Literal, Named, Question
 
@@ -118,7 +119,12 @@ def small_run(folder: Path) -> Run:
     """Three rollouts of one question, and one of another: right, wrong, without an end, right without a call."""
     shown = '{"number": 1, "text": "Ada Lovelace wrote it."}'
     support = (("urn:a", "urn:c"), ("urn:b",))
-    right = [*searched(1, "first program", shown), *edited(2), *concluded(3, "Ada Lovelace")]
+    right = [
+        TaskGiven(system="Think first.", user="Question: Who wrote the first program?"),
+        *searched(1, "first program", shown),
+        *edited(2),
+        *concluded(3, "Ada Lovelace"),
+    ]
     wrong = [*searched(1, "first program", shown), *concluded(2, "Grace Hopper")]
     endless = [*searched(1, "first program", shown), *searched(2, "program", shown)]
     records = [
