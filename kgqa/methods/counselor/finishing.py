@@ -28,10 +28,12 @@ ONLY_LOOKED_UP = "No path of the graph leads to the answer: it was only looked u
 _NUMBER = re.compile(r"\D{0,2}?(-?[0-9]{1,3}(?:,[0-9]{3})+|-?[0-9]{1,15})(?:\.0+)?(?:\s+[^\W\d]\w{0,30}){0,2}[.\s]*")
 _WORD = re.compile(r"\w+")
 _BEFORE = re.compile(
-    r"(?:^|[,;:/|(\[{\"'\u201c\u2018`\n]|(?<!\w)(?:and|or)\s)[\s\"'\u201c\u2018`(\[{*-]*$", re.IGNORECASE
+    r"(?:^|[,;:/|(\[{\"'\u201c\u2018`\n]|(?<!\w)(?:and|or)\s)[\s\"'\u201c\u2018`(\[{*-]*"
+    r"(?:(?:the|an?)\s)?$",
+    re.IGNORECASE,
 )
 _AFTER = re.compile(r"[\s\"'\u201d\u2019`)\]}*.]*(?:$|[,;/|()\n]|(?:and|or)(?!\w))", re.IGNORECASE)
-_LEFT_OVER = re.compile(r"(?:[\W_]|(?<!\w)(?:and|or)(?!\w))*", re.IGNORECASE)
+_LEFT_OVER = re.compile(r"(?:[\W_]|(?<!\w)(?:and|or|the|an?)(?!\w))*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +192,7 @@ def _candidates(wanted: set[Value], observed: Sequence[Observation]) -> list[Can
     """Return the paths that lead to some of the values: those to only them first, then to all of them, latest first."""
     ranked: dict[object, tuple[tuple[bool, bool, bool, int, int], Candidate]] = {}
     for place, observation in enumerate(observed):
-        for source in observation.found.nodes.sources if observation.found else ():
+        for source in observation.sources:
             there = wanted & source.every
             if not there or not source.candidate.path.steps:
                 continue

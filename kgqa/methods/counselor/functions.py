@@ -21,25 +21,18 @@ from kgqa.methods.counselor.calls.node_sets import (
     extended,
     intersection,
     most_shared,
-    ordered,
     topic_set,
     union,
 )
-from kgqa.methods.counselor.calls.observation_text import (
-    LONGEST_ALONE,
-    MAX_CHARS,
-    list_text,
-    pairs_text,
-    safe,
-    value_text,
-)
+from kgqa.methods.counselor.calls.observation_text import MAX_CHARS, list_text, safe
 from kgqa.methods.counselor.calls.observations import Found, Number, Observation
 from kgqa.methods.counselor.calls.retrieval import Retrieval
 from kgqa.methods.counselor.calls.seen import SeenValues
+from kgqa.methods.counselor.calls.value_writer import ValueWriter
 from kgqa.methods.resources import Resources
 from kgqa.model import Candidate, Entity, Literal, Named, RelationPath, Value
 from kgqa.rank.embedding.encoder import CachedEncoder
-from kgqa.words import arrow_words, type_words
+from kgqa.words import arrow_words
 
 MAX_VALUES = 5000
 """Most values of a node that are read."""
@@ -92,12 +85,10 @@ class GraphFunctions:
         self.observed: list[Observation] = []
         self.seen = SeenValues(graph.schema)
         self._sets = sets
-        self._shown = shown
-        self._ids_only = ids_only
+        self._writer = ValueWriter(graph, shown=shown, ids_only=ids_only)
         self._hops = HopNames(graph, encoder)
         self._retrieval = Retrieval(graph, encoder, dense=retrieve == "dense")
         self._results: dict[str, _Result] = {}
-        self._types: dict[Value, str] = {}
         self._notes: list[str] = []
         self._functions: Mapping[str, Callable[[Call], _Result]] = {
             "Retrieve": self._retrieve,
@@ -166,7 +157,7 @@ class GraphFunctions:
             raise _Refused(f"Write {FORMS[call.name]}.")
         found = self._retrieval.find(text)
         named = self.graph.named([*([found.node] if found.node else ()), *found.others])
-        texts = [value_text(each, self._type(each.value), ids_only=self._ids_only) for each in named]
+        texts = [self._writer.node(each) for each in named]
         if found.node is None:
             nearest = f" The nearest names are {list_text(texts, len(texts))}." if texts else ""
             raise _Refused(f"No node has a name like “{safe(text)}”.{nearest}")
@@ -183,12 +174,12 @@ class GraphFunctions:
     def _neighbour(self, call: Call) -> _Result:
         start, named = self._start_and_hop(call)
         if named is None:
-            return self._listing(start)
+            return self._relations(start)
         pairs, hop = self._along(start, named, str(call.arguments[1]))
         nodes = self._extended(start, hop, pairs)
         found = Found(nodes=nodes, total=None if nodes.approximate else len(nodes.values), of=(start, hop), pairs=pairs)
         nothing = "" if nodes.values else f"has no “{self._hops.name(hop)}”{self._nearest(call, start)}"
-        return self._shown_values(found, pairs, "", nothing)
+        return _Result(*self._writer.values(found, "", nothing))
 
     def _nearest(self, call: Call, start: NodeSet) -> str:
         """Return names of relations of nodes that are nearest to the second argument of a call."""
@@ -197,10 +188,18 @@ class GraphFunctions:
             return ""
         return f". The nearest are: {'; '.join(map(safe, other.nearest))}"
 
+    def _relations(self, start: NodeSet) -> _Result:
+        """Return the relations of a set, with numbers of edges."""
+        present = self._hops.present(start.nodes)
+        counts = self.graph.relations_at(start.nodes[:MAX_NODES]) if present else {}
+        listed = [f"{name} ({counts.get(hop[0], 0)})" for hop, name in present.items()]
+        text = list_text(map(safe, listed[:MAX_LISTED]), len(listed), separator="; ")
+        return _Result(Found(nodes=start, total=len(listed)), text or "nothing: there are no relations.")
+
     def _degree(self, call: Call) -> _Result:
         start, named_hop = self._start_and_hop(call)
         if named_hop is None:
-            return self._listing(start)
+            return self._relations(start)
         hop, nodes, numbers = named_hop.hop, start.nodes[:MAX_NODES], []
         counts = self.graph.counts(nodes, hop, loops=True)
         for named in self.graph.named(nodes):
@@ -209,9 +208,9 @@ class GraphFunctions:
         if not numbers:
             raise _Refused("Literals have no neighbours.")
         found = Found(numbers=tuple(numbers), total=len(numbers), of=(start, hop))
-        texts = (f"{value_text(n.node, ids_only=self._ids_only)}: {n.number}" for n in numbers if n.node)
+        texts = (f"{self._writer.node(n.node, typed=False)}: {n.number}" for n in numbers if n.node)
         text = str(numbers[0].number) if len(numbers) == 1 else list_text(texts, len(numbers), separator="; ")
-        return _Result(found, text)
+        return _Result(found, text, tuple(each.node for each in numbers if each.node))
 
     def _counting(self, start: NodeSet, named: Named, hop: Hop) -> tuple[Candidate, ...]:
         """Return candidates that count what a hop leads to from one node of a set."""
@@ -228,7 +227,7 @@ class GraphFunctions:
         for other in others:
             first = combine(self.graph, first, other)
         found = Found(nodes=first, total=None if first.approximate else len(first.values))
-        return self._shown_values(found, {}, "", "is empty")
+        return _Result(*self._writer.values(found, "", "is empty"))
 
     def _count(self, call: Call) -> _Result:
         nodes = self._nodes(self._arguments(call, 1, 1)[0])
@@ -259,7 +258,7 @@ class GraphFunctions:
         nodes, best = most_shared(start, hop, pairs, words=words)
         found = Found(nodes=nodes, total=len(nodes.values), of=None)
         shared = f"shared by {best} of {len(start.nodes)}: "
-        return self._shown_values(found, {}, shared, f"has no “{self._hops.name(hop)}”")
+        return _Result(*self._writer.values(found, shared, f"has no “{self._hops.name(hop)}”"))
 
     # --- arguments
 
@@ -321,7 +320,7 @@ class GraphFunctions:
         if hop.several:
             raise _Refused(f"“{safe(name)}” may be any of: {'; '.join(map(safe, hop.nearest))}.")
         nearest = f" The nearest are: {'; '.join(map(safe, hop.nearest))}." if hop.nearest else ""
-        raise _Refused(f"“{safe(name)}” is no relation of {self._set_words(start)}.{nearest}")
+        raise _Refused(f"“{safe(name)}” is no relation of {self._writer.set_words(start)}.{nearest}")
 
     # --- hops
 
@@ -359,73 +358,6 @@ class GraphFunctions:
             topic.name, path.then(*hop), graph.schema, graph.relation_labels, is_mediator=graph.leads_to_mediator
         )
 
-    # --- texts
-
-    def _shown_values(self, found: Found, pairs: Mapping[Entity, Sequence[Value]], note: str, nothing: str) -> _Result:
-        """Return a result with the names of its first values and the text of the observation."""
-        values = found.nodes.values
-        start = found.of[0].nodes if found.of else ()
-        named = self.graph.named(values[: self._shown])
-        rest = (
-            Named(v, self.graph.schema.short_id(v.iri) if isinstance(v, Entity) else "", _plain(v))
-            for v in values[self._shown :]
-        )
-        found = replace(found, values=(*named, *rest))
-        if not values:
-            whose = self._set_words(found.of[0]) if found.of else "The set"
-            return _Result(found, f"{note}nothing: {whose} {nothing}.")
-        types = self._types_of(named, found.of[1] if found.of else ())
-        if len(start) > 1 and pairs:
-            names = {each.value: each for each in found.values}
-            own: dict[Value, list[Named]] = {
-                node: [names[v] for v in ordered(pairs.get(node, ())) if v in names] for node in start
-            }
-            note = f"{note}{len(start)} nodes: "
-            text = pairs_text(
-                self.graph.named(start[: self._shown]), own, types, most=self._shown, ids_only=self._ids_only
-            )
-        else:
-            limit = LONGEST_ALONE if len(named) == 1 else 200
-            texts = (
-                value_text(each, types.get(each.value, ""), ids_only=self._ids_only, limit=limit) for each in named
-            )
-            text = list_text(texts, found.total)
-            if found.total != 1:
-                note = f"{note}{f'more than {len(values)}' if found.total is None else found.total} values: "
-        return _Result(found, f"{note}{text}"[:MAX_CHARS], tuple(named))
-
-    def _listing(self, start: NodeSet) -> _Result:
-        """Return the hops that lead from a set, with numbers of edges."""
-        present = self._hops.present(start.nodes)
-        counts = self.graph.relations_at(start.nodes[:MAX_NODES]) if present else {}
-        listed = [f"{name} ({counts.get(hop[0], 0)})" for hop, name in present.items()]
-        text = list_text(map(safe, listed[:MAX_LISTED]), len(listed), separator="; ")
-        return _Result(Found(nodes=start, total=len(listed)), text or "nothing: there are no relations.")
-
-    def _set_words(self, start: NodeSet) -> str:
-        if len(start.values) != 1:
-            return f"these {len(start.values)} nodes"
-        return value_text(self.graph.named(start.values)[0], ids_only=self._ids_only)
-
-    def _type(self, value: Value) -> str:
-        return self._types_of([Named(value, "", "")]).get(value, "")
-
-    def _types_of(self, named: Sequence[Named], hop: Hop = ()) -> dict[Value, str]:
-        """Return the types of nodes in words: the type that the graph declares for a hop, else their first types."""
-        schema, nodes = self.graph.schema, [each.value for each in named if isinstance(each.value, Entity)]
-        declared = self.graph.target_type(hop[-1]) if hop else None
-        if self._ids_only or declared:
-            return dict.fromkeys(nodes, type_words(declared, schema) if declared else "")
-        new = [node for node in nodes if node not in self._types]
-        for predicate in schema.types if new and schema.wording == "label" else ():
-            kinds = self.graph.along(new, self._hops.outward(predicate), limit=MAX_VALUES)
-            for node, own in kinds.items():
-                first = next((kind for kind in ordered(own) if isinstance(kind, Entity)), None)
-                self._types.setdefault(node, type_words(first.iri, schema) if first else "")
-        for node in new:
-            self._types.setdefault(node, "")
-        return {node: self._types[node] for node in nodes}
-
 
 def graph_functions(resources: Resources, graph: KnowledgeGraph) -> GraphFunctions:
     """Return the functions of a question's graph with the settings of a run."""
@@ -438,7 +370,3 @@ def graph_functions(resources: Resources, graph: KnowledgeGraph) -> GraphFunctio
         shown=settings["counselor.shown"],
         ids_only=settings["counselor.reading"] == "published",
     )
-
-
-def _plain(value: Value) -> str:
-    return value.iri if isinstance(value, Entity) else value.value

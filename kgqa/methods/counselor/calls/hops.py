@@ -22,7 +22,6 @@ from kgqa.methods.counselor.calls.retrieval import lexical_similarity
 from kgqa.methods.prompt_view import ambiguous_in
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.rank.embedding.encoder import CachedEncoder
-from kgqa.rank.lexical import terms
 from kgqa.words import clean, local_name, normalise, prompt_words, property_words, relation_words, short_words
 
 MIN_SIMILARITY = 0.8
@@ -95,11 +94,6 @@ class HopNames:
             )[-1]
         )
 
-    @staticmethod
-    def outward(relation: str) -> Hop:
-        """Return the hop along a relation."""
-        return (Step(relation),)
-
     def find(self, text: str, nodes: Sequence[Entity]) -> NamedHop | UnknownHop:
         """Return the hop with a name; where several hops have it, the one that leads from the nodes.
 
@@ -118,12 +112,12 @@ class HopNames:
         if _BACKWARDS.search(text):
             back: list[Hop] = [(step,) for step in self._steps(text) if (step,) in present]
             return NamedHop(back[0], present[back[0]]) if len(back) == 1 else self._nearest(text, present)
-        key, words = normalise(text), sorted(terms(text))
+        key, words = normalise(text), _words(text)
         for same in (
             [hop for hop in present if self._full_name(hop) == text.strip()],
             [hop for hop, name in present.items() if normalise(name) == key],
+            [hop for hop, name in present.items() if words and ' whose "' not in name and _words(name) == words],
             [hop for hop in present if key in self._keys(hop)],
-            [hop for hop, name in present.items() if words and ' whose "' not in name and sorted(terms(name)) == words],
         ):
             if len(same) == 1:
                 return NamedHop(same[0], present[same[0]])
@@ -263,3 +257,8 @@ class HopNames:
             best = order[0]
             return NamedHop(hops[best], names[best], f"“{clean(text)[:60]}” was read as “{names[best]}”.")
         return UnknownHop(text, tuple(names[at] for at in order[:NEAREST]))
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a name without articles and plurals, in any order: `birth date` is `date of birth`."""
+    return sorted(word.removesuffix("s") for word in normalise(text).split() if word not in ("the", "a", "an", "of"))

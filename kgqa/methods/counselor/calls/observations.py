@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kgqa.llm.replies.action_lines import Call
 from kgqa.methods.counselor.calls.hops import Hop
-from kgqa.methods.counselor.calls.node_sets import NodeSet
+from kgqa.methods.counselor.calls.node_sets import NodeSet, Source
 from kgqa.model import Candidate, Entity, Named, Value
 
 
@@ -66,7 +66,7 @@ class Observation:
         found: What was found; None if the call could not be run.
         text: What the language model is shown.
         problem: Why the call could not be run; empty if it could.
-        shown: The values that the text names.
+        shown: The values that the text names; those of which it shows features or degrees, too.
     """
 
     call: Call
@@ -74,3 +74,10 @@ class Observation:
     text: str
     problem: str = ""
     shown: tuple[Named, ...] = ()
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The paths to the values, and to those of which features or degrees are shown."""
+        if self.found is None:
+            return ()
+        return (*self.found.nodes.sources, *(self.found.of[0].sources if self.found.of else ()))

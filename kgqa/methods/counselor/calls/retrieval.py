@@ -11,7 +11,7 @@ import numpy as np
 
 from kgqa.errors import SchemaError, SettingsError
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.names.interface import MAX_SEARCH_CHARS
+from kgqa.graph.names.interface import MAX_SEARCH_CHARS, NameMatch
 from kgqa.graph.names.name_reader import read_names
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Entity
@@ -24,6 +24,9 @@ MIN_SIMILARITY = 0.35
 MATCHES = 50
 """How many names that share words with a text are compared with it."""
 RUNNERS_UP = 4
+MAX_WORDS = 8
+FORMS = 3
+"""How many other forms of a word are looked up if no name has the word."""
 CLOSE_SPELLING = 0.8
 """Share of letters in common at which names are similar although they share no word."""
 MAX_DENSE = 100_000
@@ -92,13 +95,23 @@ class Retrieval:
         if named:
             return Retrieved(named[0], named[1 : 1 + RUNNERS_UP], "name")
         names: dict[Entity, list[str]] = {}
-        for match in self._graph.names.search(text[:MAX_SEARCH_CHARS], limit=MATCHES):
+        for match in self._similar_names(text[:MAX_SEARCH_CHARS]):
             names.setdefault(match.entity, []).append(match.name)
         flat = [(entity, name) for entity, own in names.items() for name in own]
         scores: dict[Entity, float] = {}
         for (entity, _), score in zip(flat, self._similarity(text, [name for _, name in flat])):
             scores[entity] = max(score, scores.get(entity, -1.0))
         return _best(scores)
+
+    def _similar_names(self, text: str) -> list[NameMatch]:
+        """Return names with words of a text, else names with other forms or spellings of its words."""
+        names = self._graph.names
+        found = names.search(text, limit=MATCHES)
+        if not found:
+            forms = names.similar_words(normalise(text).split()[:MAX_WORDS])
+            words = dict.fromkeys(form for own in forms.values() for form in list(own)[:FORMS])
+            found = names.containing(list(words), limit=MATCHES) if words else []
+        return found
 
     def _similarity(self, text: str, names: Sequence[str]) -> list[float]:
         if not names:

@@ -35,7 +35,7 @@ class SeenValues:
         """Add the values that an observation shows."""
         if observation.found is None or observation.call.name == "Retrieve":
             return
-        nodes = observation.found.nodes
+        nodes = NodeSet(observation.sources)
         added: dict[str, dict[Value, NodeSet]] = {}
         names: dict[str, dict[Value, Named]] = {}
         # the name of a node that was seen stands for the node, although it may be seen as a text, too

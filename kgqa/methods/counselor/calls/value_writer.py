@@ -1,0 +1,112 @@
+"""Writes the values that a call found for a language model: names, ids and types, limited in number and length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kgqa.graph.along import MAX_NODES
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.methods.counselor.calls.hops import Hop
+from kgqa.methods.counselor.calls.node_sets import NodeSet, ordered
+from kgqa.methods.counselor.calls.observation_text import (
+    LONGEST,
+    LONGEST_ALONE,
+    MAX_CHARS,
+    list_text,
+    pairs_text,
+    value_text,
+)
+from kgqa.methods.counselor.calls.observations import Found
+from kgqa.model import Entity, Named, Step, Value
+from kgqa.words import type_words
+
+MAX_TYPES = 1000
+"""Most types that are read of a node."""
+
+
+class ValueWriter:
+    """Writes values of one graph.
+
+    Args:
+        graph: The graph of a question.
+        shown: Most values in an observation.
+        ids_only: Whether nodes are shown by their ids only, as published.
+    """
+
+    def __init__(self, graph: KnowledgeGraph, *, shown: int, ids_only: bool) -> None:
+        self._graph = graph
+        self._shown = shown
+        self._ids_only = ids_only
+        self._types: dict[Value, str] = {}
+
+    def node(self, named: Named, *, typed: bool = True) -> str:
+        """Return a node as text."""
+        types = self._types_of([named]) if typed else {}
+        return value_text(named, types.get(named.value, ""), ids_only=self._ids_only)
+
+    def set_words(self, start: NodeSet) -> str:
+        """Return a set as the subject of a sentence."""
+        if len(start.values) != 1:
+            return f"these {len(start.values)} nodes"
+        return self.node(self._graph.named(start.values)[0], typed=False)
+
+    def values(self, found: Found, note: str, nothing: str) -> tuple[Found, str, tuple[Named, ...]]:
+        """Return what was found with the names of the first values, the text, and the values that the text names.
+
+        Args:
+            found: What was found.
+            note: What stands before the values.
+            nothing: What is said of the set from which a hop was followed if there are no values.
+        """
+        start = found.of[0].nodes if found.of else ()
+        values: Sequence[Value] = found.nodes.values
+        if not values:
+            whose = self.set_words(found.of[0]) if found.of else "the set"
+            return found, f"{note}nothing: {whose} {nothing}.", ()
+        if len(start) > 1 and found.pairs:  # in the order in which they are shown
+            values = list(dict.fromkeys(value for node in start for value in ordered(found.pairs.get(node, ()))))
+        named = self._graph.named(values[: self._shown])
+        found = replace(found, values=(*named, *map(self._unnamed, values[self._shown :])))
+        types = self._types_of(named, found.of[1] if found.of else ())
+        if len(start) > 1 and found.pairs:
+            names = {each.value: each for each in found.values}
+            own: dict[Value, list[Named]] = {
+                node: [names[value] for value in ordered(found.pairs.get(node, ())) if value in names] for node in start
+            }
+            nodes = self._graph.named(start[: self._shown])
+            text = pairs_text(nodes, own, types, most=self._shown, ids_only=self._ids_only)
+            head = f"{len(start)} nodes: "
+            named = [*nodes, *named]
+        else:
+            longest = LONGEST_ALONE if len(named) == 1 else LONGEST
+            texts = (
+                value_text(each, types.get(each.value, ""), ids_only=self._ids_only, limit=longest) for each in named
+            )
+            text = list_text(texts, found.total)
+            number = f"more than {len(values)}" if found.total is None else found.total
+            head = "" if found.total == 1 else f"{number} values: "
+        return found, f"{note}{head}{text}"[:MAX_CHARS], tuple(named)
+
+    def _unnamed(self, value: Value) -> Named:
+        """Return a value that is not shown without looking up its name."""
+        if isinstance(value, Entity):
+            short = self._graph.schema.short_id(value.iri)
+            return Named(value, short, self._graph.tables.labels.get(value) or short)
+        return Named(value, "", value.value)
+
+    def _types_of(self, named: Sequence[Named], hop: Hop = ()) -> dict[Value, str]:
+        """Return the types of nodes in words: the type that the graph declares for a hop, else their first types."""
+        schema, nodes = self._graph.schema, [each.value for each in named if isinstance(each.value, Entity)]
+        declared = self._graph.target_type(hop[-1]) if hop else None
+        if self._ids_only or declared:
+            return dict.fromkeys(nodes, type_words(declared, schema) if declared else "")
+        new = [node for node in nodes if node not in self._types][:MAX_NODES]
+        for predicate in schema.types if new and schema.wording == "label" else ():
+            kinds = self._graph.along(new, (Step(predicate),), limit=MAX_TYPES)
+            for node, own in kinds.items():
+                first = next((kind for kind in ordered(own) if isinstance(kind, Entity)), None)
+                self._types.setdefault(node, type_words(first.iri, schema) if first else "")
+        for node in new:
+            self._types.setdefault(node, "")
+        return {node: self._types.get(node, "") for node in nodes}

@@ -1,0 +1,162 @@
+"""Answers from the text of `Finish`: which of the observed values it names, and the query that returns them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kgqa.conditions import Comparison, Condition, Operation
+from kgqa.graph.opening import open_graph
+from kgqa.llm.replies.action_lines import read_action_line
+from kgqa.methods.counselor.finishing import chosen_values
+from kgqa.methods.counselor.functions import GraphFunctions
+from kgqa.methods.grounding import answer_of_path
+from kgqa.model import Candidate, Entity, Literal, RelationPath, Step
+from kgqa.trace import Trace
+from tests.graph.facts import ns
+from tests.memory_graph import memory_graph
+
+from .conftest import played
+
+TITLES = (
+    "The Good, the Bad and the Ugly",
+    "The Good",
+    "Ugly",
+    "A Film, Part 2",
+    "Rain",
+    "Sun and Moon",
+    "1984",
+    "Rain",
+)
+YEARS = (1966, 1985, 1999, 2004, 2004, 2010, 1984, 2011)
+FILMS = ns(
+    *(f'm.f{number} type.object.name "{title}"@en' for number, title in enumerate(TITLES)),
+    *(f'm.f{number} film.film.year "{year}"' for number, year in enumerate(YEARS)),
+    *(f"m.dir director.film m.f{number}" for number in range(8)),
+    *(f"m.f{number} film.film.genre m.g{number % 2}" for number in range(8)),
+    'm.dir type.object.name "Dora"@en',
+    'm.g0 type.object.name "Comedy"@en',
+    'm.g1 type.object.name "Western"@en',
+    *(f"m.g{number} genre.parent m.g{number + 5}" for number in range(2)),
+    "m.f1 film.film.sequel m.f1",
+    "m.f1 film.film.sequel m.f2",
+    "m.f2 film.film.sequel m.f1",
+)
+ALL = "Neighbour[Retrieve[Dora], film]"
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return memory_graph(FILMS)
+
+
+def answer(graph, *program, question=""):
+    return played(graph, *program, question=question).answer
+
+
+@pytest.mark.parametrize(
+    ("text", "ids", "others"),
+    [
+        ("The Good, the Bad and the Ugly", ["m.f0"], ()),
+        ("Ugly, The Good", ["m.f2", "m.f1"], ()),
+        ("the ugly and A Film, Part 2", ["m.f2", "m.f3"], ()),
+        ('"Sun and Moon", "Rain"', ["m.f5", "m.f4", "m.f7"], ()),
+        ("Rain (m.f7)", ["m.f7"], ()),
+        ("m.f7, m.f1", ["m.f7", "m.f1"], ()),
+        ("['m.f0', 'm.f2']", ["m.f0", "m.f2"], ()),
+        ("Ugly Betty, The Goodbye, Rain", ["m.f4", "m.f7"], ("Ugly Betty", "The Goodbye")),
+        ("m.f99", [], ("m.f99",)),
+        ("the film 1984", [], ("the film 1984",)),
+        ("1984.", ["m.f6"], ()),
+    ],
+)
+def test_longest_names_are_read_first_and_the_rest_is_cut_at_commas(graph, text, ids, others):
+    trace = Trace()
+    functions = GraphFunctions(graph.for_question(trace))
+    functions.run(read_action_line(ALL).value[0])
+    chosen = chosen_values(text, functions)
+    assert ([each.id for each in chosen.values], chosen.others) == (ids, others)
+
+
+def test_the_order_of_the_language_model_is_kept(graph):
+    found = answer(graph, ALL, "Finish[Ugly, The Good, 1984]")
+    assert [each.name for each in found.answers] == ["Ugly", "The Good", "1984"]
+    assert (found.grounding, found.query_class) == ("graph", "superset")
+
+
+def test_a_part_that_was_not_observed_makes_the_answer_the_models(graph):
+    found = answer(graph, ALL, "Finish[Ugly, Snow]")
+    assert [each.name for each in found.answers] == ["Ugly", "Snow"]
+    assert (found.grounding, found.sparql) == ("model", "") and "Snow" in found.notes[-1]
+    assert answer(graph, "Retrieve[Dora]", "Finish[Dora]").grounding == "model"
+    assert answer(graph, ALL, "Finish[]") is None
+
+
+def test_numbers_count_again(graph):
+    for program, number in (
+        ((f"Count[{ALL}]", "Finish[8]"), "8"),
+        (("Degree[Retrieve[Dora], film]", "Finish[8 films.]"), "8"),
+        (("Retrieve[Dora]", ALL, "Degree[m.f1, sequel]", "Finish[2]"), "2"),  # with the loop
+    ):
+        found = answer(graph, *program)
+        assert [each.name for each in found.answers] == [number]
+        assert found.query_class in ("exact", "restricted") and "COUNT" in found.sparql
+    assert answer(graph, f"Count[{ALL}]", "Finish[9]").grounding == "model"
+
+
+def test_a_repeated_call_answers_with_what_it_found(graph):
+    found = answer(graph, ALL, f"Finish[{ALL}]")
+    assert len(found.answers) == 8 and found.query_class == "exact"
+
+
+@pytest.mark.parametrize(
+    ("question", "lookup", "finish", "word"),
+    [
+        ("Which film by Dora is the oldest?", "year", "The Good, the Bad and the Ugly", "MIN"),
+        ("What was the last film?", "year", "m.f7", "MAX"),
+        ("Which came out after 2004?", "year", "Sun and Moon, m.f7", " > "),
+        ("Which came out in 2004 or later?", "year", "m.f3, m.f4, m.f5, m.f7", " >= "),
+        ("Which of her films are a comedy?", "genre", "m.f0, Ugly, m.f4, 1984", "m.g0"),
+    ],
+)
+def test_values_picked_by_a_look_up_become_part_of_the_query(graph, question, lookup, finish, word):
+    found = answer(graph, ALL, f"Feature[{ALL}, {lookup}]", f"Finish[{finish}]", question=question)
+    assert found.query_class == "exact" and word in found.sparql
+
+
+def test_the_topic_itself_may_be_the_answer(graph):
+    back = f"Neighbour[{ALL}, <- director.film]"
+    found = answer(graph, back, "Finish[Dora]")
+    assert (found.grounding, found.query_class) == ("graph", "exact") and found.defects == ()
+
+
+def test_queries_are_those_of_the_same_conditions_and_operations():
+    """The demo of docs/conditions.md: counts and extremes come out as the same text."""
+    ns_ = "http://rdf.freebase.com/ns/"
+    held = ns_ + "government.government_position_held.office_holder"
+    holders = RelationPath(
+        Entity(ns_ + "m.demo_president_of_the_united_states"),
+        (Step(ns_ + "government.government_office_or_title.office_holders"), Step(held)),
+    )
+    born = (Step(ns_ + "people.person.date_of_birth"),)
+    before = Condition(2, born, Comparison("<", Literal("1800", "http://www.w3.org/2001/XMLSchema#gYear")))
+    calls = "Neighbour[Retrieve[President of the United States], office holders]"
+    lookup = f"Feature[{calls}, date of birth]"
+    with open_graph() as graph:
+        for program, question, candidate in (
+            ((f"Count[{calls}]", "Finish[5]"), "", Candidate(holders, "", operation=Operation("count"))),
+            ((lookup, "Finish[George Washington]"), "Who was born first?",
+             Candidate(holders, "", operation=Operation("least", born, scale="day"))),
+            ((lookup, "Finish[George Washington]"), "Who was born before 1800?",
+             Candidate(holders, "", conditions=(before,))),
+        ):  # fmt: skip
+            found = answer(graph, *program, question=question)
+            expected = answer_of_path(graph, candidate, None, graph.named([holders.topic]), Trace())
+            assert found.sparql == expected.sparql and found.answers == expected.answers
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_read(text):
+    found = answer(memory_graph(FILMS[:10] + FILMS[16:24]), ALL, f"Finish[{text}]")
+    assert found is None or found.answers

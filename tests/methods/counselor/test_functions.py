@@ -1,0 +1,166 @@
+"""The functions of a graph: what they find, how they name relations, and what they say if a call cannot be run."""
+
+from __future__ import annotations
+
+import pytest
+
+from kgqa.errors import StoreTimeout
+from kgqa.llm.replies.action_lines import read_action_line
+from kgqa.methods.counselor.functions import GraphFunctions
+from kgqa.rank.embedding.encoder import CachedEncoder
+from tests.corpus.word_encoder import WordEncoder
+from tests.graph.facts import FACTS, NAMES, RDFS, ns
+from tests.memory_graph import memory_graph
+
+PEOPLE = ns(
+    *(f'm.{name} type.object.name "{name.title()}"@en' for name in ("ann", "bob", "cid", "movie", "prize")),
+    'm.other type.object.name "Ann"@en',
+    f"people.person.children {RDFS}range people.person",
+    "m.dan people.person.gender m.male",
+    "m.eve people.person.gender m.male",
+)
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return memory_graph(FACTS + NAMES + PEOPLE)
+
+
+class Words(WordEncoder):
+    encode = WordEncoder.encode_once
+
+
+def run(graph, *lines, **options):
+    """Run lines and return the last observation."""
+    functions = GraphFunctions(graph, **options)
+    for line in lines:
+        for call in read_action_line(line).value:
+            observation = functions.run(call)
+    return observation
+
+
+def names(observation):
+    assert not observation.problem, observation.problem
+    return [each.name for each in observation.found.values]
+
+
+def test_a_relation_is_named_by_its_words_its_id_or_through_a_mediator(graph):
+    for hop in ("children", "people.person.children", "the children", "people person children"):
+        assert names(run(graph, f"Neighbour[Retrieve[m.ann], {hop}]")) == ["Bob", "Cid"], hop
+    for hop in ("spouses", "spouse", "people.person.spouse_s: people.marriage.spouse"):
+        assert names(run(graph, f"Neighbour[Retrieve[m.ann], {hop}]")) == ["Bob"], hop
+    assert names(run(graph, "Neighbour[Retrieve[m.cid], parents]")) == ["Ann"]
+    assert set(names(run(graph, "Neighbour[Retrieve[m.male], <- people.person.gender]"))) == {"Bob", "m.dan", "m.eve"}
+
+
+def test_a_relation_without_an_inverse_is_followed_backwards_where_it_leads_nowhere(graph):
+    found = run(graph, "Count[Neighbour[Retrieve[m.male], gender]]")
+    assert found.found.number == 3 and "followed backwards" in found.text
+    assert run(graph, "Count[Neighbour[Retrieve[m.male], people.person.gender]]").found.number == 0
+
+
+def test_an_unknown_relation_names_the_nearest(graph):
+    found = run(graph, "Neighbour[Retrieve[m.ann], descendants and children]")
+    assert found.found is None and "is no relation of" in found.problem and "children" in found.problem
+
+
+def test_a_similar_name_of_a_relation_is_used_and_said():
+    lines = ns(
+        'm.a type.object.name "Alpha"@en', 'm.b type.object.name "Beta"@en', "m.a x.river.river_basin_country m.b"
+    )
+    encoder = CachedEncoder(Words(), None)
+    found = run(memory_graph(lines), "Neighbour[Retrieve[Alpha], river basin country name]", encoder=encoder)
+    assert names(found) == ["Beta"] and "was read as" in found.text
+    assert "no relation" in run(memory_graph(lines), "Neighbour[Retrieve[Alpha], president]", encoder=encoder).problem
+
+
+def test_without_a_relation_the_relations_of_nodes_are_listed(graph):
+    text = run(graph, "Neighbour[Retrieve[m.ann]]").text
+    assert "children (2)" in text and "spouses (1)" in text and "type.object" not in text
+
+
+def test_a_node_is_found_by_id_by_name_and_by_a_similar_name(graph):
+    assert names(run(graph, "Retrieve[m.bob]")) == names(run(graph, "Retrieve[bob]")) == ["Bob"]
+    ann = run(graph, "Retrieve[Ann]")  # the one with more edges
+    assert ann.found.values[0].id == "m.ann" and "m.other" in ann.text
+    close = run(graph, "Retrieve[Movies]")
+    assert names(close) == ["Movie"] and "most similar" in close.text
+    assert run(graph, "Retrieve[qwertz]").found is None
+
+
+def test_a_text_that_resembles_no_name_finds_nothing_and_names_the_nearest():
+    encoder = CachedEncoder(Words(), None)
+    graph = memory_graph(ns('m.a type.object.name "Seven green hills of the very old town"@en'))
+    found = run(graph, "Retrieve[hills]", encoder=encoder)
+    found_more = run(graph, "Retrieve[seven green hills]", encoder=encoder)
+    assert found_more.found is not None
+    assert found.found is None or found.found.values
+    nothing = run(graph, "Retrieve[a quick brown fox jumps over many hills today]", encoder=encoder)
+    assert nothing.found is None and "Seven green hills" in nothing.problem
+
+
+def test_all_names_are_compared_as_published(graph):
+    encoder = CachedEncoder(Words(), None)
+    assert names(run(graph, "Retrieve[prize of the year]", retrieve="dense", encoder=encoder)) == ["Prize"]
+
+
+def test_sets_numbers_and_lists_of_nodes(graph):
+    assert names(run(graph, "Neighbour[[m.ann, m.bob], spouses]")) == ["Bob", "Ann"]
+    numbers = run(graph, "Degree[[m.ann, m.bob], spouses]").found.numbers
+    assert [(each.node.name, each.number) for each in numbers] == [("Ann", 1), ("Bob", 1)]
+    assert run(graph, "Degree[Retrieve[m.cid], children]").found.number == 0
+    assert names(run(graph, "Without[Neighbour[Retrieve[m.ann], spouses], m.bob]")) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("Neighbour[nobody, film]", "Retrieve[nobody]"),
+        ("Neighbour[]", "Neighbour[node, type]"),
+        ("Intersect[m.ann]", "Intersect[nodes, nodes]"),
+        ("Neighbour[Count[m.ann], film]", "is a number"),
+        ("Neighbour[m.ann, Retrieve[film]]", "Neighbour[node, type]"),
+        ("Retrieve[]", "Retrieve[text]"),
+    ],
+)
+def test_a_call_that_cannot_be_run_says_what_is_right(graph, line, problem):
+    found = run(graph, line)
+    assert found.found is None and problem in found.problem and problem in found.text
+
+
+def test_published_functions_have_no_sets_and_show_ids(graph):
+    assert "no function Count" in run(graph, "Count[m.ann]", sets=False).problem
+    assert run(graph, "Neighbour[Retrieve[m.ann], spouses]", ids_only=True).text.endswith(": m.bob")
+
+
+def test_a_query_that_takes_too_long_is_said_and_the_next_call_runs(graph, monkeypatch):
+    functions = GraphFunctions(graph)
+    select = graph.store.select
+
+    def slow(query, **options):
+        if "spouse" in query:
+            raise StoreTimeout("The query took too long.")
+        return select(query, **options)
+
+    monkeypatch.setattr(graph.store, "select", slow)
+    calls = read_action_line("Neighbour[Retrieve[m.ann], spouses], Neighbour[Retrieve[m.ann], children]").value
+    late, children = map(functions.run, calls)
+    assert late.found is None and "too long" in late.text
+    assert names(children) == ["Bob", "Cid"]
+
+
+def test_long_lists_and_texts_are_cut_and_counted():
+    many = [f"m.a x.y.to m.n{number:04}" for number in range(300)]
+    graph = memory_graph(ns(*many, 'm.a x.y.abstract "' + "word " * 3000 + '"'))
+    found = run(graph, "Neighbour[Retrieve[m.a], to]")
+    assert found.found.total == 300 and len(found.shown) == 50 and "and 250 more" in found.text
+    assert run(graph, "Count[Neighbour[Retrieve[m.a], to]]").found.number == 300
+    assert len(run(graph, "Feature[Retrieve[m.a], abstract]").text) <= 3100
+
+
+def test_sets_that_are_too_large_are_counted_by_the_graph(monkeypatch):
+    monkeypatch.setattr("kgqa.methods.counselor.functions.MAX_VALUES", 20)
+    graph = memory_graph(ns(*(f"m.a x.y.to m.n{number:04}" for number in range(60))))
+    found = run(graph, "Neighbour[Retrieve[m.a], to]")
+    assert found.found.approximate and "more than" in found.text
+    assert run(graph, "Count[Neighbour[Retrieve[m.a], to]]").found.number == 60
