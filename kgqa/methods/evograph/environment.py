@@ -12,7 +12,6 @@ Each object is a session of its own, whose edits no other object sees and nothin
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -70,6 +69,72 @@ class Environment:
             return "\n".join([*found.notes, *found.lines])
 
 
+class _ToolMethods(Environment):
+    """Every tool as a method; trainers make the JSON schemas of tools from the types and docstrings of methods."""
+
+    def graph_search(self, query: str) -> str:
+        """Search the knowledge base.
+
+        Args:
+            query: Words of the text that is looked for.
+
+        Returns:
+            JSON lines with number, text, kind, trust and score.
+        """
+        return self._call("graph_search", query=query)
+
+    def web_search(self, query: str) -> str:
+        """Search the web, for what the knowledge base lacks.
+
+        Args:
+            query: Words of the text that is looked for.
+
+        Returns:
+            JSON lines with number, text, kind, trust and score.
+        """
+        return self._call("web_search", query=query)
+
+    def insert(self, content: str, sources: list[int]) -> str:
+        """Add a fact that results state and the knowledge base lacks.
+
+        Args:
+            content: One plain sentence that can be understood alone.
+            sources: The numbers of the results that say so.
+
+        Returns:
+            What became of it.
+        """
+        return self._call("insert", content=content, sources=sources)
+
+    def update(self, target: int, new_content: str, sources: list[int]) -> str:
+        """Replace a hyperedge that is wrong, vague or out of date.
+
+        Args:
+            target: The number of the result.
+            new_content: One plain sentence that can be understood alone.
+            sources: The numbers of the results that say so.
+
+        Returns:
+            What became of it.
+        """
+        return self._call("update", target=target, new_content=new_content, sources=sources)
+
+    def delete(self, target: int, reason: str) -> str:
+        """Hide a hyperedge that another result contradicts.
+
+        Args:
+            target: The number of the result.
+            reason: Why it is wrong.
+
+        Returns:
+            What became of it.
+        """
+        return self._call("delete", target=target, reason=reason)
+
+
+_TOOLS = ("graph_search", "web_search", "insert", "update", "delete")
+
+
 def make_environment(corpus: Path | str | Resources, **settings: Any) -> type[Environment]:
     """Return a class whose objects are sessions over a corpus.
 
@@ -93,7 +158,7 @@ def make_environment(corpus: Path | str | Resources, **settings: Any) -> type[En
     def begin(self: Environment) -> None:
         Environment.__init__(self, resources, web)
 
-    methods = {name: method for name, method in _METHODS.items() if name in allowed}
+    methods = {name: vars(_ToolMethods)[name] for name in _TOOLS if name in allowed}
     return type("ToolEnvironment", (Environment,), {"__init__": begin, "__doc__": Environment.__doc__, **methods})
 
 
@@ -121,78 +186,3 @@ def _resources_of(corpus: Path | str | Resources, given: dict[str, Any]) -> tupl
         )
     texts = opened.enter_context(Corpus.open(corpus, cache=cache, encoder=encoder))
     return Resources(graph, encoder, settings.with_graph(graph.settings), corpus=texts), opened
-
-
-def _graph_search(self: Environment, query: str) -> str:
-    """Search the knowledge base.
-
-    Args:
-        query: Words of the text that is looked for.
-
-    Returns:
-        JSON lines with number, text, kind, trust and score.
-    """
-    return self._call("graph_search", query=query)
-
-
-def _web_search(self: Environment, query: str) -> str:
-    """Search the web, for what the knowledge base lacks.
-
-    Args:
-        query: Words of the text that is looked for.
-
-    Returns:
-        JSON lines with number, text, kind, trust and score.
-    """
-    return self._call("web_search", query=query)
-
-
-def _insert(self: Environment, content: str, sources: list[int]) -> str:
-    """Add a fact that results state and the knowledge base lacks.
-
-    Args:
-        content: One plain sentence that can be understood alone.
-        sources: The numbers of the results that say so.
-
-    Returns:
-        What became of it.
-    """
-    return self._call("insert", content=content, sources=sources)
-
-
-def _update(self: Environment, target: int, new_content: str, sources: list[int]) -> str:
-    """Replace a hyperedge that is wrong, vague or out of date.
-
-    Args:
-        target: The number of the result.
-        new_content: One plain sentence that can be understood alone.
-        sources: The numbers of the results that say so.
-
-    Returns:
-        What became of it.
-    """
-    return self._call("update", target=target, new_content=new_content, sources=sources)
-
-
-def _delete(self: Environment, target: int, reason: str) -> str:
-    """Hide a hyperedge that another result contradicts.
-
-    Args:
-        target: The number of the result.
-        reason: Why it is wrong.
-
-    Returns:
-        What became of it.
-    """
-    return self._call("delete", target=target, reason=reason)
-
-
-_METHODS: dict[str, Callable[..., str]] = {
-    "graph_search": _graph_search,
-    "web_search": _web_search,
-    "insert": _insert,
-    "update": _update,
-    "delete": _delete,
-}
-for _name, _method in _METHODS.items():
-    _method.__name__ = _method.__qualname__ = _name
