@@ -103,11 +103,15 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and, if known, its topic entities. `id` is any string; the answer contains the same `id`."""
+    """A question and, if known, its topic entities.
+
+    `id`: any string; the answer contains the same `id`. `images`: paths of the image files that the question is about.
+    """
 
     text: str
     topics: tuple[Entity, ...] = ()
     id: str = ""
+    images: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

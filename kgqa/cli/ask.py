@@ -48,6 +48,7 @@ class Asked:
     text: str
     topics: tuple[str, ...] = ()
     id: str = ""
+    images: tuple[str, ...] = ()
     error: str = ""
     """Why the input line is invalid; "" for a valid line."""
 
@@ -56,6 +57,13 @@ class Asked:
 @click.argument("question", nargs=-1)
 @click.option(
     "--topic", "topics", multiple=True, metavar="ID", help="Topic entity: m.0abc, Q42 or an IRI; repeat for several."
+)
+@click.option(
+    "--image",
+    "images",
+    multiple=True,
+    metavar="FILE",
+    help="Image that the question is about (PNG, JPEG, WebP, GIF); repeat for several. For --method evograph.",
 )
 @click.option(
     "--dataset", metavar="[NAME:]FILE", help="Take the question from a data set (docs/datasets.md); needs --id."
@@ -74,6 +82,7 @@ class Asked:
 def command(
     question: tuple[str, ...],
     topics: tuple[str, ...],
+    images: tuple[str, ...],
     dataset: str | None,
     ident: str | None,
     graph_path: str | None,
@@ -108,13 +117,17 @@ def command(
         (
             (dataset is None) != (ident is None) or (dataset and question),
             "Use --dataset and --id together, and without QUESTION.",
-        )
+        ),
+        (images and dataset is None and (not question or question == ("-",)), "Use --image with QUESTION."),
     )
     gold = gold_question(dataset, ident) if dataset and ident is not None else None
     batch = gold is None and (not question or question == ("-",))
     if batch and sys.stdin.isatty():
         say("Enter one question per line; end with Ctrl-D.")
-    one = Asked(gold.text, topics or gold.topics, gold.id) if gold else Asked(" ".join(question), topics)
+    if gold:
+        one = Asked(gold.text, topics or gold.topics, gold.id, images)
+    else:
+        one = Asked(" ".join(question), topics, images=images)
     asked: Iterator[Asked] = _read_lines(topics) if batch else iter([one])
     worst = count = shown_notes = 0
     with open_resources(settings=settings_from(options, graph_path), say=say) as resources:
@@ -156,7 +169,8 @@ def _ask(asked: Asked, resources: Resources, live: bool) -> Answer:
         return Answer(Question(asked.text, id=asked.id), "failed", reason=asked.error)
     with StatusLine(shown=not live) as status:
         trace = Trace(budget_of(resources.settings), listener=_print_event if live else status.listener)
-        return ask(Question(asked.text, id=asked.id), topics=asked.topics, resources=resources, trace=trace)
+        about = Question(asked.text, id=asked.id, images=asked.images)
+        return ask(about, topics=asked.topics, resources=resources, trace=trace)
 
 
 def _show(

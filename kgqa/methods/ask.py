@@ -291,6 +291,8 @@ def _answer(
     question = replace(question, text=text)
     name = resources.settings["ask.method"]
     chosen = method(name)
+    if question.images and not chosen.images:
+        raise QuestionError(f"The method {name} does not look at images.", "Use a method that does: --method evograph")
     if resources.models is not None:
         trace.record(StageModels(stages=resources.models.stage_settings()))
     graph = resources.graph.for_question(trace)

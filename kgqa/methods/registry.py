@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pkgutil import resolve_name
 from typing import Any
 
@@ -11,6 +11,7 @@ from kgqa.errors import SettingsError
 from kgqa.model import Answer
 from kgqa.model_json import checked
 from kgqa.plugins import MethodExtension, check_call, contained, is_ours, plugin, plugin_defect
+from kgqa.settings import Settings
 from kgqa.settings_table import BY_KEY, Setting
 
 
@@ -27,6 +28,9 @@ class Method(MethodExtension):
         graph: Whether the method reads the graph.
         model: Whether the method needs a language model.
         embeddings: Whether to open the embedding model, which the ranking and the linking of topics use.
+        images: Whether the method looks at the images of a question.
+        in_order: Values of settings with which the questions of a batch are asked one at a time, in their order,
+            because each depends on those before it.
     """
 
     answer: Callable[..., Answer] | Any
@@ -36,6 +40,8 @@ class Method(MethodExtension):
     graph: bool = True
     model: bool = False
     embeddings: bool = True
+    images: bool = False
+    in_order: Mapping[str, Any] = field(default_factory=dict)
 
 
 def method(name: str) -> Method:
@@ -59,6 +65,12 @@ def method(name: str) -> Method:
         except (Exception, SystemExit) as error:  # the import of a foreign package may raise anything
             raise SettingsError(f"The method {name} cannot be loaded from {answer}: {error}") from error
     return replace(found, answer=answer if is_ours("method", name) else _contained(name, found, answer))
+
+
+def asked_in_order(settings: Settings) -> bool:
+    """Return whether each question of a batch depends on those before it, so that they are asked one at a time."""
+    in_order = method(settings["ask.method"]).in_order
+    return any(settings[key] == value for key, value in in_order.items())
 
 
 def _contained(name: str, method: Method, answer: Callable[..., Answer]) -> Callable[..., Answer]:

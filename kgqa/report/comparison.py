@@ -98,6 +98,10 @@ class Comparison:
         return next((row for row in self.rows if row.name == name), None)
 
 
+IN_ORDER = "in order, on one graph that they change"
+"""How the questions of a run were asked if each depends on those before it."""
+
+
 def compare(runs: Sequence[Run]) -> Comparison:
     """Compare runs by their metrics.json. If that file is missing or outdated, the metrics are computed.
 
@@ -179,6 +183,7 @@ def _facts(runs: Sequence[Run]) -> tuple[tuple[str, tuple[str, ...]], ...]:
         "graph": [text_of(object_of(run.manifest.get("graph")).get("fingerprint")) for run in runs],
         "model": [_model(run.manifest.get("models")) for run in runs],
         "seed": [text_of(run.manifest.get("seed")) for run in runs],
+        "asked": [IN_ORDER if run.manifest.get("in_order") is True else "" for run in runs],
         "questions": [text_of(object_of(run.manifest.get("dataset")).get("questions")) for run in runs],
     }
     return tuple((name, tuple(map(clean, values))) for name, values in rows.items() if any(values))

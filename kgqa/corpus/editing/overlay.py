@@ -136,6 +136,11 @@ class Overlay:
             found[other].add(one)
         return {iri: frozenset(others) for iri, others in found.items()}
 
+    def emptied(self) -> Overlay:
+        """Return an overlay without edits, otherwise like this one."""
+        agent, session, question = self._about
+        return Overlay(self.corpus, session=session, question=question, agent=agent, ranked=self._ranked, now=self._now)
+
     # --- edits
 
     def insert(

@@ -22,11 +22,24 @@ def open_image(figure: Figure) -> Image:
     Raises:
         ValueError: It is too large, or of a type that models do not accept.
     """
-    found = next((type_ for type_, marks in _MARKS.items() if figure.data.startswith(marks)), None)
-    if found is None or (found == "image/webp" and figure.data[8:12] != b"WEBP"):
+    return image_of(figure.data, figure.media_type)
+
+
+def image_of(data: bytes, media_type: str) -> Image:
+    """Return data as an image of a prompt.
+
+    Args:
+        data: The content of an image file.
+        media_type: Its type by its name, for messages.
+
+    Raises:
+        ValueError: It is too large, or of a type that models do not accept.
+    """
+    found = next((type_ for type_, marks in _MARKS.items() if data.startswith(marks)), None)
+    if found is None or (found == "image/webp" and data[8:12] != b"WEBP"):
         names = ", ".join(name.removeprefix("image/") for name in get_args(ImageType))
-        raise ValueError(f"an image of the type {figure.media_type[:40]} cannot be sent to a model, only {names}")
+        raise ValueError(f"an image of the type {media_type[:40]} cannot be sent to a model, only {names}")
     try:
-        return Image(figure.data, found)
+        return Image(data, found)
     except SettingsError as error:
         raise ValueError(error.message) from error

@@ -21,6 +21,7 @@ from kgqa.evaluation.datasets.registry import dataset_names
 from kgqa.evaluation.runs.plan import RunPlan, Selection
 from kgqa.evaluation.runs.run_files import FORMAT, Run, RunError
 from kgqa.methods.ask import cache_of, graph_id
+from kgqa.methods.registry import asked_in_order
 from kgqa.methods.resources import Resources
 from kgqa.model_json import to_json
 from kgqa.plugins import known_settings, plugin_names
@@ -65,7 +66,8 @@ def new_manifest(plan: RunPlan, selection: Selection, resources: Resources) -> d
         "sample": plan.sample,
         "seed": plan.seed,
         "shard": plan.shard,
-        "concurrency": plan.in_flight,
+        "concurrency": 1 if asked_in_order(settings) else plan.in_flight,
+        "in_order": asked_in_order(settings),
         "losses": plan.losses,
         "rollouts": plan.rollouts,
         "most_cost": plan.budget,
@@ -209,7 +211,7 @@ def notes_on_changes(run: Run, questions: Sequence[GoldQuestion], resources: Res
             "Start a new run: kgqa eval run",
         )
     before, now = (data.get("graph") or {}).get("fingerprint", ""), graph_id(resources.graph).fingerprint
-    if before != now:
+    if before != now and not data.get("in_order"):  # questions asked in order may change the graph
         raise RunError(
             f"The graph has changed since the run was created (fingerprint {before or 'unknown'}, now "
             f"{now or 'unknown'}).",

@@ -20,6 +20,7 @@ from kgqa.evaluation.runs.run_folder import RunFolder, locked
 from kgqa.evaluation.runs.runner import run_questions
 from kgqa.hints import hint_text
 from kgqa.methods.ask import cache_of
+from kgqa.methods.registry import asked_in_order
 from kgqa.methods.resources import Resources
 from kgqa.settings import Settings, resolve
 
@@ -49,7 +50,9 @@ def ask_remaining(
         StoreError: topic entities must be found in the questions, and the names of the graph cannot be read.
         RunError: a prediction cannot be written.
     """
-    progress = RunProgress(total=len(questions), concurrency=plan.in_flight)
+    in_order = asked_in_order(resources.settings)
+    concurrency = 1 if in_order else plan.in_flight
+    progress = RunProgress(total=len(questions), concurrency=concurrency)
     for record in Run(folder.path, {}).records():
         progress.add(record, asked=False)
     left = [question for question in questions if question.id not in folder.done]
@@ -65,11 +68,11 @@ def ask_remaining(
     stop = StopSignal()
     with observer.asking(progress, stop, label):
         run_questions(
-            spread(left, FIRST_QUESTIONS) if estimate else left,
+            left if not estimate else left[:FIRST_QUESTIONS] if in_order else spread(left, FIRST_QUESTIONS),
             resources,
             folder,
             progress=progress,
-            concurrency=plan.in_flight,
+            concurrency=concurrency,
             topics=plan.topics,
             losses=plan.losses,
             budget=plan.budget,

@@ -167,6 +167,8 @@ EVOGRAPH = Method(
             choices=("names", "model"),
         ),
     ),
+    images=True,
+    in_order={"evograph.persist": "run"},
     presets={
         "as-published": {
             "evograph.reading": "published",

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.editing.committing import commit
+from kgqa.errors import SettingsError
 from kgqa.events import EditAccepted, Finished
+from kgqa.graph.opening import open_graph_of
 from kgqa.llm.replies.cited_answers import read_cited_answers
-from kgqa.methods.direct import UNREADABLE
+from kgqa.methods.ask import cache_of
 from kgqa.methods.evograph.grounding import grounded_answer
-from kgqa.methods.evograph.schemas import tool_schemas
+from kgqa.methods.evograph.images import names_of_images, read_images
+from kgqa.methods.evograph.participants import asked_participants
+from kgqa.methods.evograph.schemas import IMAGE_QUERY, tool_schemas
 from kgqa.methods.evograph.session import Session, SessionOptions
 from kgqa.methods.evograph.tools import Tools, session_tools
-from kgqa.methods.evograph.web import opened_web_search
+from kgqa.methods.evograph.web import WebSearch, opened_web_search
 from kgqa.methods.resources import Resources
 from kgqa.methods.text.searching import within_budget
 from kgqa.model import Answer, Named, Question, Value
+from kgqa.settings import Settings
 from kgqa.trace import BudgetExhausted, Trace
 
 METHOD = "evograph"
 NO_ANSWER = "The language model gave no answer in {} turns."
 UNKNOWN = "The language model found no answer."
+_ONE_AT_A_TIME = threading.Lock()
+"""Held by a question that others build on."""
 
 
 def answer(
@@ -34,52 +43,111 @@ def answer(
     names: Mapping[Value, Sequence[str]] = {},
 ) -> Answer:
     """Answer by a session with tools; arguments and errors as in `top.answer`. Topics are ignored."""
+    assert isinstance(resources.corpus, Corpus)
+    with _current(resources) as now, opened_web_search(now.settings["evograph.web"]) as web:
+        return _answered(question, now, web, trace)
+
+
+def _answered(question: Question, resources: Resources, web: WebSearch | None, trace: Trace) -> Answer:
     corpus, settings = resources.corpus, resources.settings
     assert isinstance(corpus, Corpus) and resources.models is not None
     empty = Answer(question, "no_answer", method=METHOD, notes=corpus.index.notes)
-    agent = resources.models.by_stage["act"].name
-    published = settings["evograph.reading"] == "published"
-    with opened_web_search(settings["evograph.web"]) as web:
-        tools = session_tools(question.text, resources, trace, web=web, session=question.id, agent=agent)
-        allowed = [each for each in settings["evograph.tools"].split(",") if each != "web_search" or web is not None]
-        session = Session(
-            question.text,
-            tools,
-            tool_schemas(allowed, published=published),
-            resources,
-            trace,
-            SessionOptions(
-                settings["evograph.turns"],
-                forced=not published,
-                first_search=settings["evograph.first_search"] == "question" and "graph_search" in allowed,
-                start="evograph/published_start" if published else "evograph/start",
-            ),
-        )
-        spent = ""
-        try:
-            with within_budget(trace):
-                session.run()
-        except BudgetExhausted as error:
-            spent = error.reason
-        with trace.grace():
-            found = _answer(session, empty, tools, resources, trace, published=published)
+    agent, published = resources.models.by_stage["act"].name, settings["evograph.reading"] == "published"
+    images, names, spent = read_images(question.images), tuple[str, ...](), ""
+    allowed = [each for each in settings["evograph.tools"].split(",") if each != "web_search" or web is not None]
+    about = {"session": question.id, "agent": agent}
+    session, tools = None, session_tools(question.text, resources, trace, web=web, **about)
+    try:
+        with within_budget(trace):
+            if images and "graph_search" in allowed:
+                names = names_of_images(images, question.text, resources, trace)
+                tools = session_tools(question.text, resources, trace, web=web, image_names=names, **about)
+            schemas = tool_schemas(allowed, published=published, image=bool(names))
+            session = Session(
+                question.text,
+                tools,
+                schemas,
+                resources,
+                trace,
+                SessionOptions(
+                    settings["evograph.turns"],
+                    forced=not published,
+                    first_query=_first_query(question.text, names, allowed, settings),
+                    start="evograph/published_start" if published else "evograph/start",
+                ),
+                images=images,
+            )
+            session.run()
+    except BudgetExhausted as error:
+        spent = error.reason
+    with trace.grace():
+        found = _answer(session, empty, tools, resources, trace, published=published)
     if spent:
         found = replace(found, status="budget_exhausted", reason=spent, accepted=False)
+    notes = _commit(tools, resources, trace, published=published, turn=session.turn if session else 0)
+    return replace(found, notes=(*found.notes, *notes))
+
+
+def _first_query(question: str, names: Sequence[str], allowed: Sequence[str], settings: Settings) -> str:
+    """Return what is searched before the first prompt: what the image shows, or the question; "" for nothing."""
+    if "graph_search" not in allowed:
+        return ""
+    if names:
+        return IMAGE_QUERY
+    return question if settings["evograph.first_search"] == "question" else ""
+
+
+def _commit(tools: Tools, resources: Resources, trace: Trace, *, published: bool, turn: int) -> tuple[str, ...]:
+    """Propose or commit the edits, record what became of them, and return notes."""
+    settings, edits, overlay = resources.settings, tools.edits, tools.overlay
     mode = settings["evograph.commit"]
-    outcome = commit(tools.overlay, mode, gated=tools.edits.gated, guarded=not published)
-    for number, each in tools.edits.accepted.items():
+    if mode != "off" and settings["evograph.extract"] == "model" and edits.accepted:
+        with suppress(BudgetExhausted):  # then the participants that were found by name remain
+            overlay = edits.with_participants(asked_participants(edits.contents(), resources, trace))
+    outcome = commit(overlay, mode, gated=edits.gated, guarded=not published)
+    for number, each in edits.accepted.items():
         if (state := outcome.state_of(each.edit)) != "overlay":
-            trace.record(EditAccepted(proposal=number, edit=each.edit.id, state=state, step=session.turn))
-    return replace(found, notes=(*found.notes, *outcome.notes))
+            trace.record(EditAccepted(proposal=number, edit=each.edit.id, state=state, step=turn))
+    return outcome.notes
+
+
+@contextmanager
+def _current(resources: Resources) -> Iterator[Resources]:
+    """Yield the resources with the corpus as the question before left it, if questions build on each other.
+
+    Only one question at a time then has the corpus.
+
+    Raises:
+        SettingsError: the edits of a question are not committed, so that no other one could build on them.
+    """
+    settings, corpus = resources.settings, resources.corpus
+    assert isinstance(corpus, Corpus)
+    if settings["evograph.persist"] != "run":
+        yield resources
+        return
+    if settings["evograph.commit"] != "auto":
+        raise SettingsError(
+            "Questions build on each other (evograph.persist=run) only if their edits are committed.",
+            "Set evograph.commit=auto, or evograph.persist=question.",
+        )
+    with _ONE_AT_A_TIME, ExitStack() as opened:
+        if corpus.database.seq != corpus.reader.seq:
+            cache = corpus.cache or cache_of(settings)
+            corpus = opened.enter_context(Corpus.open(corpus.folder.path, cache=cache, encoder=resources.encoder))
+            graph = resources.graph
+            if not corpus.folder.file.url:
+                graph = opened.enter_context(open_graph_of(settings, corpus.folder.path, cache=cache))
+            resources = replace(resources, corpus=corpus, graph=graph)
+        yield resources
 
 
 def _answer(
-    session: Session, empty: Answer, tools: Tools, resources: Resources, trace: Trace, *, published: bool
+    session: Session | None, empty: Answer, tools: Tools, resources: Resources, trace: Trace, *, published: bool
 ) -> Answer:
     """Return the answer of a session, grounded, and record it."""
-    reply = session.answer
-    if reply is None or reply.answer is None:
-        return replace(empty, reason=NO_ANSWER.format(session.turn) if session.turn else UNREADABLE)
+    reply = session.answer if session else None
+    if session is None or reply is None or reply.answer is None:
+        return replace(empty, reason=NO_ANSWER.format(session.turn if session else 0))
     cited = read_cited_answers(reply.answer, split=not published)
     if not cited:
         trace.record(Finished(text=reply.answer, why=UNKNOWN, step=session.turn))

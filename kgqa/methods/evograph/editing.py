@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -112,6 +112,39 @@ class EditTools:
         if rejected is None:
             return self._apply(number, proposal, [texts[each] for each in sources], reason, step)
         return self._reject(number, proposal, texts, rejected, step, same)
+
+    def contents(self) -> tuple[str, ...]:
+        """Return the texts of the hyperedges that the accepted edits add."""
+        return tuple(dict.fromkeys(each.added.segment for each in self.accepted.values() if each.added))
+
+    def with_participants(self, found: Mapping[str, Participants]) -> Overlay:
+        """Make the accepted edits again, with other participants, and return the overlay that contains them.
+
+        Args:
+            found: the participants of each text; those of other texts stay as they were found by name.
+        """
+        overlay = self._overlay.emptied()
+        iris: dict[str, str] = {}
+        """The IRI of each hyperedge that an edit added, by its former one."""
+        for number, each in self.accepted.items():
+            target = iris.get(each.edit.target, each.edit.target)
+            sources = [replace(source, iri=iris.get(source.iri, source.iri)) for source in each.sources]
+            reason, added = each.edit.reason, each.added
+            if added is None:
+                done = overlay.delete(target, sources, reason)
+            elif added.iri == each.edit.target and added.completeness is not None:
+                done = overlay.reweigh(target, added.completeness, reason)
+            else:
+                parties = found.get(added.segment) or self._participants(added.segment)
+                if each.edit.kind == "insert":
+                    done = overlay.insert(added.segment, parties, sources, reason)
+                else:
+                    done = overlay.update(target, added.segment, parties, sources, reason)
+            if added is not None and done.added is not None:
+                iris[added.iri] = done.added.iri
+            self.accepted[number] = done
+        self._overlay = overlay
+        return overlay
 
     def _apply(
         self, number: int, proposal: Proposal, sources: Sequence[ShownText], reason: str, step: int

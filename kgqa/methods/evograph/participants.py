@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.items import EntityItem, HyperedgeItem, Item, Party, StatementItem, normal_name
+from kgqa.llm.replies.participants import read_participants
+from kgqa.methods.resources import Resources
 from kgqa.quotes import contains_name
+from kgqa.trace import Trace
 
 MAX_PARTICIPANTS = 12
 _CANDIDATES = 40
@@ -15,6 +19,24 @@ _NAME = re.compile(r"[A-Z][\w'’-]*(?:(?: (?:of|the|de|la|von|van|du|da))? [A-Z
 _SENTENCE_START = re.compile(r"(?:^|[.!?] )$")
 
 Participants = tuple[tuple[str, Party], ...]
+STAGE = "extract"
+
+
+def asked_participants(contents: Sequence[str], resources: Resources, trace: Trace) -> dict[str, Participants]:
+    """Return the participants of texts, with types and roles, as the language model lists them in one call.
+
+    A text is missing in the result if the reply cannot be read or names nothing in it.
+    """
+    if not contents:
+        return {}
+    prompt = resources.prompts.prompt("evograph/participants", STAGE, sentences=list(contents))
+    reader = partial(read_participants, sentences=contents)
+    (rows,) = resources.ask_model([prompt], [reader], trace)
+    return {
+        content: tuple((each.role, Party(each.name, each.type)) for each in row)
+        for content, row in zip(contents, rows or ())
+        if row
+    }
 
 
 def named_participants(content: str, corpus: Corpus) -> Participants:

@@ -12,6 +12,7 @@ from kgqa.llm.asking import ask_readings
 from kgqa.llm.client import Image, Message, Prompt
 from kgqa.llm.replies.json_values import Reading
 from kgqa.llm.replies.tool_calls import ToolReply, read_tool_reply
+from kgqa.methods.acting.loop_guard import LoopGuard
 from kgqa.methods.evograph.schemas import EDITS
 from kgqa.methods.evograph.tools import Observation, Tools
 from kgqa.methods.resources import Resources
@@ -33,13 +34,13 @@ class SessionOptions:
     Attributes:
         turns: Most replies.
         forced: Whether the last reply must be an answer, and calls are not repeated; not so in the published code.
-        first_search: Whether the first prompt shows the results of a search for the question.
+        first_query: What is searched before the first prompt, which shows the results; "" for nothing.
         start: The first prompt.
     """
 
     turns: int
     forced: bool = True
-    first_search: bool = False
+    first_query: str = ""
     start: str = "evograph/start"
 
 
@@ -78,8 +79,7 @@ class Session:
         self._options = options
         self._images = tuple(images)
         self._messages: list[Message] = []
-        self._turns_of: dict[str, list[int]] = {}
-        """The turns in which each call was made."""
+        self._guard = LoopGuard()
         self.answer: ToolReply | None = None
         """The reply with the answer; None until there is one."""
         self.turn = 0
@@ -111,8 +111,8 @@ class Session:
 
     def _first_messages(self, *, last: bool) -> Sequence[Message]:
         found = Observation()
-        if self._options.first_search:
-            found = self._tools.call("graph_search", {"query": self._question}, step=0)
+        if self._options.first_query:
+            found = self._tools.call("graph_search", {"query": self._options.first_query}, step=0)
             self._seen(found, "\n".join(found.lines), step=0)
         names = {each["name"] for each in self._schemas}
         prompt = self._prompts.prompt(
@@ -125,7 +125,7 @@ class Session:
             web="web_search" in names,
             edits=bool(names & set(EDITS)),
             image=bool(self._images),
-            lines=list(found.lines),
+            lines=[*found.notes, *found.lines],
             last=last,
         )
         texts = {message.role: message.text for message in prompt.messages}
@@ -181,13 +181,12 @@ class Session:
         if reply is None:
             return Observation((), (LOST.format(problem),), failed=True), False
         further = (FURTHER,) if reply.ignored else ()
-        turns = self._turns_of.setdefault(call_text(reply), [])
-        turns.append(self.turn)
-        if self._options.forced and len(turns) > 1:
+        repeat = self._guard.check(call_text(reply), self.turn)
+        if self._options.forced and repeat is not None:
             given = json.dumps(dict(reply.arguments), ensure_ascii=False)
             self._trace.record(Called(name=reply.name, arguments=(given,), failed=True, step=self.turn))
-            note = AGAIN.format(turns[0]) if len(turns) == 2 else THIRD
-            return Observation((), (note, *further), failed=True), len(turns) > 2
+            note = THIRD if repeat.last else AGAIN.format(repeat.first)
+            return Observation((), (note, *further), failed=True), repeat.last
         found = self._tools.call(reply.name, reply.arguments, step=self.turn)
         return Observation(found.results, (*further, *found.notes), found.failed), False
 
