@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from weakref import WeakKeyDictionary
 
 from kgqa.graph.graph import KnowledgeGraph
@@ -74,15 +74,32 @@ def _lines(graph: KnowledgeGraph, hops: HopNames) -> Iterator[str]:
     """Yield a line for each type of nodes: its relations, with the types to which they lead."""
     if not is_defined(graph):
         return
+    relations = sorted(_relations(graph))
+    starts = _domains(graph, relations)
     by_type: dict[str, dict[str, None]] = {}
-    for relation in sorted(_relations(graph)):
-        steps = [Step(relation)]
-        if (back := graph.inverse(relation)) and back not in graph.relations:
-            steps.append(Step(relation, "in"))
-        for step in steps:
-            start, end = graph.target_type(step.reversed()), graph.target_type(step)
-            leads = f" ({type_words(end, graph.schema)})" if end else ""
-            here = type_words(start, graph.schema) if start else ANY
-            by_type.setdefault(here, {})[safe(f"{hops.name((step,))}{leads}")] = None
+    for relation in relations:
+        out, back = Step(relation), graph.inverse(relation)
+        ends = [each for each in (graph.target_type(out),) if each]
+        directions = [(out, starts[relation], ends)]
+        if back and back not in graph.relations:
+            directions.append((out.reversed(), ends, starts[relation]))
+        for step, here, there in directions:
+            leads = ", ".join(type_words(each, graph.schema) for each in there)
+            name = safe(f"{hops.name((step,))}{f' ({leads})' if leads else ''}")
+            for type_ in here or [""]:
+                by_type.setdefault(type_words(type_, graph.schema) if type_ else ANY, {})[name] = None
     for here in sorted(by_type, key=lambda each: (each == ANY, each)):
         yield f"{safe(here)}: {', '.join(by_type[here])}"
+
+
+def _domains(graph: KnowledgeGraph, relations: Sequence[str]) -> dict[str, list[str]]:
+    """Return the types of nodes from which each relation leads, as the graph declares them."""
+    found: dict[str, dict[str, None]] = {relation: {} for relation in relations}
+    for predicate in graph.schema.domain:
+        declared = graph.along(map(Entity, relations), (Step(predicate),))
+        for node, types in declared.items():
+            found[node.iri] |= {each.iri: None for each in sorted(types, key=str) if isinstance(each, Entity)}
+    for relation in relations:
+        if not found[relation] and (type_ := graph.target_type(Step(relation, "in"))):
+            found[relation] = {type_: None}
+    return {relation: list(types) for relation, types in found.items()}

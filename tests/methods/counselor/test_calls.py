@@ -1,0 +1,102 @@
+"""The number of calls in every branch, against the formula in docs/graph-counselor.md."""
+
+from __future__ import annotations
+
+import pytest
+
+from kgqa.events import AnswerVerified, Called, Finished, Reflected, StepPlanned
+
+from .asking import CAMERON, run
+
+RETRIEVE = "Retrieve[James Cameron]"
+SETTINGS = {
+    "separate": ({}, 3),
+    "merged": ({"counselor__agents": "merged"}, 1),
+    "without plan": ({"counselor__plan": "off"}, 2),
+    "as published": ({"ask__preset": "as-published", "counselor__retrieve": "names"}, 3),
+}
+
+
+def wandering(prompt, step):
+    """New calls without end."""
+    return f"Retrieve[Film number {step}]"
+
+
+def merged(action):
+    return lambda prompt, step: f'{{"plan": "p", "need": "n", "actions": "{action(prompt, step)}"}}'
+
+
+def late(steps):
+    """The answer in the last step."""
+    return lambda prompt, step: f"Finish[{CAMERON}]" if step == steps else CAMERON if step == steps - 1 else RETRIEVE
+
+
+@pytest.mark.parametrize("branch", SETTINGS)
+@pytest.mark.parametrize("reflections", [0, 2])
+def test_worst_case(branch, reflections):
+    settings, turns = SETTINGS[branch]
+    settings = {**settings, "counselor__reflections": reflections, "counselor__steps": 3}
+    verdict = {"verify": "It is not.\n[No]" if "published" in branch else "It is not.\nJudgment: no"}
+    finishing = {"action": late(3), "merged": merged(late(3)), **verdict}
+    asked = run(replies=finishing, **settings)
+    trials = reflections + 1
+    assert len(asked.turns) == asked.answer.usage.calls == turns * 3 * trials + trials + reflections
+    assert asked.turns.count("verify") == trials and asked.turns.count("reflect") == reflections
+    assert asked.answer.status == "answered" and not asked.answer.accepted
+    # without an answer there is nothing to judge
+    asked = run(replies={"action": wandering, "merged": merged(wandering)}, **settings)
+    assert len(asked.turns) == turns * 3 * trials + reflections
+    assert asked.answer.status == "no_answer" and "after 3 steps" in asked.answer.reason
+
+
+def test_the_defaults_need_at_most_95_calls_and_economy_15():
+    def action(steps):
+        return lambda prompt, step: (late(steps) if step > steps - 2 else wandering)(prompt, step)
+
+    rejected = {"verify": "Wrong.\nJudgment: no"}
+    assert len(run(replies={"action": action(10), **rejected}).turns) == 95
+    assert len(run(replies={"merged": merged(action(6)), **rejected}, ask__preset="economy").turns) == 15
+
+
+def test_an_accepted_answer_ends_the_trials():
+    asked = run()
+    assert asked.turns == ["plan", "need", "action"] * 3 + ["verify"]
+    assert asked.answer.accepted and asked.answer.grounding == "graph" and asked.answer.query_class == "exact"
+    assert {each.name for each in asked.answer.answers} >= {"Aliens", "Titanic"}
+    assert not asked.events(Reflected)
+
+
+def test_an_answer_that_was_not_seen_is_refused_for_free():
+    asked = run(replies={"action": "Finish[The Phantom Film]"})
+    assert "verify" not in asked.turns and len(asked.turns) == 3 * 3 + 2
+    assert [event.asked for event in asked.events(AnswerVerified)] == [False] * 3
+    assert "The Phantom Film" in asked.shown("reflect")[0].user
+    assert asked.answer.grounding == "model" and not asked.answer.accepted
+    assert not asked.events(Finished)[0].grounded
+    # yes, no and numbers follow from what was seen without being seen
+    assert "verify" in run(replies={"action": "Finish[yes]", "verify": "Right.\nJudgment: yes"}).turns
+    assert "verify" in run(replies={"action": "Finish[about 12 years]", "verify": "Right.\nJudgment: yes"}).turns
+
+
+def test_no_plan_is_asked_or_shown_without_planning():
+    asked = run(counselor__plan="off")
+    assert "plan" not in asked.turns and not asked.events(StepPlanned)
+    assert not any("Plan 1" in prompt.system + prompt.user for prompt in asked.prompts)
+
+
+@pytest.mark.parametrize("kind", ["perspectives", "short", "plain", "last-trial"])
+def test_kinds_of_reflection(kind):
+    replies = {"action": [RETRIEVE, "Finish[Nobody Known]"], "reflect": "Use another relation."}
+    asked = run(replies=replies, counselor__reflect=kind, counselor__reflections=1)
+    assert asked.turns.count("reflect") == (0 if kind == "last-trial" else 1)
+    second = asked.prompts[-1].user.rpartition("\nQuestion: ")[0]
+    assert ("Seen 1: " if kind == "last-trial" else "Use another relation.") in second
+
+
+def test_parallel_calls_run_in_order_and_repeated_calls_do_not():
+    line = f"{RETRIEVE}, {CAMERON}, {RETRIEVE}"
+    asked = run(replies={"action": line}, counselor__reflections=0)
+    assert [event.name for event in asked.events(Called)] == ["Retrieve", "Neighbour"]
+    assert "you made this call before; see Seen 1" in asked.shown("plan")[2].user
+    # the third time ends the trial
+    assert len(asked.turns) == 9 and "three times" in asked.answer.reason

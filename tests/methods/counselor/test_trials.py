@@ -1,0 +1,154 @@
+"""Trials: which one is accepted, what goes on to the next, and which answer is given in the end."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from kgqa.events import ActionRead, AnswerVerified, Seen
+from kgqa.testing.agents.counselor_agent import CounselorAgent
+from kgqa.testing.server import ScriptedServer
+
+from .asking import CAMERON, COUNT, FILMS, PROGRAMS, run
+
+RETRIEVE = "Retrieve[James Cameron]"
+
+
+def test_trials_that_fail_at_rate_p_solve_all_but_p_to_the_third():
+    p, seeds = 0.6, range(20)
+    solved = 0
+    for seed in seeds:
+        chances = [random.Random(f"{seed} {COUNT} {attempt}").random() for attempt in range(3)]
+        failing = next((number for number, chance in enumerate(chances) if chance >= p), 3)
+        agent = CounselorAgent(PROGRAMS, noise=p, seed=seed)
+        asked = run(COUNT, agent=agent, counselor__agents="merged")
+        answer = asked.answer
+        assert len(asked.events(AnswerVerified)) == min(failing, 2) + 1
+        assert (str(answer) == "3" and answer.accepted and answer.query_class == "exact") == (failing < 3)
+        solved += failing < 3
+    assert abs(solved / len(seeds) - (1 - p**3)) < 0.15
+
+
+def test_a_judge_that_always_says_no_costs_all_trials_but_not_the_answer():
+    asked = run(agent=CounselorAgent(PROGRAMS, judge="no"), counselor__reflections=1)
+    answer = asked.answer
+    assert asked.turns.count("verify") == 2 and answer.status == "answered" and not answer.accepted
+    assert answer.grounding == "graph" and any("said no" in note for note in answer.notes)
+    asked = run(agent=CounselorAgent(PROGRAMS, judge="no"), counselor__reflections=0, ask__on_exhausted="none")
+    assert asked.answer.status == "no_answer" and "said no" in asked.answer.reason
+
+
+def test_an_unreadable_verdict_is_never_yes():
+    asked = run(agent=CounselorAgent(PROGRAMS, judge="unreadable"), counselor__reflections=0)
+    assert asked.turns.count("verify") == 2  # asked again
+    assert [event.verdict for event in asked.events(AnswerVerified)] == ["unparsed"] and not asked.answer.accepted
+    assert any("could not be read" in note for note in asked.answer.notes)
+    # as published it is
+    settings = {"ask__preset": "as-published", "counselor__retrieve": "names"}
+    asked = run(agent=CounselorAgent(PROGRAMS, judge="unreadable"), **settings)
+    assert asked.turns.count("verify") == 1 and asked.answer.accepted
+
+
+def test_the_last_grounded_answer_is_given_if_none_is_accepted():
+    lines = [RETRIEVE, CAMERON, f"Finish[{CAMERON}]", "Finish[A Film That Nobody Saw]"]
+    asked = run(replies={"action": lines, "verify": "Wrong.\nJudgment: no"}, counselor__reflections=1)
+    assert "Titanic" in str(asked.answer) and asked.answer.grounding == "graph" and not asked.answer.accepted
+    # as published the last trial counts, even if it has no answer
+    lines = [RETRIEVE, CAMERON, f"Finish[{CAMERON}]", "Retrieve[Alien]"]
+    settings = {"counselor__reading": "published", "counselor__steps": 3, "counselor__reflections": 1}
+    asked = run(replies={"action": lines, "verify": "Wrong.\n[No]"}, **settings)
+    assert asked.answer.status == "no_answer"
+
+
+def test_only_the_reflection_and_the_facts_go_on():
+    lines = [RETRIEVE, CAMERON, "Finish[Titanic]", f"Finish[{CAMERON}]"]
+    replies = {"plan": "A plan of the first trial.", "action": lines, "reflect": "Strategy: all of them."}
+    replies["verify"] = ["There are more.\nJudgment: no", "Right.\nJudgment: yes"]
+    asked = run(replies=replies, counselor__reflections=1)
+    second = asked.shown("plan")[3].user
+    assert "Strategy: all of them." in second and f"{CAMERON}: 3 values" in second
+    assert "A plan of the first trial." not in second and "Titanic" in asked.shown("reflect")[0].user
+    assert "There are more." in asked.shown("reflect")[0].user
+    assert asked.answer.accepted  # what was seen in an earlier trial was seen
+    published = run(replies=replies | {"verify": "There are more.\n[No]"}, counselor__reading="published")
+    assert "3 values" not in published.shown("plan")[3].user
+
+
+def test_an_unreadable_action_is_asked_again_and_then_the_step_is_lost():
+    asked = run(replies={"action": ["I would look at the films.", RETRIEVE, CAMERON, f"Finish[{CAMERON}]"]})
+    assert asked.turns.count("action") == 4 and asked.answer.accepted
+    garbage = "I would look at the films."
+    asked = run(replies={"action": [garbage, garbage, RETRIEVE, CAMERON, f"Finish[{CAMERON}]"]})
+    assert asked.answer.accepted and "The action could not be read. It has no call" in asked.shown("plan")[1].user
+    assert "Retrieve[text]" in asked.shown("plan")[1].user
+    (lost, *_), text = asked.events(ActionRead), garbage
+    assert lost.problem and lost.reply == text and not lost.actions
+
+
+def test_a_wrong_call_shows_the_form_and_costs_a_step():
+    asked = run(replies={"action": ["Neighbour[Nowhere, films]", RETRIEVE, CAMERON, f"Finish[{CAMERON}]"]})
+    assert "The form is Neighbour[node, type]." in asked.shown("plan")[1].user and asked.turns.count("action") == 4
+
+
+def test_finish_beside_other_calls_waits_for_what_they_return():
+    asked = run(replies={"action": [f"{RETRIEVE}, {CAMERON}, Finish[Titanic]", f"Finish[{CAMERON}]"]})
+    assert "Finish was ignored" in asked.shown("plan")[1].user and "Titanic" in str(asked.answer)
+    # in the last step it counts
+    asked = run(replies={"action": f"{RETRIEVE}, Finish[James Cameron]"}, counselor__steps=1, counselor__reflections=0)
+    assert str(asked.answer) == "James Cameron"
+
+
+def test_a_call_inside_a_call_is_refused_without_composition():
+    nested = "Neighbour[Retrieve[James Cameron], film (as director)]"
+    asked = run(replies={"action": [nested, nested, RETRIEVE, CAMERON, f"Finish[{CAMERON}]"]}, counselor__compose="off")
+    assert "nested more than 1 deep" in asked.shown("plan")[1].user and asked.answer.accepted
+    assert not any("Retrieve[Ada" in prompt.system for prompt in asked.prompts)
+
+
+def test_functions_on_sets_are_not_offered_as_published():
+    asked = run(COUNT, counselor__functions="published", counselor__reflections=0)
+    assert "Count[" not in asked.prompts[0].system
+    assert "There is no function Count" in asked.shown("plan")[2].user
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_the_last_step_says_so(steps):
+    asked = run(counselor__steps=steps, counselor__reflections=0)
+    last = ["only Finish has an effect now" in prompt.user for prompt in asked.shown("action")]
+    assert last == [False] * (steps - 1) + [True]
+
+
+def test_a_prompt_of_more_than_10000_tokens_ends_the_trial():
+    asked = run(
+        f"{FILMS} {'x' * 3000}",
+        replies={"plan": "long " * 5000, "action": lambda prompt, step: f"Retrieve[{'long ' * 700}{step}]"},
+    )
+    assert max(len(prompt.system + prompt.user) for prompt in asked.prompts) // 4 < 10_000
+    assert asked.answer.status == "no_answer" and "10,000 tokens" in asked.answer.reason
+    assert len(asked.turns) < 95
+
+
+def test_the_judge_may_be_another_model():
+    with ScriptedServer(["It is right. It was seen.\nJudgment: yes"]) as judge:
+        asked = run(llm__stages={"verify": {"model": f"{judge.url}#judge"}})
+        assert asked.answer.accepted and "verify" not in asked.turns and len(judge.requests) == 1
+        assert judge.requests[0].body["model"] == "judge"
+
+
+def test_budget_spent_anywhere():
+    whole = run().answer
+    for calls in (0, 1, 5, whole.usage.calls - 1):
+        answer = run(budget__calls=calls).answer
+        assert answer.status == "budget_exhausted" and answer.usage.calls <= calls
+        assert not answer.answers or not answer.accepted
+    assert answer.answers == whole.answers and any("not judged" in note for note in answer.notes)
+    for queries in (1, 4):
+        assert run(budget__queries=queries).answer.status in ("budget_exhausted", "answered")
+
+
+def test_observations_are_recorded_as_shown():
+    asked = run()
+    shown = asked.shown("verify")[0].user
+    for event in asked.events(Seen):
+        assert all(f"Seen {event.step}: {line}" in shown for line in event.text.split("\n"))
