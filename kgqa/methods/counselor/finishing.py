@@ -11,7 +11,7 @@ from kgqa.errors import PartialResult, QueryRejected, StoreTimeout
 from kgqa.events import GaveUp
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.action_lines import call_text, read_action_line, top_level_parts, without_quotes
-from kgqa.methods.counselor.calls.observations import Number, Observation
+from kgqa.methods.counselor.calls.observations import Found, Number, Observation
 from kgqa.methods.counselor.functions import GraphFunctions
 from kgqa.methods.counselor.selection import selections
 from kgqa.methods.grounding import answer_of_entities, answer_of_path
@@ -75,11 +75,11 @@ def grounded_answer(text: str, functions: GraphFunctions, empty: Answer, trace: 
     number = _number(text, functions.observed) if called is None else None
     if called is not None and called.found is not None:
         if called.found.number is not None and not called.found.values:
-            number = called.found.numbers[0]
+            number = called.found, called.found.numbers[0]
         elif called.found.values:
             return _of_values(called.found.values[:MAX_ANSWERS], functions, empty, trace)
     if number is not None:
-        counted = _of_number(number, graph, empty, trace)
+        counted = _of_number(*number, graph, empty, trace)
         if counted is not None:
             return counted
     chosen = chosen_values(text, functions)
@@ -141,7 +141,7 @@ def _called(text: str, observed: Sequence[Observation]) -> Observation | None:
     return next((each for each in reversed(observed) if call_text(each.call) == key), None)
 
 
-def _number(text: str, observed: Sequence[Observation]) -> Number | None:
+def _number(text: str, observed: Sequence[Observation]) -> tuple[Found, Number] | None:
     """Return the number that a text is, if it was counted and no later observation shows it as a value."""
     found = _NUMBER.fullmatch(text)
     if found is None:
@@ -150,16 +150,17 @@ def _number(text: str, observed: Sequence[Observation]) -> Number | None:
     for each in reversed(observed):
         if each.found is None:
             continue
-        if any(number.number == wanted for number in each.found.numbers):
-            return next(number for number in each.found.numbers if number.number == wanted)
+        for number in each.found.numbers:
+            if number.number == wanted:
+                return each.found, number
         if any(isinstance(named.value, Literal) and named.name == found[1] for named in each.shown):
             return None
     return None
 
 
-def _of_number(number: Number, graph: KnowledgeGraph, empty: Answer, trace: Trace) -> Answer | None:
+def _of_number(within: Found, number: Number, graph: KnowledgeGraph, empty: Answer, trace: Trace) -> Answer | None:
     """Return the answer whose query counts to the number; None if no query does."""
-    for candidate in number.candidates:
+    for candidate in within.counting(number):
         found = _exact(
             graph, candidate, lambda values: [_text(value) for value in values] == [str(number.number)], trace
         )

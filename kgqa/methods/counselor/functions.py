@@ -34,7 +34,7 @@ from kgqa.model import Candidate, Entity, Literal, Named, RelationPath, Value
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.words import arrow_words
 
-MAX_VALUES = 5000
+MAX_VALUES = 2000
 """Most values of a node that are read."""
 MAX_LISTED = 60
 """Most relations that are listed."""
@@ -177,7 +177,10 @@ class GraphFunctions:
             return self._relations(start)
         pairs, hop = self._along(start, named, str(call.arguments[1]))
         nodes = self._extended(start, hop, pairs)
-        found = Found(nodes=nodes, total=None if nodes.approximate else len(nodes.values), of=(start, hop), pairs=pairs)
+        total: int | None = len(nodes.values)
+        if nodes.approximate:  # more than were read
+            total = self.graph.counts(start.nodes, hop, loops=True)[start.nodes[0]] if len(start.nodes) == 1 else None
+        found = Found(nodes=nodes, total=total, of=(start, hop), pairs=pairs)
         nothing = "" if nodes.values else f"has no “{self._hops.name(hop)}”{self._nearest(call, start)}"
         return _Result(*self._writer.values(found, "", nothing))
 
@@ -200,26 +203,16 @@ class GraphFunctions:
         start, named_hop = self._start_and_hop(call)
         if named_hop is None:
             return self._relations(start)
-        hop, nodes, numbers = named_hop.hop, start.nodes[:MAX_NODES], []
+        hop, nodes = named_hop.hop, start.nodes[:MAX_NODES]
         counts = self.graph.counts(nodes, hop, loops=True)
-        for named in self.graph.named(nodes):
-            assert isinstance(named.value, Entity)
-            numbers.append(Number(counts[named.value], named, self._counting(start, named, hop)))
+        nodes_named = self._writer.named(nodes)
+        numbers = [Number(counts[node], named, None) for node, named in zip(nodes, nodes_named)]
         if not numbers:
             raise _Refused("Literals have no neighbours.")
         found = Found(numbers=tuple(numbers), total=len(numbers), of=(start, hop))
         texts = (f"{self._writer.node(n.node, typed=False)}: {n.number}" for n in numbers if n.node)
         text = str(numbers[0].number) if len(numbers) == 1 else list_text(texts, len(numbers), separator="; ")
-        return _Result(found, text, tuple(each.node for each in numbers if each.node))
-
-    def _counting(self, start: NodeSet, named: Named, hop: Hop) -> tuple[Candidate, ...]:
-        """Return candidates that count what a hop leads to from one node of a set."""
-        assert isinstance(named.value, Entity)
-        single = topic_set(named.value, named.name)
-        starts = [*(start.among({named.value}).sources), *single.sources]
-        ways = (extended(each, hop, {}, words=self._words(each.candidate.path, hop), cut=False) for each in starts)
-        candidates = (replace(each.candidate, operation=Operation("count")) for each in ways if each.exact)
-        return tuple({candidate.identity: candidate for candidate in candidates}.values())
+        return _Result(found, text, tuple(nodes_named[: self._writer.shown]))
 
     def _combine(self, call: Call) -> _Result:
         combine = intersection if call.name == "Intersect" else difference
@@ -232,16 +225,15 @@ class GraphFunctions:
     def _count(self, call: Call) -> _Result:
         nodes = self._nodes(self._arguments(call, 1, 1)[0])
         source = nodes.only or (nodes.sources[0] if len(nodes.sources) == 1 and nodes.approximate else None)
-        candidates: tuple[Candidate, ...] = ()
+        candidate: Candidate | None = None
         number = len(nodes.values)
         if source is not None and source.candidate.path.steps and source.candidate.operation is None:
             candidate = replace(source.candidate, operation=Operation("count"))
-            candidates = (candidate,)
             if nodes.approximate:  # more than were read
                 number = self._counted(candidate)
         elif nodes.approximate:
             raise _Refused(f"The set is too large to be counted: more than {number}.")
-        return _Result(Found(numbers=(Number(number, None, candidates),), total=1), str(number))
+        return _Result(Found(numbers=(Number(number, None, candidate),), total=1), str(number))
 
     def _counted(self, candidate: Candidate) -> int:
         options = {**candidate.limits, "restricted": dict(candidate.restricted), "operation": candidate.operation}

@@ -80,7 +80,13 @@ class NodeSet:
 
 def ordered(values: Iterable[Value]) -> tuple[Value, ...]:
     """Return the distinct values in an order that does not depend on the store."""
-    return tuple(sorted(set(values), key=lambda value: (not isinstance(value, Entity), str(value), repr(value))))
+    return tuple(sorted(set(values), key=_place))
+
+
+def _place(value: Value) -> tuple[str, ...]:
+    if isinstance(value, Entity):
+        return "", value.iri
+    return "literal", value.value, value.datatype, value.language
 
 
 def topic_set(entity: Entity, name: str) -> NodeSet:
@@ -136,6 +142,18 @@ def start_of(source: Source) -> tuple[Candidate, bool]:
     if len(picked) > MAX_PICKED:
         return replace(old, operation=None), False
     return replace(old, operation=None, restricted=(*old.restricted, (place, picked))), True
+
+
+def counting(start: NodeSet, node: Entity, name: str, hop: Sequence[Step]) -> tuple[Candidate, ...]:
+    """Return candidates that count what a hop leads to from one node of a set: along the set's path, then from it."""
+    sources = (*start.among({node}).sources, *topic_set(node, name).sources)
+    found: dict[object, Candidate] = {}
+    for source in sources:
+        each = extended(source, hop, {}, words="", cut=False)
+        candidate = replace(each.candidate, operation=Operation("count"))
+        if each.exact:
+            found[candidate.identity] = candidate
+    return tuple(found.values())
 
 
 def intersection(graph: KnowledgeGraph, first: NodeSet, second: NodeSet) -> NodeSet:

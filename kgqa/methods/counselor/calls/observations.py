@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 
 from kgqa.llm.replies.action_lines import Call
 from kgqa.methods.counselor.calls.hops import Hop
-from kgqa.methods.counselor.calls.node_sets import NodeSet, Source
+from kgqa.methods.counselor.calls.node_sets import NodeSet, Source, counting
 from kgqa.model import Candidate, Entity, Named, Value
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number that was counted, the node whose values were counted, and queries for it, the best first."""
+    """A number that was counted: of the values of a node, or of the ends of a path."""
 
     number: int
     node: Named | None
-    candidates: tuple[Candidate, ...] = ()
+    candidate: Candidate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,15 @@ class Found:
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
-        """The paths along which the values or numbers were found."""
-        counted = (candidate for each in self.numbers for candidate in each.candidates[:1])
+        """The paths along which the values, or the ends that were counted, were found."""
+        counted = (each.candidate for each in self.numbers if each.candidate)
         return (*(source.candidate for source in self.nodes.sources), *counted)
+
+    def counting(self, number: Number) -> tuple[Candidate, ...]:
+        """Return candidates that count to one of the numbers, the best first."""
+        if number.node is None or self.of is None or not isinstance(number.node.value, Entity):
+            return (number.candidate,) if number.candidate else ()
+        return counting(self.of[0], number.node.value, number.node.name, self.of[1])
 
     @property
     def number(self) -> int | None:

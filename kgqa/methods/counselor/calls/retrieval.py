@@ -29,6 +29,7 @@ FORMS = 3
 """How many other forms of a word are looked up if no name has the word."""
 CLOSE_SPELLING = 0.8
 """Share of letters in common at which names are similar although they share no word."""
+LONGEST_SPELLED = 100
 MAX_DENSE = 100_000
 """Most nodes whose names are all compared with a text."""
 _DENSE: WeakKeyDictionary[GraphTables, tuple[str, list[Entity], np.ndarray]] = WeakKeyDictionary()
@@ -158,9 +159,13 @@ def lexical_similarity(text: str, name: str) -> float:
     """Return the cosine of the stems of two texts, or how similar they are spelled if that is nearly the same."""
     one, other = set(terms(text)), set(terms(name))
     cosine = len(one & other) / (len(one) * len(other)) ** 0.5 if one and other else 0.0
-    matcher = SequenceMatcher(None, normalise(text), normalise(name[:MAX_SEARCH_CHARS]))
-    close = matcher.quick_ratio() >= CLOSE_SPELLING and matcher.ratio() >= CLOSE_SPELLING
-    return max(cosine, CLOSE_SPELLING) if close else cosine
+    if cosine >= CLOSE_SPELLING:
+        return cosine
+    matcher = SequenceMatcher(
+        None, normalise(text)[:LONGEST_SPELLED], normalise(name[:LONGEST_SPELLED]), autojunk=False
+    )
+    bounds = (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio)
+    return CLOSE_SPELLING if all(ratio() >= CLOSE_SPELLING for ratio in bounds) else cosine
 
 
 def _best(scores: dict[Entity, float], *, least: float = MIN_SIMILARITY) -> Retrieved:

@@ -36,7 +36,7 @@ class ValueWriter:
 
     def __init__(self, graph: KnowledgeGraph, *, shown: int, ids_only: bool) -> None:
         self._graph = graph
-        self._shown = shown
+        self.shown = shown
         self._ids_only = ids_only
         self._types: dict[Value, str] = {}
 
@@ -66,16 +66,16 @@ class ValueWriter:
             return found, f"{note}nothing: {whose} {nothing}.", ()
         if len(start) > 1 and found.pairs:  # in the order in which they are shown
             values = list(dict.fromkeys(value for node in start for value in ordered(found.pairs.get(node, ()))))
-        named = self._graph.named(values[: self._shown])
-        found = replace(found, values=(*named, *map(self._unnamed, values[self._shown :])))
+        every = self.named(values)
+        named, found = every[: self.shown], replace(found, values=tuple(every))
         types = self._types_of(named, found.of[1] if found.of else ())
         if len(start) > 1 and found.pairs:
             names = {each.value: each for each in found.values}
             own: dict[Value, list[Named]] = {
                 node: [names[value] for value in ordered(found.pairs.get(node, ())) if value in names] for node in start
             }
-            nodes = self._graph.named(start[: self._shown])
-            text = pairs_text(nodes, own, types, most=self._shown, ids_only=self._ids_only)
+            nodes = self._graph.named(start[: self.shown])
+            text = pairs_text(nodes, own, types, most=self.shown, ids_only=self._ids_only)
             head = f"{len(start)} nodes: "
             named = [*nodes, *named]
         else:
@@ -88,12 +88,17 @@ class ValueWriter:
             head = "" if found.total == 1 else f"{number} values: "
         return found, f"{note}{head}{text}"[:MAX_CHARS], tuple(named)
 
-    def _unnamed(self, value: Value) -> Named:
-        """Return a value that is not shown without looking up its name."""
-        if isinstance(value, Entity):
-            short = self._graph.schema.short_id(value.iri)
-            return Named(value, short, self._graph.tables.labels.get(value) or short)
-        return Named(value, "", value.value)
+    def named(self, values: Sequence[Value]) -> list[Named]:
+        """Return values with their names; those beyond the shown ones without looking up names that are not known."""
+        known, schema = self._graph.tables.labels, self._graph.schema
+        found = self._graph.named(values[: self.shown])
+        for value in values[self.shown :]:
+            if isinstance(value, Entity):
+                short = schema.short_id(value.iri)
+                found.append(Named(value, short, known.get(value) or short))
+            else:
+                found.append(Named(value, "", value.value))
+        return found
 
     def _types_of(self, named: Sequence[Named], hop: Hop = ()) -> dict[Value, str]:
         """Return the types of nodes in words: the type that the graph declares for a hop, else their first types."""
