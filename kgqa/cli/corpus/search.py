@@ -12,6 +12,7 @@ from kgqa.cli.options import JSON, print_result, say, verbosity_options
 from kgqa.words import clean
 
 if TYPE_CHECKING:
+    from kgqa.corpus.inspection.searching import Found
     from kgqa.model import Piece, PieceKind
 
 MAX_SHOWN_CHARS = 300
@@ -50,9 +51,7 @@ def search(text: str, folder: Path, kind: PieceKind, limit: int, as_json: bool, 
             found = search_paths(folder, text, **opened)
         else:
             found = search_corpus(folder, text, kind=kind, **opened)
-    print_result(
-        as_json, [_object(piece, found.sources) for piece in found.pieces], _lines(found.pieces, found.sources)
-    )
+    print_result(as_json, [_object(piece, found) for piece in found.pieces], _lines(found))
     for note in () if as_json else found.notes:
         say(f"kgqa: {clean(note)}")
     if not found.pieces and not as_json:
@@ -60,18 +59,29 @@ def search(text: str, folder: Path, kind: PieceKind, limit: int, as_json: bool, 
     return 0 if found.pieces else 3
 
 
-def _object(piece: Piece, sources: dict[str, str]) -> dict[str, Any]:
+def _object(piece: Piece, found: Found) -> dict[str, Any]:
     from kgqa.model_json import to_json
 
-    return {**to_json(piece), "sources": list(dict.fromkeys(sources.get(s.document, s.document) for s in piece.spans))}
+    sources = list(dict.fromkeys(found.sources.get(each.document, each.document) for each in piece.spans))
+    data = {**to_json(piece), "sources": sources}
+    if piece.iri in found.trusts:
+        data |= {"trust": found.trusts[piece.iri], "conflicts_with": list(found.conflicts.get(piece.iri, ()))}
+    return data
 
 
-def _lines(pieces: tuple[Piece, ...], sources: dict[str, str]) -> list[str]:
+def _lines(found: Found) -> list[str]:
     lines = []
-    for number, piece in enumerate(pieces, 1):
-        text = clean(piece.text)
-        shown = text if len(text) <= MAX_SHOWN_CHARS else f"{text[: MAX_SHOWN_CHARS - 1]}…"
-        where = dict.fromkeys(clean(sources.get(each.document, each.document)) for each in piece.spans)
-        lines.append(f"{number:>3}  {shown}")
-        lines.append(f"     [{piece.score:.3f}] {', '.join(list(where)[:3])}".rstrip())
+    for number, piece in enumerate(found.pieces, 1):
+        lines.append(f"{number:>3}  {_shown(piece.text)}")
+        where = list(dict.fromkeys(clean(found.sources.get(each.document, each.document)) for each in piece.spans))
+        trust = found.trusts.get(piece.iri, "")
+        if trust and not where:
+            where = [f"an edit, trusted as {trust}"]
+        lines.append(f"     [{piece.score:.3f}] {', '.join(where[:3])}".rstrip())
+        lines += [f"     in conflict with: {_shown(text)}" for text in found.conflicts.get(piece.iri, ())]
     return lines
+
+
+def _shown(text: str) -> str:
+    text = clean(text)
+    return text if len(text) <= MAX_SHOWN_CHARS else f"{text[: MAX_SHOWN_CHARS - 1]}…"

@@ -12,7 +12,7 @@ from kgqa.cli.options import say, verbosity_options
 
 @click.command("merge")
 @CORPUS
-@click.argument("other", metavar="OTHER", type=click.Path(path_type=Path, exists=True))
+@click.argument("other", metavar="OTHER", type=click.Path(path_type=Path))
 @click.option("--hold", is_flag=True, help="hide the new texts of conflicts until a review")
 @verbosity_options
 def merge(folder: Path, other: Path, hold: bool) -> None:

@@ -109,6 +109,8 @@ class Entries:
         spans: dict[Span, None] = {}
         for place in places:
             begin = self._begins.get(place.chunk)
+            if not place.document:  # what an edit adds stands in no document
+                continue
             if begin is None:
                 spans[Span(place.document, "", place.begin, place.end)] = None
             else:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Literal, get_args
 
 from kgqa.corpus.corpus import Corpus
-from kgqa.corpus.editing.disputes import disputes_of, standing_texts
-from kgqa.corpus.editing.live_hyperedges import edited_trusts
-from kgqa.corpus.editing.trust import CORPUS
+from kgqa.corpus.editing.disputes import standing_texts
+from kgqa.corpus.inspection.standing import standing_of
 from kgqa.corpus.rdf.edit_triples import edit_texts
 from kgqa.corpus.rdf.triples import CONSTANTS, community_texts, quad_lines, texts_of
 from kgqa.corpus.records import Place, StatementRecord
@@ -57,8 +55,8 @@ def _quads(corpus: Corpus, views: tuple[str, ...]) -> Iterator[str]:
     for edit in database.edits():
         additions, removals = database.counts(edit)
         found["edits"].update(edit_texts(edit, additions=additions, removals=removals))
-    for view, standing in standing_texts(database, database.seq).items():
-        found[view].update(standing)
+    for view, more in standing_texts(database, database.seq).items():
+        found[view].update(more)
     parts = ((view, sorted(found[view])) for view in views or found)
     for block in quad_lines(parts, base=corpus.folder.base):
         yield from block.decode().splitlines()
@@ -81,7 +79,7 @@ def _json_lines(corpus: Corpus) -> Iterator[str]:
                 "places": [quotes.of(place) for place in statement.places],
             }
         )
-    trusts, conflicts = _standing(corpus)
+    standing = standing_of(corpus)
     for hyperedge in corpus.reader.hyperedges():
         yield _line(
             {
@@ -92,21 +90,11 @@ def _json_lines(corpus: Corpus) -> Iterator[str]:
                     {"role": role, "id": iri, "name": names.get(iri, iri)} for role, iri in hyperedge.participants
                 ],
                 "completeness": hyperedge.completeness,
-                "trust": trusts.get(hyperedge.iri, CORPUS),
-                "conflicts_with": sorted(conflicts.get(hyperedge.iri, ())),
+                "trust": standing.trust(hyperedge.iri),
+                "conflicts_with": sorted(standing.conflicts.get(hyperedge.iri, ())),
                 "places": [quotes.of(place) for place in hyperedge.places],
             }
         )
-
-
-def _standing(corpus: Corpus) -> tuple[dict[str, str], dict[str, set[str]]]:
-    """Return how far the hyperedges are trusted that only edits state, and what contradicts a hyperedge, by IRI."""
-    database, seq = corpus.database, corpus.reader.seq
-    conflicts: dict[str, set[str]] = defaultdict(set)
-    for one, other in disputes_of(database, seq).hyperedges:
-        conflicts[one].add(other)
-        conflicts[other].add(one)
-    return edited_trusts(database, seq), conflicts
 
 
 def _line(data: dict[str, Any]) -> str:

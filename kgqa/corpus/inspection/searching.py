@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from kgqa.cache import Cache
 from kgqa.corpus.corpus import Corpus
+from kgqa.corpus.inspection.standing import standing_of
 from kgqa.model import Piece, PieceKind
 
 
 @dataclass(frozen=True)
 class Found:
-    """The pieces that were found, best first; the sources of their documents; and notes for the user."""
+    """What was found.
+
+    Attributes:
+        pieces: The pieces, best first.
+        sources: The sources of their documents, by the IRIs of the documents.
+        notes: Notes for the user.
+        trusts: How far the hyperedges among them are trusted, by their IRIs.
+        conflicts: The texts that contradict the hyperedges among them, by their IRIs.
+    """
 
     pieces: tuple[Piece, ...]
     sources: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    trusts: dict[str, str] = field(default_factory=dict)
+    conflicts: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def search_corpus(
@@ -38,7 +49,19 @@ def search_corpus(
     """
     with Corpus.open(path, encoder=encoder, cache=cache) as corpus:
         (pieces,) = corpus.retriever(kind).search([text], k)
-        return Found(tuple(pieces), sources_of(pieces, corpus), corpus.index.notes)
+        found = Found(tuple(pieces), sources_of(pieces, corpus), corpus.index.notes)
+        return _with_standing(found, corpus) if kind == "hyperedge" else found
+
+
+def _with_standing(found: Found, corpus: Corpus) -> Found:
+    standing = standing_of(corpus)
+    conflicts = {}
+    for piece in found.pieces:
+        records = map(corpus.reader.hyperedge, sorted(standing.conflicts.get(piece.iri, ())))
+        if texts := tuple(record.segment for record in records if record):
+            conflicts[piece.iri] = texts
+    trusts = {piece.iri: standing.trust(piece.iri) for piece in found.pieces}
+    return replace(found, trusts=trusts, conflicts=conflicts)
 
 
 def sources_of(pieces: Iterable[Piece], corpus: Corpus) -> dict[str, str]:

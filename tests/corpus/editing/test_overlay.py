@@ -6,8 +6,10 @@ import pytest
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.editing.committing import commit
+from kgqa.corpus.editing.gates import Proposal, SessionCounts, check
 from kgqa.corpus.editing.proposals import ProposalFile, ProposedEdit
 from kgqa.corpus.editor import Editor
+from kgqa.corpus.history.undoing import plan_undo, undo_all
 from kgqa.corpus.items import document_iri
 from kgqa.errors import CorpusError
 from tests.corpus.editing.edited_corpus import build, iri_of, overlay, parties, segments, shown
@@ -95,3 +97,36 @@ def test_edits_wait_while_another_process_writes_and_are_lost_if_nothing_can_be_
     (tmp_path / "c" / "proposals.jsonl").mkdir()
     outcome = commit(mine, "proposed")
     assert outcome.lost == (done.edit,) and outcome.notes[0].startswith("1 edit was not kept: ")
+
+
+def test_a_plain_lie_enters_as_web_beside_the_truth_and_leaves_with_its_source(corpus, tmp_path):
+    """No gate knows that a page lies; the lie is marked, hides nothing, and one command removes it and what rests on it."""
+    met, lie = iri_of(corpus.reader, MET), "Ada met Babbage in Atlantis."
+    page = shown(1, f"{lie} It was in all the papers.", "web", "http://lies.example/")
+    proposal = Proposal("update", lie, (1,), met, MET, "corpus")
+    assert check(proposal, {1: page}, SessionCounts()) is None
+    mine = overlay(corpus)
+    done = mine.update(met, lie, parties("Ada", "Babbage", "Atlantis"), [page])
+    mine.insert(
+        "Atlantis saw Ada.", parties("Atlantis"), [shown(2, lie, mine.trust_of(done.added.iri), done.added.iri)]
+    )
+    assert len(commit(mine, "auto").committed) == 2
+    with Corpus.open(tmp_path / "c") as later:
+        again = overlay(later, session="s2")
+        assert again.record(met) and again.trust_of(met) == "corpus"
+        assert again.trust_of(iri_of(later.reader, lie)) == "web"
+        assert again.conflicts[met] == {iri_of(later.reader, lie)}
+        # it does not take the place of the truth when it is repeated, nor by a detour over another web text
+        for target in (met, iri_of(later.reader, lie)):
+            again.update(target, "Ada met Babbage in Lemuria.", parties("Ada"), [shown(1, "...", "web")])
+        assert again.record(met) and {"Ada met Babbage in Lemuria."} == {
+            again.record(iri).segment for iri in again.conflicts[met]
+        }
+    with Editor(tmp_path / "c") as editor:
+        plan = plan_undo(editor.database, source="http://lies.example/")
+        assert [len(plan.edits), len(plan.dependents)] == [1, 1]
+        undo_all(editor, plan, agent="me", cascade=True)
+        editor.publish()
+    with Corpus.open(tmp_path / "c") as later:
+        assert segments(tmp_path / "c") == {MET, WROTE, "Byron left England Venice"}
+        assert not any(each.name == "Atlantis" for each in later.reader.entities())
