@@ -59,7 +59,7 @@ def list_(names: tuple[str, ...], as_json: bool) -> None:
 
 
 def _line(each: dict[str, Any]) -> str:
-    parts = (f"{file['split']} {file['questions']:,}{' (here)' if file['file'] else ''}" for file in each["files"])
+    parts = (f"{file['split']} {_size(file)}{' (here)' if file['file'] else ''}" for file in each["files"])
     return f"{each['name']:<17}{each['graph']:<20}{', '.join(parts)}"
 
 
@@ -68,7 +68,7 @@ def _details(each: dict[str, Any]) -> Iterator[str]:
     yield f"  from     {each['url']}\n  licence  {each['licence']}"
     for file in each["files"]:
         without = "" if file["answers"] else ", without answers"
-        yield f"  {file['split']:<13}{file['questions']:>8,}  {file['name']}{without}"
+        yield f"  {file['split']:<13}{_size(file):>8}  {file['name']}{without}"
         yield from [f"               {'':>8}local: {clean(file['file'])}"] if file["file"] else ()
     yield from [f"  {each['note']}"] if each["note"] else ()
 
@@ -118,3 +118,8 @@ def _check_text(found: FileCheck) -> str:
     )
     notes = [*([counts] if found.questions else ()), *found.problems, *found.notes]
     return f"\n{'':7}".join([f"{'wrong' if found.problems else 'ok':<7}{clean(found.source)}", *map(clean, notes)])
+
+
+def _size(file: dict[str, Any]) -> str:
+    """Return the number of questions of a file as text; `?` if it is unknown."""
+    return f"{file['questions']:,}" if file["questions"] else "?"

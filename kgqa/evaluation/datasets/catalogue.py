@@ -17,8 +17,8 @@ class PublishedFile:
     """A file of a published data set.
 
     `split`: `train`, `dev`, `test` ...; `name`: file name, preceded by its folder if several files have the same name;
-    `questions`: number of questions; `answers`: whether the file contains gold answers; `sha256`: in hex, empty if
-    unknown.
+    `questions`: number of questions, 0 if unknown; `answers`: whether the file contains gold answers; `sha256`: in hex,
+    empty if unknown.
     """
 
     split: str

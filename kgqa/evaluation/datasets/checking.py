@@ -74,7 +74,7 @@ def check(source: str) -> FileCheck:
         format=form,
         split=known.split if known else "",
         questions=counts["questions"],
-        expected=known.questions if known else None,
+        expected=(known.questions or None) if known else None,
         answers=counts["answers"],
         topics=counts["topics"],
         queries=counts["queries"],
@@ -85,7 +85,7 @@ def check(source: str) -> FileCheck:
 
 
 def _problems(counts: Counter[str], known: PublishedFile | None) -> Iterator[str]:
-    if known and counts["questions"] != known.questions:
+    if known and known.questions and counts["questions"] != known.questions:
         expected = f"{known.name} should have {known.questions:,}"
         yield f"{counts['questions']:,} questions, but {expected}. Download the file again."
     if known and known.answers and not counts["answers"]:
@@ -99,6 +99,8 @@ def _notes(
         yield "The SHA-256 differs from that of the published file: this is another version, or has other line ends."
     if expected and not known:
         yield "The expected number of questions is unknown, because no published file has this name."
+    elif expected and known and not known.questions:
+        yield "The expected number of questions is unknown, because its publishers do not name it."
     without = counts["questions"] - counts["answers"]
     if without == counts["questions"]:
         yield "There are no gold answers: the questions can be asked but not scored."

@@ -78,6 +78,12 @@ class GoldQuestion:
         return self.parses or (self.answers,)
 
     @property
+    def image(self) -> str:
+        """The path of the image that the question is about, below the folder of the images; empty without an image."""
+        image = self.row.get("image")
+        return image if isinstance(image, str) else ""
+
+    @property
     def passages(self) -> tuple[tuple[str, str], ...]:
         """The title and the text of each passage of the question; empty if the data set has no passages."""
         return tuple((title, text) for _, title, text in self._numbered_passages())

@@ -18,7 +18,7 @@ from typing import Any
 from kgqa.errors import KgqaError, SettingsError
 from kgqa.evaluation.datasets.catalogue import PublishedFile, published_datasets
 from kgqa.evaluation.datasets.fields import Record
-from kgqa.evaluation.datasets.formats import freebase, shared_corpora, text, tog, wikidata
+from kgqa.evaluation.datasets.formats import freebase, images, shared_corpora, text, tog, wikidata
 from kgqa.evaluation.datasets.questions import GoldQuestion, QuestionFileError, iter_questions
 from kgqa.evaluation.datasets.record_stream import questions_in
 from kgqa.model_json import checked
@@ -48,6 +48,10 @@ READERS: Mapping[str, Reader] = {
     "hotpotqa": _of_json(text.hotpotqa),
     "2wikimultihopqa": text.read_2wiki,
     "musique": _of_json(text.musique),
+    "nq": _of_json(text.nq),
+    "evqa": images.read_evqa,
+    "infoseek": _of_json(images.infoseek),
+    "okvqa": images.read_okvqa,
     "grbench": _of_json(text.grbench),
     "hipporag": _of_json(shared_corpora.hipporag),
     "hypergraphrag": _of_json(shared_corpora.hypergraphrag),

@@ -17,9 +17,9 @@ from kgqa.evaluation.datasets.registry import READERS, dataset_questions
 from tests.conftest import SOAK
 from tests.evaluation.datasets.conftest import FIXTURES, SOURCES
 
-FRAMES = ("webqsp", "tog-webqsp", "qald10")
+FRAMES = ("webqsp", "tog-webqsp", "qald10", "okvqa")
 """Formats whose original is one object that holds the records."""
-JSON_FORMATS = [name for name in SOURCES if name != "simplequestions"]
+JSON_FORMATS = [name for name in SOURCES if name not in ("simplequestions", "evqa")]
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ WRONG_RECORDS = (None, "a", [], {}, {"question": 3.5, "answers": "x"}, {"questio
     ("name", "record"), [*((name, 7) for name in JSON_FORMATS), *(("cwq", record) for record in WRONG_RECORDS)]
 )
 def test_invalid_record_is_named(name, record, write_data):
-    frame = {"webqsp": "Questions", "qald10": "questions"}.get(name)
+    frame = {"webqsp": "Questions", "qald10": "questions", "okvqa": "questions"}.get(name)
     file = write_data({"a": [1], frame: [record]} if frame else [record])
     assert error_message(name, file).startswith(f"{file}, record 1: ")
 

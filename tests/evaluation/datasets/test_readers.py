@@ -8,7 +8,7 @@ import pytest
 
 from kgqa.evaluation.datasets.fields import NO_GOLD, NOT_SCORED, XSD, freebase_id, typed_value
 from kgqa.evaluation.datasets.formats.freebase import descriptions
-from kgqa.evaluation.datasets.questions import GoldAnswer
+from kgqa.evaluation.datasets.questions import GoldAnswer, QuestionFileError
 from kgqa.evaluation.datasets.registry import READERS, dataset_questions
 from kgqa.evaluation.runs.asking import hops_of
 from kgqa.schema import bundled_schema
@@ -284,3 +284,47 @@ def test_gold_paths_of_formats_with_queries(source):
             name
         )
     assert hops_of(dataset_questions(source("simplequestions"))[0], _GraphWithSchema()) == 1  # type: ignore[arg-type]
+
+
+def test_nq(source):
+    first, _, none = dataset_questions(source("nq"))
+    assert first.answers == (GoldAnswer("", "Tollo", "", ("Tollo of Orrin",)),) and first.id == "0"
+    assert none.support == NO_GOLD
+
+
+def test_evqa(source):
+    tower, duck, fish, mill = dataset_questions(source("evqa"))
+    assert tower.answers == (GoldAnswer("", "12", "", ("12 metres",)),) and tower.kind == "automatic"
+    assert tower.image == "0/1/2/0123456789abcdef.jpg" and len(tower.row["images"]) == 2
+    assert [[answer.name for answer in reading] for reading in duck.readings] == [
+        ["white", "grey"],
+        ["white", "light grey"],
+    ]
+    assert duck.image == "inaturalist/31.jpg"
+    assert fish.image == "" and fish.row["evidence"] == "It lives in\nLake Orrin only."
+    assert mill.support == NO_GOLD
+
+
+def test_infoseek(source):
+    town, bridge, mill = dataset_questions(source("infoseek"))
+    assert town.answers == (GoldAnswer("", "Lake Orrin", "", ("Orrin",)),)
+    assert town.image == "oven_00000001.jpg" and town.id == "infoseek_val_1"
+    assert bridge.answers == (GoldAnswer("", "120"),) and mill.support == NO_GOLD
+    assert mill.image == "", "an id must not lead to another folder"
+
+
+def test_okvqa(source, tmp_path):
+    boat, duck, _ = dataset_questions(source("okvqa"))
+    assert boat.answers == (GoldAnswer("", "cross lake", "", ("ferry",)),), "the most frequent answer comes first"
+    assert boat.image == "val2014/COCO_val2014_000000000042.jpg" and duck.support == NO_GOLD
+    name = "OpenEnded_mscoco_val2014_questions.json"
+    (tmp_path / name).write_bytes((FIXTURES / "okvqa" / name).read_bytes())
+    assert not dataset_questions(f"okvqa:{tmp_path / name}")[0].answers  # without the file of annotations
+
+
+@pytest.mark.parametrize("text", ["a,b\n1,2\n", 'question,answer,dataset_image_ids,dataset_name\n"x\n', "\n"])
+def test_files_that_are_no_evqa(tmp_path, text):
+    file = tmp_path / "test.csv"
+    file.write_text(text)
+    with pytest.raises(QuestionFileError, match="test.csv"):
+        dataset_questions(f"evqa:{file}")

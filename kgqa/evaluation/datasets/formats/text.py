@@ -1,8 +1,10 @@
-"""Questions whose answers are strings: HotpotQA, 2WikiMultiHopQA, MuSiQue and GRBench.
+"""Questions whose answers are strings: HotpotQA, 2WikiMultiHopQA, MuSiQue, Natural Questions and GRBench.
 
 HotpotQA (Yang et al. 2018), 2WikiMultiHopQA (Ho et al. 2020) and MuSiQue (Trivedi et al. 2022) are over texts: answers
 are strings, and there are no topic entities. `GoldQuestion.row` has the keys `passages` (title and text of
 every paragraph) and `supporting` (indices of the passages that support the answer).
+
+Natural Questions (Kwiatkowski et al. 2019) is read in its open form (Lee et al. 2019), which has no passages.
 
 GRBench (Jin et al. 2024, Graph Chain-of-Thought): lines with `qid`, `question`, `answer` and maybe `level`.
 """
@@ -80,6 +82,20 @@ def musique(record: Record, number: int, dataset: str) -> GoldQuestion:
         kind=ident.partition("__")[0] if match else "",
         hops=int(match[1]) if match else len(steps) or None,
         unanswerable=record.get("answerable") is False,
+    )
+
+
+def nq(record: Record, number: int, dataset: str) -> GoldQuestion:
+    """Convert a record of NQ-open: any of its answers is right."""
+    names = fields.distinct([name for each in fields.texts_of(record, "answer") if (name := each.strip())])
+    return GoldQuestion(
+        text=fields.needed(record, "question"),
+        id=str(number),
+        dataset=dataset,
+        number=number,
+        answers=(GoldAnswer("", names[0], "", names[1:]),) if names else (),
+        support="" if names else fields.NO_GOLD,
+        row=record,
     )
 
 
