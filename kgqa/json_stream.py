@@ -10,7 +10,10 @@ from typing import Any
 
 MAX_VALUE_CHARS = 16 << 20
 _LONGEST_WORD = len("-Infinity") + len("\\u0000\\u0000")
+_SPACE = " \t\r\n"
 _SPACES = re.compile(r"[ \t\r\n]*+")
+_TEXTS = re.compile(r'(?:"[^"\\]*+"[ \t\r\n]*+,[ \t\r\n]*+){1,50000}+')
+"""Texts without escapes in a list, before another item."""
 _decode_at = json.JSONDecoder().raw_decode
 
 
@@ -63,6 +66,18 @@ class JsonStream:
         more = self._enters("[", "]", "a list")
         while more:
             yield self.value()
+            more = self._has_next("]")
+
+    def batches(self) -> Iterator[list[Any]]:
+        """Yield the values of a list, many texts at a time."""
+        more = self._enters("[", "]", "a list")
+        while more:
+            self.peek()
+            if texts := _TEXTS.match(self._text, self._at):
+                self._at = texts.end()
+                yield json.loads(f"[{texts[0].rstrip(_SPACE)[:-1]}]")
+                continue
+            yield [self.value()]
             more = self._has_next("]")
 
     def _enters(self, opening: str, closing: str, what: str) -> bool:
@@ -119,6 +134,8 @@ class JsonStream:
 
     def peek(self) -> str:
         """Return the next character that is not white space, without consuming it; "" at the end of the text."""
+        if self._at < len(self._text) and (character := self._text[self._at]) not in _SPACE:
+            return character
         while True:
             spaces = _SPACES.match(self._text, self._at)
             assert spaces is not None

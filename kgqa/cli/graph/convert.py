@@ -75,6 +75,8 @@ def _lines(report: Any, out: Path) -> Iterator[str]:
         yield f"  {report.shared_ids:,} nodes share their id with a node of another type, such as {examples}"
     if report.repeated_nodes:
         yield f"  {report.repeated_nodes:,} nodes are repeated; the last one of each was written"
+    if report.cut_values:
+        yield f"  {report.cut_values:,} values are too long and were cut"
     if report.unordered_lists:
         yield f"  {report.unordered_lists:,} lists are too long to keep their order"
     if out.suffix and not out.is_dir():

@@ -41,6 +41,8 @@ class EdgeLines:
         for link, listed in part.links.items():
             rule = self._scan.links.rule(part.type, link)
             counts = self._counts.get((part.type, link)) or self._new_counts(part.type, link, rule)
+            if not listed:
+                continue
             counts.listed += len(listed)
             ids = listed if len(set(listed)) == len(listed) else list(dict.fromkeys(listed))
             if not (part.first and part.last):

@@ -21,6 +21,9 @@ from kgqa.graph.rdf.grbench.terms import (
     texts_of,
 )
 
+MAX_CHARS = 2_000_000
+"""The longest value, in characters; its line is shorter than the longest line that a load accepts."""
+
 
 class NodeLines:
     """Writes the lines of nodes.
@@ -61,6 +64,9 @@ class NodeLines:
             if not texts:
                 self._report.empty_features += 1
                 continue
+            if sum(map(len, texts)) > MAX_CHARS:
+                self._report.cut_values += sum(len(text) > MAX_CHARS for text in texts)
+                texts = [text[:MAX_CHARS] for text in texts]
             start = f"{subject} {self._predicates.get(key) or self._predicate(key)} "
             if key in self._tables.numbers:
                 lines += [f"{start}{number_literal(text)} .\n" for text in texts]

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -17,8 +17,6 @@ from kgqa.words import clean
 
 GRAPH_FILES = ("graph.json", "graph.json.gz")
 _CHUNK = 1 << 20
-_IDS_AT_ONCE = 50_000
-"""Number of ids per part of a long list."""
 _SECTION_END = "_nodes"
 
 
@@ -112,7 +110,10 @@ def _whole_node(type_: str, ident: str, value: Any) -> NodePart:
     features, neighbours = value.get("features") or {}, value.get("neighbors") or {}
     if not isinstance(features, dict) or not isinstance(neighbours, dict):
         raise ValueError("features and neighbors must be objects")
-    return NodePart(type_, ident, features, {link: _ids(listed) for link, listed in neighbours.items()})
+    for link, listed in neighbours.items():
+        if type(listed) is not list or not _are_texts(listed):
+            neighbours[link] = _ids(listed)
+    return NodePart(type_, ident, features, neighbours)
 
 
 def _long_node(stream: JsonStream, type_: str, ident: str) -> Iterator[NodePart]:
@@ -137,14 +138,14 @@ def _listed(stream: JsonStream) -> Iterator[list[str]]:
         for _ in stream.members():
             yield from _listed(stream)
     elif opening == "[":
-        items = stream.items()
-        while True:
-            ids = _ids(list(islice(items, _IDS_AT_ONCE)))
-            yield ids
-            if not ids:
-                return
+        yield []
+        yield from map(_ids, stream.batches())
     else:
         yield _ids(stream.value())
+
+
+def _are_texts(listed: list[Any]) -> bool:
+    return not listed or set(map(type, listed)) == {str}
 
 
 def _ids(listed: Any) -> list[str]:
@@ -157,7 +158,7 @@ def _ids(listed: Any) -> list[str]:
         listed = [listed]
     if not isinstance(listed, list):
         raise ValueError("neighbours must be lists of ids")
-    if all(isinstance(each, str) for each in listed):
+    if _are_texts(listed):
         return listed
     if not all(isinstance(each, (str, int)) for each in listed):
         raise ValueError("neighbours must be lists of ids")

@@ -38,7 +38,7 @@ class ConversionReport:
     `graph`: name of the graph in IRIs. `nodes`: number by type. `links`: counts of each link. `empty_features`: number
     of features without a value. `repeated_nodes`: nodes that the file has more than once; the last one is written.
     `shared_ids`: ids that nodes of several types have; their IRIs contain the type. `unordered_lists`: lists too long
-    for --keep-order. `dangling_examples`: some edges to ids of no node.
+    for --keep-order. `cut_values`: values that were cut because no line of RDF may be so long. `dangling_examples`: some edges to ids of no node.
     """
 
     graph: str
@@ -49,6 +49,7 @@ class ConversionReport:
     repeated_nodes: int = 0
     shared_ids: int = 0
     unordered_lists: int = 0
+    cut_values: int = 0
     dangling_examples: list[str] = field(default_factory=list)
     shared_examples: list[str] = field(default_factory=list)
     seconds: float = 0.0

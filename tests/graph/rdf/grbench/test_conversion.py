@@ -166,6 +166,14 @@ def test_last_of_repeated_nodes_is_written(converted, tmp_path):
     assert {line for line in lines if "twice/1 feature" in line} == {'twice/1 feature:name "new"'}
 
 
+def test_values_too_long_for_a_line_are_cut(converted, tmp_path, monkeypatch):
+    monkeypatch.setattr("kgqa.graph.rdf.grbench.node_lines.MAX_CHARS", 5)
+    place = write_graph(tmp_path / "long", {"opinion_nodes": {"1": node({"plain_text": "0123456", "x": ["01", "23"]})}})
+    report, lines = converted(place)
+    assert report.cut_values == 1
+    assert {'long/1 feature:plain_text "01234"', 'long/1 feature:x "23"'} <= lines
+
+
 def test_hostile_text_stays_text(converted, tmp_path):
     bad = 'x" . <urn:a> <urn:b> "\\\r\n\x00\x1f\ud800> <'
     place = write_graph(

@@ -34,7 +34,6 @@ def joined(parts):
 
 
 def test_long_nodes_are_read_in_parts(tmp_path, monkeypatch):
-    monkeypatch.setattr(nodes, "_IDS_AT_ONCE", 2)
     monkeypatch.setattr(nodes, "_CHUNK", 16)
     file = tmp_path / "graph.json"
     file.write_text(TEXT)
