@@ -159,6 +159,7 @@ def _step_lines(events: Sequence[Event]) -> Iterator[str]:
     planned: set[int] = set()
     gated = {each.proposal: each for each in events if isinstance(each, EditGated)}
     accepted = {each.proposal: each for each in events if isinstance(each, EditAccepted)}
+    whys = {each.why for each in events if isinstance(each, Finished)}
     edits = {(each.step, each.edit) for each in events if isinstance(each, EditProposed)}
     for event in events:
         match event:
@@ -176,7 +177,8 @@ def _step_lines(events: Sequence[Event]) -> Iterator[str]:
             case Finished():
                 yield f"{_place(event)}: {shortened(_finished(event))}"
             case AnswerVerified():
-                yield f"trial {event.trial + 1}: {verdict_words(event)}{_after(event.text)}"
+                why = "" if event.text in whys else event.text
+                yield f"trial {event.trial + 1}: {verdict_words(event)}{_after(why)}"
             case Reflected():
                 yield f"trial {event.trial + 1} taught: {shortened(event.text)}"
             case EditProposed():

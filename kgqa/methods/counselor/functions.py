@@ -216,10 +216,12 @@ class GraphFunctions:
 
     def _combine(self, call: Call) -> _Result:
         combine = intersection if call.name == "Intersect" else difference
-        first, *others = map(self._nodes, self._arguments(call, 2, 9))
+        sets = list(map(self._nodes, self._arguments(call, 2, 9)))
+        first, *others = sets
         for other in others:
             first = combine(self.graph, first, other)
-        found = Found(nodes=first, total=None if first.approximate else len(first.values))
+        combined = dict.fromkeys(source.candidate.words for each in sets for source in each.sources)
+        found = Found(nodes=first, total=None if first.approximate else len(first.values), combined=tuple(combined))
         return _Result(*self._writer.values(found, "", "is empty"))
 
     def _count(self, call: Call) -> _Result:

@@ -247,11 +247,13 @@ def _facts(functions: GraphFunctions) -> Iterator[str]:
 
 def _called(call: Call, found: Observation, *, trial: int, step: int) -> Called:
     values = found.found
+    paths = dict.fromkeys(values.combined or (each.words for each in values.candidates)) if values else {}
+    numbers = [str(each.number) for each in values.numbers] if values else []
     return Called(
         name=call.name,
         arguments=tuple(call_text(each) if isinstance(each, Call) else each for each in call.arguments),
-        paths=tuple(dict.fromkeys(each.words for each in values.candidates))[:NAMES] if values else (),
-        names=tuple(each.name for each in values.values[:NAMES]) if values else (),
+        paths=tuple(paths)[:NAMES],
+        names=tuple(numbers or (each.name for each in values.values))[:NAMES] if values else (),
         total=(values.total if values.total is not None else len(values.values)) if values else 0,
         failed=found.found is None,
         trial=trial,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from kgqa.events import ActionRead, AnswerVerified, Called, Event, Finished
@@ -60,6 +60,7 @@ def _summary(found: ActingTrials, edits: ShownEdits | None) -> list[str]:
 
 def _trial(trial: Trial, edits: ShownEdits | None, *, titled: bool, opened: bool) -> dict[str, Any]:
     outcome = trial.verdicts[-1] if trial.verdicts else None
+    whys = {each.why for turn in trial.turns for each in turn.finished}
     return {
         "number": trial.number,
         "title": f"Trial {trial.number + 1}" if titled else "",
@@ -67,7 +68,7 @@ def _trial(trial: Trial, edits: ShownEdits | None, *, titled: bool, opened: bool
         "outcome": verdict_words(outcome) if outcome else "",
         "good": bool(outcome and outcome.verdict == "yes"),
         "turns": [_turn(each, edits) for each in trial.turns],
-        "verdicts": [_verdict(each) for each in trial.verdicts],
+        "verdicts": [_verdict(each, whys) for each in trial.verdicts],
         "reflections": [each.text for each in trial.reflections],
     }
 
@@ -122,6 +123,8 @@ def _finished(event: Finished) -> dict[str, Any]:
     }
 
 
-def _verdict(event: AnswerVerified) -> dict[str, Any]:
+def _verdict(event: AnswerVerified, whys: Collection[str]) -> dict[str, Any]:
+    """Describe a verdict; a reason that is given beside the answer is not repeated."""
     words = verdict_words(event)
-    return {"words": f"{words[:1].upper()}{words[1:]}", "text": event.text, "good": event.verdict == "yes"}
+    text = "" if event.text in whys else event.text
+    return {"words": f"{words[:1].upper()}{words[1:]}", "text": text, "good": event.verdict == "yes"}

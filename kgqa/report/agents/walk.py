@@ -12,15 +12,21 @@ from typing import Any
 
 from kgqa.events import Called, Event
 from kgqa.events.acting_words import call_words
-from kgqa.report.lenient_json import objects_of, text_of
+from kgqa.llm.replies.action_lines import SETS
+from kgqa.report.lenient_json import count_of, list_of, objects_of, text_of
 
 MAX_PLACES = 60
 MAX_HOPS = 12
 MAX_PATHS = 8
 _ARROW = re.compile(r" (→|←) ")
 _MEETING = " & "
+_ALONG = frozenset({"Most", "Degree"})
+"""The functions that follow a hop and return something else than all that it leads to."""
+_MADE = SETS | _ALONG
 Path = tuple[str, ...]
 """The topic, then for each hop its arrow and relation, such as `("Kimigayo", "→ anthem of")`."""
+_Key = tuple[str, frozenset[Path]]
+"""What a place is: the function that made it, or "" for hops, and the paths that lead to it."""
 
 
 @dataclass(eq=False)
@@ -68,10 +74,14 @@ def walk_of(trace: Iterable[Event], answer: Mapping[str, Any]) -> Walk:
         answer: Its answer object (docs/answer-json.md), whose paths are marked.
     """
     answered = [path for each in objects_of(answer.get("paths")) for path in read_paths(text_of(each.get("words")))]
-    builder = _Builder({path[:length] for path in answered for length in range(1, len(path) + 1)})
+    names = {text_of(each.get("name")) for each in objects_of(answer.get("answers"))}
+    builder = _Builder({path[:length] for path in answered for length in range(1, len(path) + 1)}, names)
     for event in trace:
         if isinstance(event, Called) and not event.failed:
             builder.add(event)
+    for each in objects_of(answer.get("paths")):
+        for path, walked in _walked(each).items():
+            builder.name(path, walked)
     return builder.walk
 
 
@@ -93,34 +103,60 @@ def _read(words: str) -> Path:
     return (topic.strip(), *hops[:MAX_HOPS])
 
 
+def _key(path: Path) -> _Key:
+    return "", frozenset([path])
+
+
+def _walked(path: Mapping[str, Any]) -> dict[Path, list[str]]:
+    """Return the names of the nodes after each hop of an answer's path, from its walks; mediators are left out."""
+    paths = read_paths(text_of(path.get("words")))
+    mediators = {count_of(each) for each in list_of(path.get("mediators"))}
+    found: dict[Path, list[str]] = {}
+    for walk in list_of(path.get("walks")) if len(paths) == 1 else ():
+        nodes = [node for place, node in enumerate(objects_of(walk)) if place not in mediators]
+        if len(nodes) == len(paths[0]):
+            for length, node in enumerate(nodes, 1):
+                found.setdefault(paths[0][:length], []).append(text_of(node.get("name")))
+    return {part: list(dict.fromkeys(filter(None, names))) for part, names in found.items()}
+
+
 class _Builder:
-    def __init__(self, answered: set[Path]) -> None:
+    def __init__(self, answered: set[Path], answers: set[str]) -> None:
         self.walk = Walk()
         self._answered = answered
-        self._places: dict[frozenset[Path], Place] = {}
+        self._answers = answers
+        self._places: dict[_Key, Place] = {}
 
     def add(self, event: Called) -> None:
         paths = [path for words in event.paths[:MAX_PATHS] for path in read_paths(words)]
         paths = list(dict.fromkeys(paths))[:MAX_PATHS]
         if not paths:
             return
-        place = self._at(paths[0]) if len(paths) == 1 else self._where_they_meet(paths, event.name)
+        together = len(paths) > 1 or event.name in _MADE
+        place = self._where_they_meet(paths, event) if together else self._at(paths[0])
         if place is None:
             self.walk.left_out += 1
             return
         if place.total is None:
-            place.names, place.total = event.names, event.total
+            # a call without a relation lists those of a topic
+            place.total, place.names = (1, place.names) if place.topic else (event.total, event.names)
         place.calls.append(f"{event.trial + 1}.{event.step} {call_words(event)}")
         place.steps.append((event.trial, event.step))
+
+    def name(self, path: Path, names: Sequence[str]) -> None:
+        """Name the nodes of a place that no call asked for."""
+        place = self._places.get(_key(path))
+        if place is not None and not place.names:
+            place.names = tuple(names)
 
     def _at(self, path: Path) -> Place | None:
         """Return the place at the end of a path; places on the way to it are added."""
         place, before = None, None
         for length in range(1, len(path) + 1):
             part = path[:length]
-            place = self._places.get(frozenset([part]))
+            place = self._places.get(_key(part))
             if place is None:
-                place = self._new([part])
+                place = self._new(_key(part))
                 if place is None:
                     return None
                 if before is not None:
@@ -130,28 +166,34 @@ class _Builder:
             before = place
         return place
 
-    def _where_they_meet(self, paths: Sequence[Path], name: str) -> Place | None:
-        """Return the place to which several paths lead: from what they found before, or by their last hops."""
-        known = self._places.get(frozenset(paths))
-        if known is not None:
-            return known
+    def _where_they_meet(self, paths: Sequence[Path], event: Called) -> Place | None:
+        """Return the place where several paths meet, or that a function made of what they lead to.
+
+        A function on sets starts from what the paths lead to; one that follows a hop from where their last hop starts.
+        """
+        name = event.name
+        key = (name if name in _MADE else "", frozenset(paths))
+        if key in self._places:
+            return self._places[key]
         sources = []
+        chosen = not self._answers.isdisjoint(event.names)
         for path in paths:
-            found = self._places.get(frozenset([path]))
-            combined = len(path) == 1 or (found is not None and found.total is not None)
+            combined = len(path) == 1 or name in _MADE - _ALONG
             source = self._at(path if combined else path[:-1])
             if source is None:
                 return None
-            sources.append((source, name if combined else path[-1], path in self._answered, combined))
-        place = self._new(paths)
+            text = name if combined else f"{path[-1]} ({name})" if name in _ALONG else path[-1]
+            sources.append((source, text, chosen and path in self._answered, name in _MADE))
+        place = self._new(key)
         if place is not None:
-            self.walk.links += [Link(source, place, text, chosen, by) for source, text, chosen, by in sources]
+            place.chosen = any(taken for _, _, taken, _ in sources)
+            self.walk.links += [Link(source, place, text, taken, by) for source, text, taken, by in sources]
         return place
 
-    def _new(self, paths: Sequence[Path]) -> Place | None:
+    def _new(self, key: _Key) -> Place | None:
         if len(self.walk.places) >= MAX_PLACES:
             return None
-        place = Place(chosen=all(path in self._answered for path in paths))
-        self._places[frozenset(paths)] = place
+        place = Place(chosen=not key[1].isdisjoint(self._answered))
+        self._places[key] = place
         self.walk.places.append(place)
         return place

@@ -10,7 +10,7 @@ from kgqa.answer_json import answer_object
 from kgqa.events import Called
 from kgqa.report.agents.walk import MAX_PLACES, Walk, read_paths, walk_of
 from kgqa.report.agents.walk_drawing import draw_walk
-from tests.report.agents.traces import GRAPH_TURNS, acting_answer
+from tests.report.agents.traces import BORN, GRAPH_TURNS, LIGHT, acting_answer
 
 
 def captions(walk: Walk) -> list[str]:
@@ -60,6 +60,9 @@ def test_calls_that_combine_places_are_joined():
         Called(name="Intersect", paths=("A → r", "B ← s"), names=("y",), total=1, step=3),
         Called(name="Neighbour", paths=("C → t", "D → t"), names=("z",), total=1, step=4),
         Called(name="Count", paths=("A → r",), names=("2",), total=1, step=5),
+        Called(name="Most", paths=("A → r → u",), names=("v",), total=1, step=6),
+        Called(name="Intersect", paths=("A → r",), total=0, step=7),
+        Called(name="Degree", paths=("A → r → u",), names=("12",), total=1, step=8),
     ]
     walk = walk_of(trace, {})
     assert links(walk) == [
@@ -69,10 +72,26 @@ def test_calls_that_combine_places_are_joined():
         ("y", "Intersect", "y"),
         ("C", "→ t", "z"),
         ("D", "→ t", "z"),
+        ("x and 1 more", "Count", "2"),
+        ("x and 1 more", "→ u (Most)", "v"),
+        ("x and 1 more", "Intersect", "0 values"),
+        ("x and 1 more", "→ u (Degree)", "12"),
     ]
     drawing = draw_walk(walk)
     assert drawing.links[1].back and drawing.links[2].kind == "combined"
-    assert [step for _, step in walk.places[1].steps] == [1, 5]
+    assert [step for _, step in walk.places[1].steps] == [1]
+
+
+def test_only_the_set_with_the_answer_is_on_its_path():
+    trace = [
+        Called(name="Intersect", paths=(LIGHT, "B → s"), total=0),
+        Called(name="Intersect", paths=(LIGHT, "C → t"), names=("Kirkwick",), total=1, step=2),
+    ]
+    walk = walk_of(trace, {"paths": [{"words": LIGHT}], "answers": [{"name": "Kirkwick"}]})
+    assert [(each.text, each.chosen) for each in walk.links] == [
+        ("→ architect", True), ("→ s", False), ("Intersect", False), ("Intersect", False),
+        ("→ t", False), ("Intersect", True), ("Intersect", False),
+    ]  # fmt: skip
 
 
 def test_places_do_not_overlap_and_stay_inside():
@@ -86,6 +105,16 @@ def test_places_do_not_overlap_and_stay_inside():
     at = [(each.node.x, each.node.y) for each in drawing.places]
     assert len(set(at)) == len(at) == 3 + 3 + 12 + 1
     assert all(0 < x < drawing.width and 0 < y < drawing.height for x, y in at)
+
+
+def test_nodes_that_no_call_asked_for_are_named_by_the_walks_of_the_answer():
+    trace = [
+        Called(name="Neighbour", paths=("Skerry Light",), total=2),  # lists the relations of the topic
+        Called(name="Neighbour", paths=(BORN,), names=("Kirkwick",), total=1),
+    ]
+    walk = walk_of(trace, answer_object(acting_answer()))
+    assert captions(walk) == ["Skerry Light", "Ines Marr", "Kirkwick"]
+    assert [each.node.kind for each in draw_walk(walk, answers=("Kirkwick",)).places] == ["topic", "mediator", "answer"]
 
 
 def test_a_walk_without_hops_is_not_drawn():

@@ -31,6 +31,7 @@ class Found:
         total: Number of values; None if there are more than were read.
         of: The set from which a hop was followed, and the hop; None for other functions.
         pairs: What the hop leads to from each node of the set.
+        combined: The paths, in words, of the sets that were combined; empty for other functions.
     """
 
     values: tuple[Named, ...] = ()
@@ -39,6 +40,7 @@ class Found:
     total: int | None = 0
     of: tuple[NodeSet, Hop] | None = None
     pairs: Mapping[Entity, Sequence[Value]] = field(default_factory=dict)
+    combined: tuple[str, ...] = ()
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
