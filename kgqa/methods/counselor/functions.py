@@ -307,7 +307,7 @@ class GraphFunctions:
             if whole is not None:  # a name with a comma
                 return whole, None
         start = self._nodes(first)
-        hop = self._hops.find(name, start.nodes)
+        hop = self._hops.find(name, start.nodes, self._writer.types_of(start))
         if isinstance(hop, NamedHop):
             self._notes += [hop.note] if hop.note else []
             return start, hop

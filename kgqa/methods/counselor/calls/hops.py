@@ -94,14 +94,19 @@ class HopNames:
             )[-1]
         )
 
-    def find(self, text: str, nodes: Sequence[Entity]) -> NamedHop | UnknownHop:
+    def find(self, text: str, nodes: Sequence[Entity], types: Collection[str] = ()) -> NamedHop | UnknownHop:
         """Return the hop with a name; where several hops have it, the one that leads from the nodes.
 
         Args:
             text: The name.
             nodes: The nodes from which the hop is to lead.
+            types: Types of the nodes, as far as they are known; they may make a query for the nodes' hops needless.
         """
         certain = self._certain(text)
+        if certain is None and len(types) == 1:
+            known = self._single(text)
+            fitting = [hop for hop in known if self._graph.target_type(hop[0].reversed()) in types]
+            certain = fitting[0] if len(fitting) == 1 else None
         if certain is not None:
             return NamedHop(certain, self.name(certain), may_turn=self._may_turn(text, certain))
         return self.find_present(text, nodes)
@@ -119,8 +124,10 @@ class HopNames:
             [hop for hop, name in present.items() if words and ' whose "' not in name and _words(name) == words],
             [hop for hop in present if key in self._keys(hop)],
         ):
-            if len(same) == 1:
-                return NamedHop(same[0], present[same[0]])
+            direct = [hop for hop in same if len(hop) == 1]
+            if len(same) == 1 or len(direct) == 1:
+                hop = (direct or same)[0]
+                return NamedHop(hop, present[hop])
             if same:
                 return UnknownHop(text, tuple(present[hop] for hop in same)[:NEAREST], several=True)
         return self._nearest(text, present)

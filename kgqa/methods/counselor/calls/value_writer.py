@@ -38,7 +38,7 @@ class ValueWriter:
         self._graph = graph
         self.shown = shown
         self._ids_only = ids_only
-        self._types: dict[Value, str] = {}
+        self._types: dict[Value, str] = {}  # IRIs
 
     def node(self, named: Named, *, typed: bool = True) -> str:
         """Return a node as text."""
@@ -100,6 +100,14 @@ class ValueWriter:
                 found.append(Named(value, "", value.value))
         return found
 
+    def types_of(self, nodes: NodeSet) -> set[str]:
+        """Return the types of the nodes of a set that are known without a query: none if some are not known."""
+        found: set[str | None] = set()
+        for source in nodes.sources:
+            path = source.candidate.path
+            found.add(self._graph.target_type(path.steps[-1]) if path.steps else self._types.get(path.topic))
+        return set() if None in found or "" in found else {each for each in found if each}
+
     def _types_of(self, named: Sequence[Named], hop: Hop = ()) -> dict[Value, str]:
         """Return the types of nodes in words: the type that the graph declares for a hop, else their first types."""
         schema, nodes = self._graph.schema, [each.value for each in named if isinstance(each.value, Entity)]
@@ -111,7 +119,7 @@ class ValueWriter:
             kinds = self._graph.along(new, (Step(predicate),), limit=MAX_TYPES)
             for node, own in kinds.items():
                 first = next((kind for kind in ordered(own) if isinstance(kind, Entity)), None)
-                self._types.setdefault(node, type_words(first.iri, schema) if first else "")
+                self._types.setdefault(node, first.iri if first else "")
         for node in new:
             self._types.setdefault(node, "")
-        return {node: self._types.get(node, "") for node in nodes}
+        return {node: type_words(type_, schema) if (type_ := self._types.get(node, "")) else "" for node in nodes}
