@@ -88,8 +88,8 @@ def _lines(graph: KnowledgeGraph, hops: HopNames) -> Iterator[str]:
             name = safe(f"{hops.name((step,))}{f' ({leads})' if leads else ''}")
             for type_ in here or [""]:
                 by_type.setdefault(type_words(type_, graph.schema) if type_ else ANY, {})[name] = None
-    for here in sorted(by_type, key=lambda each: (each == ANY, each)):
-        yield f"{safe(here)}: {', '.join(by_type[here])}"
+    for name in sorted(by_type, key=lambda each: (each == ANY, each)):
+        yield f"{safe(name)}: {', '.join(by_type[name])}"
 
 
 def _domains(graph: KnowledgeGraph, relations: Sequence[str]) -> dict[str, list[str]]:

@@ -197,7 +197,7 @@ class Trials:
         found = trial.answer.answers
         values = {
             "answer": trial.text,
-            "names": [each.name for each in found[:JUDGED_NAMES]],
+            "names": [safe(each.name) for each in found[:JUDGED_NAMES]],
             "total": len(found),
             "published": self._published,
         }
