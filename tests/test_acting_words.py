@@ -58,6 +58,7 @@ def test_every_event_has_words():
         (TOOL_TURNS[-1], "edit 1: accepted; waits for review"),
         (TOOL_TURNS[13], "edit 2: rejected by the gate “sources”: A deletion needs a source that contradicts the text."),
         (AnswerVerified(verdict="unparsed"), "trial 1: verdict not readable"),
+        (AnswerVerified(verdict="no", text="Not seen.\n**Judgment:** no."), "trial 1: answer rejected: Not seen."),
         (ActionRead(reply="x", problem="No call."), "step 1: no action; No call."),
         (Called(name="Count", arguments=("a",), total=2), "step 1: Count[a] → 2 values"),
         (Called(name="insert", arguments=("{broken",)), "step 1: insert({broken) → 0 results"),
@@ -91,6 +92,10 @@ def test_steps_of_two_trials():
     assert lines[1] == "step 1: Retrieve[Skerry Light] → Skerry Light"
     assert "trial 1 taught: Recap: the birthplace was asked. Analysis: the works did not help." in "\n".join(lines)
     assert lines[-1] == "trial 2: answer accepted: Kirkwick was seen and is a town."
+
+
+def test_a_single_trial_is_not_numbered():
+    assert step_lines([AnswerVerified(verdict="yes", text="Seen. Judgment: yes")]) == ["answer accepted: Seen."]
 
 
 def test_many_steps_keep_their_beginning_and_their_end():

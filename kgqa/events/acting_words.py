@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -37,6 +38,7 @@ STATES = {
     "committed": "committed to the corpus",
 }
 """What became of an accepted edit, for people."""
+_JUDGMENT = re.compile(r"[\s*_]{0,20}\bjudge?ment[*_]{0,4}:[\s*_]{0,20}(?:yes|no)\W{0,20}\Z", re.IGNORECASE)
 _VERDICTS = {"yes": "answer accepted", "no": "answer rejected"}
 
 
@@ -99,6 +101,11 @@ def verdict_words(event: AnswerVerified) -> str:
     return words if event.asked else f"{words} without asking a language model"
 
 
+def verdict_reason(event: AnswerVerified) -> str:
+    """Return what a judge wrote, without the line that repeats the verdict."""
+    return _JUDGMENT.sub("", event.text).strip()
+
+
 def _words(event: Event) -> str:
     match event:
         case TaskGiven():
@@ -118,7 +125,7 @@ def _words(event: Event) -> str:
         case Finished():
             return f"{_place(event)}: {_finished(event)}"
         case AnswerVerified():
-            return f"trial {event.trial + 1}: {verdict_words(event)}{_after(event.text)}"
+            return f"trial {event.trial + 1}: {verdict_words(event)}{_after(verdict_reason(event))}"
         case Reflected():
             return f"trial {event.trial + 1}: {shortened(event.text)}"
         case EditProposed():
@@ -160,6 +167,7 @@ def _step_lines(events: Sequence[Event]) -> Iterator[str]:
     gated = {each.proposal: each for each in events if isinstance(each, EditGated)}
     accepted = {each.proposal: each for each in events if isinstance(each, EditAccepted)}
     whys = {each.why for each in events if isinstance(each, Finished)}
+    several = any(isinstance(each, Reflected) or (isinstance(each, StepPlanned) and each.trial) for each in events)
     edits = {(each.step, each.edit) for each in events if isinstance(each, EditProposed)}
     for event in events:
         match event:
@@ -177,8 +185,9 @@ def _step_lines(events: Sequence[Event]) -> Iterator[str]:
             case Finished():
                 yield f"{_place(event)}: {shortened(_finished(event))}"
             case AnswerVerified():
-                why = "" if event.text in whys else event.text
-                yield f"trial {event.trial + 1}: {verdict_words(event)}{_after(why)}"
+                why = "" if event.text in whys else verdict_reason(event)
+                trial = f"trial {event.trial + 1}: " if several else ""
+                yield f"{trial}{verdict_words(event)}{_after(why)}"
             case Reflected():
                 yield f"trial {event.trial + 1} taught: {shortened(event.text)}"
             case EditProposed():

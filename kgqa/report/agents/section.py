@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from kgqa.events import ActionRead, AnswerVerified, Called, Event, Finished
-from kgqa.events.acting_words import action_words, call_words, found_words, is_tool, verdict_words
+from kgqa.events.acting_words import action_words, call_words, found_words, is_tool, verdict_reason, verdict_words
 from kgqa.report.agents.edits import ShownEdits, edits_of
 from kgqa.report.agents.observations import observation_of
 from kgqa.report.agents.turns import ActingTrials, Trial, Turn, trials_of
@@ -126,5 +126,5 @@ def _finished(event: Finished) -> dict[str, Any]:
 def _verdict(event: AnswerVerified, whys: Collection[str]) -> dict[str, Any]:
     """Describe a verdict; a reason that is given beside the answer is not repeated."""
     words = verdict_words(event)
-    text = "" if event.text in whys else event.text
+    text = "" if event.text in whys else verdict_reason(event)
     return {"words": f"{words[:1].upper()}{words[1:]}", "text": text, "good": event.verdict == "yes"}

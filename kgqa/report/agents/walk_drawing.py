@@ -139,7 +139,8 @@ def _caption(place: Place) -> str:
     total = place.total if place.total is not None else len(place.names)
     if not place.names:
         return counted(total, "value")
-    more = f" and {total - 1:,} more" if total > 1 else ""
+    # without a call, only examples are known
+    more = "" if total <= 1 else " and others" if place.total is None else f" and {total - 1:,} more"
     return shorter(place.names[0], _CAPTION - len(more)) + more
 
 

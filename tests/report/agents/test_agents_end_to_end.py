@@ -15,7 +15,9 @@ from kgqa.report.answer import answer_text
 from kgqa.report.site import write_site
 from kgqa.report.text.explanation import explanation
 from kgqa.settings import resolve
+from kgqa.testing.agents.counselor_agent import CounselorAgent
 from kgqa.testing.server import ScriptedServer
+from tests.methods.counselor.asking import COUNT, FILMS, PROGRAMS, run
 from tests.methods.evograph.conftest import call, final
 from tests.report.test_comparison import FakeRun
 from tests.report.test_pages import ParsedPage
@@ -67,3 +69,21 @@ def test_text_and_explanation(answered):
         )
         assert "step 5: answer museum of Oster Quay (follows from what was found)" in text
     assert "waits for review" in answered._repr_html_()
+
+
+def test_page_of_a_walk(tmp_path):
+    """Of two questions, the first trial of one fails; the walks of both lead to their answers."""
+    records = []
+    for question, noise in ((FILMS, 0.5), (COUNT, 0.0)):
+        answer = run(question, agent=CounselorAgent(PROGRAMS, noise=noise, seed=5)).answer
+        assert answer.query_class == "exact"
+        records.append(
+            Record(question, "demo", question, json.loads(json.dumps(answer_object(answer, trace=True))), ())
+        )
+    write_site([FakeRun("walk", records)], tmp_path)
+    first, second = (page.read_text() for page in sorted(tmp_path.glob("run-1/*.html")))
+    text = ParsedPage(first).text
+    assert "Trial 2" in text and "Reflection, read by the next trial" in text and "Answer accepted." in text
+    assert 'class="link chosen"' in first and 'class="node answer"' in first
+    assert "Count" in ParsedPage(second).text and 'class="link chosen"' in second
+    assert "Follows from what was found." in text and "Other events" in text
