@@ -13,7 +13,7 @@ from kgqa.plugins import known_settings, plugin_errors, plugin_names
 from kgqa.settings import resolve
 from kgqa.settings_table import BY_KEY, check
 
-BUILT_IN = ["cot", "graphsearch", "io", "rag", "tog", "tog3", "top", "top-1", "top-2"]
+BUILT_IN = ["cot", "counselor", "evograph", "graphsearch", "io", "rag", "tog", "tog3", "top", "top-1", "top-2"]
 MODULE = """
 from kgqa.methods.registry import Method
 from kgqa.model import Answer
@@ -58,9 +58,9 @@ def test_built_in_methods():
         "tog": (True, True, True),
         "io": (False, False, True),
         "cot": (False, False, True),
-        **dict.fromkeys(["graphsearch", "rag", "tog3"], (False, True, True)),
+        **dict.fromkeys(["counselor", "evograph", "graphsearch", "rag", "tog3"], (False, True, True)),
     }
-    assert [name for name in BUILT_IN if method(name).corpus] == ["graphsearch", "rag", "tog3"]
+    assert [name for name in BUILT_IN if method(name).corpus] == ["evograph", "graphsearch", "rag", "tog3"]
 
 
 @pytest.mark.parametrize("name", BUILT_IN)

@@ -15,7 +15,8 @@ from kgqa.words import clean
 ResultKind = Literal["hyperedge", "chunk", "web"]
 MAX_TITLE_CHARS = 200
 _TAG = re.compile(
-    r"</?[A-Za-z!?|][^<>]{0,200}>|<\|[^<>|]{0,60}\|>|\[/?INST\]|</?SYS>|\b(?:im_start|im_end|endoftext)\b",
+    r"<\s{0,3}/?\s{0,3}(?:answer|think|tool_\w{1,20}|tools?|system|user|assistant|information|observation|results?)"
+    r"\s{0,3}>|</?[A-Za-z!?|][^<>]{0,200}>|<\|[^<>|]{0,60}\|>|\[/?INST\]|</?SYS>|\b(?:im_start|im_end|endoftext)\b",
     re.IGNORECASE,
 )
 _ROUNDS = 8

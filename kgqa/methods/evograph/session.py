@@ -21,6 +21,8 @@ from kgqa.trace import Trace
 STAGE = "act"
 MAX_HISTORY_THOUGHT = 1_500
 """Longest part of an earlier thought that later prompts show."""
+MAX_SILENT = 2
+"""After how many turns without any reply, as of a server that rejects the prompt, a session ends."""
 LOST = "Your reply could not be read, and the turn is lost. {}"
 AGAIN = "This call was made in turn {}; its results are shown above. Do something else, or answer."
 THIRD = "This call was made twice before."
@@ -83,6 +85,7 @@ class Session:
         self.answer: ToolReply | None = None
         """The reply with the answer; None until there is one."""
         self.turn = 0
+        self._silent = 0
         self._tokens = self._most_tokens = 0
         self._seconds = self._most_seconds = 0.0
 
@@ -102,6 +105,9 @@ class Session:
             reply = reading.value
             if reply is not None and reply.answer is not None:
                 self.answer = reply
+                return
+            self._silent = 0 if raw else self._silent + 1
+            if self._silent == MAX_SILENT:
                 return
             if last and self._options.forced and self.turn < limit:
                 return  # it was asked for an answer only
@@ -191,8 +197,8 @@ class Session:
         return Observation(found.results, (*further, *found.notes), found.failed), False
 
     def _continue(self, raw: str, reply: ToolReply | None, found: Observation, *, last: bool, limit: int) -> None:
-        left = 1 if last else limit - self.turn
-        shown = self._prompts.render("evograph/results", notes=list(found.notes), lines=list(found.lines), left=left)
+        values = {"notes": list(found.notes), "lines": list(found.lines), "left": limit - self.turn, "last": last}
+        shown = self._prompts.render("evograph/results", **values)
         self._messages.append(Message("assistant", history_text(reply, raw)))
         self._messages += shown
         self._seen(found, shown[-1].text, step=self.turn)

@@ -37,8 +37,8 @@ def run(corpus_folder):
     def run(*replies, question=SINGLE, folder=corpus_folder, **given):
         with ScriptedServer(replies[0] if callable(replies[0]) else list(replies)) as server:
             settings = {"ask.method": "evograph", "rank.embeddings": "off", "llm.model": f"{server.url}#m"}
-            settings |= {"evograph.commit": "off"}
-            settings |= {name.replace("__", "."): value for name, value in given.items()}
+            given = {name.replace("__", "."): value for name, value in given.items()}
+            settings |= ({} if "ask.preset" in given else {"evograph.commit": "off"}) | given
             with open_resources(folder, settings=resolve(settings)) as resources:
                 answer = ask(question, resources=resources)
             assert not server.errors, server.errors

@@ -1,0 +1,67 @@
+"""The published reading: other names of tools, targets by a part of their text, halved weights, no gates."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from kgqa.corpus.corpus import Corpus
+from kgqa.events import Called, EditAccepted
+from kgqa.testing.agents.evograph_agent import shown_results
+from tests.methods.evograph.conftest import final
+from tests.methods.evograph.hyper_corpus import write_hyper_corpus
+
+QUESTION = "When was the lighthouse of Tarn Harbour finished?"
+LIGHT = "The lighthouse of Tarn Harbour was finished in 1830."
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    return write_hyper_corpus(tmp_path_factory.mktemp("published") / "corpus")
+
+
+@pytest.fixture
+def folder(written, tmp_path):
+    return shutil.copytree(written, tmp_path / "corpus")
+
+
+def tool(name, **arguments):
+    return f"<think>x</think><tool_call>{json.dumps({'tool': name, 'args': arguments})}</tool_call>"
+
+
+SEARCH = tool("kb_search", query="lighthouse of Tarn Harbour")
+
+
+def test_a_deleted_fact_stays_findable_and_comes_last_until_it_is_updated(run, folder):
+    part = "lighthouse of Tarn Harbour was finished"
+    replies = (SEARCH, tool("delete", content=part), tool("kb_search", query="Tarn Harbour"), final("1830"))
+    asked = run(*replies, question=QUESTION, folder=folder, ask__preset="as-published")
+    assert '"kb_search"' in asked.requests[0][0]["content"] and '"sources"' not in asked.requests[0][0]["content"]
+    assert asked.events(EditAccepted)[-1].state == "committed"
+    with Corpus.open(folder) as corpus:
+        (record,) = [each for each in corpus.reader.hyperedges() if each.segment == LIGHT]
+        assert record.completeness == 0.5
+    update = tool("update", content=LIGHT, new_content="The lighthouse burnt.")
+    asked = run(SEARCH, update, final("x"), question=QUESTION, folder=folder, ask__preset="as-published")
+    assert LIGHT in [each["text"] for each in shown_results(asked.requests[1])]
+    with Corpus.open(folder) as corpus:
+        texts = {each.segment for each in corpus.reader.hyperedges()}
+        assert "The lighthouse burnt." in texts and LIGHT not in texts
+
+
+@pytest.mark.parametrize("target", ["lighthouse", "1830", "no such text anywhere in it", LIGHT * 3])
+def test_a_short_or_small_part_names_no_target(run, folder, target):
+    asked = run(
+        tool("delete", content=target), final("x"), question=QUESTION, folder=folder, ask__preset="as-published"
+    )
+    assert "Failed" in asked.requests[-1][-1]["content"] and not asked.events(EditAccepted)
+
+
+def test_edits_need_no_source_and_calls_may_repeat_and_no_answer_is_forced(run, folder):
+    settings = {"ask.preset": "as-published", "evograph.turns": 3}
+    asked = run(tool("insert", content="Anything."), SEARCH, SEARCH, question=QUESTION, folder=folder, **settings)
+    assert [event.failed for event in asked.events(Called)] == [False] * 3
+    assert asked.answer.status == "no_answer" and asked.answer.usage.calls == 3
+    assert not any("No tool can be called" in each["content"] for each in asked.requests[-1])

@@ -1,0 +1,86 @@
+"""The search of segments, as the edits of the question leave them."""
+
+from __future__ import annotations
+
+import pytest
+
+from kgqa import open_resources
+from kgqa.corpus.editing.overlay import Overlay
+from kgqa.corpus.editing.sources import ShownText
+from kgqa.corpus.items import Party
+from kgqa.methods.evograph.participants import named_participants
+from kgqa.methods.evograph.segments import SegmentSearch, kinds_of
+from kgqa.methods.text.searching import TextSearch
+from kgqa.settings import resolve
+from kgqa.trace import Trace
+from tests.methods.evograph.hyper_corpus import HYPEREDGES, write_hyper_corpus
+
+USER = ShownText(1, "urn:user", "The user says so.", "user")
+LIGHT = "The lighthouse of Tarn Harbour was finished in 1830."
+
+
+@pytest.fixture(scope="module")
+def resources(tmp_path_factory):
+    folder = write_hyper_corpus(tmp_path_factory.mktemp("segments") / "corpus")
+    settings = {"ask.method": "evograph", "rank.embeddings": "off", "llm.model": "http://localhost:1/v1#m"}
+    with open_resources(folder, settings=resolve(settings)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def search(resources):
+    trace = Trace()
+    overlay = Overlay(resources.corpus, agent="m")
+    text_search = TextSearch(resources, trace)
+    return SegmentSearch(text_search, overlay, kinds_of("auto", text_search), trace), overlay
+
+
+def texts(search, query, k=5, shown=()):
+    return [piece.text for piece in search.find(query, k, shown)[0]]
+
+
+def test_edits_of_the_question_are_found_and_what_they_remove_is_not(search):
+    segments, overlay = search
+    (old,) = [piece for piece in segments.ranked("lighthouse finished") if piece.text == LIGHT]
+    new = "The lighthouse of Tarn Harbour was finished in 1834."
+    done = overlay.update(old.iri, new, [("", Party("Tarn Harbour"))], [USER])
+    assert texts(segments, "lighthouse finished") == [new]
+    overlay.insert("A second lighthouse stands on Vell.", [("", Party("Vell"))], [USER])
+    assert set(texts(segments, "lighthouse")) == {new, "A second lighthouse stands on Vell."}
+    overlay.delete(done.added.iri, [USER])
+    assert texts(segments, "lighthouse finished") == ["A second lighthouse stands on Vell."]
+
+
+def test_an_inserted_text_ranks_where_it_would_rank_in_the_index(search, resources):
+    segments, overlay = search
+    best = segments.ranked("island of the town Tarn Harbour")[0]
+    overlay.insert("Seals like fish.", [("", Party("Seals"))], [USER])
+    assert segments.ranked("island of the town Tarn Harbour")[0].iri == best.iri
+    words = resources.corpus.index.bm25("hyperedge")
+    row = resources.corpus.index.pieces("hyperedge").row(best.iri)
+    scores = words.scores("island town")
+    assert words.score_of("island town", best.text) == pytest.approx(float(scores[row]), rel=0.25)
+
+
+def test_a_dispute_is_shown_together(search):
+    segments, overlay = search
+    (old,) = [piece for piece in segments.ranked("lighthouse finished") if piece.text == LIGHT]
+    web = ShownText(1, "https://x.example", "The lighthouse of Tarn Harbour was finished in 1834.", "web")
+    overlay.update(old.iri, web.text, [("", Party("Tarn Harbour"))], [web])
+    assert set(texts(segments, "lighthouse of Tarn Harbour finished 1834", k=1)) == {LIGHT, web.text}
+
+
+def test_what_was_shown_makes_room_for_more(search):
+    segments, _ = search
+    first, _ = segments.find("Tarn Harbour", 1)
+    second, known = segments.find("Tarn Harbour", 1, {piece.iri for piece in first})
+    assert second != first and first == known
+
+
+def test_participants_are_entities_of_the_corpus_and_other_names(resources):
+    content = "Mara Holt saw the lighthouse of Tarn Harbour with Jonas Pell."
+    found = named_participants(content, resources.corpus)
+    assert {party.name for _, party in found} == {"Mara Holt", "Tarn Harbour", "Jonas Pell"}
+    known = {entity.iri for entity in resources.corpus.reader.entities()}
+    assert {party.iri for _, party in found} & known == {Party("Mara Holt").iri, Party("Tarn Harbour").iri}
+    assert len(HYPEREDGES) == len(list(resources.corpus.reader.hyperedges()))
