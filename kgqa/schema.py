@@ -62,6 +62,7 @@ class Schema:
     labelled: tuple[str, ...] = ()
     inverse: tuple[str, ...] = ()
     labelled_as: tuple[tuple[str, str], ...] = ()
+    order: tuple[tuple[str, str], ...] = ()
     units_of_relations: tuple[str, ...] = ()
     units_of_values: tuple[tuple[str, str], ...] = ()
     declared_by: tuple[str, ...] = ()
@@ -232,6 +233,7 @@ _FIELDS: dict[str, tuple[str, _Shape]] = {
     "labelled": ("relations.labelled", _IRIS),
     "inverse": ("relations.inverse", _IRIS),
     "labelled_as": ("relations.labelled_as", _PAIRS),
+    "order": ("relations.order", _PAIRS),
     "units_of_relations": ("relations.unit", _IRIS),
     "units_of_values": ("relations.unit_of_value", _PAIRS),
     "declared_by": ("relations.declared_by", _MARKED),

@@ -15,6 +15,7 @@ from kgqa.graph.along import MAX_NODES
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.action_lines import FORMS, SETS, Call, call_text, top_level_parts, without_quotes
 from kgqa.methods.counselor.calls.hops import Hop, HopNames, NamedHop
+from kgqa.methods.counselor.calls.list_order import in_list_order
 from kgqa.methods.counselor.calls.node_sets import (
     NodeSet,
     difference,
@@ -176,6 +177,7 @@ class GraphFunctions:
         if named is None:
             return self._relations(start)
         pairs, hop = self._along(start, named, str(call.arguments[1]))
+        pairs = in_list_order(self.graph, pairs, hop)
         nodes = self._extended(start, hop, pairs)
         total: int | None = len(nodes.values)
         if nodes.approximate:  # more than were read

@@ -38,7 +38,8 @@ class ConversionReport:
     `graph`: name of the graph in IRIs. `nodes`: number by type. `links`: counts of each link. `empty_features`: number
     of features without a value. `repeated_nodes`: nodes that the file has more than once; the last one is written.
     `shared_ids`: ids that nodes of several types have; their IRIs contain the type. `unordered_lists`: lists too long
-    for --keep-order. `cut_values`: values that were cut because no line of RDF may be so long. `dangling_examples`: some edges to ids of no node.
+    for --keep-order. `cut_values`: values that were cut because no line of RDF may be so long. `dangling_examples`,
+    `shared_examples`: some edges to ids of no node, and some shared ids.
     """
 
     graph: str

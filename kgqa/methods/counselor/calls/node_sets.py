@@ -115,7 +115,7 @@ def extended(
     """Return the source of what a hop leads to from the values of a source.
 
     Args:
-        pairs: what the hop leads to from each node.
+        pairs: what the hop leads to from each node; the values of a single node keep their order.
         words: the new path in words.
         cut: whether some values are missing in `pairs`.
     """
@@ -124,7 +124,9 @@ def extended(
     candidate = replace(
         base, path=base.path.then(*hop), words=words, hops=(), leads_to="", approximate=base.approximate or cut
     )
-    return Source(candidate, ordered(reached), frozenset(reached), exact and not cut)
+    starts = [node for node in source.values if isinstance(node, Entity)]
+    values = tuple(dict.fromkeys(pairs.get(starts[0], ()))) if len(starts) == 1 else ordered(reached)
+    return Source(candidate, values, frozenset(reached), exact and not cut)
 
 
 def start_of(source: Source) -> tuple[Candidate, bool]:

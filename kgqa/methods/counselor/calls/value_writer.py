@@ -65,14 +65,14 @@ class ValueWriter:
             whose = self.set_words(found.of[0]) if found.of else "the set"
             return found, f"{note}nothing: {whose} {nothing}.", ()
         if len(start) > 1 and found.pairs:  # in the order in which they are shown
-            values = list(dict.fromkeys(value for node in start for value in ordered(found.pairs.get(node, ()))))
+            values = list(dict.fromkeys(value for node in start for value in found.pairs.get(node, ())))
         every = self.named(values)
         named, found = every[: self.shown], replace(found, values=tuple(every))
         types = self._types_of(named, found.of[1] if found.of else ())
         if len(start) > 1 and found.pairs:
             names = {each.value: each for each in found.values}
             own: dict[Value, list[Named]] = {
-                node: [names[value] for value in ordered(found.pairs.get(node, ())) if value in names] for node in start
+                node: [names[value] for value in found.pairs.get(node, ()) if value in names] for node in start
             }
             nodes = self._graph.named(start[: self.shown])
             text = pairs_text(nodes, own, types, most=self.shown, ids_only=self._ids_only)
