@@ -2,7 +2,8 @@
 
 thesis_tables.toml: Tournament on Path (Xiang & Wu 2026, tables 5.2 to 5.5); tog3_tables.toml: Think-on-Graph 3.0
 (tables tog3.1 to tog3.6); graphsearch_tables.toml: GraphSearch (tables graphsearch.1 to 3, figures 5 to 8);
-counselor_tables.toml: Graph Counselor (tables counselor.1 to 4).
+counselor_tables.toml: Graph Counselor (tables counselor.1 to 4); evograph_tables.toml: EvoGraph-R1 (table 2 of its
+supplement, and the figures of table 3 that the supplement quotes).
 """
 
 from __future__ import annotations
@@ -22,7 +23,13 @@ from kgqa.errors import SettingsError
 from kgqa.model_json import from_json
 from kgqa.toml_text import read_toml
 
-FILES = ("thesis_tables.toml", "tog3_tables.toml", "graphsearch_tables.toml", "counselor_tables.toml")
+FILES = (
+    "thesis_tables.toml",
+    "tog3_tables.toml",
+    "graphsearch_tables.toml",
+    "counselor_tables.toml",
+    "evograph_tables.toml",
+)
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9.]+")
 
 

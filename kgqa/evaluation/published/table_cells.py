@@ -23,6 +23,7 @@ MEANINGS = {
     "usage.seconds": "mean seconds",
     "usage.calls": "mean calls",
     "usage.tokens": "mean tokens",
+    "turns.searches": "mean number of searches",
 }
 """What measured values mean that docs/metrics.md does not list."""
 
@@ -48,8 +49,8 @@ def measured_values(metrics: Mapping[str, Any]) -> dict[str, float]:
     """Return the values of a run by name, from the content of metrics.json.
 
     These are its scores, `f1_of_means` (of token precision and recall), `usage.seconds`, `usage.calls` and
-    `usage.tokens` per question, `recall.N` (of supporting passages after step N) and `CHANNEL.N`. Without questions,
-    there are none.
+    `usage.tokens` per question, `turns.searches` (calls that do not propose an edit, per question that was answered in
+    turns), `recall.N` (of supporting passages after step N) and `CHANNEL.N`. Without questions, there are none.
     """
     if not metrics.get("n"):
         return {}
@@ -60,6 +61,8 @@ def measured_values(metrics: Mapping[str, Any]) -> dict[str, float]:
         found["f1_of_means"] = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
     for name in ("seconds", "calls", "tokens"):
         found[f"usage.{name}"] = (metrics.get("usage") or {}).get(name, {}).get("mean")
+    if turns := metrics.get("turns"):
+        found["turns.searches"] = turns["calls"] - (turns.get("edits") or {}).get("proposed", 0) / turns["n"]
     retrieval = metrics.get("retrieval") or {}
     found |= {f"recall.{each['step']}": each["recall"] for each in retrieval.get("by_step", ())}
     for channel, values in retrieval.get("by_channel", {}).items():

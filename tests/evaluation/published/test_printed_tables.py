@@ -50,6 +50,29 @@ def test_printed_values_of_tables_over_texts():
     assert printed("graphsearch.7", "Naive RAG", "musique", "step 1") is None
 
 
+def test_printed_values_of_evograph():
+    assert [printed("evograph.2", "EvoGraph-R1-3B", name, "Accuracy") for name in TABLES["evograph.2"].columns] == [
+        35.9, 36.7, 57.8,
+    ]  # fmt: skip
+    assert printed("evograph.3", "EvoGraph-R1", "2wikimultihopqa", "rounds") == 2.57
+    assert printed("evograph.3", "w/o insert", "2wikimultihopqa", "rounds") == 3.48
+    assert printed("evograph.3", "EvoGraph-R1", "nq", "F1") is None
+    for label, mean in (
+        ("Qwen2.5-VL-3B", 20.8),
+        ("Qwen2.5-VL-7B", 26.7),
+        ("EvoGraph-R1-7B", 51.5),
+        ("EvoGraph-R1-3B", 43.5),
+    ):
+        figures = [printed("evograph.2", label, name, "Accuracy") or 0.0 for name in TABLES["evograph.2"].columns]
+        assert round(sum(figures) / 3, 1) == mean  # the last one is printed as 41.5
+
+
+def test_searches_are_calls_without_edits():
+    """Four calls a question, and six edits proposed in three questions: two searches a question."""
+    turns = {"n": 3, "calls": 4.0, "edits": {"proposed": 6, "accepted": 1, "rejected": 0}}
+    assert measured_values({"n": 3, "turns": turns})["turns.searches"] == 2.0
+
+
 def test_printed_values_of_graph_counselor():
     assert [
         printed("counselor.1", "Graph Counselor", column, "RL", "gemma-2-9b")
@@ -81,7 +104,7 @@ def test_shape_of_every_table(name):
         assert set(row.uncertain) <= set(table.columns)
     for column in table.columns:
         assert table.sources.get(column, column).partition(":")[0] in READERS
-    known = {*METRIC_NAMES, "f1_of_means", "usage.seconds", "usage.calls", "usage.tokens"}
+    known = {*METRIC_NAMES, "f1_of_means", "usage.seconds", "usage.calls", "usage.tokens", "turns.searches"}
     known |= {f"judge.{kind}" for kind in (*RATED, CORRECT)} | {f"win.{dimension}" for dimension in PAIR_DIMENSIONS}
     known |= {f"corpus.{kind}" for kind in KINDS}
     known |= {f"{curve}.{step}" for curve in ("recall", "semantic", "relational") for step in range(1, 7)}
