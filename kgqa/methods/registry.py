@@ -116,9 +116,10 @@ TOP = Method(
             BY_KEY["ask.method"],
             default="top",
             help="top: Tournament on Path with our best settings; top-1, top-2: its two published systems; tog: "
-            "Think-on-Graph (baseline); over a corpus: rag: passages in one call (baseline); tog3: rounds of "
-            "retrieval with an evidence graph; graphsearch: sub-questions, answers and a verified draft; io, cot: a "
-            "language model without the graph; or the name of a method of another package",
+            "Think-on-Graph (baseline); counselor: functions of the graph, called in steps, with reflection; over a "
+            "corpus: rag: passages in one call (baseline); tog3: rounds of retrieval with an evidence graph; "
+            "graphsearch: sub-questions, answers and a verified draft; evograph: searches and edits, in turns; io, "
+            "cot: a language model without the graph; or the name of a method of another package",
         ),
     ),
     presets={"as-published": _AS_PUBLISHED, "economy": _ECONOMY},

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kgqa.methods.registry import Method
 from kgqa.settings_table import Setting
 
-_TURN = {"temperature": 0.7, "top_p": 0.9}
+_TURN: dict[str, Any] = {"temperature": 0.7, "top_p": 0.9}
 """Sampling of Graph Counselor (section 3.1 of the paper)."""
+_STEP = {**_TURN, "max_tokens": "counselor.step_tokens"}
 
 # numbers as published: appendix D.2, sections 3.1 and 3.4.2 of Graph Counselor (Gao et al. 2025)
 COUNSELOR = Method(
@@ -75,6 +78,22 @@ COUNSELOR = Method(
             choices=("full", "perspectives", "short", "plain", "last-trial"),
         ),
         Setting("counselor.shown", int, 50, "maximum number of values in an observation", minimum=1, maximum=1000),
+        Setting(
+            "counselor.step_tokens",
+            int,
+            None,
+            "maximum tokens of a plan, a missing fact or actions; llm.max_tokens, if given, takes precedence",
+            minimum=1,
+        ),
+        Setting("counselor.reflection_tokens", int, None, "the same for a reflection", minimum=1),
+        Setting("counselor.verify_tokens", int, None, "the same for a verdict", minimum=1),
+        Setting(
+            "counselor.verify_temperature",
+            float,
+            0.0,
+            "sampling temperature of verdicts; llm.temperature, if given, takes precedence",
+            minimum=0,
+        ),
     ),
     presets={
         "as-published": {
@@ -82,11 +101,21 @@ COUNSELOR = Method(
             "counselor.functions": "published",
             "counselor.retrieve": "dense",
             "counselor.shown": 1000,
+            "counselor.step_tokens": 512,
+            "counselor.reflection_tokens": 1024,
+            "counselor.verify_tokens": 256,
+            "counselor.verify_temperature": 0.3,
             "llm.reask": 0,
         },
         "economy": {"counselor.agents": "merged", "counselor.steps": 6, "counselor.reflections": 1},
     },
-    stages={"plan": _TURN, "think": _TURN, "act": _TURN, "verify": {}, "reflect": _TURN},
+    stages={
+        "plan": _STEP,
+        "think": _STEP,
+        "act": _STEP,
+        "verify": {"temperature": "counselor.verify_temperature", "max_tokens": "counselor.verify_tokens"},
+        "reflect": {**_TURN, "max_tokens": "counselor.reflection_tokens"},
+    },
 )
 # numbers as published: section C and table 1 of the supplement of EvoGraph-R1 (Lin et al. 2026)
 EVOGRAPH = Method(

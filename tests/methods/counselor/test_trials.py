@@ -7,7 +7,7 @@ import random
 import pytest
 
 from kgqa.events import ActionRead, AnswerVerified, Seen
-from kgqa.testing.agents.counselor_agent import CounselorAgent
+from kgqa.testing.agents.counselor_agent import CounselorAgent, asked_turn
 from kgqa.testing.server import ScriptedServer
 
 from .asking import CAMERON, COUNT, FILMS, PROGRAMS, run
@@ -152,3 +152,13 @@ def test_observations_are_recorded_as_shown():
     shown = asked.shown("verify")[0].user
     for event in asked.events(Seen):
         assert all(f"Seen {event.step}: {line}" in shown for line in event.text.split("\n"))
+
+
+def test_sampling_of_the_stages():
+    with ScriptedServer(CounselorAgent(PROGRAMS, judge="no")) as server:
+        given = {"llm__model": f"{server.url}#m", "counselor__reflections": 1, "counselor__retrieve": "names"}
+        run(ask__preset="as-published", **given)
+        bodies = [(each.body["messages"][-1]["content"], each.body) for each in server.requests]
+    sampled = {asked_turn(text).turn: (body["temperature"], body["max_tokens"]) for text, body in bodies}
+    assert sampled["plan"] == sampled["action"] == (0.7, 512)
+    assert sampled["verify"] == (0.3, 256) and sampled["reflect"] == (0.7, 1024)
