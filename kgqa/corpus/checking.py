@@ -9,8 +9,8 @@ from pathlib import Path
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.edit_log import Edit, cancelled_edits, content_hash, verify_chain
-from kgqa.corpus.editing.disputes import standing_texts
 from kgqa.corpus.editing.proposals import ProposalFile
+from kgqa.corpus.editing.standing import computed_standing, standing_of
 from kgqa.corpus.graph_writer import graph_position
 from kgqa.corpus.items import Addition, ChunkItem, DocumentItem, item_key
 from kgqa.corpus.rdf.edit_triples import edit_triples
@@ -162,7 +162,10 @@ def _graphs(corpus: Corpus, store: Store) -> Iterator[str]:
     for edit in database.edits(0, at):
         additions, removals = database.counts(edit)
         wanted["edits"] |= edit_triples(edit, additions=additions, removals=removals)
-    for view, texts in standing_texts(database, at).items():
+    standing = computed_standing(database, at)
+    if standing != standing_of(database, at):
+        yield f"What the database keeps about the trust of hyperedges is wrong. {_NOT_THE_LOG}"
+    for view, texts in standing.texts().items():
         wanted[view] |= set(map(triple_of, texts))
     for view, constants in constant_triples().items():
         missing, extra, examples = _compared(store, graphs[view], wanted[view] | constants)

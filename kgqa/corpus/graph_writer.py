@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from kgqa.corpus.difference import Difference, difference, with_changed_texts
-from kgqa.corpus.editing.disputes import standing_texts
+from kgqa.corpus.editing.standing import Standing, computed_standing, keep_standing, standing_of
 from kgqa.corpus.folder import CorpusFolder, writing
 from kgqa.corpus.rdf.beside import BesideGraph
 from kgqa.corpus.rdf.edit_triples import edit_texts
@@ -61,6 +61,7 @@ class GraphWriter:
         self._server = store
         self._bulk_load = bulk_load
         self._embedded: EmbeddedStore | None = None
+        self._standing: Standing | None = None
         self._at: int | None = None
         """The number of the last edit that the graphs contain, if it is known."""
 
@@ -166,10 +167,11 @@ class GraphWriter:
         if not self._at:
             self._write_all(until, step)
         else:
+            self._standing = computed_standing(self._database, until)
             change = with_changed_texts(
                 difference(self._database, self._at, until),
-                standing_texts(self._database, self._at),
-                standing_texts(self._database, until),
+                standing_of(self._database, self._at).texts(),
+                self._standing.texts(),
             )
             self._write_difference(change, self._at, until, step)
         self._at = until
@@ -194,7 +196,8 @@ class GraphWriter:
         """Write all graphs, which are empty or were written in part."""
         snapshot = self._database.snapshots.all(until)
         more = [("communities", community_texts(each)) for each in self._database.communities.all()]
-        more += [(view, sorted(texts)) for view, texts in standing_texts(self._database, until).items()]
+        self._standing = computed_standing(self._database, until)
+        more += [(view, sorted(texts)) for view, texts in self._standing.texts().items()]
         if not self._server:
             more.append(("edits", list(self._edits(0, until))))
         base, file = self._folder.base, self._folder.staging
@@ -242,6 +245,8 @@ class GraphWriter:
             self._embedded.publish()
         step("publish")
         self._database.communities.confirm()
+        if self._standing is not None and self._at is not None:
+            keep_standing(self._database, self._at, self._standing)
         self._record(self._at)
 
     def _record(self, at: int | None) -> None:

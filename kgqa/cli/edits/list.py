@@ -42,14 +42,14 @@ def list_(
       kgqa edits list corpus/ --source https://example.org/page --json
     """
     from kgqa.corpus.corpus import Corpus
-    from kgqa.corpus.history.listing import chosen_views, edit_views, view_object
+    from kgqa.corpus.history.listing import chosen_views, edit_views, view_object, with_texts
     from kgqa.corpus.history.reviewing import read_book
 
     with Corpus.open(folder) as corpus:
         book = read_book(corpus.folder, corpus.database)
-        views = edit_views(corpus.database, book)
+        views = edit_views(corpus.database, book, texts=False)
         found = chosen_views(views, session=session, source=source, kind=kind, state=state)
-    shown = found[-limit:]
+        shown = [with_texts(corpus.database, book, each) for each in found[-limit:]]
     print_result(as_json, [view_object(each) for each in shown], map(headline, shown))
     if len(shown) < len(found):
         say(f"kgqa: {counted(len(found) - len(shown), 'earlier edit')} not shown; --limit shows more.")

@@ -27,8 +27,8 @@ def show(folder: Path, name: str, as_json: bool) -> None:
       kgqa edits show corpus/ 3f9a2c
     """
     from kgqa.corpus.corpus import Corpus
-    from kgqa.corpus.editing.disputes import disputes_of
     from kgqa.corpus.editing.proposals import ProposedEdit
+    from kgqa.corpus.editing.standing import standing_of
     from kgqa.corpus.history.listing import disputed_text, view_object, view_of, view_of_proposal
     from kgqa.corpus.history.reviewing import read_book, short
     from kgqa.corpus.history.undoing import find_edit
@@ -47,7 +47,7 @@ def show(folder: Path, name: str, as_json: bool) -> None:
         else:
             held = any(edit.id == each.id for each in book.held)
             view = view_of(database, book, edit, "held" if held else "")
-            pairs = disputes_of(database, database.seq).edits
+            pairs = standing_of(database, database.seq).disputes.edits
             opposed = sorted({id for pair in pairs if edit.id in pair for id in pair} - {edit.id})
             builds = [short(each) for each in database.dependents(edit)]
         disputed = disputed_text(view, book)

@@ -9,18 +9,17 @@ inherits the conflict.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
 
 from kgqa.corpus.edit_log import Edit, Removal, cancelled_edits
-from kgqa.corpus.editing.live_hyperedges import edited_trusts, tags_of_segments
-from kgqa.corpus.items import HYPEREDGE, Addition, HyperedgeItem, item_key, normal_name
-from kgqa.corpus.rdf import vocabulary as v
-from kgqa.corpus.rdf.terms import iri_term, text_term
+from kgqa.corpus.editing.live_hyperedges import HyperedgeTag, tags_of_segments
+from kgqa.corpus.items import Addition, HyperedgeItem, item_key, normal_name
 from kgqa.corpus.storage.database import Database
 
 Pair = tuple[str, str]
+_NewText = tuple[Addition, HyperedgeItem]
 _DISPUTED = "in conflict with: "
 """Begins the reason of the addition of a dispute; the texts that it disputes follow, one per line."""
 
@@ -41,17 +40,51 @@ class Disputes:
     contested: frozenset[str] = frozenset()
 
 
-def disputes_of(database: Database, seq: int) -> Disputes:
-    """Return what contradicts each other after edit `seq`."""
-    edits = database.edits_about_texts(seq, HYPEREDGE)
+@dataclass(frozen=True)
+class Candidates:
+    """Edits that may be in conflict.
+
+    Attributes:
+        active: The edits that are not undone, with their content.
+        new: The hyperedges that updates among them add, by the id of the edit.
+        disputed: The texts with which these are in conflict, by the id of the edit.
+    """
+
+    active: Sequence[Edit] = ()
+    new: Mapping[str, Sequence[_NewText]] = field(default_factory=dict)
+    disputed: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def segments(self) -> set[str]:
+        """The segments of hyperedges that may contradict each other."""
+        return {item.segment for items in self.new.values() for _, item in items}.union(*self.disputed.values())
+
+
+def candidates(database: Database, seq: int) -> Candidates:
+    """Return the edits up to edit `seq` that may be in conflict after it."""
+    edits = database.edits_in_conflict(seq, _DISPUTED)
     if all(edit.kind == "undo" for edit in edits):
-        return Disputes()
+        return Candidates()
     cancelled = cancelled_edits(edits)
     active = [database.whole(edit) for edit in edits if edit.kind != "undo" and edit.id not in cancelled]
     new = {edit.id: list(_new_texts(edit)) for edit in active}
-    old = {edit.id: _disputed(new[edit.id]) for edit in active}
-    segments = {item.segment for items in new.values() for _, item in items}
-    tags = tags_of_segments(segments.union(*old.values()), database, seq)
+    return Candidates(active, new, {edit.id: _disputed(new[edit.id]) for edit in active})
+
+
+def disputes_of(database: Database, seq: int) -> Disputes:
+    """Return what contradicts each other after edit `seq`."""
+    found = candidates(database, seq)
+    return disputes_among(found, tags_of_segments(found.segments, database, seq)) if found.active else Disputes()
+
+
+def disputes_among(found: Candidates, tags: Mapping[str, Sequence[HyperedgeTag]]) -> Disputes:
+    """Return which of the edits that may be in conflict are, and which live hyperedges.
+
+    Args:
+        found: the edits.
+        tags: the live tags of at least the hyperedges with their segments.
+    """
+    active, new, old = found.active, found.new, found.disputed
     live: dict[Pair, str] = {}
     """The IRI of the live hyperedge that an edit says, by the id of the edit and the key of the item."""
     by_text: dict[str, set[str]] = defaultdict(set)
@@ -82,27 +115,11 @@ def disputes_of(database: Database, seq: int) -> Disputes:
     return Disputes(frozenset(hyperedges), frozenset(opposed), frozenset(contested))
 
 
-def standing_texts(database: Database, seq: int) -> dict[str, set[str]]:
-    """Return, as texts, the triples that say what contradicts each other and how far edited hyperedges are trusted.
-
-    Those of hyperedges are for the view `hyper`, those of edits for the view `edits`.
-    """
-    found = disputes_of(database, seq)
-    trusts = edited_trusts(database, seq).items()
-    hyper = {f"{iri_term(iri)} <{v.TRUST}> {text_term(trust)}" for iri, trust in trusts}
-    return {"hyper": hyper | _conflict_texts(found.hyperedges), "edits": _conflict_texts(found.edits)}
-
-
 _MANY = 10_000
 """Edits that remove more items than this clear away, and contradict nobody."""
 
 
-def _conflict_texts(pairs: Iterable[Pair]) -> set[str]:
-    both = (each for one, other in pairs for each in ((one, other), (other, one)))
-    return {f"{iri_term(one)} <{v.CONFLICTS_WITH}> {iri_term(other)}" for one, other in both}
-
-
-def _new_texts(edit: Edit) -> Iterator[tuple[Addition, HyperedgeItem]]:
+def _new_texts(edit: Edit) -> Iterator[_NewText]:
     """Yield the hyperedges that an update adds, which no document says."""
     if edit.kind == "update":
         for each in edit.adds:
@@ -116,7 +133,7 @@ def reason_of(disputed: Iterable[str]) -> str:
     return _DISPUTED + "\n".join(texts) if texts else ""
 
 
-def _disputed(items: Iterable[tuple[Addition, HyperedgeItem]]) -> list[str]:
+def _disputed(items: Iterable[_NewText]) -> list[str]:
     """Return the texts with which new texts are in conflict."""
     reasons = (addition.reason for addition, _ in items if addition.reason.startswith(_DISPUTED))
     return [text for reason in reasons for text in reason.removeprefix(_DISPUTED).split("\n")]

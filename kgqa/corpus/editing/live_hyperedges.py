@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kgqa.corpus.edit_log import Edit, Removal
-from kgqa.corpus.editing.trust import CORPUS, highest, lowest
+from kgqa.corpus.edit_log import Removal
+from kgqa.corpus.editing.trust import CORPUS, lowest
 from kgqa.corpus.items import Addition, HyperedgeItem, item_key, normal_name
 from kgqa.corpus.records import HyperedgeRecord
 from kgqa.corpus.snapshot import Identities, hyperedge_iri, snapshot_of
@@ -52,7 +52,10 @@ def item_of_hyperedge(record: HyperedgeRecord, database: Database, seq: int) -> 
 
 
 def tags_of_segments(segments: Iterable[str], database: Database, seq: int) -> dict[str, list[HyperedgeTag]]:
-    """Return the live tags, after edit `seq`, of the hyperedges that have one of the segments, by their IRIs."""
+    """Return the live tags, after edit `seq`, of the hyperedges that have one of the segments, by their IRIs.
+
+    An edit is trusted as little as the least trusted of its sources.
+    """
     said = [
         (edit, addition, addition.item)
         for edit, addition in database.live.tagged(map(segment_iri, segments), seq)
@@ -61,30 +64,15 @@ def tags_of_segments(segments: Iterable[str], database: Database, seq: int) -> d
     names = {party.iri for _, _, item in said for _, party in item.participants}
     identities = Identities(*database.live.identities(names, seq))
     found: dict[str, list[HyperedgeTag]] = defaultdict(list)
-    trusts: dict[str, str] = {}
+    trusts = {
+        edit: lowest(each.trust for each in sources)
+        for edit, sources in database.sources_of({edit for edit, addition, _ in said if not addition.document}).items()
+    }
     for edit, addition, item in said:
         key, text, document = item_key(item), normal_name(item.segment), addition.document
         if document:
             tag = HyperedgeTag(edit, document, CORPUS, text, Removal(document=document, item=key))
         else:
-            if edit not in trusts:
-                trusts[edit] = trust_of_edit(database.edit(edit))
             tag = HyperedgeTag(edit, "", trusts[edit], text, Removal(edit=edit, item=key))
         found[hyperedge_iri(item, identities)].append(tag)
     return found
-
-
-def trust_of_edit(edit: Edit | None) -> str:
-    """Return how far what an edit says is trusted: as little as the least trusted of its sources."""
-    return lowest(each.trust for each in edit.sources) if edit else lowest(())
-
-
-def edited_trusts(database: Database, seq: int) -> dict[str, str]:
-    """Return how far the live hyperedges are trusted that no document says, by their IRIs."""
-    items = (addition.item for _, addition in database.live.edited(HyperedgeItem.kind, seq))
-    segments = {item.segment for item in items if isinstance(item, HyperedgeItem)}
-    return {
-        iri: highest(tag.trust for tag in tags)
-        for iri, tags in tags_of_segments(segments, database, seq).items()
-        if not any(tag.document for tag in tags)
-    }

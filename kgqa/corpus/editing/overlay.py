@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.edit_log import Edit, EditKind, EditSource, Removal, sealed
-from kgqa.corpus.editing.disputes import Disputes, disputes_of, reason_of
+from kgqa.corpus.editing.disputes import reason_of
 from kgqa.corpus.editing.live_hyperedges import HyperedgeTag, hyperedge_of, item_of_hyperedge, tags_of_segments
 from kgqa.corpus.editing.sources import ShownText, encodable
+from kgqa.corpus.editing.standing import Standing, standing_of
 from kgqa.corpus.editing.trust import CORPUS, highest, lowest, rank
 from kgqa.corpus.items import EDIT, HYPEREDGE, Addition, HyperedgeItem, Party, item_key, normal_name
 from kgqa.corpus.records import HyperedgeRecord
@@ -90,7 +91,7 @@ class Overlay:
         self._records: dict[str, HyperedgeRecord] = {}
         self._removed: set[str] = set()
         self._base_tags: dict[str, list[HyperedgeTag]] = {}
-        self._base_disputes: Disputes | None = None
+        self._base: Standing | None = None
         self._heads: tuple[str, ...] | None = None
 
     # --- what is live for the question
@@ -123,9 +124,9 @@ class Overlay:
     @property
     def conflicts(self) -> Mapping[str, frozenset[str]]:
         """Live hyperedges that contradict each other: from each IRI to those that are shown together with it."""
-        if self._base_disputes is None:
-            self._base_disputes = disputes_of(self.corpus.database, self.seq)
-        pairs = {pair for pair in self._base_disputes.hyperedges if all(map(self.record, pair))}
+        if self._base is None:
+            self._base = standing_of(self.corpus.database, self.seq)
+        pairs = {pair for pair in self._base.disputes.hyperedges if all(map(self.record, pair))}
         for each in self._edits.values():
             new = each.added.iri if each.added else ""
             if any(tag.edit == each.edit.id for tag in self._tags.get(new, ())):

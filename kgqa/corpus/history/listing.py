@@ -116,6 +116,12 @@ def view_of(database: Database, book: ProposalBook, edit: Edit, state: str = "",
     )
 
 
+def with_texts(database: Database, book: ProposalBook, view: EditView) -> EditView:
+    """Return a view with what the edit changes, if it is one of the log."""
+    edit = database.edit(view.id) if view.seq else None
+    return view_of(database, book, edit, view.state) if edit else view
+
+
 def view_of_proposal(book: ProposalBook, proposal: ProposedEdit) -> EditView:
     """Return a proposed edit."""
     edit = proposal.edit

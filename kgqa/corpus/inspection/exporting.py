@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from typing import Any, Literal, get_args
 
 from kgqa.corpus.corpus import Corpus
-from kgqa.corpus.editing.disputes import standing_texts
-from kgqa.corpus.inspection.standing import standing_of
+from kgqa.corpus.editing.standing import computed_standing, standing_of
 from kgqa.corpus.rdf.edit_triples import edit_texts
 from kgqa.corpus.rdf.triples import CONSTANTS, community_texts, quad_lines, texts_of
 from kgqa.corpus.records import Place, StatementRecord
@@ -55,7 +54,7 @@ def _quads(corpus: Corpus, views: tuple[str, ...]) -> Iterator[str]:
     for edit in database.edits():
         additions, removals = database.counts(edit)
         found["edits"].update(edit_texts(edit, additions=additions, removals=removals))
-    for view, more in standing_texts(database, database.seq).items():
+    for view, more in computed_standing(database, database.seq).texts().items():
         found[view].update(more)
     parts = ((view, sorted(found[view])) for view in views or found)
     for block in quad_lines(parts, base=corpus.folder.base):
@@ -79,7 +78,7 @@ def _json_lines(corpus: Corpus) -> Iterator[str]:
                 "places": [quotes.of(place) for place in statement.places],
             }
         )
-    standing = standing_of(corpus)
+    standing = standing_of(corpus.database, corpus.reader.seq)
     for hyperedge in corpus.reader.hyperedges():
         yield _line(
             {

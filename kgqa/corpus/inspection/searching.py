@@ -9,7 +9,7 @@ from typing import Any
 
 from kgqa.cache import Cache
 from kgqa.corpus.corpus import Corpus
-from kgqa.corpus.inspection.standing import standing_of
+from kgqa.corpus.editing.standing import standing_of
 from kgqa.model import Piece, PieceKind
 
 
@@ -54,7 +54,7 @@ def search_corpus(
 
 
 def _with_standing(found: Found, corpus: Corpus) -> Found:
-    standing = standing_of(corpus)
+    standing = standing_of(corpus.database, corpus.reader.seq)
     conflicts = {}
     for piece in found.pieces:
         records = map(corpus.reader.hyperedge, sorted(standing.conflicts.get(piece.iri, ())))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kgqa.corpus.edit_log import Edit, Removal, heads, ordered
+from kgqa.corpus.edit_log import Edit, EditSource, Removal, heads, ordered
 from kgqa.corpus.items import Addition, DocumentItem, Item
 from kgqa.corpus.storage.build_tables import BuildTables
 from kgqa.corpus.storage.communities import CommunityTable
@@ -26,6 +26,7 @@ from kgqa.corpus.storage.rows import (
     AdditionReader,
     edit_of,
     item_of,
+    look_up,
 )
 from kgqa.corpus.storage.snapshots import Snapshots
 
@@ -81,16 +82,28 @@ class Database:
             row = run.execute(f"SELECT {EDIT_COLUMNS} FROM edits WHERE id = ?", (id,)).fetchone()
             return edit_of(row) if row else None
 
-    def edits_about_texts(self, seq: int, prefix: str) -> list[Edit]:
-        """Return the edits up to a number that may contradict others, and all undos, without their content.
+    def edits_in_conflict(self, seq: int, reason: str) -> list[Edit]:
+        """Return the edits up to a number that may be in conflict, and all undos, without their content.
 
-        They remove single items, or are updates of what has an IRI with the prefix.
+        They remove an item that others remove, too, or are updates that add an item whose reason begins with `reason`.
         """
-        query = f"""SELECT {EDIT_COLUMNS} FROM edits WHERE seq <= :seq AND (kind = 'undo'
-            OR kind = 'update' AND substr(target, 1, length(:prefix)) = :prefix
-            OR seq IN (SELECT edit FROM removals WHERE item != '')) ORDER BY seq"""
+        query = f"""SELECT {EDIT_COLUMNS} FROM edits e WHERE seq <= :seq AND (kind = 'undo'
+            OR seq IN (SELECT r.edit FROM (
+                SELECT target, document, item FROM removals WHERE item != '' AND edit <= :seq
+                GROUP BY target, document, item HAVING COUNT(DISTINCT edit) > 1) twice
+                JOIN removals r ON (r.target, r.item, r.document) = (twice.target, twice.item, twice.document))
+            OR kind = 'update' AND EXISTS (SELECT 1 FROM additions a
+                WHERE a.id BETWEEN e.first AND e.first + MIN(e.additions, 100) - 1
+                AND substr(a.reason, 1, length(:reason)) = :reason))
+            ORDER BY seq"""
         with self._connections.reading() as run:
-            return [edit_of(row) for row in run.execute(query, {"seq": seq, "prefix": prefix})]
+            return [edit_of(row) for row in run.execute(query, {"seq": seq, "reason": reason})]
+
+    def sources_of(self, ids: Collection[str]) -> dict[str, tuple[EditSource, ...]]:
+        """Return what edits rest on, by their ids."""
+        query = f"SELECT {EDIT_COLUMNS} FROM edits WHERE id IN (??)"
+        with self._connections.reading() as run:
+            return {edit.id: edit.sources for edit in map(edit_of, look_up(run, query, list(ids)))}
 
     def heads(self, seq: int) -> tuple[str, ...]:
         """Return the ids of the last edits of the log up to a number; several after logs were merged."""

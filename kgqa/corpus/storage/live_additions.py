@@ -22,6 +22,10 @@ _CONCERNING = f"""
     SELECT {ADDITION_COLUMNS} FROM concerns k CROSS JOIN {ADDITION_TABLES}
     WHERE k.key IN (??) AND a.item = k.item AND {_AT}"""
 
+_TAGGED = f"""
+    SELECT {ADDITION_COLUMNS}, e.id FROM concerns k CROSS JOIN {ADDITION_TABLES} JOIN edits e ON e.seq = a.edit
+    WHERE k.key IN (??) AND a.item = k.item AND {_AT}"""
+
 
 @dataclass(frozen=True, slots=True)
 class TouchedAddition:
@@ -62,12 +66,9 @@ class LiveAdditions:
 
     def tagged(self, iris: Iterable[str], seq: int) -> list[tuple[str, Addition]]:
         """Return the live additions that `concerning` finds, each after the id of the edit that added it."""
-        query = _CONCERNING.replace(f"{ADDITION_COLUMNS} FROM", f"{ADDITION_COLUMNS}, e.id FROM").replace(
-            "CROSS JOIN", "CROSS JOIN edits e CROSS JOIN"
-        )
         keys = sorted({concern_key(iri) for iri in iris})
         with self._connections.reading() as connection:
-            rows = list(dict.fromkeys(look_up(connection, f"{query} AND e.seq = a.edit", keys, {"seq": seq})))
+            rows = list(dict.fromkeys(look_up(connection, _TAGGED, keys, {"seq": seq})))
             return [(row[-1], each) for row, each in zip(rows, AdditionReader().read(row[:-1] for row in rows))]
 
     def edited(self, kind: str, seq: int) -> list[tuple[str, Addition]]:

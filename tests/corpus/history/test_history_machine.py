@@ -15,7 +15,7 @@ from kgqa.corpus.checking import check, log_findings
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.edit_log import live_tags
 from kgqa.corpus.editing.committing import commit
-from kgqa.corpus.editing.live_hyperedges import edited_trusts
+from kgqa.corpus.editing.standing import computed_standing
 from kgqa.corpus.editor import Editor
 from kgqa.corpus.history.as_of import write_as_of
 from kgqa.corpus.history.merging import merge_from
@@ -138,7 +138,7 @@ class History(RuleBasedStateMachine):
                     if each.document and isinstance(each.item, HyperedgeItem)
                 }
                 assert said >= set(FACTS)
-                trusts = edited_trusts(database, database.seq)
+                trusts = computed_standing(database, database.seq).trusts
                 assert not {each.iri for each in corpus.reader.hyperedges() if each.segment in FACTS} & trusts.keys()
 
     def teardown(self):

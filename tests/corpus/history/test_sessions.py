@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.edit_log import Edit, as_of, live_tags, merge, sealed, verify_chain
-from kgqa.corpus.editing.disputes import disputes_of, standing_texts
+from kgqa.corpus.editing.disputes import disputes_of
 from kgqa.corpus.editing.overlay import Overlay
+from kgqa.corpus.editing.standing import computed_standing
 from kgqa.corpus.reader import DatabaseReader
 from kgqa.corpus.storage.database import Database
 from kgqa.errors import CorpusError
@@ -114,7 +115,7 @@ def test_the_database_shows_the_same_disputes_in_any_order(base, tmp_path_factor
             live = {each.iri for each in DatabaseReader(database).hyperedges()}
             disputes = disputes_of(database, seq)
             assert {iri for pair in disputes.hyperedges for iri in pair} | disputes.contested <= live
-            found.append((live, disputes, standing_texts(database, seq)))
+            found.append((live, disputes, computed_standing(database, seq)))
             assert disputes_of(database, len(base.log)) == before  # earlier states are kept
     assert found[0] == found[1]
     # what a question saw as a conflict is one in its log
