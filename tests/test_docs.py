@@ -96,6 +96,13 @@ def test_retrieval_example_runs(tmp_path):
     assert run_code(code, tmp_path) == "".join(f"{line[4:]}\n" for line in after.split("\n\n")[0].split("\n"))
 
 
+def test_environment_example_runs(tmp_path):
+    text = (ROOT / "docs" / "evograph.md").read_text(encoding="utf-8")
+    (code,) = blocks(text, "python")
+    _, after = text.split("prints\n\n")
+    assert run_code(code, tmp_path) == "".join(f"{line[4:]}\n" for line in after.rstrip().split("\n"))
+
+
 @pytest.mark.parametrize("page", ["README.md", "docs/corpus.md"])
 def test_transcript_of_the_demo_corpus(page, demo_corpus_answer):
     """The lines about an answer over the demo documents are those of the output, of which some are left out."""
