@@ -7,7 +7,9 @@ import re
 
 import pytest
 
+from kgqa.testing.agents.counselor_agent import CounselorAgent, GoldProgram
 from kgqa.testing.grbench.mini import write_mini_grbench
+from kgqa.testing.server import ScriptedServer
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +30,28 @@ def test_convert_load_and_look(kgqa, tmp_path, mini):
     assert detected["schema"] == "grbench"
     found = kgqa("graph", "search", "310007", "--graph", "legal", "--json")
     assert json.loads(found.out)[0]["id"] == "legal/d-1", found.out
+
+
+def answers_of(row):
+    return tuple(map(str, row["answer"] if isinstance(row["answer"], list) else [row["answer"]]))
+
+
+def test_eval_run_with_gold_programs(kgqa, tmp_path, mini):
+    """`counselor` answers GRBench's questions: calls by formula, lists in order for Rouge-L, a group for each template."""
+    rows = [json.loads(line) for line in (mini / "literature" / "questions.jsonl").read_text().splitlines()]
+    programs = {row["question"]: GoldProgram(tuple(row["program"]), answers_of(row)) for row in rows}
+    kgqa("graph", "convert", "grbench", mini / "literature", "--out", "x.nt.gz", "--keep-order")
+    kgqa("graph", "load", "x.nt.gz", "--schema", "grbench", "--into", "x")
+    with ScriptedServer(CounselorAgent(programs)) as server:
+        done = kgqa(
+            "eval", "run", "--dataset", f"grbench:{mini / 'literature' / 'questions.jsonl'}", "--graph", "x",
+            "--method", "counselor", "--llm", f"{server.url}#m", "--embeddings", "off", "--out", "run", "-q",
+        )  # fmt: skip
+    assert done.returncode == 0 and not server.errors, done.err
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert {metrics["scores"][name]["value"] for name in ("em", "rouge_l", "rouge_l_recall")} == {1}
+    assert set(metrics["groups"]["kind"]) == {str(number) for number in range(12)}
+    assert metrics["usage"]["calls"]["total"] == sum(3 * len(row["program"]) + 1 for row in rows)
 
 
 def test_json_report(kgqa, mini):

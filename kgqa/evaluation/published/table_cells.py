@@ -83,7 +83,7 @@ def as_text(table: PrintedTable, titles: Mapping[str, str], cells: Cells) -> str
     first, *more = table.metrics
     lines = [f"Table {table.name}: {table.title}. Cells: published | measured"]
     if not more:
-        lines[0] += f" {' / '.join(first.measured)}, in percent"
+        lines[0] += f" {_meaning(first)}"
     if any(" sound)" in _shown(table, *each[:2], first, each[2]) for line in _each(table, cells) for each in line):
         lines.append("sound: tog_em without answers that match only because they are empty or a piece of a word")
     if not more:

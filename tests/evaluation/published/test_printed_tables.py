@@ -154,6 +154,15 @@ def test_cell_shows_measured_values_or_not_run():
     assert "46.0 | 25.0 / 50.0 / 75.0 (n=3)" in text and "56.5 | not run" in text and "Gemma 4 E4B IT" in text
 
 
+def test_heading_names_the_unit():
+    empty = {
+        name: [[TableCell()] * len(TABLES[name].columns)] * len(TABLES[name].rows) for name in ("5.2", "counselor.3")
+    }
+    headings = {name: as_text(TABLES[name], {}, cells).split("\n")[0] for name, cells in empty.items()}
+    assert headings["5.2"].endswith("published | measured tog_em / hit@1 / em, in percent")
+    assert headings["counselor.3"].endswith("published | measured mean seconds")
+
+
 def test_both_readings_of_a_conflict_are_shown():
     """Table 4 of ToG-3: the F1 is a mean, or the F1 of mean precision and mean recall."""
     scores = {"token_f1": 0.5, "token_precision": 0.25, "token_recall": 0.75}
