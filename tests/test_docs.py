@@ -14,6 +14,7 @@ import pytest
 
 from kgqa.answer_json import answer_object
 from kgqa.schema import _KEYS, parse_schema
+from kgqa.testing.agents.counselor_agent import CounselorAgent, GoldProgram
 from kgqa.testing.model_oracle import Gold, ModelOracle
 from kgqa.testing.server import ScriptedServer
 from tests.cli_runner import run_cli
@@ -75,11 +76,12 @@ def test_corpus_example_runs(tmp_path):
     assert run_code(code, tmp_path) == "".join(f"{line[4:]}\n" for line in after.rstrip().split("\n"))
 
 
-def test_grbench_example_runs(tmp_path):
-    text = (ROOT / "docs" / "grbench.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", ["graph-counselor.md", "grbench.md"])
+def test_example_with_its_output(page, tmp_path):
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     (code,) = blocks(text, "python")
     _, after = text.split("It prints\n\n")
-    assert run_code(code, tmp_path) == "".join(f"{line[4:]}\n" for line in after.split("\n\n")[0].split("\n"))
+    assert run_code(code, tmp_path) == "".join(f"{line[4:]}\n" for line in after.rstrip().split("\n\n")[0].split("\n"))
 
 
 def test_edits_example_runs(tmp_path):
@@ -120,6 +122,20 @@ def demo_corpus_answer(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo")
     run_cli("corpus", "build", "--demo", "--into", "corpus", cwd=folder)
     return run_cli("ask", "Who is the architect of the lighthouse of Sandrey?", "--graph", "corpus", cwd=folder).out
+
+
+def test_transcript_of_graph_counselor(tmp_path):
+    """The lines of the answer are those of the output, of which some are left out."""
+    text = (ROOT / "docs" / "graph-counselor.md").read_text(encoding="utf-8")
+    question = "How many films did James Cameron direct?"
+    count = "Count[Neighbour[James Cameron, film (as director)]]"
+    agent = CounselorAgent({question: GoldProgram(("Retrieve[James Cameron]", count, "Finish[3]"))})
+    with ScriptedServer(agent) as server:
+        options = ("--method", "counselor", "--llm", f"{server.url}#m", "--embeddings", "off")
+        done = run_cli("ask", question, *options, cwd=tmp_path)
+    block = text.partition(question)[2].partition("\n(shortened)")[0]
+    shown = [line.removeprefix("    ").replace("steps ", "").strip() for line in block.split("\n")[1:] if line.strip()]
+    assert len(shown) == 6 and all(line in done.out for line in shown)
 
 
 def test_method_example_answers(tmp_path, monkeypatch):
