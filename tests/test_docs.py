@@ -187,7 +187,7 @@ def test_modules_in_the_docs_exist():
     """Names such as `kgqa.model.Answer`, in backticks or imported by an example, can be imported."""
     for file in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
         text = file.read_text(encoding="utf-8")
-        groups = ("kgqa.stores", "kgqa.methods", "kgqa.choosers", "kgqa.datasets")
+        groups = ("kgqa.stores", "kgqa.methods", "kgqa.choosers", "kgqa.datasets", "kgqa.web_searches")
         for name in re.findall(r"`(kgqa(?:\.\w+)+)[`(]", text):
             if name not in groups and not name.endswith((".toml", ".py")):
                 pkgutil.resolve_name(name)

@@ -1,0 +1,121 @@
+"""Edits of a session: what is accepted, what a gate rejects and what the model is told, and what is committed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from kgqa.corpus.corpus import Corpus
+from kgqa.corpus.editing.proposals import GatedEdit, ProposalFile, ProposedEdit
+from kgqa.events import EditAccepted, EditGated, EditProposed
+from kgqa.methods.evograph.editing import NO_CHANGE
+from tests.methods.evograph.conftest import call, final
+from tests.methods.evograph.hyper_corpus import MISSING, PAGES, write_hyper_corpus, write_web
+
+DIED = "Mara Holt died in Oster Quay in 1930."
+WEB = call("web_search", query="Mara Holt died")
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("edits")
+    return write_hyper_corpus(folder / "corpus"), write_web(folder / "web.jsonl")
+
+
+@pytest.fixture
+def edited(run, written, tmp_path):
+    """`edited(*replies, **settings) -> (Asked, folder)`, with the recorded web, on a copy of the corpus."""
+
+    def edited(*replies, **settings):
+        folder = shutil.copytree(written[0], tmp_path / "corpus")
+        settings = {"evograph.web": f"replay:{written[1]}", "evograph.commit": "proposed"} | settings
+        return run(*replies, question=MISSING, folder=folder, **settings), folder
+
+    return edited
+
+
+def test_by_default_edits_wait_for_a_review_with_their_sources(edited):
+    asked, folder = edited(WEB, call("insert", content=DIED, sources=[1]), final("Oster Quay [1]"))
+    (proposed,) = ProposalFile(folder).records()
+    assert isinstance(proposed, ProposedEdit) and proposed.quotes == (PAGES["https://island.example/holt"],)
+    assert [(each.iri, each.trust) for each in proposed.edit.sources] == [("https://island.example/holt", "web")]
+    assert [each.state for each in asked.events(EditAccepted)] == ["overlay", "proposed"]
+    with Corpus.open(folder) as corpus:
+        assert DIED not in {record.segment for record in corpus.reader.hyperedges()}
+
+
+@pytest.mark.parametrize(
+    ("reply", "rule"),
+    [
+        (call("insert", content=DIED, sources=[7]), "sources"),
+        (call("insert", content="Mara Holt died in Atlantis in 1930.", sources=[1]), "names"),
+        (call("insert", content="Mara Holt died in Oster Quay in 1999.", sources=[1]), "numbers"),
+        (call("insert", content=f"{DIED} See https://evil.example", sources=[1]), "address"),
+        (call("insert", content="Mara Holt built the first tide clock.", sources=[2]), "duplicate"),
+        (call("delete", target=2, reason="It is wrong."), "sources"),
+    ],
+)
+def test_a_gate_rejects_and_the_model_is_told_why(edited, reply, rule):
+    search = call("graph_search", query="Mara Holt built the first tide clock")
+    asked, folder = edited(WEB, search, reply, final("Oster Quay [1]"))
+    (gated,) = asked.events(EditGated)
+    assert gated.rule == rule and "Not done." in asked.requests[-1][-1]["content"]
+    assert len(asked.events(EditProposed)) == 1 and not asked.events(EditAccepted)
+    (kept,) = ProposalFile(folder).records()
+    assert isinstance(kept, GatedEdit) and kept.rule == rule
+
+
+def test_what_is_no_hyperedge_or_was_not_shown_cannot_be_changed(edited):
+    replies = [
+        call("update", target=target, new_content=DIED, sources=[1]) for target in (1, 99, "Mara Holt built a ship")
+    ]
+    search = call("graph_search", query="Mara Holt built the first tide clock")
+    asked, _ = edited(WEB, search, *replies, final("Oster Quay [1]"))
+    told = [each["content"] for each in asked.requests[-1] if each["role"] == "user"][3:]
+    assert NO_CHANGE.format(1, "passage of the web") in told[0]
+    assert "No such result was shown" in told[1]
+    assert "The nearest: " in told[2] and "tide clock" in told[2]
+    assert not asked.events(EditProposed)
+
+
+def test_an_edit_is_seen_by_later_searches_of_the_question_and_can_be_edited_again(edited):
+    insert = call("insert", content="Mara Holt died in Oster Quay.", sources=[1])
+    update = call("update", target=2, new_content=DIED, sources=[1])
+    asked, folder = edited(WEB, insert, update, call("graph_search", query="died 1930"), final("Oster Quay [3]"))
+    assert "Found again: 3" in asked.requests[-1][-1]["content"]
+    assert asked.answer.grounding == "model" and any("island.example" in note for note in asked.answer.notes)
+    assert [each.edit.kind for each in ProposalFile(folder).records()] == ["insert", "update"]
+
+
+def test_participants_by_the_model_take_one_call_for_all_edits(edited):
+    rows = [
+        {"sentence": 1, "name": "Mara Holt", "type": "person", "role": "deceased"},
+        {"sentence": 1, "name": "Oster Quay", "type": "town", "role": "place"},
+        {"sentence": 1, "name": "Atlantis", "type": "town", "role": "place"},
+    ]
+    replies = [
+        WEB,
+        call("insert", content=DIED, sources=[1]),
+        final("Oster Quay [1]"),
+        json.dumps({"participants": rows}),
+    ]
+    asked, folder = edited(*replies, **{"evograph.extract": "model", "evograph.commit": "auto"})
+    assert asked.answer.usage.calls == 4 and asked.events(EditAccepted)[-1].state == "committed"
+    with Corpus.open(folder) as corpus:
+        (record,) = [each for each in corpus.reader.hyperedges() if each.segment == DIED]
+        names = {entity.iri: entity.name for entity in corpus.reader.entities()}
+    assert {(role, names[iri]) for role, iri in record.participants} == {
+        ("deceased", "Mara Holt"),
+        ("place", "Oster Quay"),
+    }
+
+
+def test_an_unread_list_of_participants_leaves_those_found_by_name(edited):
+    replies = [WEB, call("insert", content=DIED, sources=[1]), final("Oster Quay [1]"), "no list", "no list"]
+    asked, folder = edited(*replies, **{"evograph.extract": "model", "evograph.commit": "auto"})
+    with Corpus.open(folder) as corpus:
+        (record,) = [each for each in corpus.reader.hyperedges() if each.segment == DIED]
+        assert len(record.participants) >= 2
+    assert asked.events(EditAccepted)[-1].state == "committed"
