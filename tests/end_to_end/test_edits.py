@@ -6,6 +6,7 @@ import json
 import shutil
 import signal
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from kgqa.corpus.editing.committing import commit
 from kgqa.corpus.editing.proposals import GatedEdit
 from kgqa.corpus.editor import Editor
 from tests.corpus.editing.edited_corpus import WEB, build, iri_of, overlay, parties, segments, shown
+from tests.sparql_server import SparqlServer
 
 MET = "Ada met Babbage London"
 PARIS, ROME, KNEW = "Ada met Babbage in Paris.", "Ada met Babbage in Rome.", "Ada knew \x1b[31mSomerville."
@@ -196,3 +198,27 @@ def test_held_conflicts_are_reviewed(kgqa, corpus, tmp_path):
     assert segments(tmp_path / "here") & {oslo, bern} == {bern}
     assert kgqa("edits", "list", "here", "--state", "held").out == ""
     assert kgqa("corpus", "check", "here").returncode == 0
+
+
+@pytest.mark.slow
+def test_a_graph_on_a_server_follows(kgqa, tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "anna.md").write_text("# Anna Berg\n\nBirthplace: Halden\n")
+    text = "Anna Berg built the bridge of Halden."
+    with closing(SparqlServer(writable=True)) as server:
+        done = kgqa("corpus", "build", "docs", "--into", "corpus", "--graph-url", server.url, "--embeddings", "off")
+        assert done.returncode == 0, done.err
+        with Corpus.open(tmp_path / "corpus") as opened:
+            made = overlay(opened)
+            made.insert(text, parties("Anna Berg", "Bridge of Halden"), [shown(1, text)])
+            outcome = commit(made, "auto")  # a program that does not open the server proposes
+        assert len(outcome.proposed) == 1 and "waits for a review" in outcome.notes[0]
+        assert "1 accepted" in kgqa("edits", "review", "corpus", "--all", "accept").out
+        search = ("graph", "search", "Bridge of Halden", "--graph", "corpus")
+        assert "Bridge of Halden" in kgqa(*search).out
+        assert kgqa("corpus", "check", "corpus").returncode == 0
+        assert kgqa("edits", "as-of", "corpus", "2", "--into", "copy").returncode == 0
+        assert segments(tmp_path / "copy") == {text}  # its graph is in the folder
+        assert kgqa("edits", "undo", "corpus", "2").out == "1 edit undone.\n"
+        assert kgqa(*search).returncode == 3
+    assert "kgqa: " in kgqa("edits", "undo", "corpus", "3").err  # the server is gone

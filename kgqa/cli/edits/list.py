@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from kgqa.cli.edits.options import CORPUS, counted, headline
+from kgqa.cli.corpus.options import counted
+from kgqa.cli.edits.options import CORPUS, headline
 from kgqa.cli.options import JSON, print_result, say, verbosity_options
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from kgqa.cli.edits.options import CORPUS, changed_corpus, counted
+from kgqa.cli.corpus.options import counted
+from kgqa.cli.edits.options import CORPUS, changed_corpus
 from kgqa.cli.options import say, verbosity_options
 
 

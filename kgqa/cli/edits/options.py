@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import click
 
 from kgqa.cli.corpus.options import counted, opened_tools
-from kgqa.cli.options import verbosity_options
 
 if TYPE_CHECKING:
     from kgqa.corpus.corpus import Corpus
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 CORPUS = click.argument("folder", metavar="CORPUS", type=click.Path(path_type=Path))
 BY = click.option("--by", metavar="NAME", help="who decides, for the log. [your user name]")
 SHOWN_CHARS = 100
-__all__ = ["BY", "CORPUS", "changed_corpus", "counted", "headline", "person", "text_lines", "verbosity_options"]
 
 
 @contextmanager

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from kgqa.cli.edits.options import CORPUS, counted, text_lines
+from kgqa.cli.corpus.options import counted
+from kgqa.cli.edits.options import CORPUS, text_lines
 from kgqa.cli.options import JSON, print_result, verbosity_options
 from kgqa.errors import CorpusError
 
