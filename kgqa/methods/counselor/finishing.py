@@ -17,13 +17,14 @@ from kgqa.methods.counselor.selection import selections
 from kgqa.methods.grounding import answer_of_entities, answer_of_path
 from kgqa.model import Answer, Candidate, Literal, Named, Value
 from kgqa.trace import Trace
-from kgqa.words import clean, normalise
+from kgqa.words import clean, display_name, normalise
 
 MAX_TEXT = 20_000
 MAX_ANSWERS = 1000
 MOST_READ = 4
 """Most queries that are tried for the values that a language model chose."""
 NOT_OBSERVED = "Not found in the graph, but named by the language model: "
+GIVEN = "No call found these nodes; the language model gave their ids: "
 ONLY_LOOKED_UP = "No path of the graph leads to the answer: it was only looked up by its name."
 _NUMBER = re.compile(r"\D{0,2}?(-?[0-9]{1,3}(?:,[0-9]{3})+|-?[0-9]{1,15})(?:\.0+)?(?:\s+[^\W\d]\w{0,30}){0,2}[.\s]*")
 _WORD = re.compile(r"\w+")
@@ -70,6 +71,14 @@ def grounded_answer(text: str, functions: GraphFunctions, empty: Answer, trace: 
     text = text[:MAX_TEXT].strip()
     if not _WORD.search(text):
         return None
+    found = _answer(text, functions, empty, trace)
+    given = [functions.given[each.value] for each in found.topics if each.value in functions.given]
+    if given:
+        found = replace(found, notes=(*found.notes, f"{GIVEN}{', '.join(map(display_name, given))}."))
+    return found
+
+
+def _answer(text: str, functions: GraphFunctions, empty: Answer, trace: Trace) -> Answer:
     graph = functions.graph
     called = _called(text, functions.observed)
     number = _number(text, functions.observed) if called is None else None

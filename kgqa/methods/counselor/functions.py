@@ -42,6 +42,9 @@ MAX_LISTED = 60
 FAILURES = (StoreTimeout, PartialResult, ResultCapped, QueryRejected, StoreCrashed)
 
 
+Pairs = Mapping[Entity, Sequence[Value]]
+
+
 class _Refused(Exception):
     """A call that cannot be run. The text says why."""
 
@@ -70,6 +73,7 @@ class GraphFunctions:
     Attributes:
         observed: The observations so far.
         seen: The values that they showed.
+        given: Nodes whose ids were given before any observation showed them.
     """
 
     def __init__(
@@ -85,6 +89,7 @@ class GraphFunctions:
         self.graph = graph
         self.observed: list[Observation] = []
         self.seen = SeenValues(graph.schema)
+        self.given: dict[Entity, Named] = {}
         self._sets = sets
         self._writer = ValueWriter(graph, shown=shown, ids_only=ids_only)
         self._hops = HopNames(graph, encoder)
@@ -177,8 +182,8 @@ class GraphFunctions:
         if named is None:
             return self._relations(start)
         pairs, hop = self._along(start, named, str(call.arguments[1]))
-        pairs = in_list_order(self.graph, pairs, hop)
-        nodes = self._extended(start, hop, pairs)
+        pairs, exact = self._in_languages(hop, in_list_order(self.graph, pairs, hop))
+        nodes = self._extended(start, hop, pairs, exact)
         total: int | None = len(nodes.values)
         if nodes.approximate:  # more than were read
             total = self.graph.counts(start.nodes, hop, loops=True)[start.nodes[0]] if len(start.nodes) == 1 else None
@@ -228,7 +233,7 @@ class GraphFunctions:
 
     def _count(self, call: Call) -> _Result:
         nodes = self._nodes(self._arguments(call, 1, 1)[0])
-        source = nodes.only or (nodes.sources[0] if len(nodes.sources) == 1 and nodes.approximate else None)
+        source = nodes.described
         candidate: Candidate | None = None
         number = len(nodes.values)
         if source is not None and source.candidate.path.steps and source.candidate.operation is None:
@@ -288,11 +293,15 @@ class GraphFunctions:
         seen = self.seen.get(text)
         if seen is not None:
             return seen
-        node = self._retrieval.by_id(text) or next(iter(self._retrieval.by_name(text)), None)
+        by_id = self._retrieval.by_id(text)
+        node = by_id or next(iter(self._retrieval.by_name(text)), None)
         if node is None:
             return None
         (named,) = self.graph.named([node])
         nodes = topic_set(node, named.name)
+        if by_id:
+            self.given[node] = named
+            self._notes.append(f"{safe(text)} was not seen before.")
         self.seen.add_topic(nodes, named)
         return nodes
 
@@ -320,7 +329,7 @@ class GraphFunctions:
 
     # --- hops
 
-    def _along(self, start: NodeSet, named: NamedHop, text: str) -> tuple[dict[Entity, tuple[Value, ...]], Hop]:
+    def _along(self, start: NodeSet, named: NamedHop, text: str) -> tuple[Pairs, Hop]:
         """Return what a hop leads to from each node, and the hop: the reverse where only this leads anywhere."""
         nodes = start.nodes[:MAX_NODES]
         pairs = self.graph.along(nodes, named.hop, loops=True, limit=MAX_VALUES)
@@ -338,14 +347,27 @@ class GraphFunctions:
         self._notes.append(f"“{safe(named.name)}” was followed backwards: {self._hops.name(turned)}.")
         return pairs, turned
 
-    def _extended(self, start: NodeSet, hop: Hop, pairs: Mapping[Entity, Sequence[Value]]) -> NodeSet:
+    def _extended(self, start: NodeSet, hop: Hop, pairs: Pairs, exact: bool) -> NodeSet:
         cut = len(start.nodes) > MAX_NODES or any(len(values) > MAX_VALUES for values in pairs.values())
         cut = cut or start.approximate
         sources = (
-            extended(source, hop, pairs, words=self._words(source.candidate.path, hop), cut=cut)
+            extended(source, hop, pairs, words=self._words(source.candidate.path, hop), cut=cut, exact=exact)
             for source in start.sources
         )
         return union([NodeSet(tuple(source for source in sources if source.values), cut)])
+
+    def _in_languages(self, hop: Hop, pairs: Pairs) -> tuple[Pairs, bool]:
+        """Return names in the schema's languages, if a node has any, and whether these are all its names."""
+        schema = self.graph.schema
+        if len(hop) > 1 or hop[0].relation not in (*schema.label, *schema.alias):
+            return pairs, True
+        kept: dict[Entity, Sequence[Value]] = {}
+        for node, values in pairs.items():
+            wanted = tuple(
+                value for value in values if isinstance(value, Literal) and value.language in schema.languages
+            )
+            kept[node] = wanted or values
+        return kept, all(len(kept[node]) == len(values) for node, values in pairs.items())
 
     def _words(self, path: RelationPath, hop: Hop) -> str:
         graph = self.graph

@@ -93,6 +93,12 @@ def test_a_part_that_was_not_observed_makes_the_answer_the_models(graph):
     assert answer(graph, ALL, "Finish[]") is None
 
 
+def test_an_id_that_the_language_model_gave_is_noted(graph):
+    found = answer(graph, "Neighbour[m.f1, genre]", "Finish[Western]")
+    assert found.query_class == "exact" and "gave their ids: The Good (m.f1)" in found.notes[-1]
+    assert not answer(graph, "Neighbour[Retrieve[m.f1], genre]", "Finish[Western]").notes
+
+
 def test_numbers_count_again(graph):
     for program, number in (
         ((f"Count[{ALL}]", "Finish[8]"), "8"),

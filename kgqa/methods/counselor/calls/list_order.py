@@ -40,7 +40,7 @@ def _lists(
     if not relation or not several:
         return {}
     found = {}
-    for node, values in graph.along(several, (Step(relation),), limit=1).items():
+    for node, values in graph.along(several, (Step(relation),)).items():
         try:
             listed = load_json(values[0].value.encode()) if isinstance(values[0], Literal) else None
         except ValueError:

@@ -27,7 +27,7 @@ class Source:
         candidate: the path; without steps if the only value is its topic.
         values: those of its ends that are in the set, sorted.
         every: all its ends that were found.
-        exact: whether these are exactly what the path's query returns.
+        exact: whether the path's query returns exactly these, and those that were too many to be read.
     """
 
     candidate: Candidate
@@ -37,7 +37,7 @@ class Source:
 
     @property
     def whole(self) -> bool:
-        """Whether the query of the path returns the values and no others."""
+        """Whether the values are all that were found along the path, and its query returns no others."""
         return self.exact and len(self.values) == len(self.every)
 
     def among(self, wanted: Collection[Value]) -> Source | None:
@@ -48,7 +48,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class NodeSet:
-    """The values that a call found. `approximate`: whether more belong to them."""
+    """The values that a call found. `approximate`: whether more belong to them, which were too many to be read."""
 
     sources: tuple[Source, ...]
     approximate: bool = False
@@ -68,9 +68,12 @@ class NodeSet:
     @property
     def only(self) -> Source | None:
         """The source of the whole set, if its query returns exactly the set."""
-        if len(self.sources) == 1 and self.sources[0].whole and not self.approximate:
-            return self.sources[0]
-        return None
+        return None if self.approximate else self.described
+
+    @property
+    def described(self) -> Source | None:
+        """The source of the whole set, if its query returns exactly the set with all that was not read."""
+        return self.sources[0] if len(self.sources) == 1 and self.sources[0].whole else None
 
     def among(self, wanted: Collection[Value]) -> NodeSet:
         """Return the set with only those values that are wanted."""
@@ -111,6 +114,7 @@ def extended(
     *,
     words: str,
     cut: bool,
+    exact: bool = True,
 ) -> Source:
     """Return the source of what a hop leads to from the values of a source.
 
@@ -118,15 +122,16 @@ def extended(
         pairs: what the hop leads to from each node; the values of a single node keep their order.
         words: the new path in words.
         cut: whether some values are missing in `pairs`.
+        exact: whether `pairs` has all other values.
     """
     reached = {value for node in source.values if isinstance(node, Entity) for value in pairs.get(node, ())}
-    base, exact = start_of(source)
+    base, starts_exactly = start_of(source)
     candidate = replace(
         base, path=base.path.then(*hop), words=words, hops=(), leads_to="", approximate=base.approximate or cut
     )
     starts = [node for node in source.values if isinstance(node, Entity)]
     values = tuple(dict.fromkeys(pairs.get(starts[0], ()))) if len(starts) == 1 else ordered(reached)
-    return Source(candidate, values, frozenset(reached), exact and not cut)
+    return Source(candidate, values, frozenset(reached), exact and starts_exactly)
 
 
 def start_of(source: Source) -> tuple[Candidate, bool]:
