@@ -9,10 +9,9 @@ from typing import Any
 
 from kgqa.cache import Cache
 from kgqa.conditions import BOOLEAN, Condition
-from kgqa.graph.along import START, AlongFinder
 from kgqa.graph.call_pool import CallPool, Item, Result
 from kgqa.graph.charged_queries import ChargedQueries
-from kgqa.graph.edges import count_edges, count_relations, find_edges, find_edges_of
+from kgqa.graph.edges import START, AlongFinder, count_edges, count_relations, find_edges, find_edges_of
 from kgqa.graph.ends import Ends, EndsFinder, KnownEnds, walks_along
 from kgqa.graph.expansion import Expansion, StepsFinder
 from kgqa.graph.names.interface import NameMatch, Names
@@ -323,7 +322,7 @@ class KnowledgeGraph:
         query finds those of up to `LABEL_BATCH` nodes; if it fails, each node is queried by itself.
 
         Args:
-            nodes: at most `along.MAX_NODES` nodes.
+            nodes: at most `edges.MAX_NODES` nodes.
             hop: one step, or a step to mediators and a step from them.
             loops: whether one step may lead from a node to the node itself, as it may between inner nodes of a path.
             limit: if a node has more values than this, more than `limit` or as many as the store returns at once, but

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.graph.along import MAX_NODES
+from kgqa.graph.edges import MAX_NODES
 from kgqa.model import Candidate, RelationPath
 from tests.graph.facts import FACTS, ent, ns, short, step
 

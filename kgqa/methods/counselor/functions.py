@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from kgqa.conditions import Operation
 from kgqa.errors import PartialResult, QueryRejected, ResultCapped, StoreCrashed, StoreTimeout
-from kgqa.graph.along import MAX_NODES
+from kgqa.graph.edges import MAX_NODES
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.action_lines import FORMS, SETS, Call, call_text, top_level_parts, without_quotes
 from kgqa.methods.counselor.calls.hops import Hop, HopNames, NamedHop

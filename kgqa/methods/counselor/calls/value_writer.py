@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kgqa.graph.along import MAX_NODES
+from kgqa.graph.edges import MAX_NODES
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.counselor.calls.hops import Hop
 from kgqa.methods.counselor.calls.node_sets import NodeSet, ordered
