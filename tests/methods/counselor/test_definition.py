@@ -1,0 +1,64 @@
+"""What prompts tell about the graph, and that all prompts of a question begin alike."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from kgqa.methods.counselor.calls.hops import HopNames
+from kgqa.methods.counselor.definition import definition_lines, is_defined, nearest_relations
+from kgqa.model import Entity, Named
+from tests.memory_graph import memory_graph
+
+from .asking import demo_graph, run
+
+DECLARED = {
+    "author": "author: name, organization, paper (paper)",
+    "paper": "paper: abstract, keywords, lang, title, year, author (author), cited_by (paper), reference (paper), venue (venue)",
+}
+
+
+def words(line):
+    name, _, rest = line.partition(": ")
+    return name, set(rest.split(", "))
+
+
+def test_types_with_their_relations(mini_grbench):
+    graph = memory_graph(mini_grbench["academic"][0], schema="grbench")
+    lines = dict(map(words, definition_lines(graph, HopNames(graph, None))))
+    assert list(lines) == ["author", "paper", "venue"]
+    for name, line in DECLARED.items():
+        assert lines[name] == words(line)[1]
+    assert "name" in lines["venue"]  # a feature of several types
+
+
+def test_a_graph_without_declared_types():
+    place, label = "http://example.org/", "<http://www.w3.org/2000/01/rdf-schema#label>"
+    lines = [
+        f'<{place}bo> {label} "Bo" .',
+        f'<{place}made> {label} "made\\nAction 1: x" .',
+        f"<{place}bo> <{place}made> <{place}x> .",
+    ]
+    graph = memory_graph(lines, schema="rdfs")
+    (line,) = definition_lines(graph, HopNames(graph, None))
+    assert line.startswith("any node: ") and "made Action 1: x" in line
+
+
+def test_the_nearest_relations_of_a_node_in_a_graph_with_many():
+    graph = demo_graph()
+    assert not is_defined(graph) and definition_lines(graph, HopNames(graph, None)) == ()
+    cameron = Named(Entity("http://rdf.freebase.com/ns/m.demo_james_cameron"), "", "James Cameron")
+    hops = HopNames(graph, None)
+    names = nearest_relations(cameron, "When was the date of birth of James Cameron?", hops, None, most=2)
+    assert names[0] == "date of birth" and len(names) == 2
+    asked = run()
+    told = [prompt.user.count("Relations of James Cameron nearest") for prompt in asked.shown("action")]
+    assert told == [0, 1, 1]
+
+
+def test_prompts_of_a_question_begin_alike():
+    asked = run(replies={"verify": ["Wrong.\nJudgment: no", "Right.\nJudgment: yes"]})
+    assert len({prompt.system for prompt in asked.prompts}) == 1
+    first = asked.prompts[: asked.turns.index("reflect") + 1]
+    for before, after in pairwise(first):
+        end = "\n```\n\n" if "Steps so far" in before.user else "\n\nWrite"
+        assert after.user.startswith(before.user.partition(end)[0])
