@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -45,8 +46,8 @@ _TO_THE_MODEL = re.compile(
     r"|(?i:\b(?:always|only|never|please|now|instead) (?:answer|respond|reply|say|output|return|delete|insert|"
     r"trust|cite)\b)"
     r"|(?i:\b(?:the )?(?:correct|right|final|expected) answer (?:is|to)\b|\banswer (?:with|yes|no)\b)"
-    r"|(?i:^\s*(?:answer|respond|reply|say|output|return|delete|insert|update|remove|replace|call|note to)"
-    r"\s+(?:the|this|that|these|all|every|with|only|it|yes|no|to|segments?|results?|numbers?|facts?|\d+)\b)",
+    r"|(?i:^\s*(?:answer|respond|reply|say|output|return|delete|insert|update|remove|replace|undo|revert|call|note to)"
+    r"\s+(?:the|this|that|these|all|every|with|only|it|yes|no|to|edits?|segments?|results?|numbers?|facts?|\d+)\b)",
 )
 _SCHEMA = re.compile(
     r"\b(?:rdfs?|owl|skos|prov|kc|xsd|schema|foaf|dcterms|nif|wdt?|fb|ns):\w|\b(?:subClassOf|subPropertyOf|sameAs|"
@@ -56,6 +57,8 @@ _SCHEMA = re.compile(
     r"|\b(?:is|are) (?:labell?ed|an alias of|the same (?:entity|node) as)\b",
     re.IGNORECASE,
 )
+_MIXED = re.compile(r"(?=\w*[A-Za-z\u00c0-\u024f])\w*[\u0400-\u052fΑΒΕΖΗΙΚΜΝΟΡΤΥΧο]\w*")
+"""A word that has Latin letters beside letters of another script that look like Latin ones."""
 _RULES: Sequence[tuple[str, re.Pattern[str], str]] = (
     ("address", _ADDRESS, "The text contains an address. Write facts, without addresses."),
     ("markup", _MARKUP, "The text contains tags or marks. Write one plain sentence."),
@@ -182,8 +185,11 @@ def _form(proposal: Proposal) -> Rejection | None:
         return Rejection("length", f"The text is longer than {MAX_CONTENT_CHARS} characters ({len(content):,}).")
     if clean(content) != " ".join(content.split()) or "\ufffd" in content:
         return Rejection("characters", "The text contains invisible characters.")
+    plain = unicodedata.normalize("NFKC", content)
+    if found := _MIXED.search(plain):
+        return Rejection("characters", f"The word “{found[0][:40]}” has letters of two scripts that look alike.")
     for rule, pattern, why in _RULES:
-        if pattern.search(content):
+        if pattern.search(content) or pattern.search(plain):
             return Rejection(rule, why)
     if len(wording(content).others) < MIN_CLAIM:
         return Rejection("label", "The text says nothing about what it names. Write a whole sentence.")

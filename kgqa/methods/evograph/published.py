@@ -57,6 +57,9 @@ class PublishedSegments(SegmentSearch):
         found = [replace(pieces[iri], score=scores[iri]) for iri in best]
         return [*found, *(piece for piece in similar if piece.iri not in scores)]
 
+    def _contradicted(self, piece: Piece, best: Iterable[Piece]) -> Iterable[str]:
+        return ()
+
     def weight(self, iri: str) -> float:
         """Return the weight of a hyperedge: its completeness, 1 if it is unknown."""
         record = self._overlay.record(iri)

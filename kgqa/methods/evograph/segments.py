@@ -7,7 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from kgqa.corpus.editing.gates import contradicts
 from kgqa.corpus.editing.overlay import Overlay
+from kgqa.corpus.editing.trust import CORPUS, rank
 from kgqa.corpus.rdf.vocabulary import PARTY
 from kgqa.corpus.records import HyperedgeRecord
 from kgqa.corpus.retrieve.fused import DEPTH, fuse
@@ -18,6 +20,8 @@ from kgqa.model import Entity, Piece, PieceKind, Triple
 from kgqa.trace import Trace
 
 CHANNEL = "graph"
+COMPARED = 20
+"""How many of the best segments are compared with one that is trusted less than the corpus."""
 Ranking = list[tuple[str, float]]
 """IRIs of pieces and their scores, best first."""
 
@@ -50,13 +54,15 @@ class SegmentSearch:
         self._overlay = overlay
         self._kinds = tuple(kinds)
         self._trace = trace
+        self.contradicted: dict[str, frozenset[str]] = {}
+        """The IRIs of the segments that contradict a found one and are trusted more, by its IRI."""
 
     def find(
         self, query: str, k: int, shown: Collection[str] = (), *, step: int = 0
     ) -> tuple[list[Piece], list[Piece]]:
         """Return the best segments: those not shown yet, at most k, and the better ones that were shown.
 
-        Segments that contradict each other come together.
+        Segments that contradict each other come together, those that are trusted more first.
 
         Args:
             query: The query.
@@ -68,7 +74,7 @@ class SegmentSearch:
         new = [piece for piece in found if piece.iri not in shown][:k]
         last = found.index(new[-1]) if len(new) == k else len(found)
         known = [piece for piece in found[: min(last, 2 * k)] if piece.iri in shown]
-        new = self._with_disputed(new, shown)
+        new = self._with_disputed(new, found[:COMPARED], shown)
         self._trace.record(Retrieved(query=query, pieces=tuple(piece.iri for piece in new), step=step, channel=CHANNEL))
         return new, known
 
@@ -106,16 +112,36 @@ class SegmentSearch:
         vectors: np.ndarray = encoder.encode_once(texts) @ encoder.encode_questions([query])[0]
         return {record.iri: float(score) for record, score in zip(added, vectors)}
 
-    def _with_disputed(self, pieces: Iterable[Piece], shown: Collection[str]) -> list[Piece]:
+    def _with_disputed(self, pieces: Iterable[Piece], best: Sequence[Piece], shown: Collection[str]) -> list[Piece]:
         conflicts = self._overlay.conflicts
+        by_iri = {piece.iri: piece for piece in best}
         found: dict[str, Piece] = {}
         for piece in pieces:
-            found.setdefault(piece.iri, piece)
-            for iri in sorted(conflicts.get(piece.iri, ())):
+            trusted = self.contradicted[piece.iri] = frozenset(self._contradicted(piece, best))
+            others = sorted(trusted | conflicts.get(piece.iri, frozenset()))
+            together = [piece]
+            for iri in others:
                 record = self._overlay.record(iri)
                 if record is not None and iri not in shown:
-                    found.setdefault(iri, piece_of(record))
+                    together.append(by_iri.get(iri) or piece_of(record))
+            together.sort(key=lambda each: -self._rank(each))
+            for each in together:
+                found.setdefault(each.iri, each)
         return list(found.values())
+
+    def _contradicted(self, piece: Piece, best: Iterable[Piece]) -> Iterable[str]:
+        """Yield the IRIs of the hyperedges that a piece contradicts and that are trusted more."""
+        if self._rank(piece) < rank(CORPUS):
+            for other in best:
+                if (
+                    other.kind == "hyperedge"
+                    and self._rank(other) > self._rank(piece)
+                    and contradicts(piece.text, other.text)
+                ):
+                    yield other.iri
+
+    def _rank(self, piece: Piece) -> int:
+        return rank(self._overlay.trust_of(piece.iri) if piece.kind == "hyperedge" else CORPUS)
 
 
 def piece_of(record: HyperedgeRecord) -> Piece:

@@ -170,6 +170,7 @@ class Tools:
         """Return a piece as a result with its number."""
         trust = self.overlay.trust_of(piece.iri) if piece.kind == "hyperedge" else CORPUS
         partners = self.overlay.conflicts.get(piece.iri, frozenset())
+        partners |= self._segments.contradicted.get(piece.iri, frozenset())
         return self.shown.add(
             piece.text,
             "chunk" if piece.kind == "chunk" else "hyperedge",

@@ -15,6 +15,7 @@ SHOWN = {
     5: shown(5, "東京は日本の首都です。"),
     6: shown(6, "Kimigayo is the anthem of China.", "web"),
     7: shown(7, "Kimigayo is not the anthem of Japan.", "corpus", "urn:kgqa:hyperedge:7"),
+    8: shown(8, "Light of 5 µm raises TNFα and Δv in Москва, says the café."),
 }
 
 
@@ -35,6 +36,7 @@ def verdict(content: str, *sources: int, kind="insert", **more) -> str:
         ("L'hymne de la Suède est Du gamla, Du fria.", 4),
         ("Łódź est une ville de Pologne.", 4),
         ("東京は日本の首都です。", 5),
+        ("Light of 5 µm raises TNFα and Δv in Москва, says the café.", 8),
     ],
 )
 def test_what_a_source_says_passes(content, source):

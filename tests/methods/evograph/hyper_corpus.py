@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from kgqa.corpus.editor import Editor
@@ -18,6 +20,19 @@ HYPEREDGES = {
     "The seals of Vell rest on the sands in some month.": ("Vell",),
 }
 """The segments, each a document of its own, with their participants."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """A document that consists of a segment, with the names of its participants. `file`, `title`: by its number."""
+
+    segment: str
+    names: tuple[str, ...]
+    file: str = ""
+    title: str = ""
+
+
+NOTES = tuple(Note(segment, names) for segment, names in HYPEREDGES.items())
 MISSING, VAGUE, FALSE = (
     "Where did Mara Holt die?",
     "When do the seals of Vell rest on the sands?",
@@ -48,23 +63,26 @@ QUESTIONS = {
 """Questions whose fact the graph lacks, states vaguely, and misstates."""
 
 
-def write_hyper_corpus(path: Path) -> Path:
+def write_hyper_corpus(path: Path, notes: Iterable[Note] = NOTES) -> Path:
     """Write the corpus, with a document and a chunk for each hyperedge."""
     folder = CorpusFolder(path)
     folder.create()
     with Editor(folder) as editor:
-        for number, (segment, names) in enumerate(HYPEREDGES.items()):
-            text = f"Note. {segment}"
-            document = DocumentItem(f"{number}.txt", f"Note {number}", "text/plain", digest(text))
+        for number, note in enumerate(notes):
+            text = f"Note. {note.segment}"
+            name, title = note.file or f"{number}.txt", note.title or f"Note {number}"
+            document = DocumentItem(name, title, "text/plain", digest(text))
             chunk = ChunkItem(document.document, 0, len(text), text)
             place = (document.document, chunk.chunk)
-            begin = text.index(segment)
-            parties = [Party(name) for name in names]
+            begin = text.index(note.segment)
+            parties = [Party(name) for name in note.names]
             additions = [
                 Addition(document, document.document),
                 Addition(chunk, *place, 0, len(text)),
                 *(Addition(EntityItem(party), *place, begin, len(text)) for party in parties),
-                Addition(HyperedgeItem(segment, tuple(("", party) for party in parties)), *place, begin, len(text)),
+                Addition(
+                    HyperedgeItem(note.segment, tuple(("", party) for party in parties)), *place, begin, len(text)
+                ),
             ]
             editor.apply("insert", additions, agent="reader", texts={document.document: text})
         editor.publish()
