@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 SEARCH = {"name": "graph_search", "arguments": {"query": "lighthouse"}}
-WORDS = ("lighthouse", "harbour", "nobody", "again")
+WORDS = ("lighthouse", "again")
 UNWRITTEN = (0, 1, 2)
 """Ids of tokens that the model never writes: unknown words, padding and the start of a message."""
 PROMPTS, ROLLOUTS = 4, 8
@@ -117,7 +117,7 @@ def train(export: Path, corpus: Path, steps: int, *, vllm: bool = False, environ
         settings = GRPOConfig(
             output_dir=folder,
             max_steps=steps,
-            learning_rate=1e-2,
+            learning_rate=4e-3,
             lr_scheduler_type="constant",
             per_device_train_batch_size=PROMPTS * ROLLOUTS,
             num_generations=ROLLOUTS,
@@ -140,7 +140,7 @@ def train(export: Path, corpus: Path, steps: int, *, vllm: bool = False, environ
             args=settings,
             train_dataset=dataset,
             processing_class=tokenizer,
-            environment_factory=environments or script["environments"](corpus),
+            environment_factory=environments or script["environments"](corpus, results=2),
         )
         started = time.monotonic()
         trainer.train()

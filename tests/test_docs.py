@@ -91,6 +91,13 @@ def test_edits_example_runs(tmp_path):
     assert run_code(code, tmp_path) == "".join(f"{line[4:]}\n" for line in after.rstrip().split("\n"))
 
 
+def test_example_of_rewards_runs(tmp_path):
+    text = (ROOT / "docs" / "trajectories.md").read_text(encoding="utf-8")
+    (code,) = blocks(text, "python")
+    _, after = text.split("prints\n\n")
+    assert run_code(code, tmp_path) == "".join(f"{line[4:]}\n" for line in after.split("\n\n")[0].split("\n"))
+
+
 def test_retrieval_example_runs(tmp_path):
     text = (ROOT / "docs" / "retrieval.md").read_text(encoding="utf-8")
     (code,) = blocks(text, "python")

@@ -33,8 +33,8 @@ def reward(completions, gold, **more):
     return trl.rewards_of_completions(completions, gold, weights=WEIGHTS, form=FORM)
 
 
-def environments(corpus):
-    return trl.environments(corpus)
+def environments(corpus, **settings):
+    return trl.environments(corpus, **settings)
 """
 
 
