@@ -139,7 +139,7 @@ class GraphFunctions:
 
     def _observation(self, call: Call, result: _Result) -> Observation:
         text = " ".join([f"{safe(call_text(call))}:", *result.notes, result.text])
-        return Observation(call, result.found, text, shown=result.shown)
+        return Observation(call, result.found, text[:MAX_CHARS], shown=result.shown)
 
     def _result(self, call: Call) -> _Result:
         if call.name not in self.names:
