@@ -9,6 +9,9 @@ from typing import Any
 
 from kgqa.quotes import find_name
 
+_LAST = ("No tool can be called any more", "This is your last reply")
+"""How a message says that an answer is wanted."""
+
 
 @dataclass(frozen=True)
 class FactGold:
@@ -50,7 +53,7 @@ class EvographAgent:
             return _final("unknown")
         results = shown_results(messages)
         made = [name for message in messages if message["role"] == "assistant" for name in _called(message["content"])]
-        last = "No tool can be called any more" in _user_text(messages[-1])
+        last = any(words in _user_text(messages[-1]) for words in _LAST)
         right = [each for each in results if find_name(each["text"], gold.answer) and gold.fact in each["text"]]
         in_graph = [each for each in right if each["kind"] != "web"]
         if in_graph or last or gold.kind in made:

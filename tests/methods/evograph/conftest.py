@@ -10,6 +10,7 @@ import pytest
 from kgqa import ask, open_resources
 from kgqa.settings import resolve
 from kgqa.testing.server import ScriptedServer
+from tests.methods.evograph.hyper_corpus import write_hyper_corpus, write_web
 from tests.small_corpus import SINGLE, write_corpus
 
 
@@ -28,6 +29,13 @@ class Asked:
 @pytest.fixture(scope="session")
 def corpus_folder(tmp_path_factory):
     return write_corpus(tmp_path_factory.mktemp("evograph"))
+
+
+@pytest.fixture(scope="session")
+def written(tmp_path_factory):
+    """The folder of the corpus with hyperedges, which no test changes, and the file of recorded searches."""
+    folder = tmp_path_factory.mktemp("hyper")
+    return write_hyper_corpus(folder / "corpus"), write_web(folder / "web.jsonl")
 
 
 @pytest.fixture

@@ -12,16 +12,10 @@ from kgqa.corpus.editing.proposals import GatedEdit, ProposalFile, ProposedEdit
 from kgqa.events import EditAccepted, EditGated, EditProposed
 from kgqa.methods.evograph.editing import NO_CHANGE
 from tests.methods.evograph.conftest import call, final
-from tests.methods.evograph.hyper_corpus import MISSING, PAGES, write_hyper_corpus, write_web
+from tests.methods.evograph.hyper_corpus import MISSING, PAGES
 
 DIED = "Mara Holt died in Oster Quay in 1930."
 WEB = call("web_search", query="Mara Holt died")
-
-
-@pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("edits")
-    return write_hyper_corpus(folder / "corpus"), write_web(folder / "web.jsonl")
 
 
 @pytest.fixture

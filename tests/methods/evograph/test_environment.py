@@ -10,13 +10,6 @@ import pytest
 from kgqa.corpus.editing.proposals import ProposalFile
 from kgqa.errors import KgqaError, SettingsError
 from kgqa.methods.evograph.environment import make_environment
-from tests.methods.evograph.hyper_corpus import write_hyper_corpus, write_web
-
-
-@pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("environment")
-    return write_hyper_corpus(folder / "corpus"), write_web(folder / "web.jsonl")
 
 
 def results(text):

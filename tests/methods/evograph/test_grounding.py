@@ -8,39 +8,32 @@ from kgqa import open_graph
 from kgqa.events import Finished
 from kgqa.model import HyperedgeEvidence, QuoteEvidence
 from tests.methods.evograph.conftest import call, final
-from tests.methods.evograph.hyper_corpus import write_hyper_corpus, write_web
 
 BORN = call("graph_search", query="Mara Holt born")
 
 
-@pytest.fixture(scope="module")
-def hyper(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("grounding")
-    return write_hyper_corpus(folder / "corpus"), write_web(folder / "web.jsonl")
-
-
-def test_a_participant_of_a_cited_hyperedge_is_the_end_of_a_path(run, hyper):
-    asked = run(BORN, final("tarn harbour [1]"), question="Where was Mara Holt born?", folder=hyper[0])
+def test_a_participant_of_a_cited_hyperedge_is_the_end_of_a_path(run, written):
+    asked = run(BORN, final("tarn harbour [1]"), question="Where was Mara Holt born?", folder=written[0])
     answer = asked.answer
     assert answer.grounding == "graph" and answer.query_class in ("exact", "restricted"), answer.notes
     assert [each.name for each in answer.answers] == ["Tarn Harbour"] and answer.answers[0].id
     (path,) = answer.paths
     assert len(path.path.steps) == 2 and "urn:kgqa:hyperedge:" in answer.sparql
     assert any(isinstance(each, HyperedgeEvidence) for each in answer.evidence)
-    with open_graph(hyper[0], view=["hyper"]) as graph:
+    with open_graph(written[0], view=["hyper"]) as graph:
         assert set(graph.run_exported(answer.sparql)) == {each.value for each in answer.answers}
 
 
-def test_two_hyperedges_make_a_path_of_four_steps(run, hyper):
+def test_two_hyperedges_make_a_path_of_four_steps(run, written):
     search = call("graph_search", query="Mara Holt born Tarn Harbour island Corrin")
-    asked = run(search, final("Corrin [1, 2]"), question="On which island was Mara Holt born?", folder=hyper[0])
+    asked = run(search, final("Corrin [1, 2]"), question="On which island was Mara Holt born?", folder=written[0])
     answer = asked.answer
     assert answer.grounding == "graph" and len(answer.paths[0].path.steps) == 4
 
 
-def test_words_of_a_hyperedge_are_quoted_from_their_chunk(run, hyper):
+def test_words_of_a_hyperedge_are_quoted_from_their_chunk(run, written):
     search = call("graph_search", query="lighthouse of Tarn Harbour finished")
-    asked = run(search, final("1830 [1]"), question="When was the lighthouse finished?", folder=hyper[0])
+    asked = run(search, final("1830 [1]"), question="When was the lighthouse finished?", folder=written[0])
     answer = asked.answer
     assert (answer.grounding, answer.query_class) == ("text", "exact") and "1830" not in answer.sparql
     quotes = [each for each in answer.evidence if isinstance(each, QuoteEvidence)]
@@ -49,41 +42,41 @@ def test_words_of_a_hyperedge_are_quoted_from_their_chunk(run, hyper):
 
 
 @pytest.mark.parametrize("text", ["Mars [1]", "Mars", "Mars [99]", "Tarn [1]; Mars [1]", "arn Harb [1]"])
-def test_what_no_cited_text_says_comes_from_the_model(run, hyper, text):
-    asked = run(BORN, final(text), question="Where was Mara Holt born?", folder=hyper[0])
+def test_what_no_cited_text_says_comes_from_the_model(run, written, text):
+    asked = run(BORN, final(text), question="Where was Mara Holt born?", folder=written[0])
     answer = asked.answer
     assert answer.status == "answered" and answer.grounding == "model" and not answer.sparql
     (finished,) = asked.events(Finished)
     assert not finished.grounded and finished.why
 
 
-def test_an_answer_without_numbers_is_looked_up_and_a_note_says_so(run, hyper):
-    asked = run(BORN, final("1871"), question="When was Mara Holt born?", folder=hyper[0])
+def test_an_answer_without_numbers_is_looked_up_and_a_note_says_so(run, written):
+    asked = run(BORN, final("1871"), question="When was Mara Holt born?", folder=written[0])
     assert asked.answer.grounding == "text" and any("cites no result" in note for note in asked.answer.notes)
 
 
-def test_yes_and_no_rest_on_cited_texts(run, hyper):
-    asked = run(BORN, final("yes [1]"), question="Was Mara Holt born in Tarn Harbour?", folder=hyper[0])
+def test_yes_and_no_rest_on_cited_texts(run, written):
+    asked = run(BORN, final("yes [1]"), question="Was Mara Holt born in Tarn Harbour?", folder=written[0])
     assert asked.answer.grounding == "text" and not asked.answer.sparql
     assert asked.answer.evidence_class == "exact"
-    asked = run(BORN, final("yes"), question="Was Mara Holt born in Tarn Harbour?", folder=hyper[0])
+    asked = run(BORN, final("yes"), question="Was Mara Holt born in Tarn Harbour?", folder=written[0])
     assert asked.answer.grounding == "model"
 
 
-def test_what_the_web_says_is_not_called_grounded(run, hyper):
-    web = {"evograph.web": f"replay:{hyper[1]}"}
+def test_what_the_web_says_is_not_called_grounded(run, written):
+    web = {"evograph.web": f"replay:{written[1]}"}
     search = call("web_search", query="Mara Holt died")
-    asked = run(search, final("Oster Quay [1]"), question="Where did Mara Holt die?", folder=hyper[0], **web)
+    asked = run(search, final("Oster Quay [1]"), question="Where did Mara Holt die?", folder=written[0], **web)
     answer = asked.answer
     assert answer.grounding == "model" and any("https://island.example/holt" in note for note in answer.notes)
     assert [(each.verified, each.piece) for each in answer.citations] == [(False, "https://island.example/holt")]
 
 
-def test_a_result_that_the_question_removed_grounds_nothing(run, hyper):
-    web = {"evograph.web": f"replay:{hyper[1]}", "evograph.reading": "published", "evograph.commit": "off"}
+def test_a_result_that_the_question_removed_grounds_nothing(run, written):
+    web = {"evograph.web": f"replay:{written[1]}", "evograph.reading": "published", "evograph.commit": "off"}
     web["evograph.persist"] = "question"
     update = '<think>x</think><tool_call>{"tool": "update", "args": {"content": "The lighthouse of Tarn Harbour was '
     update += 'finished in 1830.", "new_content": "It burnt down."}}</tool_call>'
     search = call("kb_search", query="lighthouse finished")
-    asked = run(search, update, final("1830 [1]"), question="When was it finished?", folder=hyper[0], **web)
+    asked = run(search, update, final("1830 [1]"), question="When was it finished?", folder=written[0], **web)
     assert asked.answer.grounding == "model"

@@ -11,20 +11,14 @@ from kgqa.corpus.corpus import Corpus
 from kgqa.events import Called, EditAccepted
 from kgqa.testing.agents.evograph_agent import shown_results
 from tests.methods.evograph.conftest import final
-from tests.methods.evograph.hyper_corpus import write_hyper_corpus
 
 QUESTION = "When was the lighthouse of Tarn Harbour finished?"
 LIGHT = "The lighthouse of Tarn Harbour was finished in 1830."
 
 
-@pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    return write_hyper_corpus(tmp_path_factory.mktemp("published") / "corpus")
-
-
 @pytest.fixture
 def folder(written, tmp_path):
-    return shutil.copytree(written, tmp_path / "corpus")
+    return shutil.copytree(written[0], tmp_path / "corpus")
 
 
 def tool(name, **arguments):

@@ -8,13 +8,7 @@ import pytest
 
 from kgqa.events import Called, EditAccepted
 from kgqa.testing.agents.evograph_agent import EvographAgent
-from tests.methods.evograph.hyper_corpus import FALSE, MISSING, QUESTIONS, VAGUE, write_hyper_corpus, write_web
-
-
-@pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("hyper")
-    return write_hyper_corpus(folder / "corpus"), write_web(folder / "web.jsonl")
+from tests.methods.evograph.hyper_corpus import FALSE, MISSING, QUESTIONS, VAGUE
 
 
 @pytest.mark.parametrize("question", [MISSING, VAGUE, FALSE])

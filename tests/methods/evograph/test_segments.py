@@ -13,17 +13,16 @@ from kgqa.methods.evograph.segments import SegmentSearch, kinds_of
 from kgqa.methods.text.searching import TextSearch
 from kgqa.settings import resolve
 from kgqa.trace import Trace
-from tests.methods.evograph.hyper_corpus import HYPEREDGES, write_hyper_corpus
+from tests.methods.evograph.hyper_corpus import HYPEREDGES
 
 USER = ShownText(1, "urn:user", "The user says so.", "user")
 LIGHT = "The lighthouse of Tarn Harbour was finished in 1830."
 
 
 @pytest.fixture(scope="module")
-def resources(tmp_path_factory):
-    folder = write_hyper_corpus(tmp_path_factory.mktemp("segments") / "corpus")
+def resources(written):
     settings = {"ask.method": "evograph", "rank.embeddings": "off", "llm.model": "http://localhost:1/v1#m"}
-    with open_resources(folder, settings=resolve(settings)) as opened:
+    with open_resources(written[0], settings=resolve(settings)) as opened:
         yield opened
 
 
