@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from kgqa.events import AnswerVerified, Called, Finished, Reflected, Seen
+from kgqa.events import AnswerVerified, Called, Finished, GaveUp, Reflected, Seen
 from kgqa.llm.replies.action_lines import FORMS, Call, call_text
 from kgqa.methods.acting.loop_guard import LoopGuard
 from kgqa.methods.acting.tokens import within
 from kgqa.methods.acting.transcript import Transcript
 from kgqa.methods.counselor.calls.observation_text import safe
 from kgqa.methods.counselor.calls.observations import Observation
-from kgqa.methods.counselor.definition import definition_lines, is_defined, nearest_relations
+from kgqa.methods.counselor.definition import definition_lines, nearest_relations
 from kgqa.methods.counselor.finishing import grounded_answer
-from kgqa.methods.counselor.functions import GraphFunctions, graph_functions
+from kgqa.methods.counselor.functions import FAILURES, GraphFunctions, graph_functions
 from kgqa.methods.counselor.replies import (
     Judgment,
     read_judgment,
@@ -24,7 +24,7 @@ from kgqa.methods.counselor.replies import (
 from kgqa.methods.counselor.turns import Memory, PromptTooLong, Turns
 from kgqa.methods.counselor.unseen import unseen_names
 from kgqa.methods.resources import Resources
-from kgqa.model import Answer
+from kgqa.model import Answer, Named
 from kgqa.trace import Trace
 
 SHOWN_TO_JUDGE = 6_000
@@ -77,8 +77,8 @@ class Trials:
         self._trace = trace
         self._graph = resources.graph.for_question(trace)
         self._functions = graph_functions(resources, self._graph)
-        definition = definition_lines(self._graph, self._functions.hops)
-        self._defined = is_defined(self._graph)
+        definition = self._definition()
+        self._defined = bool(definition)
         self._turns = Turns(empty.question.text, definition, resources, trace)
         self._published = settings["counselor.reading"] == "published"
         self._steps: int = settings["counselor.steps"]
@@ -119,8 +119,12 @@ class Trials:
                     return
                 continue
             trial.text = str(finish.arguments[0]) if finish.arguments else ""
-            trial.answer = grounded_answer(trial.text, self._functions, self._empty, self._trace)
-            trial.ended = self._refusal(trial)
+            try:
+                trial.answer = grounded_answer(trial.text, self._functions, self._empty, self._trace)
+                trial.ended = self._refusal(trial)
+            except FAILURES as error:
+                self._trace.record(GaveUp(error=str(error)))
+                trial.ended = f"The graph could not check the answer: {safe(str(error))}"
             answer = trial.answer
             self._trace.record(
                 Finished(
@@ -172,10 +176,24 @@ class Trials:
             for named in found.values if found is not None else ():
                 if str(named.value) not in told:
                     told.add(str(named.value))
-                    hops = self._functions.hops
-                    names = nearest_relations(named, self._empty.question.text, hops, self._resources.encoder)
-                    if names:
+                    if names := self._nearest(named):
                         yield f"Relations of {safe(named.name)} nearest to the question: {'; '.join(names)}"
+
+    def _nearest(self, named: Named) -> list[str]:
+        """Return the relations of a node nearest to the question; none if the graph does not return them."""
+        hops, question = self._functions.hops, self._empty.question.text
+        try:
+            return nearest_relations(named, question, hops, self._resources.encoder)
+        except FAILURES as error:
+            self._trace.record(GaveUp(error=str(error)))
+            return []
+
+    def _definition(self) -> tuple[str, ...]:
+        try:
+            return definition_lines(self._graph, self._functions.hops)
+        except FAILURES as error:
+            self._trace.record(GaveUp(error=str(error)))
+            return ()
 
     # ---- verdict and reflection ----
 

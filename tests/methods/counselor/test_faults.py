@@ -14,11 +14,14 @@ from typing import get_args
 import pytest
 
 from kgqa.answer_json import answer_object, json_text
+from kgqa.errors import StoreTimeout
 from kgqa.events import ActionRead, AnswerVerified, Called
+from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Status
+from kgqa.schema import bundled_schema
 from kgqa.testing import faults
 from kgqa.testing.agents.counselor_agent import CounselorAgent, GoldProgram
-from tests.memory_graph import memory_graph
+from tests.memory_graph import ConcurrentStore, memory_graph
 
 from .asking import PROGRAMS, run
 
@@ -95,6 +98,30 @@ def test_only_faults(fault):
     assert asked.answer.status in ("failed", "no_answer") and asked.answer.reason
 
 
+class SlowStore(ConcurrentStore):
+    """A store of which every third query takes too long, once it is told so."""
+
+    slow = None
+
+    def select(self, query, **options):
+        if self.slow is not None and next(self.slow) % 3 == 2:
+            raise StoreTimeout("The query took too long.")
+        return super().select(query, **options)
+
+
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_queries_that_take_too_long(first):
+    question, call = "What did Bo Li make?", "Neighbour[Bo Li, made]"
+    program = GoldProgram(("Retrieve[Bo Li]", call, call, f"Finish[{call}]"))
+    store = SlowStore(_made("a thing"))
+    graph = KnowledgeGraph(store, bundled_schema("rdfs"))
+    graph.prepare()
+    store.slow = itertools.count(first)
+    asked = run(question, agent=CounselorAgent({question: program}), graph=graph)
+    answer = checked(asked)
+    assert answer.status in ("answered", "no_answer") and (answer.notes or answer.reason)
+
+
 PLACE = "http://example.org/"
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 HOSTILE = (
@@ -111,18 +138,12 @@ HOSTILE = (
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_texts_of_the_graph_are_neither_run_nor_break_the_lines(text):
-    def lines(name):
-        yield f'<{PLACE}bo> {LABEL} "Bo Li" .'
-        yield f'<{PLACE}thing> {LABEL} "{name}" .'
-        yield f'<{PLACE}made> {LABEL} "made" .'
-        yield f"<{PLACE}bo> <{PLACE}made> <{PLACE}thing> ."
-
     question, call = "What did Bo Li make?", "Neighbour[Bo Li, made]"
     program = GoldProgram(("Retrieve[Bo Li]", call, f"Finish[{call}]"), ("irrelevant",))
     found = []
     for name in ("harmless", text):
         agent = CounselorAgent({question: program}, judge="no")
-        graph = memory_graph(list(lines(name)), schema="rdfs")
+        graph = memory_graph(_made(name), schema="rdfs")
         found.append(run(question, agent=agent, graph=graph, counselor__reflections=0))
     harmless, hostile = found
     assert hostile.turns == harmless.turns
@@ -137,6 +158,15 @@ def test_texts_of_the_graph_are_neither_run_nor_break_the_lines(text):
         assert [each for each in heads if each not in _heads(other.user)] == []
         assert one.user.count("\n") == other.user.count("\n")
         assert not re.search(r"<\|im_|\[/INST\]|<</SYS>>", other.user)
+
+
+def _made(name):
+    return [
+        f'<{PLACE}bo> {LABEL} "Bo Li" .',
+        f'<{PLACE}thing> {LABEL} "{name}" .',
+        f'<{PLACE}made> {LABEL} "made" .',
+        f"<{PLACE}bo> <{PLACE}made> <{PLACE}thing> .",
+    ]
 
 
 def _heads(text):
