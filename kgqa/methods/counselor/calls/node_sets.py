@@ -42,7 +42,10 @@ class Source:
 
     def among(self, wanted: Collection[Value]) -> Source | None:
         """Return the source with only those values that are wanted; None if none is."""
-        kept = tuple(value for value in self.values if value in wanted)
+        if len(wanted) == 1 and len(self.values) == len(self.every):
+            kept = tuple(value for value in wanted if value in self.every)
+        else:
+            kept = tuple(value for value in self.values if value in wanted)
         return replace(self, values=kept) if kept else None
 
 

@@ -61,25 +61,33 @@ def list_text(texts: Iterable[str], total: int | None, *, separator: str = ", ")
 
 def pairs_text(
     nodes: Sequence[Named],
-    values: Mapping[Value, Sequence[Named]],
+    values: Mapping[Value, tuple[Sequence[Named], int]],
     types: Mapping[Value, str],
     *,
     most: int,
     ids_only: bool,
 ) -> str:
-    """Return what each of several nodes has, as `node: value, value; node: value`."""
+    """Return what each of several nodes has, as `node: value, value; node: value`.
+
+    Args:
+        nodes: The nodes.
+        values: The first values of each node, and how many it has.
+        types: The types of values in words.
+        most: Most values that are shown.
+        ids_only: Whether nodes are shown by their ids only.
+    """
     lines, left, cut = [], most, False
     for node in nodes:
-        own = values.get(node.value, ())
-        if not own:
+        own, total = values.get(node.value, ((), 0))
+        if not total:
             continue
-        if left <= 0:
+        if left <= 0 or not own:
             cut = True
             break
         shown = [value_text(each, types.get(each.value, ""), ids_only=ids_only) for each in own[:left]]
         left -= len(shown)
-        lines.append(f"{value_text(node, ids_only=ids_only)}: {list_text(shown, len(own))}")
-    empty = sum(not values.get(node.value) for node in nodes)
+        lines.append(f"{value_text(node, ids_only=ids_only)}: {list_text(shown, total)}")
+    empty = sum(not values.get(node.value, ((), 0))[1] for node in nodes)
     text = list_text(lines, len(lines), separator="; ")
     parts = [text, *(["and more"] if cut else []), *([f"none of {empty} others"] if empty and lines else [])]
     return "; ".join(parts)

@@ -25,7 +25,7 @@ class Found:
     """What a call found.
 
     Attributes:
-        values: The values; those beyond the shown ones may be named by their ids.
+        values: The first 1,000 values; those beyond the shown ones may be named by their ids.
         nodes: The same values with the paths that lead to them.
         numbers: The numbers that `Degree` and `Count` found.
         total: Number of values; None if there are more than were read.

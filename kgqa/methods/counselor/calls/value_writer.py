@@ -21,6 +21,8 @@ from kgqa.methods.counselor.calls.observations import Found
 from kgqa.model import Entity, Named, Step, Value
 from kgqa.words import type_words
 
+MAX_NAMED = 1000
+"""Most values of a result that are named, if only by their ids."""
 MAX_TYPES = 1000
 """Most types that are read of a node."""
 
@@ -66,14 +68,15 @@ class ValueWriter:
             return found, f"{note}nothing: {whose} {nothing}.", ()
         if len(start) > 1 and found.pairs:  # in the order in which they are shown
             values = list(dict.fromkeys(value for node in start for value in found.pairs.get(node, ())))
-        every = self.named(values)
+        every = self.named(values[: max(self.shown, MAX_NAMED)])
         named, found = every[: self.shown], replace(found, values=tuple(every))
         types = self._types_of(named, found.of[1] if found.of else ())
         if len(start) > 1 and found.pairs:
-            names = {each.value: each for each in found.values}
-            own: dict[Value, list[Named]] = {
-                node: [names[value] for value in found.pairs.get(node, ()) if value in names] for node in start
-            }
+            names = {each.value: each for each in named}
+            own: dict[Value, tuple[list[Named], int]] = {}
+            for node in start[: self.shown]:
+                reached = found.pairs.get(node, ())
+                own[node] = [names[value] for value in reached if value in names], len(reached)
             nodes = self._graph.named(start[: self.shown])
             text = pairs_text(nodes, own, types, most=self.shown, ids_only=self._ids_only)
             head = f"{len(start)} nodes: "
