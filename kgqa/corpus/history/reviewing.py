@@ -68,7 +68,9 @@ class ProposalBook:
             problem = (
                 f"Several edits begin with {name[:60]}." if several else f"No proposed edit begins with {name[:60]}."
             )
-            raise CorpusError(problem, "List them: kgqa edits list CORPUS --state waiting")
+            raise CorpusError(
+                problem, "List them: kgqa edits list CORPUS --state waiting", python="List book.pending()."
+            )
         return several[0]
 
 
