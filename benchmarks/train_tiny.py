@@ -27,7 +27,7 @@ SEARCH = {"name": "graph_search", "arguments": {"query": "lighthouse"}}
 WORDS = ("lighthouse", "again")
 UNWRITTEN = (0, 1, 2)
 """Ids of tokens that the model never writes: unknown words, padding and the start of a message."""
-PROMPTS, ROLLOUTS = 4, 8
+PROMPTS, ROLLOUTS = 2, 8
 """Questions per step, and rollouts per question."""
 GAIN = 0.2
 """By how much the mean reward of the last tenth of the steps must exceed that of the first tenth."""

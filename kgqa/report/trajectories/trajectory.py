@@ -176,7 +176,8 @@ def _form(turn: Turn, *, planned: bool, end: Finished | None) -> TurnForm:
     """Return the structure of a turn.
 
     A reply with blocks has the structure of its blocks. For another one, such as a line of calls after a plan, the
-    events tell it. A reply of which nothing could be used has none.
+    events tell it; its answer may be a call, so what the call returned is the answer. A reply of which nothing could be
+    used has no structure.
     """
     if turn.problem and not turn.calls and end is None:
         return TurnForm(stray=True)
@@ -187,7 +188,7 @@ def _form(turn: Turn, *, planned: bool, end: Finished | None) -> TurnForm:
         thoughts=int(bool(turn.thought.strip())),
         calls=calls,
         answers=int(end is not None),
-        answer=end.text if end is not None else "",
+        answer=("; ".join(end.answers) or end.text) if end is not None else "",
         stray=bool(turn.problem),
     )
 

@@ -8,12 +8,11 @@ import json
 import pytest
 
 from kgqa.report.trajectories.trl import environments
-from tests.small_corpus import write_corpus
 
 
 @pytest.fixture(scope="module")
-def environment_class(tmp_path_factory):
-    return environments(write_corpus(tmp_path_factory.mktemp("environment")), rank_embeddings="off")
+def environment_class(corpus_folder):
+    return environments(corpus_folder, rank_embeddings="off")
 
 
 def tools(environment):

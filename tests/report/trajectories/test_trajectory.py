@@ -7,6 +7,7 @@ import pytest
 from kgqa.evaluation.metrics.rewards import reward
 from kgqa.events import ActionRead, Finished, Seen
 from kgqa.report.trajectories.trajectory import trajectory_of
+from tests.methods.counselor.asking import run
 from tests.report.trajectories.traces import concluded, edited, planned, record, searched
 
 
@@ -44,6 +45,15 @@ def test_a_method_that_plans_and_reflects():
     assert found.turns[0].thought == "Look up the node.\nThe year is missing."
     assert [turn.form.acts for turn in found.last_trial] == [True, False]
     assert reward(found.episode, found.gold, form="strict").total == 1.0
+
+
+def test_trajectories_of_graph_counselor():
+    """A right program: two steps of one line of calls, then the answer, which is a call."""
+    found = trajectory_of(record("q", run().answer.trace, method="counselor"))
+    assert found is not None and [turn.form.acts for turn in found.turns] == [True, True, False]
+    assert found.turns[0].thought and found.turns[0].calls == ("Retrieve(James Cameron)",)
+    assert found.turns[-1].form.concludes and "Avatar" in found.turns[-1].form.answer
+    assert reward(found.episode, ["Aliens; Avatar; Titanic"], form="strict").total == 1.0
 
 
 @pytest.mark.parametrize("reply", ["Let me see.", "<think>a<tool_call>", ""])
