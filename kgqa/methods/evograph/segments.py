@@ -54,6 +54,8 @@ class SegmentSearch:
         self._overlay = overlay
         self._kinds = tuple(kinds)
         self._trace = trace
+        self._vectors: dict[str, np.ndarray] = {}
+        """The vectors of segments that the index does not contain."""
         self.contradicted: dict[str, frozenset[str]] = {}
         """The IRIs of the segments that contradict a found one and are trusted more, by its IRI."""
 
@@ -102,15 +104,18 @@ class SegmentSearch:
         """Return the scores of segments that the index does not contain; by words, only of those that share one."""
         if not added:
             return {}
-        texts = [record.segment for record in added]
         if channel == "bm25":
             words = self._search.corpus.index.bm25("hyperedge")
-            scored = ((record.iri, words.score_of(query, text)) for record, text in zip(added, texts))
+            scored = ((record.iri, words.score_of(query, record.segment)) for record in added)
             return {iri: score for iri, score in scored if score > 0}
         encoder = self._search.corpus.index.encoder
         assert encoder is not None
-        vectors: np.ndarray = encoder.encode_once(texts) @ encoder.encode_questions([query])[0]
-        return {record.iri: float(score) for record, score in zip(added, vectors)}
+        new = [record for record in added if record.iri not in self._vectors]
+        if new:
+            vectors = encoder.encode_once([record.segment for record in new])
+            self._vectors |= {record.iri: vector for record, vector in zip(new, vectors)}
+        asked = encoder.encode_questions([query])[0]
+        return {record.iri: float(self._vectors[record.iri] @ asked) for record in added}
 
     def _with_disputed(self, pieces: Iterable[Piece], best: Sequence[Piece], shown: Collection[str]) -> list[Piece]:
         conflicts = self._overlay.conflicts

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
+
 import pytest
 
 from kgqa import open_resources
+from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.editing.overlay import Overlay
 from kgqa.corpus.editing.sources import ShownText
 from kgqa.corpus.items import Party
@@ -13,6 +17,7 @@ from kgqa.methods.evograph.segments import SegmentSearch, kinds_of
 from kgqa.methods.text.searching import TextSearch
 from kgqa.settings import resolve
 from kgqa.trace import Trace
+from tests.corpus.word_encoder import WordEncoder
 from tests.methods.evograph.hyper_corpus import HYPEREDGES
 
 USER = ShownText(1, "urn:user", "The user says so.", "user")
@@ -59,6 +64,21 @@ def test_an_inserted_text_ranks_where_it_would_rank_in_the_index(search, resourc
     row = resources.corpus.index.pieces("hyperedge").row(best.iri)
     scores = words.scores("island town")
     assert words.score_of("island town", best.text) == pytest.approx(float(scores[row]), rel=0.25)
+
+
+def test_edits_are_found_by_their_embeddings(written, resources, tmp_path):
+    folder, encoder = shutil.copytree(written[0], tmp_path / "corpus"), WordEncoder()
+    with Corpus.open(folder, encoder=encoder) as corpus:
+        with_vectors = replace(resources, corpus=corpus, encoder=encoder)
+        trace, overlay = Trace(), Overlay(corpus, agent="m")
+        segments = SegmentSearch(TextSearch(with_vectors, trace), overlay, ("hyperedge",), trace)
+        assert len(segments.ranked("something else")) == len(HYPEREDGES)  # by embeddings, all are ranked
+        done = overlay.insert("A puffin bred on Corrin.", [("", Party("Corrin"))], [USER])
+        for _ in range(2):
+            assert segments.ranked("A puffin bred on Corrin.")[0].iri == done.added.iri
+        assert encoder.encoded.count("A puffin bred on Corrin.") == 1
+        overlay.delete(done.added.iri, [USER])
+        assert len(segments.ranked("A puffin bred on Corrin.")) == len(HYPEREDGES)
 
 
 def test_a_dispute_is_shown_together(search):
