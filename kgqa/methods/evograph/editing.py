@@ -227,7 +227,8 @@ class EditTools:
     def _duplicate(self, content: str) -> Result | None:
         """Return the hyperedge that says the same, as a result; None if there is none."""
         live = {record.iri: piece_of(record) for record in self._overlay.added}
-        live |= {piece.iri: piece for piece in self._segments.ranked(content)[:_LIKE] if piece.kind == "hyperedge"}
+        similar = [piece for piece in self._segments.ranked(content) if piece.kind == "hyperedge"]
+        live |= {piece.iri: piece for piece in similar[:_LIKE]}
         texts = [ShownText(0, piece.iri, piece.text) for piece in live.values()]
         same = near_duplicate(content, texts)
         return self._show(live[same.iri]) if same else None

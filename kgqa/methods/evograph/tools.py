@@ -14,7 +14,7 @@ from kgqa.events import Called, Retrieved
 from kgqa.methods.evograph.editing import EditTools
 from kgqa.methods.evograph.participants import named_participants
 from kgqa.methods.evograph.published import PublishedEdits, PublishedSegments
-from kgqa.methods.evograph.results import Result, ShownResults
+from kgqa.methods.evograph.results import Result, ShownResults, without_marks
 from kgqa.methods.evograph.schemas import EDITS, IMAGE_QUERY, PUBLISHED_NAMES
 from kgqa.methods.evograph.segments import SegmentSearch, kinds_of
 from kgqa.methods.evograph.web import WebSearch, search_or_problem
@@ -123,7 +123,7 @@ class Tools:
         self._trace = trace
         self._k = k
         self._domains = tuple(domains)
-        self._image_names = tuple(image_names)
+        self._image_names = tuple(filter(None, map(without_marks, image_names)))
 
     def call(self, name: str, arguments: Mapping[str, Any], *, step: int = 1) -> Observation:
         """Call a tool and record the call.
@@ -156,7 +156,7 @@ class Tools:
             if not self._image_names:
                 return Observation((), (NO_IMAGE,), failed=True)
             query = " ".join(self._image_names)
-            notes.append(f"The image may show: {'; '.join(self._image_names)}.")
+            notes.append(f"The image may show: {json.dumps(self._image_names, ensure_ascii=False)}.")
         new, known = self._segments.find(query, self._k, self._iris(), step=step)
         kept = within_tokens(new, SEARCH_TOKENS) if new else []
         results = [self.show(piece) for piece in kept]
