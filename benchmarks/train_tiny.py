@@ -27,7 +27,7 @@ SEARCH = {"name": "graph_search", "arguments": {"query": "lighthouse"}}
 WORDS = ("lighthouse", "again")
 UNWRITTEN = (0, 1, 2)
 """Ids of tokens that the model never writes: unknown words, padding and the start of a message."""
-PROMPTS, ROLLOUTS = 2, 8
+PROMPTS, ROLLOUTS = 1, 16
 """Questions per step, and rollouts per question."""
 GAIN = 0.2
 """By how much the mean reward of the last tenth of the steps must exceed that of the first tenth."""
@@ -117,7 +117,7 @@ def train(export: Path, corpus: Path, steps: int, *, vllm: bool = False, environ
         settings = GRPOConfig(
             output_dir=folder,
             max_steps=steps,
-            learning_rate=4e-3,
+            learning_rate=3e-3,
             lr_scheduler_type="constant",
             per_device_train_batch_size=PROMPTS * ROLLOUTS,
             num_generations=ROLLOUTS,
