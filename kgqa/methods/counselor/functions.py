@@ -27,7 +27,7 @@ from kgqa.methods.counselor.calls.node_sets import (
 )
 from kgqa.methods.counselor.calls.observation_text import MAX_CHARS, list_text, safe
 from kgqa.methods.counselor.calls.observations import Found, Number, Observation
-from kgqa.methods.counselor.calls.retrieval import Retrieval
+from kgqa.methods.counselor.calls.retrieval import Retrieval, Retrieved
 from kgqa.methods.counselor.calls.seen import SeenValues
 from kgqa.methods.counselor.calls.value_writer import ValueWriter
 from kgqa.methods.resources import Resources
@@ -161,7 +161,8 @@ class GraphFunctions:
         (text,) = self._arguments(call, 1, 1)
         if not isinstance(text, str):
             raise _Refused(f"Write {FORMS[call.name]}.")
-        found = self._retrieval.find(text)
+        seen = self.seen.get(text)
+        found = Retrieved(seen.nodes[0], (), "id") if seen and len(seen.nodes) == 1 else self._retrieval.find(text)
         named = self.graph.named([*([found.node] if found.node else ()), *found.others])
         texts = [self._writer.node(each) for each in named]
         if found.node is None:

@@ -88,6 +88,11 @@ def test_a_node_is_found_by_id_by_name_and_by_a_similar_name(graph):
     assert run(graph, "Retrieve[qwertz]").found is None
 
 
+def test_a_node_that_was_seen_is_the_one_that_a_name_means(graph):
+    seen = run(graph, "Retrieve[m.other]", "Retrieve[Ann]")
+    assert [each.id for each in seen.found.values] == ["m.other"]
+
+
 def test_a_text_that_resembles_no_name_finds_nothing_and_names_the_nearest():
     encoder = CachedEncoder(Words(), None)
     graph = memory_graph(ns('m.a type.object.name "Seven green hills of the very old town"@en'))

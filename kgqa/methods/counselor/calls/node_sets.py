@@ -42,7 +42,8 @@ class Source:
 
     def among(self, wanted: Collection[Value]) -> Source | None:
         """Return the source with only those values that are wanted; None if none is."""
-        if len(wanted) == 1 and len(self.values) == len(self.every):
+        every = len(self.values) == len(self.every)
+        if every and len(wanted) == 1:  # nodes of large sets are picked one by one
             kept = tuple(value for value in wanted if value in self.every)
         else:
             kept = tuple(value for value in self.values if value in wanted)
@@ -181,8 +182,9 @@ def intersection(graph: KnowledgeGraph, first: NodeSet, second: NodeSet) -> Node
                 join = Join(len(main.candidate.path), joined.candidate.path)
                 candidate = replace(main.candidate, joins=(*main.candidate.joins, join))
                 return NodeSet((Source(candidate, ordered(common), frozenset(common)),))
-    kept = first.among(common)
-    return NodeSet(kept.sources, approximate)
+    # a node that was only retrieved has no path of its own
+    kept = first if any(source.candidate.path.steps for source in first.sources) else second
+    return NodeSet(kept.among(common).sources, approximate)
 
 
 def difference(graph: KnowledgeGraph, first: NodeSet, second: NodeSet) -> NodeSet:
