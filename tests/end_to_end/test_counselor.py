@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import signal
-import time
 
 import pytest
 
 from kgqa.testing.agents.counselor_agent import CounselorAgent, GoldProgram
 from kgqa.testing.server import ScriptedServer
+from tests.end_to_end.stopped_runs import check_stopped_run_resumes
 from tests.end_to_end.test_eval import predictions
-from tests.end_to_end.test_eval import reproducible as reproducible_record
 from tests.end_to_end.test_models import reproducible
 
 FILMS, COUNT, YEAR = (
@@ -81,25 +80,8 @@ def test_eval_run(kgqa, tmp_path):
 
 @pytest.mark.slow
 def test_stopped_run_resumes(kgqa, started, tmp_path):
-    """What was done is kept; the resumed run equals an undisturbed one."""
     write_questions(tmp_path / "q.jsonl", 8)
     with ScriptedServer(CounselorAgent(PROGRAMS)) as server:
         command = ("eval", "run", "--dataset", "q.jsonl", *options(server), "--concurrency", "2", "-q")
-        assert kgqa(*command, "--out", "quiet").returncode == 0
-        server.latency = 0.05
-        process = started(*command, "--out", "stopped")
-        file = tmp_path / "stopped" / "predictions.jsonl"
-        while not (file.exists() and file.read_bytes().count(b"\n") >= 3):
-            assert process.poll() is None, process.stderr.read().decode()
-            time.sleep(0.005)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 130
-        kept = {line for line in file.read_text().splitlines(keepends=True) if line.endswith("\n")}
-        assert 3 <= len(kept) < 8
-        server.latency = 0
-        assert kgqa("eval", "resume", "stopped", "-q").returncode == 0
-    assert kept <= set(file.read_text().splitlines(keepends=True))
-    quiet, stopped = (
-        {r["id"]: reproducible_record(r) for r in predictions(tmp_path / run)} for run in ("quiet", "stopped")
-    )
-    assert quiet == stopped
+        limits = {"questions": 8, "latency": 0.05, "signal_number": signal.SIGINT}
+        check_stopped_run_resumes(kgqa, started, tmp_path, server, command, **limits)

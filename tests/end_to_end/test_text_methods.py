@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-import time
 from importlib.resources import files
 
 import pytest
@@ -14,8 +13,8 @@ from kgqa.testing.agents.graphsearch_agent import GraphSearchAgent
 from kgqa.testing.agents.text_agents import RagAgent
 from kgqa.testing.agents.tog3_agent import Tog3Agent
 from kgqa.testing.server import ScriptedServer
+from tests.end_to_end.stopped_runs import check_stopped_run_resumes
 from tests.end_to_end.test_eval import predictions
-from tests.end_to_end.test_eval import reproducible as reproducible_record
 from tests.end_to_end.test_models import reproducible
 from tests.small_corpus import LONG, QUESTIONS, SHORT, SINGLE, write_corpus, write_questions
 
@@ -136,30 +135,13 @@ def test_eval_run_of_all_methods(kgqa, tmp_path):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGKILL])
 def test_stopped_run_resumes(kgqa, started, tmp_path, method, signal_number):
-    """What was done is kept; the resumed run equals an undisturbed one and asks no finished question again."""
     rows = [json.loads(line) for line in (tmp_path / "questions.jsonl").read_text().splitlines()]
     many = [{**rows[number % len(rows)], "id": f"q{number}"} for number in range(12)]
     (tmp_path / "many.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in many))
     with ScriptedServer(AGENTS[method](QUESTIONS)) as server:
         command = ("eval", "run", "--dataset", "many.jsonl", *options(method, server), "--concurrency", "2", "-q")
-        assert kgqa(*command, "--out", "quiet").returncode == 0
-        server.latency = 0.1
-        process = started(*command, "--out", "stopped")
-        file = tmp_path / "stopped" / "predictions.jsonl"
-        while not (file.exists() and file.read_bytes().count(b"\n") >= 3):
-            assert process.poll() is None, process.stderr.read().decode()
-            time.sleep(0.005)
-        process.send_signal(signal_number)
-        assert process.wait(60) == (130 if signal_number == signal.SIGINT else -signal.SIGKILL)
-        kept = {line for line in file.read_text().splitlines(keepends=True) if line.endswith("\n")}
-        assert 3 <= len(kept) < 12
-        server.latency = 0
-        assert kgqa("eval", "resume", "stopped", "-q").returncode == 0
-    assert kept <= set(file.read_text().splitlines(keepends=True))
-    quiet, stopped = (
-        {r["id"]: reproducible_record(r) for r in predictions(tmp_path / run)} for run in ("quiet", "stopped")
-    )
-    assert quiet == stopped
+        limits = {"questions": 12, "latency": 0.1, "signal_number": signal_number}
+        check_stopped_run_resumes(kgqa, started, tmp_path, server, command, **limits)
 
 
 def test_question_without_text_about_it(kgqa):
