@@ -10,6 +10,7 @@ import numpy as np
 from kgqa.corpus.editing.gates import contradicts
 from kgqa.corpus.editing.overlay import Overlay
 from kgqa.corpus.editing.trust import CORPUS, rank
+from kgqa.corpus.index.word_index import WordIndex
 from kgqa.corpus.rdf.vocabulary import PARTY
 from kgqa.corpus.records import HyperedgeRecord
 from kgqa.corpus.retrieve.fused import DEPTH, fuse
@@ -81,21 +82,32 @@ class SegmentSearch:
         return new, known
 
     def ranked(self, query: str) -> list[Piece]:
-        """Return the segments by words and embedding, fused by reciprocal ranks, best first."""
+        """Return the segments by words and embedding, fused by reciprocal ranks, best first.
+
+        Hyperedges and chunks are in one ranking, so that a few hyperedges do not take places from better chunks.
+        """
         pieces: dict[str, Piece] = {}
         rankings: list[Ranking] = []
-        for kind in self._kinds:
-            added = self._overlay.added if kind == "hyperedge" else ()
-            for channel in self._channels():
+        added = self._overlay.added if "hyperedge" in self._kinds else ()
+        for channel in self._channels():
+            ranking = self._scores(channel, query, added)
+            for kind in self._kinds:
                 (found,) = self._search.corpus.retriever(kind, (channel,)).search([query], DEPTH)
                 live = [piece for piece in found if piece.iri not in self._overlay.removed]
                 pieces |= {piece.iri: piece for piece in live}
-                more = self._scores(channel, query, added)
-                ranking = {piece.iri: piece.score for piece in live} | more
-                rankings.append(sorted(ranking.items(), key=lambda each: (-each[1], each[0])))
-        pieces |= {record.iri: piece_of(record) for record in self._overlay.added}
+                if channel == "bm25" and kind != self._kinds[-1]:
+                    ranking |= {piece.iri: self._words.score_of(query, piece.text) for piece in live}
+                else:
+                    ranking |= {piece.iri: piece.score for piece in live}
+            rankings.append(sorted(ranking.items(), key=lambda each: (-each[1], each[0])))
+        pieces |= {record.iri: piece_of(record) for record in added}
         fused = fuse(rankings, [1.0] * len(rankings))
         return [replace(pieces[iri], score=score) for iri, score in fused]
+
+    @property
+    def _words(self) -> WordIndex:
+        """The index by which words are weighed: that of the last kind, which has the most segments."""
+        return self._search.corpus.index.bm25(self._kinds[-1])
 
     def _channels(self) -> tuple[str, ...]:
         return ("bm25", "dense") if self._search.corpus.index.vectors is not None else ("bm25",)
@@ -105,8 +117,7 @@ class SegmentSearch:
         if not added:
             return {}
         if channel == "bm25":
-            words = self._search.corpus.index.bm25("hyperedge")
-            scored = ((record.iri, words.score_of(query, record.segment)) for record in added)
+            scored = ((record.iri, self._words.score_of(query, record.segment)) for record in added)
             return {iri: score for iri, score in scored if score > 0}
         encoder = self._search.corpus.index.encoder
         assert encoder is not None

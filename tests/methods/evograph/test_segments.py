@@ -81,6 +81,22 @@ def test_edits_are_found_by_their_embeddings(written, resources, tmp_path):
         assert len(segments.ranked("A puffin bred on Corrin.")) == len(HYPEREDGES)
 
 
+def test_a_hyperedge_takes_no_place_from_a_better_passage(corpus_folder):
+    settings = {"ask.method": "evograph", "rank.embeddings": "off", "llm.model": "http://localhost:1/v1#m"}
+    with open_resources(corpus_folder, settings=resolve(settings)) as opened:
+        trace, overlay = Trace(), Overlay(opened.corpus, agent="m")
+        text_search = TextSearch(opened, trace)
+        segments = SegmentSearch(text_search, overlay, kinds_of("auto", text_search), trace)
+        chunk = segments.ranked("first tide clock in the museum of Oster Quay")[0]
+        overlay.insert("A ferry sails to Oster Quay.", [("", Party("Oster Quay"))], [USER])
+        overlay.insert("The museum of Oster Quay shows the first tide clock.", [("", Party("Oster Quay"))], [USER])
+        ranked = segments.ranked("first tide clock in the museum of Oster Quay")
+        assert {piece.text for piece in ranked[:2]} == {
+            chunk.text,
+            "The museum of Oster Quay shows the first tide clock.",
+        }
+
+
 def test_a_dispute_is_shown_together(search):
     segments, overlay = search
     (old,) = [piece for piece in segments.ranked("lighthouse finished") if piece.text == LIGHT]
