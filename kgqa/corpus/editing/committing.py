@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Literal as OneOf
 
 from kgqa.corpus.edit_log import Edit
+from kgqa.corpus.editing.disputes import disputes_of
+from kgqa.corpus.editing.holding import hold_back
 from kgqa.corpus.editing.overlay import Overlay, OverlayEdit
 from kgqa.corpus.editing.proposals import ACCEPTED, Decision, GatedEdit, ProposalFile, ProposedEdit
 from kgqa.corpus.editing.sources import MAX_QUOTE
@@ -47,6 +49,7 @@ def commit(
     *,
     gated: Sequence[GatedEdit] = (),
     guarded: bool = True,
+    hold: bool = False,
     open_editor: Callable[[], Editor] | None = None,
 ) -> Outcome:
     """Propose or commit the edits of a question.
@@ -57,6 +60,7 @@ def commit(
             end with the question.
         gated: what the gates rejected in the same question; it is kept beside the proposals.
         guarded: whether an edit that hides a text of the corpus or of a user waits for a review even if mode is auto.
+        hold: whether new texts of conflicts with edits that others committed meanwhile are hidden until a review.
         open_editor: opens the Editor of the corpus; None for a corpus whose graph is in its folder.
 
     Returns:
@@ -81,7 +85,16 @@ def commit(
     notes: list[str] = []
     try:
         with open_editor() if open_editor else Editor(overlay.corpus.folder) as editor:
-            editor.merge(ready)
+            with editor.database.transaction():
+                before = disputes_of(editor.database, editor.database.seq).contested if hold else frozenset()
+                editor.merge(ready)
+                if hold:
+                    after = disputes_of(editor.database, editor.database.seq)
+                    opposed = (
+                        after.contested - before - {each.added.iri for each in edits if each.disputed and each.added}
+                    )
+                    held = len(list(hold_back(editor, opposed)))
+                    notes += [_held_note(held)] if held else []
             at = max(each.at for each in ready)
             notes += _without_error(lambda: file.append([Decision(each.id, ACCEPTED, AUTO, at) for each in ready]))
             notes += _without_error(editor.publish)
@@ -101,6 +114,10 @@ def _without_error(step: Callable[[], object]) -> Iterable[str]:
     except (CorpusError, StoreError) as error:
         return (f"The edits are committed, but {error.message[:1].lower()}{error.message[1:]}",)
     return ()
+
+
+def _held_note(count: int) -> str:
+    return f"{'1 text is' if count == 1 else f'{count:,} texts are'} in conflict, and hidden until kgqa edits review"
 
 
 def _waiting(edits: Sequence[OverlayEdit]) -> dict[str, str]:

@@ -8,13 +8,11 @@ from pathlib import Path
 
 from kgqa.corpus.edit_log import Edit, ordered
 from kgqa.corpus.editing.disputes import disputes_of
-from kgqa.corpus.editing.live_hyperedges import tags_of_segments
+from kgqa.corpus.editing.holding import hold_back
 from kgqa.corpus.editing.proposals import FILE_NAME, Decision, ProposalFile, ProposedEdit
 from kgqa.corpus.editor import Editor
 from kgqa.corpus.folder import CorpusFolder
-from kgqa.corpus.history.reviewing import HOLDER
 from kgqa.corpus.items import DocumentItem
-from kgqa.corpus.reader import DatabaseReader
 from kgqa.corpus.storage.database import Database
 from kgqa.errors import CorpusError
 
@@ -58,7 +56,7 @@ def merge_from(editor: Editor, other: Path, *, hold: bool = False) -> Merged:
     with Database(folder.database) as theirs, database.transaction():
         count = sum(1 for _ in _append_missing(database, theirs))
         after = disputes_of(database, database.seq)
-        held = tuple(_hold(editor, after.contested - before.contested)) if hold else ()
+        held = tuple(hold_back(editor, after.contested - before.contested)) if hold else ()
     proposals = _merge_proposals(editor, folder.path, FILE_NAME)
     now = disputes_of(database, database.seq)
     return Merged(
@@ -89,18 +87,6 @@ def _append_missing(mine: Database, theirs: Database) -> Iterator[Edit]:
                 text = theirs.text(item.document, item.digest)
                 if text is not None:
                     mine.put_text(item.document, item.digest, text)
-
-
-def _hold(editor: Editor, contested: frozenset[str]) -> Iterator[Edit]:
-    """Hide the texts of conflicts that no document says, an edit each."""
-    database, seq = editor.database, editor.database.seq
-    reader = DatabaseReader(database)
-    for iri in sorted(contested):
-        record = reader.hyperedge(iri)
-        tags = tags_of_segments([record.segment], database, seq).get(iri, []) if record else []
-        if tags and not any(tag.document for tag in tags):
-            removals = sorted({tag.removal for tag in tags})
-            yield editor.apply("delete", (), removals, agent=HOLDER, reason="conflict", target=iri)
 
 
 def _merge_proposals(editor: Editor, folder: Path, name: str) -> int:

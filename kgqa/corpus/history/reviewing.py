@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from kgqa.corpus.edit_log import Edit, ordered
+from kgqa.corpus.editing.holding import HOLDER
 from kgqa.corpus.editing.proposals import (
     ACCEPTED,
     REJECTED,
@@ -20,9 +21,6 @@ from kgqa.corpus.folder import CorpusFolder
 from kgqa.corpus.items import EDIT
 from kgqa.corpus.storage.database import Database
 from kgqa.errors import CorpusError
-
-HOLDER = "kgqa edits merge --hold"
-"""The agent of edits that hold texts back."""
 
 
 @dataclass(frozen=True)

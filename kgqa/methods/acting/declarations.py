@@ -180,6 +180,14 @@ EVOGRAPH = Method(
             choices=("proposed", "auto", "off"),
         ),
         Setting(
+            "evograph.merge",
+            str,
+            "both",
+            "what becomes of committed edits in conflict with those of another question: both: all new texts live, and "
+            "are shown together; hold: none of them does until kgqa edits review",
+            choices=("both", "hold"),
+        ),
+        Setting(
             "evograph.persist",
             str,
             "question",

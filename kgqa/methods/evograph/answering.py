@@ -104,7 +104,8 @@ def _commit(tools: Tools, resources: Resources, trace: Trace, *, published: bool
     if mode != "off" and settings["evograph.extract"] == "model" and edits.accepted:
         with suppress(BudgetExhausted):  # then the participants that were found by name remain
             overlay = edits.with_participants(asked_participants(edits.contents(), resources, trace))
-    outcome = commit(overlay, mode, gated=edits.gated, guarded=not published)
+    hold = settings["evograph.merge"] == "hold"
+    outcome = commit(overlay, mode, gated=edits.gated, guarded=not published, hold=hold)
     for number, each in edits.accepted.items():
         if (state := outcome.state_of(each.edit)) != "overlay":
             trace.record(EditAccepted(proposal=number, edit=each.edit.id, state=state, step=turn))

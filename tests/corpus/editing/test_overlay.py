@@ -9,6 +9,7 @@ from kgqa.corpus.editing.committing import commit
 from kgqa.corpus.editing.gates import Proposal, SessionCounts, check
 from kgqa.corpus.editing.proposals import ProposalFile, ProposedEdit
 from kgqa.corpus.editor import Editor
+from kgqa.corpus.history.reviewing import read_book
 from kgqa.corpus.history.undoing import plan_undo, undo_all
 from kgqa.corpus.items import document_iri
 from kgqa.errors import CorpusError
@@ -130,3 +131,22 @@ def test_a_plain_lie_enters_as_web_beside_the_truth_and_leaves_with_its_source(c
     with Corpus.open(tmp_path / "c") as later:
         assert segments(tmp_path / "c") == {MET, WROTE, "Byron left England Venice"}
         assert not any(each.name == "Atlantis" for each in later.reader.entities())
+
+
+@pytest.mark.parametrize("hold", [False, True])
+def test_questions_that_replace_the_same_text_at_once_are_in_conflict(corpus, tmp_path, hold):
+    first = overlay(corpus)
+    old = first.insert("Ada knew a poet.", parties("Ada"), [shown(1, "...")]).added.iri
+    commit(first, "auto")
+    with Corpus.open(tmp_path / "c") as now:
+        questions = [overlay(now, session=name) for name in ("Byron", "Moore")]
+        new = {f"Ada knew {each} the poet." for each in ("Byron", "Moore")}
+        for each, text in zip(questions, sorted(new)):
+            each.update(old, text, parties("Ada"), [shown(1, "...")])
+        outcomes = [commit(each, "auto", hold=hold) for each in questions]
+    assert all(len(each.committed) == 1 for each in outcomes)
+    assert segments(tmp_path / "c") & {"Ada knew a poet.", *new} == (set() if hold else new)
+    assert outcomes[1].notes == (("2 texts are in conflict, and hidden until kgqa edits review",) if hold else ())
+    with Corpus.open(tmp_path / "c") as now:
+        assert len(overlay(now).conflicts) == (0 if hold else 2)
+        assert len(read_book(now.folder, now.database).pending()) == (2 if hold else 0)

@@ -14,10 +14,11 @@ import pytest
 from kgqa.corpus.checking import check
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.editing.committing import commit
+from kgqa.corpus.editing.holding import HOLDER
 from kgqa.corpus.editor import Editor
 from kgqa.corpus.history.as_of import write_as_of
 from kgqa.corpus.history.merging import merge_from
-from kgqa.corpus.history.reviewing import HOLDER, accept, read_book
+from kgqa.corpus.history.reviewing import accept, read_book
 from kgqa.corpus.history.undoing import plan_undo, undo_all
 from kgqa.errors import StoreBusy
 from tests.conftest import SOAK
