@@ -52,7 +52,7 @@ class Result:
     def line(self) -> str:
         """The result as one line of JSON."""
         shown: dict[str, Any] = {"number": self.number, "text": self.text, "kind": self.kind, "trust": self.trust}
-        shown["score"] = round(self.score, 3)
+        shown["score"] = round(self.score, 4)
         if self.title:
             shown["from"] = self.title
         if self.disputes:
