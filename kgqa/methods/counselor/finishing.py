@@ -134,10 +134,11 @@ def chosen_values(text: str, functions: GraphFunctions) -> Chosen:
 
 
 def _left_over(text: str) -> list[str]:
-    """Return the parts of a text between commas or semicolons that have words."""
+    """Return the parts of a text that have words, cut at semicolons, else at commas."""
     if _LEFT_OVER.fullmatch(text):
         return []
-    parts = (without_quotes(clean(part)).strip(" .;") for each in text.split(";") for part in top_level_parts(each))
+    cut = text.split(";") if ";" in text else top_level_parts(text)
+    parts = (without_quotes(clean(part)).strip(" .;,") for part in cut)
     return [part for part in parts if not _LEFT_OVER.fullmatch(part)]
 
 

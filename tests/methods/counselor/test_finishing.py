@@ -69,6 +69,7 @@ def answer(graph, *program, question=""):
         ("m.f99", [], ("m.f99",)),
         ("the film 1984", [], ("the film 1984",)),
         ("1984.", ["m.f6"], ()),
+        ("Washington, D.C.; Rain (m.f4); Paris", ["m.f4"], ("Washington, D.C", "Paris")),
     ],
 )
 def test_longest_names_are_read_first_and_the_rest_is_cut_at_commas(graph, text, ids, others):
