@@ -14,6 +14,7 @@ from typing import Literal as OneOf
 
 from kgqa.conditions import DATE_TEXT, DAY, NUMBER_TEXT, XSD, Comparison, Condition, Operation, Operator, year
 from kgqa.methods.counselor.calls.hops import Hop
+from kgqa.methods.counselor.calls.node_sets import Source
 from kgqa.methods.counselor.calls.observations import Observation
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Value
 from kgqa.words import local_words, normalise
@@ -40,6 +41,7 @@ def selections(
         observed: The observations.
         names: The names of values that were seen.
     """
+    done: set[tuple[object, Hop]] = set()
     for place in reversed(range(len(observed))):
         found = observed[place].found
         if found is None or found.of is None:
@@ -53,6 +55,24 @@ def selections(
                     yield _restricted(source.candidate, part)
         elif all(not each.candidate.path.steps for each in start.sources) and len(wanted) == 1:
             yield from _compared(wanted, hop, observed[: place + 1])
+        for part_of in start.sources if source is None else ():
+            of = (part_of.candidate.identity, hop)
+            if of not in done and set(wanted) < part_of.every and part_of.candidate.operation is None:
+                done.add(of)
+                looked_up = _looked_up(hop, _one_by_one(part_of, hop, observed[: place + 1]))
+                for part in _parts(wanted, sorted(part_of.every, key=str), hop, looked_up, question, names):
+                    yield _restricted(part_of.candidate, part)
+
+
+def _one_by_one(source: Source, hop: Hop, observed: Sequence[Observation]) -> list[Observation]:
+    """Return the observations in which a hop was followed from some ends of a path; none if an end is missing."""
+    found: dict[Value, Observation] = {}
+    for each in observed:
+        if each.found is not None and each.found.of is not None and each.found.of[1] == hop:
+            for start in each.found.of[0].sources:
+                if start.candidate.identity == source.candidate.identity:
+                    found |= dict.fromkeys(start.values, each)
+    return list(found.values()) if source.exact and set(found) == source.every else []
 
 
 _LookedUp = tuple[Mapping[Entity, Sequence[Value]], Mapping[Entity, int]]

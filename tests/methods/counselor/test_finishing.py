@@ -130,6 +130,11 @@ def test_a_repeated_call_answers_with_what_it_found(graph):
 def test_values_picked_by_a_look_up_become_part_of_the_query(graph, question, lookup, finish, word):
     found = answer(graph, ALL, f"Feature[{ALL}, {lookup}]", f"Finish[{finish}]", question=question)
     assert found.query_class == "exact" and word in found.sparql
+    # the nodes may be looked up one by one, if none is left out
+    each = [f"Feature[m.f{number}, {lookup}]" for number in range(8)]
+    assert answer(graph, ALL, *each, f"Finish[{finish}]", question=question).sparql == found.sparql
+    some = answer(graph, ALL, *each[1:], f"Finish[{finish}]", question=question)
+    assert (some.grounding, some.query_class) == ("graph", "superset")
 
 
 def test_a_node_checked_backwards_is_an_end_of_the_path(graph):
