@@ -30,6 +30,9 @@ from kgqa.corpus.storage.rows import (
 )
 from kgqa.corpus.storage.snapshots import Snapshots
 
+MOST_TEXTS = 10
+"""Edits that add more are made from documents, and dispute nothing."""
+
 
 class Database:
     """The SQLite file of a corpus. Any number of readers, one writer; thread-safe.
@@ -92,8 +95,8 @@ class Database:
                 SELECT target, document, item FROM removals WHERE item != '' AND edit <= :seq
                 GROUP BY target, document, item HAVING COUNT(DISTINCT edit) > 1) twice
                 JOIN removals r ON (r.target, r.item, r.document) = (twice.target, twice.item, twice.document))
-            OR kind = 'update' AND EXISTS (SELECT 1 FROM additions a
-                WHERE a.id BETWEEN e.first AND e.first + MIN(e.additions, 100) - 1
+            OR kind = 'update' AND e.additions BETWEEN 1 AND {MOST_TEXTS} AND EXISTS (SELECT 1 FROM additions a
+                WHERE a.id BETWEEN e.first AND e.first + e.additions - 1
                 AND substr(a.reason, 1, length(:reason)) = :reason))
             ORDER BY seq"""
         with self._connections.reading() as run:
