@@ -130,6 +130,7 @@ bench: $(STAMP) ## measure loading, exploration, answering, ranking and corpora 
 	$(BIN)/python benchmarks/dump.py
 	$(BIN)/python benchmarks/retrieval.py --work build/retrieval --check
 	$(BIN)/python benchmarks/text_methods.py --work build/retrieval --check
+	$(BIN)/python benchmarks/agents.py --work build/retrieval --check
 	$(BIN)/python benchmarks/corpus.py --quick --check
 
 accuracy: $(STAMP) ## measure hit@1, F1 and causes of losses on the question sets in KGQA_DATA
