@@ -21,11 +21,11 @@ from mutants import ROOT, copy_checkout
 from text_mutants import Fault, try_fault
 
 GATES = ("tests/corpus/editing/test_gates.py", "tests/methods/evograph/test_attacks.py")
-EDITS = ("tests/corpus/editing", "tests/corpus/history", "tests/methods/evograph/test_attacks.py")
-LOG = ("tests/corpus/test_edit_log.py", "tests/corpus/editing", "tests/corpus/history")
+EDITS = ("tests/corpus/editing", "tests/methods/evograph/test_attacks.py", "tests/methods/evograph/test_repairs.py")
+LOG = ("tests/corpus/test_edit_log.py", "tests/corpus/editing", "tests/corpus/history/test_sessions.py")
 SESSION = ("tests/methods/evograph",)
-COUNSELOR = ("tests/methods/counselor", "tests/llm/replies/test_action_lines.py")
-GRBENCH = ("tests/graph/rdf/grbench", "tests/testing/grbench", "tests/methods/counselor/test_programs.py")
+COUNSELOR = tuple(f"tests/methods/counselor/test_{name}.py" for name in ("calls", "trials", "finishing", "faults"))
+GRBENCH = ("tests/graph/rdf/grbench", "tests/testing/grbench")
 REWARDS = ("tests/evaluation/metrics/test_rewards.py", "tests/report/trajectories")
 
 
@@ -52,7 +52,7 @@ FAULTS = (
     gate("instructions", '("instruction", _TO_THE_MODEL,', '("instruction", re.compile("(?!)"),'),
     gate("schema", '("schema", _SCHEMA,', '("schema", re.compile("(?!)"),'),
     gate("names alone", "if len(wording(content).others) < MIN_CLAIM:"),
-    gate("no source", "if not proposal.sources:"),
+    gate("no sources", "or _sources(proposal, shown)", "or None"),
     gate("sources that were not shown", "if missing:"),
     gate("a text is its own source", "if all(shown[number].iri == proposal.target for number in proposal.sources):"),
     gate(
@@ -87,8 +87,8 @@ FAULTS = (
     Fault(
         "an edit is trusted as its best source",
         "corpus/editing/live_hyperedges.py",
-        "return lowest(each.trust for each in edit.sources) if edit else lowest(())",
-        "return highest(each.trust for each in edit.sources) if edit else lowest(())",
+        "edit: lowest(each.trust for each in sources)",
+        "edit: highest(each.trust for each in sources)",
         EDITS,
     ),
     Fault(
