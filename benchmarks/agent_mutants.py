@@ -25,7 +25,7 @@ EDITS = ("tests/corpus/editing", "tests/methods/evograph/test_attacks.py", "test
 LOG = ("tests/corpus/test_edit_log.py", "tests/corpus/editing", "tests/corpus/history/test_sessions.py")
 SESSION = ("tests/methods/evograph",)
 COUNSELOR = tuple(f"tests/methods/counselor/test_{name}.py" for name in ("calls", "trials", "finishing", "faults"))
-GRBENCH = ("tests/graph/rdf/grbench", "tests/testing/grbench")
+GRBENCH = ("tests/graph/rdf/grbench",)
 REWARDS = ("tests/evaluation/metrics/test_rewards.py", "tests/report/trajectories")
 
 

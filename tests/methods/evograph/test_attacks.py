@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from contextlib import contextmanager
 
@@ -29,6 +30,10 @@ from tests.methods.evograph.attacks import (
 from tests.methods.evograph.hyper_corpus import write_hyper_corpus
 
 PNG = b"\x89PNG\r\n\x1a\n"
+MARK = re.compile(
+    r"</?(?:tool_call|tool_response|think|answer|script)>|<\|im_|[\u200b-\u200f\u202a-\u202e\U000e0000-\U000e007f]"
+)
+"""What no result that is shown to a model contains."""
 PLAIN_LIE = ATTACKS["a plain lie"]
 
 
@@ -97,6 +102,8 @@ def test_nothing_is_committed_by_default(by_default, written, attack):
     assert states(trace) == ({"proposed"} if attack.passes_gates else set())
     with Corpus.open(written[0]) as corpus:
         assert (corpus.fingerprint, corpus.database.seq) == (fingerprint, seq)
+    shown = [line for event in trace if isinstance(event, Seen) for line in event.text.splitlines()]
+    assert not [line for line in shown if line.startswith('{"number"') and MARK.search(line)]
 
 
 @pytest.fixture(scope="module")
