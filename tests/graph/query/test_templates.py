@@ -57,6 +57,8 @@ FULL = {
         for languages in ([], [Literal("de"), Literal("")])
     ],
     "degrees": [{"entities": [A, B], "out": True}, {"entities": [A], "out": False}],
+    "along": [{"walk": WALK, "nodes": [A, B], "limit": limit} for limit in (None, 5)],
+    "along_counts": [{"walk": WALK, "nodes": [A, B]}],
     "edges": [{"entities": [A, B], "out": out, "limit": 10} for out in (True, False)],
     "ends": [{"walk": WALK, "limit": None}, {"walk": WALK, "limit": 5}],
     "evidence": [
@@ -102,6 +104,8 @@ FULL = {
             ("declared", ("node",), {"declared_by": R, "kinds": [A, B]}),
         )
     ],
+    "quoted_answers": [{"places": [(A, 1, 5), (B, 7, 2)], "text_relation": R}],
+    "relation_totals": [{"entities": [A, B], "out": out} for out in (True, False)],
     "relation_ends": [{"out": True, "relations": []}, {"out": False, "relations": [R, B]}],
     "relations": [
         {"walk": walk, "keep": keep, "cap": 10, "not_node": not_node, "not_out": not_out, "not_in": not_in, "previous": previous}
