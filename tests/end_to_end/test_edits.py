@@ -71,6 +71,7 @@ def test_review_by_options_then_undo(kgqa, corpus):
         "edits", "review", "corpus", "--accept", knew[:6], "--reject", rome[:6], "--by", "eve", "--reason", "ok"
     )
     assert done.out == "1 accepted, 1 rejected; 1 edit waiting.\n"
+    assert kgqa("edits", "review", "corpus", "--session", "s1", "--accept", knew).returncode == 2
     assert "accepted by eve" in kgqa("edits", "show", "corpus", knew).out
     done = kgqa("edits", "review", "corpus", "--all", "accept", "--session", "s1")
     assert done.out == "1 accepted, 0 rejected; 0 edits waiting.\n"
@@ -159,7 +160,12 @@ def test_earlier_states_and_merging(kgqa, corpus, tmp_path):
     done = kgqa("edits", "as-of", "corpus", "2026-01-31", "--into", "january")
     assert "after 1 edit" in done.out  # accepted later than proposed
     assert "exists already" in kgqa("edits", "as-of", "corpus", "1", "--into", "first").err
-    for moment, part in (("9", "the last one is 4"), ("soon", "nor a time"), ("2026-13-01", "nor a time")):
+    for moment, part in (
+        ("9", "the last one is 4"),
+        ("9" * 5000, "the last one is 4"),
+        ("soon", "nor a time"),
+        ("2026-13-01", "nor a time"),
+    ):
         assert part in kgqa("edits", "as-of", "corpus", moment, "--into", "never").err
     assert not (tmp_path / "never").exists() and not list(tmp_path.glob(".never*"))
 

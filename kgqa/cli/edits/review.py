@@ -57,6 +57,7 @@ def review(
     check_usage(
         (all_ and (accepted or rejected), "Give either --all, or --accept and --reject."),
         (set(accepted) & set(rejected), "The same edit is given to --accept and --reject."),
+        (session and (accepted or rejected), "--session is for --all and for a review without --accept or --reject."),
     )
     with Corpus.open(folder) as corpus:
         book = read_book(corpus.folder, corpus.database)

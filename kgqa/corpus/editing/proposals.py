@@ -183,6 +183,8 @@ class ProposalFile:
         data = os.pread(descriptor, size - start, start)
         last = data.rfind(b"\n") + 1
         if not last:
+            if start:
+                raise CorpusError(f"{self.path} was changed: it ends without a record.", "Restore it from a copy.")
             return "", 0
         line = data[data.rfind(b"\n", 0, last - 1) + 1 : last]
         try:

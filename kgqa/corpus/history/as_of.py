@@ -35,10 +35,11 @@ def edit_number(database: Database, moment: str, accepted: Mapping[str, str] = {
         CorpusError: there is no such edit, or the moment cannot be read.
     """
     if moment.isdecimal():
-        number, last = int(moment), database.seq
+        last = database.seq
+        number = int(moment) if len(moment) < 12 else last + 1
         if number > last:
             raise CorpusError(
-                f"There is no edit {number}; the last one is {last}.", "List them: kgqa edits list CORPUS"
+                f"There is no edit {moment[:40]}; the last one is {last}.", "List them: kgqa edits list CORPUS"
             )
         return number
     limit = _time(moment)

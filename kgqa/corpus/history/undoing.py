@@ -55,8 +55,10 @@ def plan_undo(
         source: undo the edits that rest on this IRI or URL.
 
     Raises:
-        CorpusError: nothing is chosen.
+        CorpusError: nothing is chosen, or a name is empty.
     """
+    if "" in (session, source):  # edits of documents have no session
+        raise CorpusError("The name of a session or a source is empty.", "List the edits: kgqa edits list CORPUS")
     chosen = {edit.id: edit for edit in edits}
     if session is not None or source is not None:
         for edit in database.edits():

@@ -8,6 +8,7 @@ and a gold answer. No text that a tool returned takes part in F or A.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -135,10 +136,12 @@ def checked_weights(weights: Mapping[str, float] | None) -> dict[str, float]:
     """Return the weight of every term; `weights` replaces those of `WEIGHTS`.
 
     Raises:
-        SettingsError: there is no such term.
+        SettingsError: there is no such term, or a weight is not a finite number.
     """
     if unknown := sorted((weights or {}).keys() - WEIGHTS.keys()):
         raise SettingsError(f"{unknown[0]!r} is not a term of rewards.", f"Choose from: {', '.join(WEIGHTS)}.")
+    if wrong := [name for name, weight in (weights or {}).items() if not math.isfinite(weight)]:
+        raise SettingsError(f"The weight of {wrong[0]} is not a finite number.", "Write a number such as 0.1.")
     return {**WEIGHTS, **(weights or {})}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -55,7 +56,7 @@ def _answered(question: Question, resources: Resources, web: WebSearch | None, t
     agent, published = resources.models.by_stage["act"].name, settings["evograph.reading"] == "published"
     images, names, spent = read_images(question.images), tuple[str, ...](), ""
     allowed = [each for each in settings["evograph.tools"].split(",") if each != "web_search" or web is not None]
-    about = {"session": question.id, "agent": agent}
+    about = {"session": f"{question.id or 'ask'}:{secrets.token_hex(5)}", "agent": agent}
     session, tools = None, session_tools(question.text, resources, trace, web=web, **about)
     try:
         with within_budget(trace):

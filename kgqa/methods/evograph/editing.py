@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -12,6 +12,8 @@ from kgqa.corpus.editing.gates import Proposal, Rejection, SessionCounts, check,
 from kgqa.corpus.editing.overlay import Overlay, OverlayEdit, Participants
 from kgqa.corpus.editing.proposals import GatedEdit
 from kgqa.corpus.editing.sources import ShownText
+from kgqa.corpus.editing.trust import highest
+from kgqa.corpus.extraction.sentences import sentence_spans
 from kgqa.errors import CorpusError
 from kgqa.events import EditAccepted, EditGated, EditProposed, ProposedSource
 from kgqa.methods.evograph.results import Result, ShownResults, without_marks
@@ -220,18 +222,29 @@ class EditTools:
         if given:
             return tuple(dict.fromkeys(given))
         if kind == "delete" and target is not None:
-            # the model need not name what contradicts the text
-            return tuple(each.number for each in self._shown if contradicts(each.text, target.text))
+            # the model need not name what contradicts the text; a source that is trusted less adds nothing
+            against = [each for each in self._shown if contradicts(each.text, target.text)]
+            best = highest(each.trust for each in against)
+            return tuple(each.number for each in against if each.trust == best)
         return ()
 
     def _duplicate(self, content: str) -> Result | None:
-        """Return the hyperedge that says the same, as a result; None if there is none."""
+        """Return the hyperedge, or the passage that was shown, that says the same; None if there is none."""
         live = {record.iri: piece_of(record) for record in self._overlay.added}
         similar = [piece for piece in self._segments.ranked(content) if piece.kind == "hyperedge"]
         live |= {piece.iri: piece for piece in similar[:_LIKE]}
         texts = [ShownText(0, piece.iri, piece.text) for piece in live.values()]
-        same = near_duplicate(content, texts)
-        return self._show(live[same.iri]) if same else None
+        same = near_duplicate(content, [*texts, *self._sentences()])
+        if same is None:
+            return None
+        return self._shown.get(same.number) or self._show(live[same.iri])
+
+    def _sentences(self) -> Iterator[ShownText]:
+        """Yield the sentences of the passages of the corpus that were shown."""
+        for each in self._shown:
+            if each.kind == "chunk":
+                for begin, end in sentence_spans(each.text):
+                    yield ShownText(each.number, each.iri, each.text[begin:end])
 
     def _show(self, piece: Piece) -> Result:
         trust = self._overlay.trust_of(piece.iri)

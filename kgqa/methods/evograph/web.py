@@ -56,7 +56,7 @@ def opened_web_search(name: str) -> Iterator[WebSearch | None]:
         file, _, inner = rest.rpartition(":")
         if not file or not inner:
             raise SettingsError(f"{clean(name)!r} names no search to record.", f"Use {FORMS}.")
-        with opened_web_search(inner if ":" not in inner else "") as search:
+        with opened_web_search(inner) as search:
             yield Recording(Path(file), search)
     elif kind == "corpus" and rest:
         with Corpus.open(rest) as corpus:
@@ -111,7 +111,7 @@ class Recording:
         search: What is asked for queries that are not recorded; None to find nothing for them.
 
     Raises:
-        SettingsError: the file is not a recording.
+        SettingsError: the file is not a recording, or cannot be written.
     """
 
     def __init__(self, file: Path, search: WebSearch | None = None) -> None:
@@ -121,6 +121,8 @@ class Recording:
         if search is None and not file.is_file():
             raise SettingsError(f"There is no file {clean(str(file))}.", "Record one: evograph.web=record:FILE:NAME")
         self._found = _read_recording(file) if file.exists() else {}
+        if search is not None:
+            self._append("")  # a file that cannot be written is an error before the first question
 
     def __call__(self, query: str, k: int) -> Sequence[WebPassage]:
         key = _query_key(query)
@@ -131,9 +133,18 @@ class Recording:
             line = json.dumps({"query": key, "passages": [asdict(each) for each in found]}, ensure_ascii=False)
             with self._lock:
                 self._found[key] = found
-                with open(self._file, "a", encoding="utf-8") as file:
-                    file.write(f"{line}\n")
+                self._append(f"{line}\n")
         return list(found or ())[:k]
+
+    def _append(self, text: str) -> None:
+        try:
+            with open(self._file, "a", encoding="utf-8") as file:
+                file.write(text)
+        except OSError as error:
+            raise SettingsError(
+                f"{clean(str(self._file))} cannot be written: {error.strerror}.",
+                "Record to another file: evograph.web=record:FILE:NAME",
+            ) from error
 
 
 def _query_key(query: str) -> str:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.editing.committing import commit
-from kgqa.corpus.editing.proposals import Decision, GatedEdit, ProposalFile, ProposedEdit
+from kgqa.corpus.editing.proposals import MAX_LINE_BYTES, Decision, GatedEdit, ProposalFile, ProposedEdit
 from kgqa.errors import CorpusError
 from tests.corpus.editing.edited_corpus import build, overlay, parties, shown
 
@@ -89,3 +89,11 @@ def test_the_file_is_never_a_link(tmp_path):
         ProposalFile(tmp_path).append([GATED])
     with pytest.raises(CorpusError, match="cannot be read"):
         ProposalFile(tmp_path).records()
+
+
+def test_a_file_with_a_long_damaged_end_keeps_its_records(written, tmp_path):
+    damaged = written + bytes(2 * MAX_LINE_BYTES)
+    (tmp_path / "proposals.jsonl").write_bytes(damaged)
+    with pytest.raises(CorpusError, match="ends without a record"):
+        ProposalFile(tmp_path).append([GATED])
+    assert (tmp_path / "proposals.jsonl").read_bytes() == damaged

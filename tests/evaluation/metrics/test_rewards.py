@@ -105,6 +105,8 @@ def test_extra_terms_count_only_with_a_weight():
 def test_unknown_terms_and_forms_are_errors():
     with pytest.raises(SettingsError, match="'speed' is not a term"):
         reward(Episode(()), GOLD, weights={"speed": 1.0})
+    with pytest.raises(SettingsError, match="cost is not a finite number"):
+        reward(Episode(()), GOLD, weights={"cost": float("nan")})
     with pytest.raises(SettingsError, match="not a form"):
         reward(Episode(()), GOLD, form="lenient")  # type: ignore[arg-type]
 

@@ -9,6 +9,8 @@ import pytest
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.editing.proposals import GatedEdit, ProposalFile, ProposedEdit
+from kgqa.corpus.history.undoing import plan_undo
+from kgqa.errors import CorpusError
 from kgqa.events import EditAccepted, EditGated, EditProposed
 from kgqa.methods.evograph.editing import NO_CHANGE
 from tests.methods.evograph.conftest import call, final
@@ -113,3 +115,19 @@ def test_an_unread_list_of_participants_leaves_those_found_by_name(edited):
         (record,) = [each for each in corpus.reader.hyperedges() if each.segment == DIED]
         assert len(record.participants) >= 2
     assert asked.events(EditAccepted)[-1].state == "committed"
+
+
+def test_each_question_is_a_session_that_can_be_undone(run, written, tmp_path):
+    folder = shutil.copytree(written[0], tmp_path / "corpus")
+    more = {"evograph.web": f"replay:{written[1]}", "evograph.commit": "auto"}
+    for content in (DIED, "Mara Holt died in 1930."):
+        insert = call("insert", content=content, sources=[1])
+        run(WEB, insert, final("Oster Quay [1]"), question=MISSING, folder=folder, **more)
+    with Corpus.open(folder) as corpus:
+        database = corpus.database
+        *_, first, second = database.edits()
+        assert first.session.startswith("ask:") and second.session.startswith("ask:")
+        assert [each.id for each in plan_undo(database, session=first.session).edits] == [first.id]
+        for name in ({"session": ""}, {"source": ""}):  # edits of documents have no session
+            with pytest.raises(CorpusError, match="empty"):
+                plan_undo(database, **name)

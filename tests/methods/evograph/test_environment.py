@@ -10,6 +10,7 @@ import pytest
 from kgqa.corpus.editing.proposals import ProposalFile
 from kgqa.errors import KgqaError, SettingsError
 from kgqa.methods.evograph.environment import make_environment
+from tests.methods.evograph.hyper_corpus import Note, write_hyper_corpus
 
 
 def results(text):
@@ -56,3 +57,22 @@ def test_wrong_settings_are_refused(written, tmp_path):
         make_environment(written[0], nosuch=1)
     with pytest.raises(KgqaError):
         make_environment(tmp_path)
+
+
+def test_what_a_passage_of_the_corpus_says_is_not_inserted_again(written):
+    environment = make_environment(written[0], embeddings="off", pieces="chunk")()
+    found = results(environment.graph_search("Mara Holt built the first tide clock"))
+    assert "tide clock" in found[0]["text"] and found[0]["kind"] == "chunk"
+    told = environment.insert("The first tide clock Mara Holt built.", [found[0]["number"]])
+    assert "says this already" in told and results(told)[0]["number"] == found[0]["number"]
+
+
+def test_a_page_of_the_web_does_not_spoil_a_deletion_that_the_corpus_supports(tmp_path, written):
+    names = ("Tarn Harbour",)
+    notes = [Note(f"The lighthouse of Tarn Harbour was finished in {year}.", names) for year in (1830, 1834)]
+    folder = write_hyper_corpus(tmp_path / "corpus", notes)
+    environment = make_environment(folder, embeddings="off", web=f"replay:{written[1]}")()
+    found = results(environment.graph_search("lighthouse of Tarn Harbour finished"))
+    assert "1834" in environment.web_search("lighthouse of Tarn Harbour finished")
+    (wrong,) = [each["number"] for each in found if "1830" in each["text"]]
+    assert "hidden" in environment.delete(wrong, "It was 1834.")
