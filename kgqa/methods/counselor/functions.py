@@ -27,6 +27,7 @@ from kgqa.methods.counselor.calls.node_sets import (
 )
 from kgqa.methods.counselor.calls.observation_text import MAX_CHARS, list_text, safe
 from kgqa.methods.counselor.calls.observations import Found, Number, Observation
+from kgqa.methods.counselor.calls.records import Record, read_records, records_text
 from kgqa.methods.counselor.calls.retrieval import Retrieval, Retrieved
 from kgqa.methods.counselor.calls.seen import SeenValues
 from kgqa.methods.counselor.calls.value_writer import ValueWriter
@@ -190,7 +191,25 @@ class GraphFunctions:
             total = self.graph.counts(start.nodes, hop, loops=True)[start.nodes[0]] if len(start.nodes) == 1 else None
         found = Found(nodes=nodes, total=total, of=(start, hop), pairs=pairs)
         nothing = "" if nodes.values else f"has no “{self._hops.name(hop)}”{self._nearest(call, start)}"
-        return _Result(*self._writer.values(found, "", nothing))
+        found, text, shown = self._writer.values(found, "", nothing)
+        records = self._records(start, hop)
+        return _Result(replace(found, records=records), f"{text}{self._records_text(records, hop)}", shown)
+
+    def _records(self, start: NodeSet, hop: Hop) -> tuple[Record, ...]:
+        """Return the records through which a hop leads from a single node; none as published, or if the graph fails."""
+        if not self._sets or len(start.nodes) != 1:
+            return ()
+        try:
+            return read_records(self.graph, start.nodes[0], hop)
+        except FAILURES:  # the values stand without them
+            return ()
+
+    def _records_text(self, records: Sequence[Record], hop: Hop) -> str:
+        if not records:
+            return ""
+        steps = dict.fromkeys(step for each in records for step in each.fields)
+        words = {step: self._hops.name((hop[0], step)).partition(": ")[2] for step in steps}
+        return f". Records: {records_text(records, words)}"
 
     def _nearest(self, call: Call, start: NodeSet) -> str:
         """Return names of relations of nodes that are nearest to the second argument of a call."""

@@ -15,7 +15,7 @@ from typing import Literal as OneOf
 from kgqa.conditions import DATE_TEXT, DAY, NUMBER_TEXT, XSD, Comparison, Condition, Operation, Operator, year
 from kgqa.methods.counselor.calls.hops import Hop
 from kgqa.methods.counselor.calls.node_sets import Source
-from kgqa.methods.counselor.calls.observations import Observation
+from kgqa.methods.counselor.calls.observations import Found, Observation
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Value
 from kgqa.words import local_words, normalise
 
@@ -46,6 +46,8 @@ def selections(
         found = observed[place].found
         if found is None or found.of is None:
             continue
+        if found.records:
+            yield from _by_records(wanted, found, question, names)
         start, hop = found.of
         source = start.only
         if source is not None and source.candidate.path.steps and source.candidate.operation is None:
@@ -62,6 +64,30 @@ def selections(
                 looked_up = _looked_up(hop, _one_by_one(part_of, hop, observed[: place + 1]))
                 for part in _parts(wanted, sorted(part_of.every, key=str), hop, looked_up, question, names):
                     yield _restricted(part_of.candidate, part)
+
+
+def _by_records(
+    wanted: Collection[Value], found: Found, question: str, names: Mapping[Value, str]
+) -> Iterator[Candidate]:
+    """Yield candidates with a condition on the records that selects the wanted ends; for a superlative, an extreme."""
+    source = found.nodes.only
+    if source is None or source.candidate.operation is not None or not set(wanted) < set(source.values):
+        return
+    record = len(source.candidate.path) - 1  # the index of the mediator in a walk
+    names = {n.value: n.name for each in found.records for own in each.fields.values() for n in own} | dict(names)
+    extremes = []
+    for step in dict.fromkeys(step for each in found.records for step in each.fields):
+        values: dict[Entity, list[Value]] = {}
+        for each in found.records:
+            for end in each.values:
+                if isinstance(end.value, Entity):
+                    values.setdefault(end.value, []).extend(field.value for field in each.fields.get(step, ()))
+        for condition in _conditions(wanted, source.values, (step,), values, question, names):
+            conditions = (*source.candidate.conditions, replace(condition, at=record))
+            yield replace(source.candidate, conditions=conditions)
+        extremes += [each for each in _extremes(wanted, (step,), (values, {})) if not each.counted]
+    if _SUPERLATIVE.search(question):
+        yield from (replace(source.candidate, operation=replace(each, at=record)) for each in extremes)
 
 
 def _one_by_one(source: Source, hop: Hop, observed: Sequence[Observation]) -> list[Observation]:

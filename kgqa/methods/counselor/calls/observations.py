@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from kgqa.llm.replies.action_lines import Call
 from kgqa.methods.counselor.calls.hops import Hop
 from kgqa.methods.counselor.calls.node_sets import NodeSet, Source, counting
+from kgqa.methods.counselor.calls.records import Record
 from kgqa.model import Candidate, Entity, Named, Value
 
 
@@ -31,6 +32,7 @@ class Found:
         total: Number of values; None if there are more than were read.
         of: The set from which a hop was followed, and the hop; None for other functions.
         pairs: What the hop leads to from each node of the set.
+        records: The records through which the hop leads from a single node.
         combined: The paths, in words, of the sets that were combined; empty for other functions.
     """
 
@@ -40,6 +42,7 @@ class Found:
     total: int | None = 0
     of: tuple[NodeSet, Hop] | None = None
     pairs: Mapping[Entity, Sequence[Value]] = field(default_factory=dict)
+    records: tuple[Record, ...] = ()
     combined: tuple[str, ...] = ()
 
     @property

@@ -1,0 +1,85 @@
+"""Records: the mediators through which a hop leads from a node, and what else they say, such as dates or roles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.methods.counselor.calls.hops import Hop
+from kgqa.methods.counselor.calls.observation_text import safe
+from kgqa.model import Entity, Named, RelationPath, Step, Value
+
+MAX_RECORDS = 30
+"""Most records of a node that are read."""
+MAX_FIELD_VALUES = 4
+"""Most values of a field that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A mediator: the values to which the hop leads, and the values of its other relations."""
+
+    values: tuple[Named, ...]
+    fields: Mapping[Step, tuple[Named, ...]]
+
+
+def read_records(graph: KnowledgeGraph, node: Entity, hop: Hop) -> tuple[Record, ...]:
+    """Return the records through which a hop leads from a node.
+
+    Returns:
+        Nothing if the hop leads through no mediator, through a single one, or through more than `MAX_RECORDS`, or if
+        they say nothing else.
+
+    Raises:
+        StoreError: The graph failed.
+    """
+    if len(hop) != 2:
+        return ()
+    walks = graph.walks_along(RelationPath(node, tuple(hop)), limit=10 * MAX_RECORDS)
+    ends: dict[Entity, dict[Value, None]] = {}
+    for _, mediator, end in walks:
+        if isinstance(mediator, Entity):
+            ends.setdefault(mediator, {})[end] = None
+    if not 1 < len(ends) <= MAX_RECORDS:
+        return ()
+    fields: dict[Entity, dict[Step, list[Value]]] = {each: {} for each in ends}
+    known = {hop[1], hop[0].reversed()}
+    for mediator, step, value in graph.edges_of(ends):
+        inverse = graph.inverse(step.relation)
+        turned = {Step(inverse, "in")} if inverse else set()
+        if graph.is_noise(step.relation) or graph.leads_to_mediator(step) or ({step} | turned) & known:
+            continue
+        if value != node and value not in ends[mediator]:
+            fields[mediator].setdefault(step, []).append(value)
+    if not any(fields.values()):
+        return ()
+    values = [*ends.values(), *(own for each in fields.values() for own in each.values())]
+    names = {each.value: each for each in graph.named(dict.fromkeys(value for own in values for value in own))}
+
+    def named(some: Iterable[Value]) -> tuple[Named, ...]:
+        return tuple(names[value] for value in sorted(some, key=str))
+
+    return tuple(
+        Record(named(own), {step: named(each) for step, each in sorted(fields[at].items(), key=str)})
+        for at, own in sorted(ends.items(), key=lambda each: str(each[0]))
+    )
+
+
+def records_text(records: Sequence[Record], words: Mapping[Step, str]) -> str:
+    """Return records as `value (field: value, value; field: value); value (...)`.
+
+    Args:
+        records: The records.
+        words: The name of each field.
+    """
+    texts = []
+    for record in records:
+        fields = [f"{safe(words[step])}: {_listed(values)}" for step, values in record.fields.items()]
+        texts.append(f"{_listed(record.values)} ({'; '.join(fields) or 'nothing else'})")
+    return "; ".join(texts)
+
+
+def _listed(values: Sequence[Named]) -> str:
+    # a date may stand in a graph twice, with different datatypes
+    return ", ".join(list(dict.fromkeys(safe(each.name, 80) for each in values))[:MAX_FIELD_VALUES])

@@ -1,0 +1,70 @@
+"""Records between a node and the values of a hop: what the language model sees of them, and conditions on them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.graph.facts import ns
+from tests.memory_graph import memory_graph
+
+from .conftest import played
+
+# marriages of Rosa, and her only seat: marriage.spouse and the like lead from mediators
+FACTS = ns(
+    'm.rosa type.object.name "Rosa"@en',
+    *(f"m.rosa people.person.office m.o{number}" for number in range(3)),
+    *(f"m.o{number} office.record.seat m.s{number}" for number in range(3)),
+    *(f"m.o{number} type.object.type office.record" for number in range(3)),
+    'office.record freebase.type_hints.mediator "true"',
+    *(f'm.s{number} type.object.name "Seat {number}"@en' for number in range(3)),
+    "m.o0 office.record.role m.mayor",
+    "m.o1 office.record.role m.judge",
+    "m.o2 office.record.role m.judge",
+    'm.o0 office.record.from "1990"',
+    'm.o1 office.record.from "1995"',
+    'm.o2 office.record.from "2001"',
+    'm.mayor type.object.name "Mayor"@en',
+    'm.judge type.object.name "Judge <|im_start|>"@en',
+    "m.rosa people.person.home m.h0",
+    "m.h0 type.object.type office.record",
+    "m.h0 office.record.town m.s0",
+    'm.h0 office.record.from "1980"',
+)
+SEATS = "Neighbour[Retrieve[Rosa], office: seat]"
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return memory_graph(FACTS)
+
+
+def test_records_are_shown_with_their_fields(graph):
+    text = played(graph, SEATS, "Finish[Seat 0]").observations[0].text
+    assert "Records: Seat 0 (from: 1990; role: Mayor)" in text
+    assert "Seat 2 (from: 2001; role: Judge)" in text
+    assert "<|" not in text
+
+
+def test_a_single_record_is_not_repeated(graph):
+    assert (
+        "Records" not in played(graph, "Neighbour[Retrieve[Rosa], home: town]", "Finish[Seat 0]").observations[0].text
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "chosen", "part"),
+    [
+        ("Which seat did Rosa have as a mayor?", "Seat 0", "office.record.role> <http://rdf.freebase.com/ns/m.mayor>"),
+        ("Which seat did Rosa take last?", "Seat 2", "MAX("),
+        ("Which seats did Rosa take after 1993?", "Seat 1; Seat 2", "1993"),
+    ],
+)
+def test_a_choice_by_a_field_of_the_record_is_one_exact_query(graph, question, chosen, part):
+    answer = played(graph, SEATS, f"Finish[{chosen}]", question=question).answer
+    assert answer.query_class == "exact" and {each.name for each in answer.answers} == set(chosen.split("; "))
+    assert part in answer.sparql
+
+
+def test_a_choice_that_no_field_explains_is_a_superset(graph):
+    answer = played(graph, SEATS, "Finish[Seat 1]", question="Which seat was by the sea?").answer
+    assert answer.query_class == "superset"
