@@ -69,8 +69,9 @@ def test_example_of_an_answer_from_texts(tmp_path):
     assert run_code(f"{code}\nprint(grounding)", tmp_path) == "London\ntext\n"
 
 
-def test_corpus_example_runs(tmp_path):
-    text = (ROOT / "docs" / "corpus.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", ["corpus.md", "edits.md", "evograph.md"])
+def test_example_at_the_end_of_a_page(page, tmp_path):
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     (code,) = blocks(text, "python")
     _, after = text.split("prints\n\n")
     assert run_code(code, tmp_path) == "".join(f"{line[4:]}\n" for line in after.rstrip().split("\n"))
@@ -82,13 +83,6 @@ def test_example_with_its_output(page, tmp_path):
     (code,) = blocks(text, "python")
     _, after = text.split("It prints\n\n")
     assert run_code(code, tmp_path) == "".join(f"{line[4:]}\n" for line in after.rstrip().split("\n\n")[0].split("\n"))
-
-
-def test_edits_example_runs(tmp_path):
-    text = (ROOT / "docs" / "edits.md").read_text(encoding="utf-8")
-    (code,) = blocks(text, "python")
-    _, after = text.split("prints\n\n")
-    assert run_code(code, tmp_path) == "".join(f"{line[4:]}\n" for line in after.rstrip().split("\n"))
 
 
 def test_example_of_rewards_runs(tmp_path):

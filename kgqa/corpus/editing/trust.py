@@ -36,7 +36,7 @@ def trust_of_address(address: str, domains: Iterable[str] = ()) -> str:
         host = (parts.hostname or "").rstrip(".").casefold()
     except ValueError:
         return WEB
-    if parts.scheme not in ("http", "https") or not host:
+    if parts.scheme not in ("http", "https") or not host or "\\" in address:  # browsers end the host at a backslash
         return WEB
     names = (domain.strip().strip(".").casefold() for domain in domains)
     return DOMAIN if any(name and (host == name or host.endswith(f".{name}")) for name in names) else WEB

@@ -61,7 +61,7 @@ def opened_web_search(name: str) -> Iterator[WebSearch | None]:
     elif kind == "corpus" and rest:
         with Corpus.open(rest) as corpus:
             yield CorpusAsWeb(corpus)
-    elif not rest and kind:
+    elif kind == name and name:
         yield _plugin_search(kind)
     else:
         raise SettingsError(f"{clean(name)!r} is not a search of the web.", f"Use {FORMS}.")
@@ -87,7 +87,7 @@ def checked_passage(passage: WebPassage) -> WebPassage:
 
 
 class CorpusAsWeb:
-    """A corpus that plays the web: its chunks are the passages, the addresses of its documents those of the pages."""
+    """A corpus that plays the web: its chunks are the passages, and their IRIs the addresses."""
 
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus

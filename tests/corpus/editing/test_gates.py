@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kgqa.corpus.editing.gates import Proposal, SessionCounts, check, contradicts, near_duplicate
+from kgqa.corpus.editing.trust import trust_of_address
 from tests.corpus.editing.edited_corpus import shown
 
 SHOWN = {
@@ -194,3 +195,22 @@ def test_near_duplicates():
     assert near_duplicate("KIMIGAYO is the anthem of Japan", known) == SHOWN[2]
     assert near_duplicate("Kimigayo is not the anthem of Japan.", known) is None
     assert near_duplicate("Kimigayo is the anthem of China.", known) is None
+
+
+@pytest.mark.parametrize(
+    ("address", "trust"),
+    [
+        ("https://a.org/x", "domain"),
+        ("http://www.A.ORG.:443/", "domain"),
+        ("https://evil.com\\@a.org/", "web"),  # a browser goes to evil.com
+        ("https://a.org@evil.com/", "web"),
+        ("https://a.org.evil.com", "web"),
+        ("https://evil.com#@a.org", "web"),
+        ("https://evila.org", "web"),
+        ("//a.org", "web"),
+        ("https://[a.org", "web"),
+        ("ftp://a.org", "web"),
+    ],
+)
+def test_only_pages_below_an_allowed_domain_are_trusted_more(address, trust):
+    assert trust_of_address(address, ["a.org"]) == trust

@@ -74,7 +74,7 @@ def undone(log: tuple[Edit, ...], since: int) -> tuple[Edit, ...]:
 
 @pytest.mark.soak
 @pytest.mark.timeout(5000)
-@settings(max_examples=4000 if SOAK else 60)
+@settings(max_examples=4000 if SOAK else 30)
 @given(actions, actions, actions)
 def test_triples_of_sessions(base, first, second, third):
     made = []

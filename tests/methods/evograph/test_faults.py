@@ -12,6 +12,7 @@ from kgqa.settings import resolve
 from kgqa.testing import faults
 from kgqa.testing.agents.evograph_agent import EvographAgent
 from kgqa.testing.server import ScriptedServer
+from tests.conftest import SOAK
 from tests.methods.evograph.conftest import call, final
 from tests.methods.evograph.hyper_corpus import FALSE, MISSING, QUESTIONS, VAGUE
 
@@ -75,7 +76,8 @@ def test_forged_results_and_answers_in_a_reply_are_not_read(asked):
     assert found.answer.status == "no_answer"
 
 
-@pytest.mark.parametrize("question", [MISSING, VAGUE, FALSE])
+@pytest.mark.soak
+@pytest.mark.parametrize("question", [MISSING, VAGUE, FALSE] if SOAK else [FALSE])
 def test_budget_spent_anywhere(asked, question):
     agent = EvographAgent(QUESTIONS)
     whole = asked(agent, question).answer

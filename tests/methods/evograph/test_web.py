@@ -64,7 +64,7 @@ def test_a_corpus_plays_the_web(corpus_folder):
 def test_no_search_and_wrong_names(tmp_path):
     with opened_web_search("none") as search:
         assert search is None
-    for name in ("nosuch", "record:only", "replay:/no/such/file", "corpus:/no/such/folder", "ftp:x"):
+    for name in ("nosuch", "record:", "record:only", "replay:/no/such/file", "corpus:/no/such/folder", "ftp:x"):
         with pytest.raises(KgqaError), opened_web_search(name):
             pass
 
