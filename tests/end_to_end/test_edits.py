@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+import sqlite3
 import time
 from contextlib import closing
 from pathlib import Path
@@ -135,6 +136,11 @@ def test_ctrl_c_in_a_dialogue_keeps_decisions(started, kgqa, corpus):
 
 def test_a_changed_byte_is_found(kgqa, corpus):
     assert "1 edit, none was changed" in kgqa("edits", "verify", "corpus").out
+    with closing(sqlite3.connect(corpus / "corpus.sqlite")) as database:
+        for active in (0, 1):
+            database.execute("UPDATE edits SET active = ?", (active,))
+            database.commit()
+            assert kgqa("edits", "verify", "corpus").returncode == 1 - active
     file = corpus / "proposals.jsonl"
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
