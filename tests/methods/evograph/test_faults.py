@@ -48,9 +48,10 @@ def asked(run, written):
     return asked
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_faulty_call_costs_at_most_a_turn(asked, fault):
-    for at in (0, 2):
+    for at in (0, 2) if SOAK else (2,):  # the last lines fail the first call, too
         agent, turn = EvographAgent(QUESTIONS), itertools.count()
         found = asked(lambda messages: fault if next(turn) == at else agent(messages), llm__retries=0)
         assert found.answer.status == "failed" or str(found.answer) == "Oster Quay"
