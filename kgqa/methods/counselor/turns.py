@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +23,7 @@ T = TypeVar("T")
 MAX_PROMPT_TOKENS = 10_000
 """A longer prompt is not sent: it ends the trial."""
 PUBLISHED_DEPTH = 2
+_FINISH = re.compile(r"\W*Finish *\[", re.IGNORECASE)
 UNREAD = "(unreadable)"
 """What stands in the transcript for actions that could not be read."""
 
@@ -77,11 +79,14 @@ class Turns:
     def take(self, transcript: Transcript, memory: Memory, trial: int, step: int) -> Turn:
         """Ask for the plan, the missing fact and the actions of a step, and add them to the transcript.
 
+        A plan may be `Finish[...]`; then no more is asked.
+
         Raises:
             PromptTooLong: A prompt is too long.
             BudgetExhausted: The question's budget is used up.
         """
         at = {"trial": trial, "step": step}
+        actions = partial(read_actions, depth=self._depth, published=self._published)
         if self._merged:
             reader = partial(read_turn, depth=self._depth, published=self._published)
             reply, problem, raw = self._acts("merged", reader, transcript, memory, step)
@@ -91,15 +96,13 @@ class Turns:
         else:
             if self._planned:
                 plan = self._says("plan", "plan", transcript, memory, step)
+                finish = None if self._published or not _FINISH.match(plan) else actions(plan).value
+                if finish is not None and len(finish.calls) == 1:
+                    return self._add_actions(finish.calls, plan, "", transcript, at)
                 self._add_plan(plan, transcript, at)
             self._add_need(self._says("think", "need", transcript, memory, step), transcript, at)
-            actions = partial(read_actions, depth=self._depth, published=self._published)
             reply, problem, raw = self._acts("act", actions, transcript, memory, step)
-        calls = reply.calls if reply is not None else ()
-        texts = tuple(map(call_text, calls))
-        self._trace.record(ActionRead(reply=raw, actions=texts, problem=problem, trial=trial, step=step))
-        transcript.add("Action", step, ", ".join(texts) or UNREAD)
-        return Turn(calls, problem)
+        return self._add_actions(reply.calls if reply is not None else (), raw, problem, transcript, at)
 
     def ask(
         self,
@@ -172,6 +175,15 @@ class Turns:
 
         found = self._turn_prompt("act", name, "Action", read, transcript, memory, step)
         return found.value, found.problem if found.value is None else "", texts[-1] if texts else ""
+
+    def _add_actions(
+        self, calls: tuple[Call, ...], raw: str, problem: str, transcript: Transcript, at: dict[str, int]
+    ) -> Turn:
+        texts = tuple(map(call_text, calls))
+        event = ActionRead(reply=raw, actions=texts, problem=problem, trial=at["trial"], step=at["step"])
+        self._trace.record(event)
+        transcript.add("Action", at["step"], ", ".join(texts) or UNREAD)
+        return Turn(calls, problem)
 
     def _add_plan(self, text: str, transcript: Transcript, at: dict[str, int]) -> None:
         if text:

@@ -66,6 +66,18 @@ def test_an_accepted_answer_ends_the_trials():
     assert not asked.events(Reflected)
 
 
+def test_a_plan_that_finishes_ends_the_trial_without_further_prompts():
+    def plan(prompt, step):
+        return f"Plan 2: Finish[{CAMERON}]" if step == 2 else "Find him. Then Finish[the list]."
+
+    asked = run(replies={"plan": plan, "action": CAMERON, "verify": "Right.\nJudgment: yes"})
+    assert asked.turns == ["plan", "need", "action", "plan", "verify"]
+    assert asked.answer.accepted and asked.answer.query_class == "exact"
+    assert [event.step for event in asked.events(Finished)] == [2]
+    published = {"ask__preset": "as-published", "counselor__retrieve": "names"}
+    assert run(replies={"plan": plan, "verify": "[Yes]"}, **published).turns[:6] == ["plan", "need", "action"] * 2
+
+
 def test_an_answer_that_was_not_seen_is_refused_for_free():
     asked = run(replies={"action": "Finish[The Phantom Film]"})
     assert "verify" not in asked.turns and len(asked.turns) == 3 * 3 + 2
