@@ -34,7 +34,7 @@ from tests.graph.graph_factories import VirtuosoGraphFactory
 from tests.graph.hostile_text import FRAGMENTS, hostile_texts
 from tests.graph.query_recording import RecordingProxy, RecordingStore, query_structure
 
-EXAMPLES = {"embedded": 1000 if SOAK else 300, "rdflib": 1000 if SOAK else 150, "virtuoso": 1000 if SOAK else 150}
+EXAMPLES = {"embedded": 1000 if SOAK else 180, "rdflib": 1000 if SOAK else 150, "virtuoso": 1000 if SOAK else 150}
 UPDATES = 300 if SOAK else 15
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 OPTIONS = resolve({"rank.embeddings": "off", "explore.depth": 1}, environment={})
