@@ -116,7 +116,7 @@ def disputes_among(found: Candidates, tags: Mapping[str, Sequence[HyperedgeTag]]
 
 
 _MANY = 10_000
-"""Edits that remove more items than this clear away, and contradict nobody."""
+"""An edit that removes more items than this is a clean-up; it disputes nothing."""
 
 
 def _new_texts(edit: Edit) -> Iterator[_NewText]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kgqa.corpus.editing.sources import ShownText
-from kgqa.corpus.editing.trust import lowest, rank
+from kgqa.corpus.editing.trust import highest, rank
 from kgqa.corpus.editing.wording import Name, Wording, wording
 from kgqa.rank.lexical import STOPWORDS, stem
 from kgqa.words import clean
@@ -203,7 +203,7 @@ def _sources(proposal: Proposal, shown: Mapping[int, ShownText]) -> Rejection | 
     if missing:
         return Rejection("sources", f"Result {missing[0]} was not shown. Name results that a tool showed.")
     if all(shown[number].iri == proposal.target for number in proposal.sources):
-        return Rejection("sources", "The text to change is no source of its own change. Name another result.")
+        return Rejection("sources", "A text cannot be the source of its own change. Name another result.")
     return None
 
 
@@ -261,6 +261,6 @@ def _target(proposal: Proposal, shown: Mapping[int, ShownText]) -> Rejection | N
             return Rejection(
                 "trust",
                 f"The text is trusted more ({proposal.target_trust}) than what contradicts it "
-                f"({lowest(each.trust for each in against)}). Insert the other statement; both are shown.",
+                f"({highest(each.trust for each in against)}). Insert the other statement; both are shown.",
             )
     return None

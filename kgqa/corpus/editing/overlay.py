@@ -1,4 +1,4 @@
-"""The edits of one question on top of a corpus that is open for reading; nobody else sees them."""
+"""The edits of one question on top of a corpus that is open for reading; other questions do not see them."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from kgqa.methods.counselor.calls.observations import Found, Number, Observation
 from kgqa.methods.counselor.calls.records import Record, read_records, records_text
 from kgqa.methods.counselor.calls.retrieval import Retrieval, Retrieved
 from kgqa.methods.counselor.calls.seen import SeenValues
-from kgqa.methods.counselor.calls.value_writer import ValueWriter
+from kgqa.methods.counselor.calls.value_writer import ValueWriter, in_languages
 from kgqa.methods.resources import Resources
 from kgqa.model import Candidate, Entity, Literal, Named, RelationPath, Value
 from kgqa.rank.embedding.encoder import CachedEncoder
@@ -184,16 +184,17 @@ class GraphFunctions:
         if named is None:
             return self._relations(start)
         pairs, hop = self._along(start, named, str(call.arguments[1]))
-        pairs, exact = self._in_languages(hop, in_list_order(self.graph, pairs, hop))
+        pairs, exact = in_languages(self.graph.schema, in_list_order(self.graph, pairs, hop), hop)
         nodes = self._extended(start, hop, pairs, exact)
         total: int | None = len(nodes.values)
         if nodes.approximate:  # more than were read
             total = self.graph.counts(start.nodes, hop, loops=True)[start.nodes[0]] if len(start.nodes) == 1 else None
         found = Found(nodes=nodes, total=total, of=(start, hop), pairs=pairs)
         nothing = "" if nodes.values else f"has no “{self._hops.name(hop)}”{self._nearest(call, start)}"
+        # before the values are named, so that one query finds the names of both
+        found = replace(found, records=self._records(start, hop) if len(nodes.values) > 1 else ())
         found, text, shown = self._writer.values(found, "", nothing)
-        records = self._records(start, hop)
-        return _Result(replace(found, records=records), f"{text}{self._records_text(records, hop)}", shown)
+        return _Result(found, f"{text}{records_text(found.records, hop, self._hops.name)}", shown)
 
     def _records(self, start: NodeSet, hop: Hop) -> tuple[Record, ...]:
         """Return the records through which a hop leads from a single node; none as published, or if the graph fails."""
@@ -203,13 +204,6 @@ class GraphFunctions:
             return read_records(self.graph, start.nodes[0], hop)
         except FAILURES:  # the values stand without them
             return ()
-
-    def _records_text(self, records: Sequence[Record], hop: Hop) -> str:
-        if not records:
-            return ""
-        steps = dict.fromkeys(step for each in records for step in each.fields)
-        words = {step: self._hops.name((hop[0], step)).partition(": ")[2] for step in steps}
-        return f". Records: {records_text(records, words)}"
 
     def _nearest(self, call: Call, start: NodeSet) -> str:
         """Return names of relations of nodes that are nearest to the second argument of a call."""
@@ -375,19 +369,6 @@ class GraphFunctions:
             for source in start.sources
         )
         return union([NodeSet(tuple(source for source in sources if source.values), cut)])
-
-    def _in_languages(self, hop: Hop, pairs: Pairs) -> tuple[Pairs, bool]:
-        """Return names in the schema's languages, if a node has any, and whether these are all its names."""
-        schema = self.graph.schema
-        if len(hop) > 1 or hop[0].relation not in (*schema.label, *schema.alias):
-            return pairs, True
-        kept: dict[Entity, Sequence[Value]] = {}
-        for node, values in pairs.items():
-            wanted = tuple(
-                value for value in values if isinstance(value, Literal) and value.language in schema.languages
-            )
-            kept[node] = wanted or values
-        return kept, all(len(kept[node]) == len(values) for node, values in pairs.items())
 
     def _words(self, path: RelationPath, hop: Hop) -> str:
         graph = self.graph

@@ -8,7 +8,9 @@ from kgqa.methods.counselor.finishing import chosen_values
 from kgqa.methods.counselor.functions import GraphFunctions
 
 _COMPUTED = re.compile(
-    r"(?:yes|no|true|false)|[^\W\d]{0,12}\W{0,3}[-+]?[0-9][0-9.,:/ -]{0,30}(?:\s*[^\W\d]{1,20}){0,2}", re.IGNORECASE
+    r"(?:yes|no|true|false)|(?:about|around|approximately|nearly|over|under|in)?"
+    r"\W{0,3}[-+]?[0-9][0-9.,:/ -]{0,30}(?:\s*[^\W\d]{1,20}){0,2}",
+    re.IGNORECASE,
 )
 """Answers that follow from what was seen without being seen: yes, no, and numbers with their units."""
 SHOWN = 5

@@ -56,7 +56,7 @@ def session_tools(
     agent: str = "",
     image_names: Sequence[str] = (),
 ) -> Tools:
-    """Return the tools of a new session, whose edits nobody else sees.
+    """Return the tools of a new session; other sessions do not see its edits.
 
     Args:
         question: The question.

@@ -88,6 +88,13 @@ def test_an_answer_that_was_not_seen_is_refused_for_free():
     # yes, no and numbers follow from what was seen without being seen
     assert "verify" in run(replies={"action": "Finish[yes]", "verify": "Right.\nJudgment: yes"}).turns
     assert "verify" in run(replies={"action": "Finish[about 12 years]", "verify": "Right.\nJudgment: yes"}).turns
+    assert "verify" not in run(replies={"action": "Finish[Apollo 11]", "verify": "Right.\nJudgment: yes"}).turns
+
+
+@pytest.mark.parametrize("functions", ["sets", "published"])
+def test_records_are_explained_only_where_they_are_shown(functions):
+    asked = run(counselor__functions=functions)
+    assert ("Records:" in asked.prompts[0].system) == (functions == "sets")
 
 
 def test_no_plan_is_asked_or_shown_without_planning():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kgqa.graph.graph import KnowledgeGraph
@@ -66,18 +66,23 @@ def read_records(graph: KnowledgeGraph, node: Entity, hop: Hop) -> tuple[Record,
     )
 
 
-def records_text(records: Sequence[Record], words: Mapping[Step, str]) -> str:
-    """Return records as `value (field: value, value; field: value); value (...)`.
+def records_text(records: Sequence[Record], hop: Hop, name: Callable[[Hop], str]) -> str:
+    """Return what follows the values in an observation: `. Records: value (field: value, value); value (...)`.
 
     Args:
-        records: The records.
-        words: The name of each field.
+        records: The records; the text is empty without any.
+        hop: The hop that leads through them.
+        name: Returns the name of a hop.
     """
+    if not records:
+        return ""
+    steps = dict.fromkeys(step for each in records for step in each.fields)
+    words = {step: safe(name((hop[0], step)).partition(": ")[2]) for step in steps}
     texts = []
     for record in records:
-        fields = [f"{safe(words[step])}: {_listed(values)}" for step, values in record.fields.items()]
+        fields = [f"{words[step]}: {_listed(values)}" for step, values in record.fields.items()]
         texts.append(f"{_listed(record.values)} ({'; '.join(fields) or 'nothing else'})")
-    return "; ".join(texts)
+    return f". Records: {'; '.join(texts)}"
 
 
 def _listed(values: Sequence[Named]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kgqa.graph.edges import MAX_NODES
@@ -18,7 +18,8 @@ from kgqa.methods.counselor.calls.observation_text import (
     value_text,
 )
 from kgqa.methods.counselor.calls.observations import Found
-from kgqa.model import Entity, Named, Step, Value
+from kgqa.model import Entity, Literal, Named, Step, Value
+from kgqa.schema import Schema
 from kgqa.words import type_words
 
 MAX_NAMED = 1000
@@ -126,3 +127,22 @@ class ValueWriter:
         for node in new:
             self._types.setdefault(node, "")
         return {node: type_words(type_, schema) if (type_ := self._types.get(node, "")) else "" for node in nodes}
+
+
+def in_languages(
+    schema: Schema, pairs: Mapping[Entity, Sequence[Value]], hop: Hop
+) -> tuple[Mapping[Entity, Sequence[Value]], bool]:
+    """Return names in the schema's languages, if a node has any, and whether these are all its names.
+
+    Args:
+        schema: The schema of the graph.
+        pairs: The values of each node.
+        hop: The hop that leads to them; values of other hops than to names are returned as they are.
+    """
+    if len(hop) > 1 or hop[0].relation not in (*schema.label, *schema.alias):
+        return pairs, True
+    kept: dict[Entity, Sequence[Value]] = {}
+    for node, values in pairs.items():
+        wanted = tuple(value for value in values if isinstance(value, Literal) and value.language in schema.languages)
+        kept[node] = wanted or values
+    return kept, all(len(kept[node]) == len(values) for node, values in pairs.items())
