@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 
@@ -15,7 +15,7 @@ from kgqa.methods.counselor.calls.observations import Found, Number, Observation
 from kgqa.methods.counselor.functions import GraphFunctions
 from kgqa.methods.counselor.selection import selections
 from kgqa.methods.grounding import answer_of_entities, answer_of_path
-from kgqa.model import Answer, Candidate, Literal, Named, Value
+from kgqa.model import Answer, Candidate, Entity, Literal, Named, Value
 from kgqa.trace import Trace
 from kgqa.words import clean, display_name, normalise
 
@@ -183,8 +183,8 @@ def _of_values(chosen: Sequence[Named], functions: GraphFunctions, empty: Answer
     """Return the answer that consists of values that were seen, in their order, with the query that fits best."""
     wanted = {each.value for each in chosen}
     graph = functions.graph
-    candidates = _candidates(wanted, functions.observed)
     names = {value: named.name for each in functions.seen.named.values() for value, named in each.items()}
+    candidates = _candidates(wanted, functions.observed, lambda each: _named_tests(each, empty.question.text, names))
     selected = selections(wanted, empty.question.text, functions.observed, names)
     for candidate in islice(chain(candidates[:1], selected), MOST_READ):
         found = _exact(graph, candidate, lambda values: set(values) == wanted, trace)
@@ -199,16 +199,29 @@ def _of_values(chosen: Sequence[Named], functions: GraphFunctions, empty: Answer
     return _in_order(found, chosen)
 
 
-def _candidates(wanted: set[Value], observed: Sequence[Observation]) -> list[Candidate]:
-    """Return the paths that lead to some of the values: those to only them first, then to all of them, latest first."""
-    ranked: dict[object, tuple[tuple[bool, bool, bool, int, int], Candidate]] = {}
+def _named_tests(candidate: Candidate, question: str, names: Mapping[Value, str]) -> int:
+    """Return how many conditions of a candidate test for an entity that the question names."""
+    text = f" {normalise(question)} "
+    tests = [each.test for each in candidate.conditions if isinstance(each.test, Entity)]
+    return sum(f" {normalise(names[test])} " in text for test in tests if test in names)
+
+
+def _candidates(
+    wanted: set[Value], observed: Sequence[Observation], named_tests: Callable[[Candidate], int]
+) -> list[Candidate]:
+    """Return the paths that lead to some of the values: those to only them first, then to all of them.
+
+    Among these, those come first whose conditions name what the question names, then the latest.
+    """
+    ranked: dict[object, tuple[tuple[bool, bool, bool, int, int, int], Candidate]] = {}
     for place, observation in enumerate(observed):
         for source in observation.sources:
             there = wanted & source.every
             if not there or not source.candidate.path.steps:
                 continue
             only = wanted == source.every and source.exact
-            rank = (not only, there != wanted, not source.exact, -len(there), -place)
+            fit = named_tests(source.candidate) if source.candidate.conditions else 0
+            rank = (not only, there != wanted, not source.exact, -len(there), -fit, -place)
             known = ranked.get(source.candidate.identity)
             if known is None or rank < known[0]:
                 ranked[source.candidate.identity] = rank, source.candidate

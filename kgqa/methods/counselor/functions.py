@@ -194,7 +194,8 @@ class GraphFunctions:
         # before the values are named, so that one query finds the names of both
         found = replace(found, records=self._records(start, hop) if len(nodes.values) > 1 else ())
         found, text, shown = self._writer.values(found, "", nothing)
-        return _Result(found, f"{text}{records_text(found.records, hop, self._hops.name)}", shown)
+        fields = dict.fromkeys(named for each in found.records for own in each.fields.values() for named in own)
+        return _Result(found, f"{text}{records_text(found.records, hop, self._hops.name)}", (*shown, *fields))
 
     def _records(self, start: NodeSet, hop: Hop) -> tuple[Record, ...]:
         """Return the records through which a hop leads from a single node; none as published, or if the graph fails."""

@@ -68,3 +68,18 @@ def test_a_choice_by_a_field_of_the_record_is_one_exact_query(graph, question, c
 def test_a_choice_that_no_field_explains_is_a_superset(graph):
     answer = played(graph, SEATS, "Finish[Seat 1]", question="Which seat was by the sea?").answer
     assert answer.query_class == "superset"
+
+
+@pytest.mark.parametrize(
+    ("question", "chosen", "seat"),
+    [
+        ("When did Rosa take Seat 1?", "1995", "m.s1"),
+        ("What was Rosa at Seat 0?", "Mayor", "m.s0"),
+        ("What was Rosa at Seat 1?", "Judge", "m.s1"),
+        ("What was Rosa at Seat 2?", "Judge", "m.s2"),
+    ],
+)
+def test_a_field_of_a_record_is_an_answer_with_a_condition_on_the_record(graph, question, chosen, seat):
+    answer = played(graph, SEATS, f"Finish[{chosen}]", question=question).answer
+    assert answer.query_class == "exact" and answer.grounding == "graph"
+    assert f"office.record.seat> <http://rdf.freebase.com/ns/{seat}>" in answer.sparql

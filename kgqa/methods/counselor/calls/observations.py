@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from kgqa.llm.replies.action_lines import Call
 from kgqa.methods.counselor.calls.hops import Hop
 from kgqa.methods.counselor.calls.node_sets import NodeSet, Source, counting
-from kgqa.methods.counselor.calls.records import Record
+from kgqa.methods.counselor.calls.records import Record, record_sources
 from kgqa.model import Candidate, Entity, Named, Value
 
 
@@ -88,7 +88,9 @@ class Observation:
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """The paths to the values, and to those of which features or degrees are shown."""
+        """The paths to the values, to those of which features or degrees are shown, and to the fields of records."""
         if self.found is None:
             return ()
-        return (*self.found.nodes.sources, *(self.found.of[0].sources if self.found.of else ()))
+        of = self.found.of
+        beside = record_sources(self.found.records, of[0].sources[0], of[1]) if of and self.found.records else ()
+        return (*self.found.nodes.sources, *(of[0].sources if of else ()), *beside)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from kgqa.conditions import Condition
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.counselor.calls.hops import Hop
+from kgqa.methods.counselor.calls.node_sets import Source, ordered, start_of
 from kgqa.methods.counselor.calls.observation_text import safe
 from kgqa.model import Entity, Named, RelationPath, Step, Value
+from kgqa.words import local_words
 
 MAX_RECORDS = 30
 """Most records of a node that are read."""
@@ -64,6 +67,31 @@ def read_records(graph: KnowledgeGraph, node: Entity, hop: Hop) -> tuple[Record,
         Record(named(own), {step: named(each) for step, each in sorted(fields[at].items(), key=str)})
         for at, own in sorted(ends.items(), key=lambda each: str(each[0]))
     )
+
+
+def record_sources(records: Sequence[Record], start: Source, hop: Hop) -> tuple[Source, ...]:
+    """Return the paths to the fields of the records of each value: with a condition on the record that names the value.
+
+    Args:
+        records: The records.
+        start: The path to the node from which the hop leads; the node is its only value.
+        hop: The hop that leads through the records.
+    """
+    base, exact = start_of(start)
+    fields: dict[tuple[Entity, Step], dict[Value, None]] = {}
+    for record in records:
+        for end in (each.value for each in record.values if isinstance(each.value, Entity)):
+            for step, values in record.fields.items():
+                fields.setdefault((end, step), {}).update(dict.fromkeys(each.value for each in values))
+    at = len(base.path) + 1
+    sources = []
+    for (node, step), found in fields.items():
+        condition = Condition(at, (hop[1],), node)
+        path = base.path.then(hop[0], step)
+        words = f"{base.words} \u2192 {local_words(step.relation)}"
+        candidate = replace(base, path=path, words=words, hops=(), conditions=(*base.conditions, condition))
+        sources.append(Source(candidate, ordered(found), frozenset(found), exact))
+    return tuple(sources)
 
 
 def records_text(records: Sequence[Record], hop: Hop, name: Callable[[Hop], str]) -> str:
