@@ -163,6 +163,7 @@ def test_earlier_states_and_merging(kgqa, corpus, tmp_path):
     kgqa("edits", "review", "corpus", "--all", "accept")
     assert kgqa("edits", "as-of", "corpus", "1", "--into", "first").out == "first: the corpus after 1 edit.\n"
     assert segments(tmp_path / "first") == segments(tmp_path / "other")
+    assert kgqa("corpus", "status", "first").returncode == 0
     done = kgqa("edits", "as-of", "corpus", "2026-01-31", "--into", "january")
     assert "after 1 edit" in done.out  # accepted later than proposed
     assert "exists already" in kgqa("edits", "as-of", "corpus", "1", "--into", "first").err

@@ -76,7 +76,9 @@ def export(
     total = sum(run.questions for run in runs)
     with StageBar(leave=False) as bar:
         done = export_trajectories(runs, out, plan, on_progress=lambda count: bar("trajectories", count, total))
-    line = f"{done.rows:,} rows of {done.trajectories:,} trajectories, mean reward {done.mean_reward:.2f}: {out}"
+    rows = "1 row" if done.rows == 1 else f"{done.rows:,} rows"
+    trajectories = "1 trajectory" if done.trajectories == 1 else f"{done.trajectories:,} trajectories"
+    line = f"{rows} of {trajectories}, mean reward {done.mean_reward:.2f}: {out}"
     print_result(as_json, done.as_json(), [line])
     if format_ in ("verl", "trl"):
         say("kgqa: The Python file in the folder needs kgqa where the model is trained.")

@@ -18,6 +18,7 @@ from kgqa.corpus.folder import BASE, CorpusFolder, writing
 from kgqa.corpus.items import DocumentItem
 from kgqa.corpus.rdf.beside import KEY as BESIDE
 from kgqa.corpus.storage.database import Database
+from kgqa.corpus.storage.ledger import Ledger
 from kgqa.errors import CorpusError
 
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:?\d{2})?)?")
@@ -96,6 +97,7 @@ def write_as_of(folder: CorpusFolder, database: Database, seq: int, into: Path) 
         new = CorpusFolder(partial)
         new.create(settings=others)
         with Editor(new) as editor:
+            Ledger(editor.database, writable=True)  # an empty one, which the status of the corpus reads
             with editor.database.transaction():
                 _copy(database, editor.database, seq)
             editor.publish()

@@ -73,7 +73,7 @@ def _with_text(trial: Trial, why_not: str = "") -> Answer:
     """Return the answer of a trial, with the text of `Finish` if it says more than the names of the answers."""
     found = trial.answer
     assert found is not None
-    names = normalise(" ".join(each.name for each in found.answers))
+    names = normalise(" ".join(dict.fromkeys(each.name for each in found.answers)))  # a date may stand there twice
     response = "" if normalise(trial.text) == names else clean(trial.text)
     if why_not:
         return replace(found, response=response, accepted=False, notes=(*found.notes, why_not))

@@ -136,7 +136,7 @@ def test_commands(run, tmp_path, kgqa):
     assert [row["total"] for row in json.loads(shown.stdout)] == pytest.approx([0.7, -0.2, -0.2, -0.6])
     assert "q1~3" in kgqa("trajectories", "show", run.folder).out
     done = kgqa("trajectories", "export", run.folder, "--format", "sft", "--min-reward", "0.5", "--out", tmp_path / "o")
-    assert done.returncode == 0 and "1 rows of 4 trajectories" in done.out
+    assert done.returncode == 0 and "1 row of 4 trajectories" in done.out
     wrong = kgqa("trajectories", "export", run.folder, "--format", "trl", "--min-reward", "1", "--out", tmp_path / "p")
     assert wrong.returncode == 2 and "only for --format sft" in wrong.err
     wrong = kgqa("trajectories", "show", run.folder, "--weight", "speed=1")
