@@ -44,7 +44,8 @@ corpus-demo: $(STAMP) ## build a corpus from the demo documents and answer three
 
 # Three processes, because some tests wait; each runs whole files, so that the fixtures of a file are created once.
 # The order is that of tests/conftest.py: slow files first.
-PYTEST := $(BIN)/python -m pytest --numprocesses=3 --dist=loadfile --no-loadscope-reorder
+# Bytecode is kept even where the environment says otherwise: tests start many processes that import the package.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses=3 --dist=loadfile --no-loadscope-reorder
 
 check: $(STAMP) ## run the quick tests: no server, no browser, no killed or separate processes
 	$(PYTEST) -m "not server and not slow and not cli"

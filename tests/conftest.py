@@ -18,7 +18,7 @@ SOAK = os.environ.get("KGQA_SOAK") == "1"
 
 settings.register_profile(
     "kgqa",
-    max_examples=100 if SOAK else 40,
+    max_examples=100 if SOAK else 25,
     derandomize=True,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
@@ -55,14 +55,14 @@ def session_cache(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _own_cache(session_cache, tmp_path, monkeypatch):
-    """Keep tests away from the user's cache and settings."""
+def _own_cache(session_cache, monkeypatch):
+    """Keep tests away from the user's cache and settings; a folder of its own for each test would take longer."""
     for name in [name for name in os.environ if name.startswith("KGQA_") and name not in ("KGQA_DATA", "KGQA_SOAK")]:
         monkeypatch.delenv(name)
     # A later test may reuse the port of an earlier server, with other limits.
     RequestLimiter.limiters.clear()
     monkeypatch.setenv("KGQA_CACHE_FOLDER", str(session_cache))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no-config"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(session_cache.parent / "no-config"))
 
 
 @pytest.fixture(scope="session")
