@@ -15,7 +15,8 @@ PACKAGE = Path(kgqa.__file__).parent
 # Top to bottom. Packages of one layer do not import each other.
 LAYERS = (
     "__main__",
-    "cli serve testing",
+    "cli testing",
+    "serve",
     "report doctor",
     "evaluation",
     "methods training virtuoso",

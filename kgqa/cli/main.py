@@ -34,9 +34,9 @@ COMMANDS = {
     "prompts": ("kgqa.cli.prompts:command", "List, show and copy the prompts."),
     "explain": ("kgqa.cli.explain:command", "Explain a SPARQL query in plain words."),
     "doctor": ("kgqa.cli.doctor:command", "Check a graph, a language model and the settings."),
-    "config": ("kgqa.cli.config:command", "Show the settings."),
+    "config": ("kgqa.cli.configuration.config:command", "Show the settings."),
     "cache": ("kgqa.cli.cache:command", "Show or clear the cache."),
-    "completion": ("kgqa.cli.completion:command", "Print the shell completion script."),
+    "completion": ("kgqa.cli.configuration.completion:command", "Print the shell completion script."),
 }
 EXIT_CODES = """\b
 Exit codes:
