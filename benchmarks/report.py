@@ -22,7 +22,7 @@ from kgqa import open_resources
 from kgqa.evaluation.datasets.questions import read_questions
 from kgqa.evaluation.runs.asking import ask_question
 from kgqa.evaluation.runs.records import Record
-from kgqa.report.site import write_site
+from kgqa.report.site.writing import write_site
 from kgqa.settings import resolve
 
 LIMIT_SECONDS = 2.0

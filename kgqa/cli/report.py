@@ -58,7 +58,7 @@ def command(
             write_file(path, text(comparison))
             say(f"kgqa: wrote {path}")
     if site is not None:
-        from kgqa.report.site import write_site
+        from kgqa.report.site.writing import write_site
 
         with StageBar(leave=False) as bar:
             index = write_site(

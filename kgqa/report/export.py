@@ -13,9 +13,9 @@ from kgqa.evaluation.runs.run_files import Run
 from kgqa.graph.query.templates import Comment, render_term
 from kgqa.report.comparison import labels_of
 from kgqa.report.files import ReportError
-from kgqa.report.index_rows import page_name
 from kgqa.report.lenient_json import objects_of, text_of
 from kgqa.report.pages import exact
+from kgqa.report.site.index_rows import page_name
 from kgqa.report.tables import csv_cell
 
 INDEX = "index.csv"

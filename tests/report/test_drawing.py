@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.report.drawing import MAX_STEPS, MAX_WALKS, Point, draw_path, draw_plot, relation_name
-from tests.report.test_bracket import json_values
+from tests.report.site.test_bracket import json_values
 
 NS = "http://rdf.freebase.com/ns/"
 

@@ -17,8 +17,8 @@ from kgqa.events import UnknownEvent
 from kgqa.graph.opening import open_graph
 from kgqa.model import Answer, Entity, Named, PathEvidence, Question, RelationPath, Step
 from kgqa.model_json import read_event
-from kgqa.report.bracket import stages_of
-from kgqa.report.question_page import PageContext, question_page
+from kgqa.report.site.bracket import stages_of
+from kgqa.report.site.question_page import PageContext, question_page
 from kgqa.settings import resolve
 from tests.report.conftest import demo_questions
 

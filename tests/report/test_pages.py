@@ -33,12 +33,12 @@ from kgqa.model import (
     Triple,
 )
 from kgqa.report.comparison import compare
-from kgqa.report.index_page import index_page
-from kgqa.report.index_rows import index_rows
 from kgqa.report.pages import amount, data_block, exact, read, render, shown
-from kgqa.report.question_page import PageContext, question_page
+from kgqa.report.site.index_page import index_page
+from kgqa.report.site.index_rows import index_rows
+from kgqa.report.site.question_page import PageContext, question_page
 from tests.report.conftest import hostile_record
-from tests.report.test_bracket import json_values
+from tests.report.site.test_bracket import json_values
 from tests.report.test_comparison import FakeRun
 
 ATTACKS = [

@@ -12,7 +12,7 @@ from kgqa.answer_json import answer_object
 from kgqa.evaluation.runs.records import Record
 from kgqa.model import Answer
 from kgqa.report.answer import answer_text
-from kgqa.report.site import write_site
+from kgqa.report.site.writing import write_site
 from kgqa.report.text.explanation import explanation
 from kgqa.settings import resolve
 from kgqa.testing.agents.counselor_agent import CounselorAgent

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kgqa.answer_json import answer_object
 from kgqa.report.text.explanation import explanation
-from tests.report.test_bracket import json_values
+from tests.report.site.test_bracket import json_values
 from tests.report.test_pages import ATTACKS
 from tests.report.text.traces import QUESTION, STEPS, text_answer
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.evaluation.runs.records import Record
-from kgqa.report.question_page import question_page
-from kgqa.report.site import write_site
+from kgqa.report.site.question_page import question_page
+from kgqa.report.site.writing import write_site
 from kgqa.report.text.piece_texts import open_texts
 from tests.report.conftest import hostile_record
-from tests.report.test_bracket import json_values
+from tests.report.site.test_bracket import json_values
 from tests.report.test_comparison import FakeRun
 from tests.report.test_pages import ATTACKS, CONTEXT, LINK, ParsedPage
 from tests.report.text.traces import MARR, RAG, ROUNDS, STEPS, TOWN, text_record, write_corpus

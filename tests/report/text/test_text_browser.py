@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kgqa.report.site import write_site
+from kgqa.report.site.writing import write_site
 from tests.report.conftest import hostile_record
 from tests.report.test_comparison import FakeRun
 from tests.report.test_pages import ATTACKS

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kgqa.report.question_page import question_page
-from kgqa.report.site import write_site
+from kgqa.report.site.question_page import question_page
+from kgqa.report.site.writing import write_site
 from tests.browser import Browser
 from tests.report.conftest import hostile_record
 from tests.report.test_comparison import FakeRun

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from kgqa.evaluation.runs.records import Record
 from kgqa.evaluation.runs.run_files import Run
 from kgqa.report.lenient_json import number_of
-from kgqa.report.outcomes import hit_of, stage_of, usage_of
+from kgqa.report.site.outcomes import hit_of, stage_of, usage_of
 from kgqa.words import clean
 
 _TEXT = 300

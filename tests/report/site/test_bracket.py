@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgqa.model_json import read_event
-from kgqa.report import bracket
-from kgqa.report.bracket import MAX_CONTENDERS, MAX_LISTED, MAX_MATCHES, Contender, Stage
+from kgqa.report.site import bracket
+from kgqa.report.site.bracket import MAX_CONTENDERS, MAX_LISTED, MAX_MATCHES, Contender, Stage
 
 
 def stages_of(trace) -> list[Stage]:

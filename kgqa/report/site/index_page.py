@@ -9,9 +9,9 @@ from typing import Any
 
 from kgqa.report.comparison import LABELS, MAIN, Comparison, Figure
 from kgqa.report.drawing import Plot, Point, draw_plot
-from kgqa.report.index_rows import IndexRow
-from kgqa.report.outcomes import STAGES, UNSCORED
 from kgqa.report.pages import render, shown
+from kgqa.report.site.index_rows import IndexRow
+from kgqa.report.site.outcomes import STAGES, UNSCORED
 from kgqa.report.tables import figure_text, questions_text
 
 

@@ -13,11 +13,11 @@ from kgqa.events.acting_words import ACTING_EVENTS
 from kgqa.model_json import read_event
 from kgqa.report.agents.section import agents_section
 from kgqa.report.answer import EVIDENCE_CLASSES, QUERY_CLASSES, SCORE, UNPROVEN, UNQUOTED
-from kgqa.report.bracket import stages_of
 from kgqa.report.drawing import draw_path, relation_name
 from kgqa.report.lenient_json import count_of, list_of, number_of, object_of, objects_of, text_of, texts_of
-from kgqa.report.outcomes import STAGES, UNSCORED, answers_and_gold, hit_of, stage_of, usage_of
 from kgqa.report.pages import render
+from kgqa.report.site.bracket import stages_of
+from kgqa.report.site.outcomes import STAGES, UNSCORED, answers_and_gold, hit_of, stage_of, usage_of
 from kgqa.report.text.passages import chunk_of
 from kgqa.report.text.piece_texts import NoTexts, PieceTexts
 from kgqa.report.text.rounds import TEXT_EVENTS

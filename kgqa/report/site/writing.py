@@ -13,9 +13,9 @@ from pathlib import Path
 from kgqa.evaluation.runs.run_files import Run
 from kgqa.report.comparison import Comparison, compare
 from kgqa.report.files import ReportError
-from kgqa.report.index_page import index_page
-from kgqa.report.index_rows import index_rows
-from kgqa.report.question_page import PageContext, question_page
+from kgqa.report.site.index_page import index_page
+from kgqa.report.site.index_rows import index_rows
+from kgqa.report.site.question_page import PageContext, question_page
 from kgqa.report.text.piece_texts import open_texts
 
 MARK = ".kgqa-report"

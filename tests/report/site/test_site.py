@@ -14,10 +14,10 @@ from kgqa.evaluation.datasets.questions import GoldAnswer
 from kgqa.evaluation.metrics.scores import score_record
 from kgqa.evaluation.runs.records import Record
 from kgqa.report.files import ReportError
-from kgqa.report.index_page import losses_of
-from kgqa.report.index_rows import index_rows, page_name
-from kgqa.report.outcomes import STAGES, UNSCORED, answers_and_gold, stage_of
-from kgqa.report.site import MARK, write_site
+from kgqa.report.site.index_page import losses_of
+from kgqa.report.site.index_rows import index_rows, page_name
+from kgqa.report.site.outcomes import STAGES, UNSCORED, answers_and_gold, stage_of
+from kgqa.report.site.writing import MARK, write_site
 from tests.report.test_comparison import FakeRun, record
 from tests.report.test_pages import ATTACKS
 
