@@ -1,8 +1,8 @@
-"""Small embedding models exported to ONNX. They run without torch; the import of torch alone takes seconds.
+"""Small embedding models in ONNX. They run without torch; the import of torch alone takes seconds.
 
-Only models of one structure are exported: a BERT-like transformer whose token vectors are averaged and scaled to
-length one. The vectors of the export are compared with those of sentence-transformers; if they differ, the model runs
-on torch.
+The packaged MiniLM is built from its weights. Of other models, those of one structure are exported by torch: a
+BERT-like transformer whose token vectors are averaged and scaled to length one. The vectors of an export are compared
+with those of sentence-transformers; if they differ, the model runs on torch.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import numpy as np
 
 from kgqa.cache import Cache
 from kgqa.errors import ModelUnavailable
+from kgqa.rank.embedding.bert_graph import write_bert
 from kgqa.rank.embedding.sentence_models import BATCH_SIZE, ModelFiles, TorchEncoder
 from kgqa.rank.embedding.tokens import Spans, TokenSpans
 
@@ -31,7 +32,7 @@ _CHECKED = (
     "which city is the capital?", "sports team mascot", "people born here, place of birth", "é ü 東京", "a", "",
     "PARASITE", "a text of too many words, " * 150,
 )  # fmt: skip
-# values for the packaged MiniLM; its export has no encoder.json
+# values for the packaged MiniLM, which has no encoder.json
 _DEFAULTS = {"max_tokens": 256, "pad_id": 0, "pad_token": "[PAD]", "size": 384, "query_prompt": "", "batch": BATCH_SIZE}
 
 
@@ -106,12 +107,13 @@ def open_local_encoder(
     Args:
         cache: The cache that holds the exported model.
         files: The model.
-        say: Called with a message for the user before the model is exported.
+        say: Called with a message for the user before the model is built or exported.
 
     Raises:
         ModelUnavailable: The model cannot be loaded; or its export is damaged, and torch is missing for a new export.
     """
     runtime = _installed("onnxruntime", "tokenizers")
+    builds = runtime and files.is_packaged and _installed("onnx", "safetensors")
     torch = _installed("sentence_transformers")
     folder = cache.entry("models", files.key)
     if runtime and (folder / "model.onnx").is_file():
@@ -119,18 +121,24 @@ def open_local_encoder(
             return OnnxEncoder(folder, files.key)
         except Exception as error:  # onnxruntime has its own exceptions for a damaged file
             shutil.rmtree(folder, ignore_errors=True)
-            if not torch:
+            if not torch and not builds:
                 raise ModelUnavailable(
                     f"The embedding model in the cache was damaged ({error}) and has been removed.",
                     "To prepare the model again, first install: pip install 'kgqa[minilm]'",
                 ) from error
+    if builds:
+        say("Preparing the embedding model (once, about 2 seconds)...")
+        try:
+            return _build(files, folder)
+        except (OSError, ValueError):
+            pass  # the cache cannot be written, or the package contains another model
     if not torch:
         return None
     encoder = TorchEncoder(files)
     exports = runtime and _installed("onnx") and not (folder / "torch-only").is_file()
     if not exports or not _can_be_exported(encoder.model):
         return encoder
-    say("Preparing the embedding model for fast use (once, about 15 seconds)...")
+    say("Preparing the embedding model for fast use with torch (once, about 15 seconds)...")
     try:
         return _export(encoder, folder)
     except OSError:
@@ -198,6 +206,20 @@ def _old_pooling_mode(pooling: Any) -> str | None:
 
 def _bert(model: Any) -> Any:
     return getattr(model[0], "auto_model", None) or model[0].model
+
+
+def _build(files: ModelFiles, folder: Path) -> OnnxEncoder:
+    """Build the packaged MiniLM in the cache."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".export-", dir=folder.parent) as scratch:
+        temporary = Path(scratch) / "model"
+        temporary.mkdir()
+        write_bert(Path(files.source), temporary / "model.onnx")
+        shutil.copyfile(Path(files.source, "tokenizer.json"), temporary / "tokenizer.json")
+        encoder = OnnxEncoder(temporary, files.key)
+        shutil.rmtree(folder, ignore_errors=True)
+        os.replace(temporary, folder)
+    return encoder
 
 
 def _export(reference: TorchEncoder, folder: Path) -> OnnxEncoder | TorchEncoder:

