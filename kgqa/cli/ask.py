@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 EXIT_NOT_ANSWERED = 3
 MAX_GOLD = 10
 METRICS = ("hit@1", "f1", "em")
-_OBJECT = re.compile(r'\{\s*("|\}$)')
+_JSON = re.compile(r"""[{\[]\s*(["'{}\[\]]|$|\w+\s*:)|[}\]],?$|"[^"]*"\s*:|.*"\s*\},?$""")
+"""A line that looks like JSON: an object, a list, or a part of an object that stands on several lines."""
+_ONE_LINE = 'Write each object on one line: {"question": "...", "topics": ["..."], "id": "..."}'
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,11 @@ class Asked:
 @click.command("ask")
 @click.argument("question", nargs=-1)
 @click.option(
-    "--topic", "topics", multiple=True, metavar="ID", help="Topic entity: m.0abc, Q42 or an IRI; repeat for several."
+    "--topic",
+    "topics",
+    multiple=True,
+    metavar="ID|NAME",
+    help="Topic entity: an id (m.0abc, Q42, an IRI) or a name; repeat for several.",
 )
 @click.option(
     "--image",
@@ -95,13 +101,13 @@ def command(
     """Answer QUESTION from the graph, and show the evidence.
 
     Without QUESTION, or with "-", questions are read from standard input, one per line, and with --json each answer
-    is printed on one line. A line can be a JSON object with "question" and optionally "topics" (a list of ids) and
-    "id".
+    is printed on one line. A line can be a JSON object with "question" and optionally "topics" (a list of ids or names)
+    and "id".
 
     \b
     Examples:
       kgqa ask "Who directed the film Parasite?"
-      kgqa ask "where was she born?" --topic m.demo_greta_garbo
+      kgqa ask "where was she born?" --topic "Marie Curie"
       kgqa ask --graph mygraph/ --json < questions.txt > answers.jsonl
       kgqa ask "Who directed Parasite?" --show-sparql
       kgqa ask --dataset webqsp:WebQSP.test.json --id WebQTest-1424 --graph mygraph/
@@ -220,19 +226,21 @@ def _read_lines(topics: tuple[str, ...]) -> Iterator[Asked]:
 
 def _from_line(line: str, topics: tuple[str, ...]) -> Asked:
     """Parse a line of input: either the text of a question, or a JSON object with a question."""
-    if not _OBJECT.match(line):
+    if not _JSON.match(line):
         return Asked(line, topics)
     try:
         data = json.loads(line)
     except (ValueError, RecursionError) as error:
-        return Asked(line, error=f"This line starts like a JSON object but is not valid JSON: {error}.")
+        return Asked(line, error=f"This line looks like JSON but is not valid JSON: {error}. {_ONE_LINE}")
+    if not isinstance(data, dict):
+        return Asked(line, error=f"This line is JSON but not an object. {_ONE_LINE}")
     ident = str("" if data.get("id") is None else data["id"])
     given = data.get("topics") or []
     given = [given] if isinstance(given, str) else given
     if not isinstance(data.get("question"), str):
         return Asked("", id=ident, error='The JSON object needs a "question" that is a string.')
     if not isinstance(given, list) or not all(isinstance(topic, str) for topic in given):
-        return Asked(data["question"], id=ident, error='"topics" must be a list of entity ids.')
+        return Asked(data["question"], id=ident, error='"topics" must be a list of ids or names of entities.')
     return Asked(data["question"], tuple(given) or topics, ident)
 
 

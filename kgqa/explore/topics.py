@@ -22,9 +22,12 @@ from kgqa.model import Answer, Candidate, Entity, Named, Question, RelationPath,
 from kgqa.schema import value_of
 from kgqa.settings import Settings
 from kgqa.trace import Trace
-from kgqa.words import clean, display_name
+from kgqa.words import clean, display_name, normalise
 
 MAX_QUESTION_CHARS = 4000
+MAX_NAME_CHARS = 80
+MAX_SHOWN = 5
+"""How many entities a message lists."""
 NAME = "E1"
 """What stands for the names of entities while cue words are read."""
 _ALTERNATIVES = re.compile(r"\b(?:or|than|and)\b", re.IGNORECASE)
@@ -138,32 +141,77 @@ def check_text(text: str) -> str:
     return text
 
 
-def check_topics(graph: KnowledgeGraph, topics: Sequence[str | Entity], settings: Settings) -> list[Entity]:
-    """Return the entities with the given ids.
+def check_topics(
+    graph: KnowledgeGraph, topics: Sequence[str | Entity], settings: Settings, notes: list[str]
+) -> list[Entity]:
+    """Return the entities with the given ids or names, and add a note on each entity found by its name to `notes`.
 
     Raises:
-        QuestionError: An id is not one of this graph, or the graph has no such entity.
+        QuestionError: A text is neither the id nor the name of an entity of this graph, or several entities have it.
     """
-    entities = []
+    found: list[Entity | None] = []
     for topic in topics:
         try:
-            entities.append(value_of(topic, graph.schema))
-        except SchemaError as error:
-            text = clean(str(topic))[:80]
-            raise QuestionError(
-                f"{text!r} is not an entity id in this graph.", f"Look it up: {_search_command(settings, text)}"
-            ) from error
-    entities = list(dict.fromkeys(entities))
+            found.append(value_of(topic, graph.schema))
+        except SchemaError:
+            found.append(None)
+    ids = [entity for entity in found if entity is not None]
     # the labels are needed next, and what has a label is in the graph
-    labels = graph.labels(entities)
-    known = graph.map(lambda each: each in labels or graph.exists(each), entities)
-    for entity, exists in zip(entities, known):
-        if not exists:
+    labels = graph.labels(ids)
+    known = dict(zip(ids, graph.map(lambda each: each in labels or graph.exists(each), ids)))
+    entities = []
+    for topic, entity in zip(topics, found):
+        if entity is not None and known[entity]:
+            entities.append(entity)
+        elif entity is not None and ":" in str(topic if isinstance(topic, str) else topic.iri):
             raise QuestionError(
-                f"There is no entity {graph.schema.short_id(entity.iri)} in this graph.",
+                f"There is no entity {clean(graph.schema.short_id(entity.iri))} in this graph.",
                 f"Look it up by name: {_search_command(settings, 'NAME')}",
             )
-    return entities
+        else:
+            entities.append(entity_called(graph, str(topic), settings, notes))
+    return list(dict.fromkeys(entities))
+
+
+def entity_called(graph: KnowledgeGraph, name: str, settings: Settings, notes: list[str]) -> Entity:
+    """Return the only entity with this name, or the only one whose label it is, and add a note to `notes`.
+
+    Raises:
+        QuestionError: No entity has this name, or several have it; the message lists them, or similar names.
+    """
+    text = clean(name)[:MAX_NAME_CHARS].strip()
+    try:
+        matches = graph.names.for_text(text).exact([normalise(text)]).get(normalise(text), [])
+        near = [] if matches else [each for mention in find_mentions(graph, text) for each in mention.matches]
+        near += [] if matches else graph.search(text, limit=MAX_SHOWN)
+    except NamesNotIndexed:
+        raise QuestionError(
+            f"{text!r} is not an entity id in this graph.", f"Look it up: {_search_command(settings, text)}"
+        ) from None
+    entities = list(dict.fromkeys(match.entity for match in matches))
+    labelled = list(dict.fromkeys(match.entity for match in matches if match.kind == "label"))
+    if len(entities) == 1 or len(labelled) == 1:
+        chosen = (labelled or entities)[0]
+        others = _listed(graph, [each for each in entities if each != chosen])
+        also = f"; it could also be {others}. {hint_text('Use --topic ID to choose')}" if others else ""
+        notes.append(f"Read the topic “{text}” as {_listed(graph, [chosen])}{also}.")
+        return chosen
+    if entities:
+        raise QuestionError(
+            f"{len(entities)} entities are called “{text}”: {_listed(graph, entities)}.",
+            "Choose one by its id: --topic ID",
+        )
+    similar = _listed(graph, list(dict.fromkeys(match.entity for match in near)))
+    raise QuestionError(
+        f"No entity of this graph has the id or the name “{text}”."
+        + (f" Similar names: {similar}." if similar else ""),
+        f"Choose an entity with --topic ID, or search: {_search_command(settings, 'NAME')}",
+    )
+
+
+def _listed(graph: KnowledgeGraph, entities: Sequence[Entity]) -> str:
+    shown = ", ".join(display_name(each) for each in graph.named(entities[:MAX_SHOWN]))
+    return shown + (f" and {len(entities) - MAX_SHOWN} more" if len(entities) > MAX_SHOWN else "")
 
 
 def _search_command(settings: Settings, name: str) -> str:

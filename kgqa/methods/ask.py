@@ -311,7 +311,7 @@ def _answer(
             if kind and (request is None or not (topics or mentions)):
                 return replace(declined(question, kind, trace), method=name)
         if topics:
-            entities = check_topics(graph, topics, resources.settings)
+            entities = check_topics(graph, topics, resources.settings, notes)
         else:
             entities = link_topics(graph, mentions[:MAX_TOPICS], notes, trace)
         question = replace(question, topics=tuple(entities))

@@ -188,10 +188,16 @@ def test_invalid_json_lines_fail_alone(kgqa):
         '{"question": "a", ',
         '{"question": "What is the capital?", "topics": [1]}',
         "{Parasite} was directed by whom?",
+        "{question: 'What is the capital of Japan?'}",
+        "{",
+        '"question": "What is the capital of Japan?",',
+        '["What is the capital of Japan?"]',
+        'question": "What is the capital of Japan?"}',
     ]
     done = kgqa("ask", "--json", "--embeddings", "off", input="\n".join(lines))
     found = [json.loads(line) for line in done.out.splitlines()]
-    assert [item["status"] for item in found] == ["answered", "failed", "failed", "failed", "failed", "answered"]
+    assert [item["status"] for item in found] == ["answered", *["failed"] * 4, "answered", *["failed"] * 5]
+    assert all("on one line" in item["reason"] for item in found[-5:])
     assert [item["id"] for item in found[:2]] == ["", "7"]
     assert [word in item["reason"] for word, item in zip(("question", "question", "JSON", "topics"), found[1:5])] == [
         True

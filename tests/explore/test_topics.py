@@ -1,0 +1,59 @@
+"""Topics that are given by their names."""
+
+from __future__ import annotations
+
+import pytest
+
+from kgqa.errors import QuestionError
+from kgqa.explore.topics import check_topics
+from kgqa.settings import resolve
+
+from .conftest import ent
+
+NAMES = (
+    'm.spring type.object.name "Springfield"@en',
+    'm.field type.object.name "Springfield"@en',
+    'm.shelby type.object.name "Shelbyville"@en',
+    'm.shelby common.topic.alias "The Rival"@en',
+    'm.ogden type.object.name "Ogdenville"@en',
+    'm.ogden common.topic.alias "Shelbyville"@en',
+)
+
+
+@pytest.fixture
+def topics(small):
+    graph = small(*NAMES)
+
+    def check(*given: str):
+        notes: list[str] = []
+        return check_topics(graph, given, resolve({"graph.path": "my graph/"}), notes), notes
+
+    return check
+
+
+def test_a_name_of_one_entity_is_taken_and_said(topics):
+    assert topics("the RIVAL") == ([ent("m.shelby")], ["Read the topic “the RIVAL” as Shelbyville (m.shelby)."])
+    assert topics("m.shelby", "The Rival") == (
+        [ent("m.shelby")],
+        ["Read the topic “The Rival” as Shelbyville (m.shelby)."],
+    )
+
+
+def test_a_label_comes_before_an_alias_of_another_entity_which_the_note_names(topics):
+    found, [note] = topics("Shelbyville")
+    assert found == [ent("m.shelby")] and "it could also be Ogdenville (m.ogden)" in note
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("springfield", "2 entities are called “springfield”: Springfield (m.field), Springfield (m.spring)."),
+        ("Ogdenvile", "Similar names: Ogdenville (m.ogden)."),
+        ("m.nobody", "has the id or the name “m.nobody”. "),
+        ("http://rdf.freebase.com/ns/m.nobody", "There is no entity m.nobody"),
+    ],
+)
+def test_other_names_list_what_may_be_meant(topics, name, message):
+    with pytest.raises(QuestionError) as raised:
+        topics(name)
+    assert message in str(raised.value)
