@@ -1,6 +1,6 @@
 # `make demo` and `make test` work in a fresh clone; `make help` lists all targets.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo corpus-demo check test soak lint format bench accuracy oracle clean
+.PHONY: help setup demo serve corpus-demo check test soak lint format bench accuracy oracle clean
 .PHONY: browser-for-tests eval table-5.2 table-5.3 table-5.4 table-5.5
 .PHONY: virtuoso-install virtuoso-for-tests virtuoso-start virtuoso-status virtuoso-stop freebase freebase-arguments
 
@@ -13,7 +13,7 @@ export TOKENIZERS_PARALLELISM := false
 export HF_HUB_OFFLINE := 1
 # Options of targets. They are read only from the command line of make, because other programs use environment variables
 # with the same names.
-OPTIONS := DUMP DB RESUME DATASET METHOD LLM GRAPH OUT SAMPLE SEED MODELS
+OPTIONS := DUMP DB RESUME DATASET METHOD LLM GRAPH OUT SAMPLE SEED MODELS PORT
 $(foreach name,$(OPTIONS),$(if $(findstring command,$(origin $(name))),,$(eval $(name) :=)))
 # Recipes read these options from the environment, so the shell never interprets characters in their values.
 export $(OPTIONS)
@@ -33,6 +33,9 @@ demo: $(STAMP) ## answer two questions on the demo graph
 	$(BIN)/kgqa graph info
 	$(BIN)/kgqa ask "Which city is the capital of the country whose anthem is Kimigayo?"
 	$(BIN)/kgqa ask "Who directed the film Parasite?"
+
+serve: $(STAMP) ## open a page to ask the demo graph in: [PORT=8080] [GRAPH=...] [LLM=...] [METHOD=...]
+	@$(BIN)/kgqa serve --port="$${PORT:-8080}" $${GRAPH:+--graph="$$GRAPH"} $${LLM:+--llm="$$LLM"} $${METHOD:+--method="$$METHOD"}
 
 corpus-demo: $(STAMP) ## build a corpus from the demo documents and answer three questions, without a language model
 	@rm -rf build/demo-corpus

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from kgqa.errors import KgqaError, PluginError, SettingsError
+from kgqa.serve_settings import SERVE_SETTINGS
 from kgqa.settings_table import BY_KEY, PluginKind, Setting, check
 
 if TYPE_CHECKING:
@@ -280,7 +281,8 @@ def _is_ours(point: EntryPoint) -> bool:
 @lru_cache(1)
 def _own_settings() -> Mapping[str, Setting]:
     extensions = [method_extension(name) for name in plugin_names("method") if is_ours("method", name)]
-    return {**BY_KEY, **{setting.key: setting for each in extensions for setting in each.settings}}
+    methods = (setting for each in extensions for setting in each.settings)
+    return {**BY_KEY, **{setting.key: setting for setting in (*SERVE_SETTINGS, *methods)}}
 
 
 def _check(extension: Extension) -> None:

@@ -36,6 +36,15 @@ class BudgetExhausted(Exception):
         return f"{EXHAUSTED}: {self}."
 
 
+class QuestionStopped(BudgetExhausted):
+    """The question was stopped by `Trace.stop`."""
+
+    @property
+    def reason(self) -> str:
+        """The string for `Answer.reason`."""
+        return f"{self}."
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """Limits on time, queries, language model calls, tokens and cost for one question; None means no limit.
@@ -71,6 +80,19 @@ class Trace:
         self._counts: dict[str, int] = {"hops": 0, "candidates": 0, "comparisons": 0, "queries": 0}
         self._stages: dict[str, StageUsage] = {}
         self._grace_until: float | None = None
+        self._stopped = ""
+
+    def stop(self, why: str = "Stopped by the user") -> None:
+        """End the question at its next query, model call or check; it gets no time for a final answer.
+
+        May be called from any thread, and more than once. `why`: the reason in the answer.
+        """
+        self._stopped = self._stopped or why
+
+    @property
+    def stopped(self) -> bool:
+        """Whether `stop` was called."""
+        return bool(self._stopped)
 
     @property
     def budget(self) -> Budget:
@@ -148,6 +170,8 @@ class Trace:
 
     def remaining(self) -> float | None:
         """Return the seconds left for the question, None for no limit. Raises BudgetExhausted if no time is left."""
+        if self._stopped:
+            raise QuestionStopped(self._stopped)
         if self._grace_until is not None:
             left = self._grace_until - time.monotonic()
         elif self._budget.seconds is None:

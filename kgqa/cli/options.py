@@ -125,8 +125,8 @@ def asking_options(function: Command) -> Command:
     )(function)
 
 
-def settings_from(options: dict[str, Any], graph_path: str | None = None, *, installed: bool = False) -> Settings:
-    """Resolve the settings, with the options given on the command line; see `resolve` for `installed`."""
+def given_options(options: dict[str, Any], graph_path: str | None = None) -> dict[str, Any]:
+    """Return the settings given by options of the command line, by key, as `resolve` takes them."""
     given = {name.replace("__", "."): value for name, value in options.items() if "__" in name}
     given["graph.path"] = graph_path
     assigned: dict[str, Any] = dict(each.partition("=")[::2] for each in options.get("assignments", ()))
@@ -135,7 +135,12 @@ def settings_from(options: dict[str, Any], graph_path: str | None = None, *, ins
             assigned[key] = value_of_text(setting, assigned[key], f"--set {key}")
     given = {key: value for key, value in given.items() if value is not None or key not in assigned}
     given |= {flag: True for flag in ("as_published", "replay_only") if options.get(flag)}
-    settings = resolve({**assigned, **given}, installed=installed)
+    return {**assigned, **given}
+
+
+def settings_from(options: dict[str, Any], graph_path: str | None = None, *, installed: bool = False) -> Settings:
+    """Resolve the settings, with the options given on the command line; see `resolve` for `installed`."""
+    settings = resolve(given_options(options, graph_path), installed=installed)
     for note in settings.notes:
         say(f"kgqa: {note}")
     return settings

@@ -31,6 +31,7 @@ class Method(MethodExtension):
         images: Whether the method looks at the images of a question.
         in_order: Values of settings with which the questions of a batch are asked one at a time, in their order,
             because each depends on those before it.
+        summary: One line for people who choose a method.
     """
 
     answer: Callable[..., Answer] | Any
@@ -42,6 +43,7 @@ class Method(MethodExtension):
     embeddings: bool = True
     images: bool = False
     in_order: Mapping[str, Any] = field(default_factory=dict)
+    summary: str = ""
 
 
 def method(name: str) -> Method:
@@ -111,6 +113,7 @@ _AS_PUBLISHED = {
 _ECONOMY = {"rank.pool": 20, "rank.chunk": 20, "llm.compare": "choice"}
 TOP = Method(
     "kgqa.methods.top:answer",
+    summary="Tournament on Path with our best settings",
     settings=(
         replace(
             BY_KEY["ask.method"],
@@ -127,6 +130,7 @@ TOP = Method(
 # the two systems of the thesis (table 4.1)
 TOP_1 = Method(
     "kgqa.methods.top:answer",
+    summary="Tournament on Path, System 1 of the thesis",
     presets={
         "ours": {
             "explore.shape": "path+entity",
@@ -144,6 +148,7 @@ TOP_1 = Method(
 )
 TOP_2 = Method(
     "kgqa.methods.top:answer",
+    summary="Tournament on Path, System 2 of the thesis",
     presets={
         "ours": {
             "explore.shape": "path",
@@ -160,6 +165,7 @@ TOP_2 = Method(
 # width 3, depth 3; temperature 0.4 while exploring, 0 while reasoning (Sun et al. 2024, section 3.1)
 TOG = Method(
     "kgqa.methods.tog.answering:answer",
+    summary="Think-on-Graph (baseline)",
     model=True,
     settings=(
         Setting(
@@ -185,5 +191,17 @@ TOG = Method(
     },
     stages={"filter": {"temperature": "tog.temperature"}, "entity": {"temperature": "tog.temperature"}},
 )
-IO = Method("kgqa.methods.direct:answer_io", topics=False, graph=False, model=True)
-COT = Method("kgqa.methods.direct:answer_cot", topics=False, graph=False, model=True)
+IO = Method(
+    "kgqa.methods.direct:answer_io",
+    summary="The language model alone",
+    topics=False,
+    graph=False,
+    model=True,
+)
+COT = Method(
+    "kgqa.methods.direct:answer_cot",
+    summary="The language model alone, step by step",
+    topics=False,
+    graph=False,
+    model=True,
+)

@@ -14,6 +14,7 @@ _STEP = {**_TURN, "max_tokens": "counselor.step_tokens"}
 # numbers as published: appendix D.2, sections 3.1 and 3.4.2 of Graph Counselor (Gao et al. 2025)
 COUNSELOR = Method(
     "kgqa.methods.counselor.answering:answer",
+    summary="Functions of the graph, called in steps, with reflection",
     topics=False,
     model=True,
     settings=(
@@ -120,6 +121,7 @@ COUNSELOR = Method(
 # numbers as published: section C and table 1 of the supplement of EvoGraph-R1 (Lin et al. 2026)
 EVOGRAPH = Method(
     "kgqa.methods.evograph.answering:answer",
+    summary="Searches and edits of the corpus, in turns",
     topics=False,
     corpus=True,
     model=True,

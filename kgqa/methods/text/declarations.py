@@ -15,6 +15,7 @@ _STAGES: Mapping[str, Mapping[str, Any]] = {"plan": {}, "refine": {}}
 # the baseline of text: ToG-3 and GraphSearch call it Naive RAG
 RAG = Method(
     "kgqa.methods.text.rag:answer",
+    summary="Passages of the corpus in one call (baseline)",
     topics=False,
     corpus=True,
     model=True,
@@ -34,6 +35,7 @@ RAG = Method(
 # numbers as published: appendix A of the paper; ours take more evidence, and fewer calls
 TOG3 = Method(
     "kgqa.methods.tog3.answering:answer",
+    summary="Rounds of retrieval with an evidence graph",
     topics=False,
     corpus=True,
     model=True,
@@ -131,6 +133,7 @@ TOG3 = Method(
 )
 GRAPHSEARCH = Method(
     "kgqa.methods.graphsearch.answering:answer",
+    summary="Sub-questions, answers and a verified draft",
     topics=False,
     corpus=True,
     model=True,

@@ -1,0 +1,83 @@
+"""The web application: the routes of the API and the page, behind the guard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+
+from kgqa.errors import KgqaError, StoreError, StoreTimeout
+from kgqa.serve.api import asking, monitoring, page
+from kgqa.serve.errors import RequestError, error_object
+from kgqa.serve.guard import Guard
+from kgqa.serve.request_log import RequestLog
+from kgqa.serve.service import Service
+from kgqa.version import __version__
+
+
+def create_app(
+    service: Service, *, hosts: Iterable[str] = ("localhost",), tokens: Iterable[str] = (), log_questions: bool = False
+) -> Any:
+    """Return the ASGI application of a service.
+
+    Args:
+        hosts: The names under which clients reach it; IP addresses are always accepted.
+        tokens: The tokens of clients; empty if none is needed.
+        log_questions: Whether the log contains the texts of questions.
+    """
+    app = FastAPI(
+        title="kgqa",
+        version=__version__,
+        description="Answers questions over a knowledge graph, and shows why.",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.service = service
+    for module in (asking, monitoring, page):
+        app.include_router(module.router)
+    app.mount("/static", page.static_files)
+    app.add_exception_handler(RequestError, _request_error)
+    app.add_exception_handler(KgqaError, _kgqa_error)
+    app.add_exception_handler(RequestValidationError, _validation_error)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(Exception, _defect)
+    guarded = Guard(
+        app,
+        hosts=hosts,
+        tokens=tokens,
+        body_bytes=service.settings["serve.body_kb"] << 10,
+        read_seconds=service.settings["serve.read_seconds"],
+    )
+    return RequestLog(guarded, service.metrics, questions=log_questions)
+
+
+async def _request_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestError)
+    return error.response
+
+
+async def _kgqa_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, KgqaError)
+    status = 503 if isinstance(error, StoreError) and not isinstance(error, StoreTimeout) else 400
+    return JSONResponse(error_object(error.message, error.hint), status)
+
+
+async def _validation_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"][1:])
+    return JSONResponse(error_object(f"{place or 'The request'}: {first['msg']}.", "See /docs."), 400)
+
+
+async def _http_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    return JSONResponse(error_object(f"{error.detail}."), error.status_code, error.headers)
+
+
+async def _defect(request: Request, error: Exception) -> JSONResponse:
+    return JSONResponse(error_object(f"internal error: {type(error).__name__}. This is a defect of kgqa."), 500)

@@ -1,0 +1,104 @@
+"""One question that a client asked: its state, its steps, and its answer."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from kgqa.events import Event
+from kgqa.serve.step_words import step_object
+from kgqa.trace import Budget, Trace
+
+MAX_STEPS = 2000
+"""Maximum steps that a job keeps; later ones are left out."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a client asks.
+
+    `question`: the text that is answered. `asked`: the text that the client sent, before pronouns were resolved.
+    `topics`: ids or names. `method`, `model`: names that the service offers. `client`: whose limits count.
+    """
+
+    question: str
+    asked: str
+    method: str
+    model: str = ""
+    topics: tuple[str, ...] = ()
+    client: str = ""
+
+
+def new_id() -> str:
+    """Return a random id of 128 bits, as 32 hexadecimal digits."""
+    return secrets.token_hex(16)
+
+
+@dataclass
+class Job:
+    """A question from its arrival to its answer. The attributes are read by other threads.
+
+    `answer`: the JSON object of the answer as soon as there is one. `steps`: what happened so far, for people.
+    """
+
+    asked: Asked
+    id: str = field(default_factory=new_id)
+    arrived: float = field(default_factory=time.monotonic)
+    answer: dict[str, Any] | None = None
+    steps: list[dict[str, Any]] = field(default_factory=list)
+    future: Future[None] | None = None
+    """The place of the question in the queue; None if it was answered at once."""
+    _trace: Trace | None = None
+    _stopped: str = ""
+    _followers: list[Callable[[], None]] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def start(self, budget: Budget) -> Trace:
+        """Return the trace of the question, whose time begins now. It is stopped already if the job was."""
+        trace = Trace(budget, listener=self._add_step)
+        with self._lock:
+            self._trace = trace
+        if self._stopped:
+            trace.stop(self._stopped)
+        return trace
+
+    def stop(self, why: str = "Stopped by the user") -> None:
+        """Stop the question, now or as soon as it starts."""
+        with self._lock:
+            self._stopped = self._stopped or why
+            trace = self._trace
+        if trace is not None:
+            trace.stop(why)
+
+    @property
+    def stopped(self) -> str:
+        """Why the question was stopped; empty if it was not."""
+        return self._stopped
+
+    def finish(self, answer: dict[str, Any]) -> None:
+        """Set the answer and wake those who wait for it."""
+        self.answer = answer
+        self._tell()
+
+    def follow(self, wake: Callable[[], None]) -> None:
+        """Call `wake` after each step and after the answer, from the thread of the question."""
+        with self._lock:
+            self._followers.append(wake)
+
+    def _add_step(self, event: Event) -> None:
+        if len(self.steps) < MAX_STEPS:
+            self.steps.append(step_object(event))
+            self._tell()
+
+    def _tell(self) -> None:
+        with self._lock:
+            followers = list(self._followers)
+        for wake in followers:
+            with suppress(RuntimeError):  # the event loop of the follower has ended
+                wake()

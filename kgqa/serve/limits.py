@@ -1,0 +1,104 @@
+"""What each client may ask: questions at a time and per minute, tokens and cost per day."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass, field, replace
+
+from kgqa.model import Usage
+from kgqa.settings import Settings
+from kgqa.trace import Budget
+
+MAX_CLIENTS = 10_000
+DAY = 86_400
+
+
+class LimitReached(Exception):
+    """A client has reached a limit. `retry_after`: seconds until it may ask again."""
+
+    def __init__(self, message: str, retry_after: float) -> None:
+        super().__init__(message)
+        self.retry_after = max(1, round(retry_after))
+
+
+@dataclass
+class _Client:
+    running: int = 0
+    starts: deque[float] = field(default_factory=deque)
+    day: int = 0
+    cost: float = 0.0
+    tokens: int = 0
+
+
+class ClientLimits:
+    """Counts what each client asks. The counts are kept in memory: they start at zero with the service. Thread-safe."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._at_once: int = settings["serve.client_questions"]
+        self._per_minute: int | None = settings["serve.client_per_minute"]
+        self._cost: float | None = settings["serve.client_cost"]
+        self._tokens: int | None = settings["serve.client_tokens"]
+        self._clients: dict[str, _Client] = {}
+        self._lock = threading.Lock()
+
+    def begin(self, name: str) -> None:
+        """Count a question of a client. `end` must be called for it.
+
+        Raises:
+            LimitReached: the client may not ask now.
+        """
+        now, today = time.monotonic(), time.time()
+        with self._lock:
+            client = self._client(name, int(today // DAY))
+            midnight = DAY - today % DAY
+            if client.running >= self._at_once:
+                raise LimitReached(f"You have {self._at_once} questions in progress, which is the limit.", 1)
+            if self._cost is not None and client.cost >= self._cost:
+                raise LimitReached(f"Your questions of today have cost {self._cost:g} USD, the limit.", midnight)
+            if self._tokens is not None and client.tokens >= self._tokens:
+                raise LimitReached(f"Your questions of today have used {self._tokens:,} tokens, the limit.", midnight)
+            while client.starts and client.starts[0] <= now - 60:
+                client.starts.popleft()
+            if self._per_minute is not None:
+                if len(client.starts) >= self._per_minute:
+                    message = f"You may ask {self._per_minute} question{'s' * (self._per_minute > 1)} per minute."
+                    raise LimitReached(message, client.starts[0] + 60 - now)
+                client.starts.append(now)
+            client.running += 1
+
+    def end(self, name: str, usage: Usage | None) -> None:
+        """Count the end of a question, and what it used."""
+        with self._lock:
+            client = self._client(name, int(time.time() // DAY))
+            client.running = max(0, client.running - 1)
+            if usage is not None:
+                client.cost += usage.cost or 0.0
+                client.tokens += usage.prompt_tokens + usage.completion_tokens
+
+    def budget(self, name: str, budget: Budget) -> Budget:
+        """Return the budget of a client's next question: at most what is left of the day's cost and tokens."""
+        with self._lock:
+            client = self._client(name, int(time.time() // DAY))
+            if self._cost is not None:
+                left = max(0.0, self._cost - client.cost)
+                budget = replace(budget, cost=left if budget.cost is None else min(left, budget.cost))
+            if self._tokens is not None:
+                rest = max(0, self._tokens - client.tokens)
+                budget = replace(budget, tokens=rest if budget.tokens is None else min(rest, budget.tokens))
+        return budget
+
+    def _client(self, name: str, day: int) -> _Client:
+        client = self._clients.get(name)
+        if client is None:
+            if len(self._clients) >= MAX_CLIENTS:  # those that use nothing of a limit now may be forgotten
+                self._clients = {
+                    each: known
+                    for each, known in self._clients.items()
+                    if known.running or (known.day == day and (known.cost or known.tokens)) or known.starts
+                }
+            client = self._clients[name] = _Client(day=day)
+        if client.day != day:
+            client.day, client.cost, client.tokens = day, 0.0, 0
+        return client

@@ -1,0 +1,135 @@
+"""Runs the web application in uvicorn, with limits on slow clients, until it is told to end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from types import FrameType
+from typing import Any
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from kgqa.errors import SettingsError
+from kgqa.serve.service import Service
+
+MAX_CONNECTIONS = 1000
+HEADER_BYTES = 32 << 10
+_TOO_SLOW = (
+    b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Type: application/json\r\n\r\n"
+    b'{"error": {"message": "The headers did not arrive in time.", "hint": ""}}'
+)
+
+
+class PromptProtocol(H11Protocol):
+    """HTTP/1.1 that closes a connection whose headers have not arrived within `read_seconds`."""
+
+    def __init__(self, *args: Any, read_seconds: float, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._read_seconds = read_seconds
+        self._deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._forget()
+        super().connection_lost(exc)
+
+    def _watch(self) -> None:
+        """Start the time for headers that are not complete, and end it when they are."""
+        if self.conn.their_state is not h11.IDLE:
+            self._forget()
+        elif self._deadline is None:
+            self._deadline = self.loop.call_later(self._read_seconds, self._give_up)
+
+    def _forget(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _give_up(self) -> None:
+        if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
+            if self.conn.trailing_data[0] or self.cycle is None:
+                self.transport.write(_TOO_SLOW)
+            self.transport.close()
+
+
+class _Server(uvicorn.Server):
+    """A uvicorn server that remembers the signal that ended it."""
+
+    ended_by: int = 0
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self.ended_by = self.ended_by or sig
+        super().handle_exit(sig, frame)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        with super().capture_signals():
+            yield
+            self._captured_signals.clear()  # the caller decides about the exit code
+
+
+def open_socket(host: str, port: int) -> socket.socket:
+    """Return a socket that listens at an address.
+
+    Raises:
+        SettingsError: the address cannot be used.
+    """
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family, backlog=512)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise SettingsError(
+            f"The service cannot listen at {host}, port {port}: {reason}.", "Choose another: --port 8081"
+        ) from error
+
+
+def run_server(app: Any, service: Service, listening: socket.socket, *, started: Callable[[], None]) -> bool:
+    """Serve until SIGINT or SIGTERM; then accept nothing more and finish the requests in flight.
+
+    Args:
+        listening: the socket of `open_socket`.
+        started: called when requests are accepted.
+
+    Returns:
+        Whether Ctrl-C (SIGINT) ended the server.
+    """
+    settings = service.settings
+    config = uvicorn.Config(
+        app,
+        http=partial(PromptProtocol, read_seconds=settings["serve.read_seconds"]),  # type: ignore[arg-type]
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(settings["serve.proxy"]),
+        forwarded_allow_ips=settings["serve.proxy"] or "",
+        h11_max_incomplete_event_size=HEADER_BYTES,
+        limit_concurrency=MAX_CONNECTIONS,
+        timeout_graceful_shutdown=max(1, round(settings["serve.shutdown_seconds"])),
+    )
+    server = _Server(config)
+
+    async def serve() -> None:
+        serving = asyncio.ensure_future(server.serve([listening]))
+        while not (server.started or serving.done()):
+            await asyncio.sleep(0.01)
+        started()
+        await serving
+
+    asyncio.run(serve())
+    return server.ended_by == signal.SIGINT

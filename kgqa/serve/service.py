@@ -1,0 +1,314 @@
+"""The service: one open graph, the methods and models that clients may choose, and the questions in progress."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from kgqa.answer_json import answer_object
+from kgqa.errors import KgqaError, QuestionError, SettingsError, StoreError
+from kgqa.explore.topics import check_text
+from kgqa.methods.ask import ask, budget_of, graph_id, open_resources
+from kgqa.methods.registry import method
+from kgqa.methods.resources import Resources
+from kgqa.model import Answer, Question
+from kgqa.plugins import plugin_names
+from kgqa.serve.examples import demo_examples
+from kgqa.serve.fair_queue import FairQueue
+from kgqa.serve.jobs import Asked, Job
+from kgqa.serve.kept_answers import AnswerCache, KeptAnswers
+from kgqa.serve.limits import ClientLimits
+from kgqa.serve.metrics import Metrics
+from kgqa.serve.model_names import client_names
+from kgqa.settings import Settings, resolve
+from kgqa.version import __version__
+from kgqa.words import clean
+
+T = TypeVar("T")
+CACHED = ("answered", "no_answer", "unsupported")
+"""The statuses of answers that are given again for the same question."""
+HEALTH_SECONDS = 5.0
+LOOKUPS = 4
+"""How many times more look-ups than questions may wait."""
+
+
+class Service:
+    """Answers the questions of many clients over one graph. Thread-safe.
+
+    Args:
+        given: Settings by key, as for `resolve`: the method and the model among them are the defaults of clients.
+        writable: Whether proposed edits of a corpus may be accepted.
+        say: Called with messages for the person who starts the service.
+
+    Raises:
+        KgqaError: see `open_resources`.
+    """
+
+    def __init__(
+        self, given: Mapping[str, Any], *, writable: bool = False, say: Callable[[str], None] = lambda text: None
+    ) -> None:
+        self._given = dict(given)
+        self.settings = resolve(self._given)
+        self.writable = writable
+        self._say = say
+        self._lock = threading.RLock()
+        self.default_method: str = self.settings["ask.method"]
+        listed = [name.strip() for name in (self.settings["serve.models"] or "").split(",") if name.strip()]
+        default = (self.settings["llm.model"] or "none").strip()
+        self.models = client_names([*([] if default == "none" else [default]), *listed], self.settings)
+        """The models that clients may choose, by the names that clients see; the first is the default."""
+        self._opened: dict[tuple[str, str], Resources] = {}
+        self._base = self._open_base()
+        self.graph, self.corpus = self._base.graph, self._base.corpus
+        try:
+            self._base.graph.prepare()
+            self.methods = self._usable_methods()
+            self.limits = ClientLimits(self.settings)
+            if self.settings["serve.client_cost"] is not None and self._base.models is not None:
+                self._base.models.require_prices("serve.client_cost")
+            self.kept = KeptAnswers(
+                _folder(self.settings),
+                number=self.settings["serve.kept"],
+                megabytes=self.settings["serve.kept_mb"],
+            )
+        except BaseException:
+            self._base.close()
+            raise
+        self.metrics = Metrics()
+        self._cache = AnswerCache(self.settings["serve.cache"])
+        cores = os.cpu_count() or 1
+        workers = self.settings["serve.workers"] or (max(8, cores) if self.models else cores)
+        limit = self.settings["serve.queue"]
+        self.questions = FairQueue(workers, limit=limit, name="kgqa-ask")
+        self.lookups = FairQueue(cores, limit=LOOKUPS * limit, name="kgqa-lookup")
+        self.jobs: dict[str, Job] = {}
+
+    # --- questions
+
+    def submit(self, asked: Asked) -> Job:
+        """Queue a question. Its answer is that of an equal question before, if this is still known.
+
+        Raises:
+            QuestionError: the question is empty or too long, or the method or model is not offered.
+            LimitReached: the client may not ask now.
+            QueueFull: too many questions wait.
+        """
+        check_text(asked.question)
+        if asked.method not in self.methods:
+            raise QuestionError(
+                f"The method {asked.method[:80]!r} is not offered here.", f"Choose one of: {', '.join(self.methods)}."
+            )
+        if asked.model and asked.model not in self.models:
+            known = f"Choose one of: {', '.join(self.models)}." if self.models else "No language model is offered."
+            raise QuestionError(f"The model {asked.model[:80]!r} is not offered here.", known)
+        job = Job(asked)
+        key = self._cache_key(asked)
+        if key is not None and (known_answer := self._cache.get(key)) is not None:
+            job.finish({**known_answer, "asked": asked.asked, "cached": True})
+            return job
+        self.limits.begin(asked.client)
+        self.jobs[job.id] = job
+        try:
+            future = self.questions.submit(asked.client, lambda: self._answer(job, key))
+        except BaseException:
+            self._end(job, None)
+            raise
+        future.add_done_callback(lambda ended: self._cancelled(job) if ended.cancelled() else None)
+        job.future = future
+        return job
+
+    def stop(self, id: str) -> bool:
+        """Stop a question in progress; return whether there is one with this id."""
+        job = self.jobs.get(id)
+        if job is None:
+            return False
+        job.stop()
+        if job.future is not None:
+            job.future.cancel()  # only a question that still waits
+        return True
+
+    def position(self, job: Job) -> int:
+        """Return how many questions come before a job."""
+        return 0 if job.future is None else self.questions.position(job.asked.client, job.future)
+
+    def look_up(self, client: str, function: Callable[[], T]) -> Future[T]:
+        """Call a function that only reads the graph, when it is the client's turn. Raises QueueFull."""
+        return self.lookups.submit(client, function)
+
+    def resources_for(self, name: str, model: str = "") -> Resources:
+        """Return the resources of a method and a model, opened at their first use. Raises the errors of opening."""
+        settings = self._settings_for(name, model)
+        key = (name, settings["llm.model"] or "none")
+        with self._lock:
+            if key not in self._opened:
+                self._opened[key] = open_resources(self.graph, settings=settings, corpus=self.corpus, say=self._say)
+            return self._opened[key]
+
+    def close(self) -> None:
+        """Stop all questions, and close the graph and the models."""
+        self.questions.close()
+        self.lookups.close()
+        for job in list(self.jobs.values()):
+            job.stop("Stopped, because the service ends")
+        with self._lock:
+            for resources in self._opened.values():
+                if resources is not self._base and resources.models is not None:
+                    resources.models.close()
+            self._base.close()
+
+    # --- one question, in a thread of the queue
+
+    def _answer(self, job: Job, key: tuple[Any, ...] | None) -> None:
+        asked = job.asked
+        usage = None
+        try:
+            resources = self.resources_for(asked.method, asked.model)
+            budget = self.limits.budget(asked.client, budget_of(resources.settings))
+            answer = ask(
+                Question(asked.question, id=job.id),
+                topics=list(asked.topics),
+                resources=resources,
+                trace=job.start(budget),
+            )
+            usage = answer.usage
+        except KgqaError as error:
+            answer = _failed(job, str(error))
+        except Exception as error:  # noqa: BLE001  one question must not end the thread of the queue
+            answer = _failed(job, f"internal error: {type(error).__name__}: {error}. This is a defect of kgqa.")
+        found = self._object(job, answer)
+        if key is not None and answer.status in CACHED and not job.stopped:
+            self._cache.put(key, found)
+        self.kept.put(job.id, found)
+        tokens = usage.prompt_tokens + usage.completion_tokens if usage else 0
+        self.metrics.question(asked.method, answer.status, tokens, (usage.cost if usage else None) or 0.0)
+        self._end(job, found, usage)
+
+    def _cancelled(self, job: Job) -> None:
+        """Answer a question that was stopped, or left over at the end of the service, before it began."""
+        reason = f"{job.stopped or 'Stopped, because the service ends'}."
+        answer = Answer(Question(job.asked.question, id=job.id), "budget_exhausted", reason=reason)
+        self._end(job, self._object(job, answer))
+
+    def _object(self, job: Job, answer: Answer) -> dict[str, Any]:
+        steps = [{name: step[name] for name in ("kind", "at", "words")} for step in job.steps if step["words"]]
+        return {
+            **answer_object(answer),
+            "id": job.id,
+            "asked": job.asked.asked,
+            "model": job.asked.model,
+            "steps": steps,
+        }
+
+    def _end(self, job: Job, found: dict[str, Any] | None, usage: Any = None) -> None:
+        self.jobs.pop(job.id, None)
+        self.limits.end(job.asked.client, usage)
+        if found is not None:
+            job.finish(found)
+
+    def _cache_key(self, asked: Asked) -> tuple[Any, ...] | None:
+        if not self.settings["serve.cache"]:
+            return None
+        with suppress(StoreError):
+            view = tuple(entity.iri for entity in self.graph.view)
+            version = self.graph.store.version_of(view)
+            return (" ".join(asked.question.split()), asked.topics, asked.method, asked.model, version)
+        return None
+
+    # --- methods and models
+
+    def _settings_for(self, name: str, model: str) -> Settings:
+        given = {**self._given, "ask.method": name}
+        if model:
+            given["llm.model"] = self.models[model]
+        return resolve(given)
+
+    def _open_base(self) -> Resources:
+        """Open the graph, with the default method if that uses embeddings, which a corpus shares."""
+        if method(self.default_method).embeddings or self.settings["rank.chooser"] == "llm":
+            base = open_resources(settings=self.settings, say=self._say)
+            self._opened[(self.default_method, self.settings["llm.model"] or "none")] = base
+            return base
+        return open_resources(settings=resolve({**self._given, "ask.method": "top"}), say=self._say)
+
+    def _usable_methods(self) -> dict[str, dict[str, Any]]:
+        """Return what clients are told about each method that can be used with this graph and these models."""
+        found = {}
+        for name in plugin_names("method"):
+            with suppress(SettingsError):
+                chosen = method(name)
+                self._settings_for(name, "")
+                if (chosen.model and not self.models) or (chosen.corpus and self.corpus is None):
+                    continue
+                found[name] = {
+                    "name": name,
+                    "summary": chosen.summary,
+                    "model": chosen.model,
+                    "corpus": chosen.corpus,
+                }
+        return found
+
+    def about(self) -> dict[str, Any]:
+        """Return what clients are told about the service."""
+        graph = graph_id(self.graph)
+        place = self.settings["graph.path"]
+        return {
+            "graph": {
+                "name": "demo graph" if place is None else clean(str(place).rstrip("/").rpartition("/")[2]),
+                "place": clean(graph.place),
+                "triples": graph.triples,
+                "schema": graph.schema,
+            },
+            "methods": list(self.methods.values()),
+            "models": list(self.models),
+            "method": self.default_method,
+            "model": next(iter(self.models), ""),
+            "corpus": self.corpus is not None,
+            "examples": self._examples(),
+            "writable": self.writable,
+            "limits": {
+                "body_kb": self.settings["serve.body_kb"],
+                "seconds": self.settings["budget.seconds"],
+                "query_rows": self.settings["serve.query_rows"],
+                "per_minute": self.settings["serve.client_per_minute"],
+                "cost_per_day": self.settings["serve.client_cost"],
+                "tokens_per_day": self.settings["serve.client_tokens"],
+            },
+            "version": __version__,
+        }
+
+    def store_answers(self) -> bool:
+        """Return whether the graph answers a query within `HEALTH_SECONDS`."""
+        with suppress(StoreError):
+            return self.graph.store.ask("ASK {}", timeout=HEALTH_SECONDS, fresh=True)
+        return False
+
+    def metrics_text(self) -> str:
+        """Return the metrics for Prometheus."""
+        return self.metrics.text(
+            {
+                "kgqa_questions_running": ("Questions in progress.", self.questions.running),
+                "kgqa_questions_waiting": ("Questions that wait.", self.questions.waiting),
+            }
+        )
+
+    def _examples(self) -> list[str]:
+        return demo_examples() if self.settings["graph.path"] is None else []
+
+
+def _failed(job: Job, reason: str) -> Answer:
+    return Answer(Question(job.asked.question, id=job.id), "failed", reason=reason, method=job.asked.method)
+
+
+def _folder(settings: Settings) -> Path | None:
+    if settings["serve.folder"] == "none":
+        return None
+    if settings["serve.folder"]:
+        return Path(settings["serve.folder"]).expanduser()
+    from platformdirs import user_data_path
+
+    return user_data_path("kgqa", appauthor=False) / "answers"
