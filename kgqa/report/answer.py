@@ -30,7 +30,7 @@ MAX_SHOWN = 30
 MAX_SPANS = 3
 MAX_FACTS = 6
 MAX_QUOTE_CHARS = 200
-_STATUS_WORDS = {
+STATUS_WORDS = {
     "no_answer": "No answer",
     "budget_exhausted": "Stopped",
     "unsupported": "Not supported",
@@ -53,7 +53,7 @@ def answer_text(answer: Answer, *, iris: bool = False, notes: bool = True, graph
         if len(answer.answers) > MAX_SHOWN:
             lines.append(f"... and {len(answer.answers) - MAX_SHOWN:,} more (use --json to see all)")
     if not answer.answers or answer.status != "answered":
-        lines.append(f"{_STATUS_WORDS.get(answer.status, answer.status)}: {clean(answer.reason)}")
+        lines.append(f"{STATUS_WORDS.get(answer.status, answer.status)}: {clean(answer.reason)}")
     fields: list[tuple[str, str]] = []
     if answer.response:
         lines += ["", *safe_text(answer.response).split("\n")]

@@ -40,7 +40,6 @@ def create_app(
     app.state.service = service
     for module in (asking, monitoring, page):
         app.include_router(module.router)
-    app.mount("/static", page.static_files)
     app.add_exception_handler(RequestError, _request_error)
     app.add_exception_handler(KgqaError, _kgqa_error)
     app.add_exception_handler(RequestValidationError, _validation_error)

@@ -30,14 +30,14 @@ MAX_PIECES = 60
 MAX_SPANS = 5
 MAX_EVENTS = 400
 LONGEST_EVENT = 600
-_GROUNDS = {
+GROUNDS = {
     "graph": "every answer is an end of the evidence",
     "text": "every answer stands in a verified quote",
     "model": "from the language model's own knowledge; the graph has no evidence for this",
     "none": "nothing",
 }
-_GROUNDS_OF_TEXT = {**_GROUNDS, "model": UNQUOTED}
-_GROUNDS_OF_TURNS = {**_GROUNDS, "model": UNPROVEN}
+_GROUNDS_OF_TEXT = {**GROUNDS, "model": UNQUOTED}
+_GROUNDS_OF_TURNS = {**GROUNDS, "model": UNPROVEN}
 _SHOWN_ELSEWHERE = (Pool, Shortlist, MatchPlayed, Kept, Masked, Shown, Linked, *TEXT_EVENTS, *ACTING_EVENTS)
 _NO_TEXTS = NoTexts()
 
@@ -66,7 +66,7 @@ def question_page(record: Record, place: PageContext, texts: PieceTexts = _NO_TE
     stage = stage_of(record)
     agents = agents_section(trace, answer)
     text = text_section(trace, answer, texts, record.support, acting=agents is not None)
-    grounds = _GROUNDS_OF_TURNS if agents else _GROUNDS_OF_TEXT if text else _GROUNDS
+    grounds = _GROUNDS_OF_TURNS if agents else _GROUNDS_OF_TEXT if text else GROUNDS
     evidence = objects_of(answer.get("evidence"))
     if text is not None:
         evidence = _uncited(evidence, objects_of(answer.get("citations")))

@@ -1,20 +1,34 @@
-"""Routes of the page in a browser and of its static files."""
+"""Routes of the page in a browser and of its files."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from fastapi import APIRouter, Request
+from starlette.responses import Response
 
-from fastapi import APIRouter
-from starlette.responses import FileResponse
-from starlette.staticfiles import StaticFiles
+from kgqa.serve.errors import RequestError
+from kgqa.serve.page import PAGE_HEADERS, PageFile, page, page_files
 
 router = APIRouter(include_in_schema=False)
-STATIC = Path(__file__).parent.parent / "static"
-static_files = StaticFiles(directory=STATIC, follow_symlink=False)
 
 
 @router.get("/")
 @router.get("/a/{id}")
-async def page_route(id: str = "") -> FileResponse:
+async def page_route(request: Request, id: str = "") -> Response:
     """Return the page; it reads the id of a kept answer from its address."""
-    return FileResponse(STATIC / "index.html", media_type="text/html; charset=utf-8")
+    return _reply(request, page())
+
+
+@router.get("/static/{name}")
+async def file_route(request: Request, name: str) -> Response:
+    """Return a file of the page."""
+    found = page_files().get(name)
+    if found is None:
+        raise RequestError(404, "There is no such file.")
+    return _reply(request, found)
+
+
+def _reply(request: Request, file: PageFile) -> Response:
+    headers = {**PAGE_HEADERS, "ETag": file.tag, "Cache-Control": "no-cache"}
+    if request.headers.get("if-none-match") == file.tag:
+        return Response(status_code=304, headers=headers)
+    return Response(file.content, media_type=file.media_type, headers=headers)
