@@ -5,8 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from kgqa.serve.api.page_files import PAGE_HEADERS, PageFile, page, page_files
 from kgqa.serve.errors import RequestError
-from kgqa.serve.page import PAGE_HEADERS, PageFile, page, page_files
 
 router = APIRouter(include_in_schema=False)
 
