@@ -20,6 +20,8 @@ from kgqa.words import clean
 OPENAI_URL = "https://api.openai.com/v1"
 OPENAI_KEY_VARIABLE = "OPENAI_API_KEY"
 KEY_VARIABLE = "KGQA_LLM_KEY"
+NO_OPENAI_KEY = f"Keep it with `kgqa keys set openai`, or set the environment variable {OPENAI_KEY_VARIABLE}."
+"""What to do if the key of OpenAI is missing."""
 CONNECT_SECONDS = 10.0
 LARGEST_REPLY = 8 << 20
 """Maximum size of a decompressed reply in bytes. Replies of language models have at most about 100,000 bytes."""
@@ -45,7 +47,8 @@ def base_url(url: str, *, of: str = "language model", key: str = KEY_VARIABLE) -
     """
     if any(sign in url for sign in "@?#"):
         raise SettingsError(
-            f"The URL of the {of} must not contain a user, password or query.", f"Put the key into {key}."
+            f"The URL of the {of} must not contain a user, password or query.",
+            f"Keep the key with `kgqa keys set URL`, or put it into {key}.",
         )
     try:
         parts = urlsplit(url.strip())

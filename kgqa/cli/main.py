@@ -35,6 +35,8 @@ COMMANDS = {
     "prompts": ("kgqa.cli.prompts:command", "List, show and copy the prompts."),
     "explain": ("kgqa.cli.explain:command", "Explain a SPARQL query in plain words."),
     "doctor": ("kgqa.cli.doctor:command", "Check a graph, a language model and the settings."),
+    "init": ("kgqa.cli.configuration.init:command", "Ask for the main settings and write kgqa.toml."),
+    "keys": ("kgqa.cli.configuration.keys:command", "Keep API keys in a file that only you can read."),
     "config": ("kgqa.cli.configuration.config:command", "Show the settings."),
     "cache": ("kgqa.cli.cache:command", "Show or clear the cache."),
     "completion": ("kgqa.cli.configuration.completion:command", "Print the shell completion script."),

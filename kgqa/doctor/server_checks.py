@@ -62,7 +62,8 @@ def check_reachable(subject: Subject) -> Check:
         if corpus:
             given.check_login(corpus)
             place = corpus.url
-        access = replace(given.access, patience=min(given.access.patience, PATIENCE))
+        access = given.access_to(place)
+        access = replace(access, patience=min(access.patience, PATIENCE))
         options = replace(given, access=access, caches=False)
         store = LimitedStore(options.open(place, cache=subject.cache, timeout=QUERY_SECONDS), access)
     else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -15,12 +14,13 @@ from typing import Any
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.events import NoReply, Reasoning
 from kgqa.hints import hint_text
+from kgqa.keys import find_key
 from kgqa.llm.backends.openai import OpenAIChat
 from kgqa.llm.backends.vllm import VLLMChat
 from kgqa.llm.client import CORPUS_STAGES, LLM, STAGES, Completion, Prompt, Sampling, Stage
 from kgqa.llm.replay import Replay
 from kgqa.plugins import did_you_mean, method_extension, stage_names
-from kgqa.servers import KEY_VARIABLE, OPENAI_KEY_VARIABLE
+from kgqa.servers import KEY_VARIABLE, NO_OPENAI_KEY, OPENAI_KEY_VARIABLE
 from kgqa.settings import Settings
 from kgqa.settings_table import BY_KEY, check
 from kgqa.toml_text import parse_toml
@@ -241,16 +241,12 @@ def _live(name: str, kind: str, rest: str, settings: Settings) -> LLM:
         return VLLMChat(rest)
     limits = {key: settings[f"llm.{key}"] for key in ("concurrency", "timeout", "retries")}
     if kind == "openai":
-        key = _key(OPENAI_KEY_VARIABLE)
+        key = find_key(OPENAI_KEY_VARIABLE, "openai")
         if not key:
-            raise ModelUnavailable(f"{name} needs an API key.", f"Set the environment variable {OPENAI_KEY_VARIABLE}.")
+            raise ModelUnavailable(f"{name} needs an API key.", NO_OPENAI_KEY)
         return OpenAIChat(rest, key=key, **limits)
     url, _, model = name.partition("#")
-    return OpenAIChat(model or None, url=url, key=_key(KEY_VARIABLE), **limits)
-
-
-def _key(variable: str) -> str:
-    return os.environ.get(variable, "").strip()
+    return OpenAIChat(model or None, url=url, key=find_key(KEY_VARIABLE, url), **limits)
 
 
 def _declared_stages(settings: Settings) -> dict[Stage, Mapping[str, Any]]:

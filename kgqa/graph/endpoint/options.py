@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from kgqa.cache import Cache
@@ -15,6 +15,7 @@ from kgqa.graph.endpoint.requests.access import PASSWORD_VARIABLE, Access, check
 from kgqa.graph.endpoint.result_cache import ResultCache
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.store import is_address
+from kgqa.keys import kept_key
 from kgqa.settings import FILE_NAME, Settings
 from kgqa.words import clean
 
@@ -97,6 +98,16 @@ class EndpointOptions:
             "KGQA_ENDPOINT_LOGIN_SERVER, to this URL.",
         )
 
+    def access_to(self, url: str) -> Access:
+        """Return login and limits for a server; without a password, the login has the one kept for this address.
+
+        Raises:
+            SettingsError: see `read_keys`.
+        """
+        if not self.access.user or self.access.password:
+            return self.access
+        return replace(self.access, password=kept_key(check_address(url)))
+
     def open(
         self, url: str, *, cache: Cache, timeout: float, writable: str | Collection[str] | None = None
     ) -> EndpointStore:
@@ -112,7 +123,7 @@ class EndpointOptions:
             results = ResultCache(file, days=self.cache_days, limit_bytes=self.cache_bytes)
         return EndpointStore(
             url,
-            access=self.access,
+            access=self.access_to(url),
             profile=self.profile,
             cache=results,
             timeout=timeout,

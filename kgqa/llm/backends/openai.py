@@ -32,6 +32,7 @@ from kgqa.llm.backends.wire_messages import encodable, wire_messages
 from kgqa.llm.client import Completion, OnCompletion, Prompt
 from kgqa.servers import (
     KEY_VARIABLE,
+    NO_OPENAI_KEY,
     OPENAI_KEY_VARIABLE,
     OPENAI_URL,
     base_url,
@@ -91,7 +92,7 @@ class OpenAIChat:
         self._key_variable = OPENAI_KEY_VARIABLE if url is None else KEY_VARIABLE
         self._key = usable_key(key, self._key_variable)
         if url is None and not self._key:
-            raise ModelUnavailable("OpenAI needs an API key.", f"Set the environment variable {OPENAI_KEY_VARIABLE}.")
+            raise ModelUnavailable("OpenAI needs an API key.", NO_OPENAI_KEY)
         if url is None and not model:
             raise SettingsError("OpenAI has several models.", "Name one of them: openai:NAME")
         self._retries = retries

@@ -1,19 +1,19 @@
 """Embeddings from a server with an OpenAI-compatible `/v1/embeddings`.
 
-The API key is read from the environment variable KGQA_EMBEDDINGS_KEY and sent only to that server.
+The API key is read from the environment variable KGQA_EMBEDDINGS_KEY or the file of keys, and sent only to that server.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
-import os
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from kgqa.errors import ModelRefused, ModelUnavailable
+from kgqa.keys import find_key
 from kgqa.rank.embedding.sentence_models import file_slug
 from kgqa.servers import ReplyTooLarge, base_url, open_client, redirect_target, responds, usable_key
 from kgqa.words import clean
@@ -50,7 +50,7 @@ class RemoteEncoder:
         self.model = model
         self.size = size
         self.name = remote_key(self.url, model)
-        self._key = usable_key(os.environ.get(EMBEDDINGS_KEY_VARIABLE, ""), EMBEDDINGS_KEY_VARIABLE)
+        self._key = usable_key(find_key(EMBEDDINGS_KEY_VARIABLE, self.url), EMBEDDINGS_KEY_VARIABLE)
         self._client = open_client(
             self.url, self._key, timeout=SECONDS, is_openai=False, retries=RETRIES, largest=LARGEST_REPLY
         )
