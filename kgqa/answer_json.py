@@ -36,8 +36,8 @@ def answer_object(answer: Answer, *, trace: bool = False) -> dict[str, Any]:
         "reason": answer.reason,
         "nearest": [{**to_json(each), "score": _finite(each.score)} for each in answer.nearest],
         "hints": list(answer.hints),
-        "answers": [_named_object(item) for item in answer.answers],
-        "topics": [_named_object(item) for item in answer.topics],
+        "answers": [named_object(item) for item in answer.answers],
+        "topics": [named_object(item) for item in answer.topics],
         "paths": [_evidence_object(each) for each in answer.paths],
         "evidence": [_evidence_object(each) for each in answer.evidence if not isinstance(each, PathEvidence)],
         "evidence_sparql": answer.evidence_sparql,
@@ -67,7 +67,8 @@ def _finite(number: float | None) -> float | None:
     return number if number is not None and math.isfinite(number) else None
 
 
-def _named_object(named: Named) -> dict[str, Any]:
+def named_object(named: Named) -> dict[str, Any]:
+    """Return the JSON object of an entity or a literal with its name."""
     if isinstance(named.value, Entity):
         return {"id": named.id, "name": named.name, "iri": named.value.iri}
     value = named.value
@@ -94,7 +95,7 @@ def _evidence_object(evidence: Evidence) -> dict[str, Any]:
             "score": _finite(evidence.score),
             "approximate": evidence.approximate,
             "mediators": list(evidence.mediators),
-            "walks": [[_named_object(node) for node in walk] for walk in evidence.walks],
+            "walks": [[named_object(node) for node in walk] for walk in evidence.walks],
             "triples": [_triple_object(each) for each in evidence.triples],
         }
     more: dict[str, Any]
@@ -106,7 +107,7 @@ def _evidence_object(evidence: Evidence) -> dict[str, Any]:
             "quotes": list(evidence.quotes),
         }
     elif isinstance(evidence, HyperedgeEvidence):
-        more = {"participants": [{"role": each.role, **_named_object(each.node)} for each in evidence.participants]}
+        more = {"participants": [{"role": each.role, **named_object(each.node)} for each in evidence.participants]}
     else:
         return {**found, "span": to_json(evidence.span), "verified": evidence.verified}
     return {**found, "iri": evidence.iri, **more, "spans": to_json(evidence.spans)}

@@ -10,8 +10,8 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-from kgqa.errors import KgqaError, StoreError, StoreTimeout
-from kgqa.serve.api import asking, monitoring, page
+from kgqa.errors import KgqaError, PartialResult, QueryRejected, StoreError, StoreTimeout
+from kgqa.serve.api import asking, looking_up, monitoring, page
 from kgqa.serve.errors import RequestError, error_object
 from kgqa.serve.guard import Guard
 from kgqa.serve.request_log import RequestLog
@@ -38,7 +38,7 @@ def create_app(
         redirect_slashes=False,
     )
     app.state.service = service
-    for module in (asking, monitoring, page):
+    for module in (asking, looking_up, monitoring, page):
         app.include_router(module.router)
     app.add_exception_handler(RequestError, _request_error)
     app.add_exception_handler(KgqaError, _kgqa_error)
@@ -62,7 +62,8 @@ async def _request_error(request: Request, error: Exception) -> JSONResponse:
 
 async def _kgqa_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, KgqaError)
-    status = 503 if isinstance(error, StoreError) and not isinstance(error, StoreTimeout) else 400
+    wrong = not isinstance(error, StoreError) or isinstance(error, (PartialResult, QueryRejected, StoreTimeout))
+    status = 400 if wrong else 503
     return JSONResponse(error_object(error.message, error.hint), status)
 
 

@@ -202,7 +202,7 @@ def prepare_for_server(sparql: str, *, reads: str = "") -> str:
             raise QueryRejected("DEFINE is not allowed: it changes how the server runs a query.")
         _refuse_functions(sparql)
     if reads:
-        kind = _kind(sparql)
+        kind = query_kind(sparql)
         if kind != reads:
             raise QueryRejected(
                 f"Expected {'an' if reads == 'ASK' else 'a'} {reads} query" + (f", not {kind}." if kind else ".")
@@ -241,7 +241,7 @@ def _dataset_clauses(query: str) -> list[tuple[int, int, Token]]:
     return found
 
 
-def _kind(sparql: str) -> str:
+def query_kind(sparql: str) -> str:
     """Return the keyword that follows a query's declarations."""
     words = (token.text.upper() for token in tokens(sparql) if token.kind not in ("space", "comment"))
     while (word := next(words, "")) in ("PREFIX", "BASE"):

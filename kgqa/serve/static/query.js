@@ -71,7 +71,7 @@ async function run(sparql, place) {
 async function explain(sparql, place) {
   try {
     const reply = await post("/explain", { sparql });
-    place.replaceChildren(words(reply.words, "p", { class: "explained" }));
+    place.replaceChildren(el("p", { class: "explained", dir: "auto" }, verbatim(reply.words)));
   } catch (error) {
     place.replaceChildren(problem(error));
   }

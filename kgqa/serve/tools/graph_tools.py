@@ -1,0 +1,124 @@
+"""Finds entities by name, and the neighbours of an entity by relation and direction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from kgqa.answer_json import named_object
+from kgqa.errors import QuestionError, SchemaError
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.model import Direction, Entity, Step, Value
+from kgqa.schema import value_of
+from kgqa.words import clean, short_words, type_words
+
+MAX_ENTITIES = 50
+MAX_RELATIONS = 200
+MAX_NEIGHBOURS = 1000
+"""Maximum neighbours along one relation that can be listed."""
+MAX_TEXT = 200
+PREVIEW = 8
+"""Neighbours of each relation that are shown until one relation is asked for."""
+_TYPES_SHOWN = 3
+
+
+def search(graph: KnowledgeGraph, text: str, *, limit: int = 10) -> list[dict[str, Any]]:
+    """Find entities by name, alias or id, best first; the last word may be incomplete.
+
+    Returns:
+        Objects {id, iri, name, types, note}. `note` says by which other name an entity was found.
+    """
+    text = clean(text)[:MAX_TEXT]
+    limit = max(1, min(limit, MAX_ENTITIES))
+    matches = graph.search(text, limit=limit) if text else []
+    entities = [match.entity for match in matches]
+    notes = {match.entity: f"also called {clean(match.name)}" for match in matches if match.kind == "alias"}
+    if not entities and (entity := _by_id(graph, text)) is not None:
+        entities = [entity]
+    types = types_of(graph, entities)
+    return [
+        {**named_object(named), "types": types[entity], "note": notes.get(entity, "")}
+        for entity, named in zip(entities, graph.named(entities))
+    ]
+
+
+def types_of(graph: KnowledgeGraph, entities: Iterable[Entity]) -> dict[Entity, list[str]]:
+    """Return the first types of each entity, in words."""
+    found: dict[Entity, list[str]] = {entity: [] for entity in entities}
+    for relation in graph.schema.types[:1]:
+        values = graph.along(found, [Step(relation, "out")], limit=20)
+        for entity, types in values.items():
+            words = (type_words(each.iri, graph.schema) for each in types if isinstance(each, Entity))
+            found[entity] = [word for word in dict.fromkeys(words) if word][:_TYPES_SHOWN]
+    return found
+
+
+def neighbours(
+    graph: KnowledgeGraph,
+    id: str,
+    *,
+    relation: str = "",
+    direction: Direction | None = None,
+    limit: int = PREVIEW,
+    offset: int = 0,
+) -> dict[str, Any]:
+    """Return an entity with its relations in both directions, and some of its neighbours along each.
+
+    Args:
+        id: id or IRI of the entity.
+        relation: IRI of the only relation wanted; empty for all.
+        direction: the only direction wanted; None for both.
+        limit: maximum neighbours along each relation.
+        offset: how many neighbours to leave out first.
+
+    Returns:
+        {id, iri, name, types, relations, more}; a relation is {iri, words, direction, count, nodes, more}.
+
+    Raises:
+        QuestionError: the graph has no such entity.
+    """
+    entity = _by_id(graph, id)
+    if entity is None:
+        raise QuestionError(f"There is no entity {clean(id)[:MAX_TEXT]} in this graph.", "Search it by its name.")
+    limit, offset = max(1, min(limit, MAX_NEIGHBOURS)), max(0, min(offset, MAX_NEIGHBOURS))
+    counts = graph.relations_at([entity])
+    hidden = {*graph.schema.label, *graph.schema.alias}
+    wanted = [step for step in counts if direction in (None, step.direction)]
+    if relation:
+        wanted = [step for step in wanted if step.relation == relation]
+    else:
+        wanted = [step for step in wanted if step.relation not in hidden and not graph.is_noise(step.relation)]
+    steps = sorted(wanted, key=lambda step: (step.direction == "in", step.relation))
+    shown = steps[:MAX_RELATIONS]
+    most = min(offset + limit, MAX_NEIGHBOURS)
+    values: list[tuple[Value, ...]] = graph.map(
+        lambda step: graph.along([entity], [step], loops=True, limit=most).get(entity, ()), shown
+    )
+    pages = [found[offset:most] for found in values]
+    every = list(dict.fromkeys(value for page in pages for value in page))
+    objects = dict(zip(every, map(named_object, graph.named(every))))
+    return {
+        **named_object(graph.named([entity])[0]),
+        "types": types_of(graph, [entity])[entity],
+        "relations": [
+            {
+                "iri": step.relation,
+                "words": short_words(step.relation, graph.schema, graph.relation_labels),
+                "direction": step.direction,
+                "count": counts[step],
+                "nodes": [objects[value] for value in page],
+                "more": len(found) > most and most < MAX_NEIGHBOURS,
+            }
+            for step, page, found in zip(shown, pages, values)
+        ],
+        "more": len(steps) > len(shown),
+    }
+
+
+def _by_id(graph: KnowledgeGraph, id: str) -> Entity | None:
+    """Return the entity of the graph with an id or IRI; None if there is none."""
+    try:
+        entity = value_of(id, graph.schema)
+    except SchemaError:
+        return None
+    return entity if graph.exists(entity) else None
