@@ -80,19 +80,18 @@ class Trace:
         self._counts: dict[str, int] = {"hops": 0, "candidates": 0, "comparisons": 0, "queries": 0}
         self._stages: dict[str, StageUsage] = {}
         self._grace_until: float | None = None
-        self._stopped = ""
+        self.stopped = threading.Event()
+        """Set when `stop` was called."""
+        self._why = ""
 
     def stop(self, why: str = "Stopped by the user") -> None:
         """End the question at its next query, model call or check; it gets no time for a final answer.
 
-        May be called from any thread, and more than once. `why`: the reason in the answer.
+        A model call that is waiting for its reply is abandoned. May be called from any thread, and more than once.
+        `why`: the reason in the answer.
         """
-        self._stopped = self._stopped or why
-
-    @property
-    def stopped(self) -> bool:
-        """Whether `stop` was called."""
-        return bool(self._stopped)
+        self._why = self._why or why
+        self.stopped.set()
 
     @property
     def budget(self) -> Budget:
@@ -170,8 +169,8 @@ class Trace:
 
     def remaining(self) -> float | None:
         """Return the seconds left for the question, None for no limit. Raises BudgetExhausted if no time is left."""
-        if self._stopped:
-            raise QuestionStopped(self._stopped)
+        if self.stopped.is_set():
+            raise QuestionStopped(self._why)
         if self._grace_until is not None:
             left = self._grace_until - time.monotonic()
         elif self._budget.seconds is None:

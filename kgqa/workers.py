@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from concurrent.futures import Future
+import time
+from collections.abc import Callable, Collection
+from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+POLL_SECONDS = 0.1
+"""How often a wait that may be stopped looks whether it was."""
 
 
 class Workers:
@@ -70,3 +73,46 @@ def _work(queue: SimpleQueue[Any]) -> None:
                 future.set_result(result)
                 del result
         del task, future, function, args
+
+
+def wait_for_all(
+    futures: Collection[Future[Any]], *, deadline: float | None = None, stop: threading.Event | None = None
+) -> None:
+    """Wait until all calls have returned.
+
+    Args:
+        deadline: time on the clock of `time.monotonic()`; None for no deadline.
+        stop: ends the wait when it is set.
+
+    Raises:
+        TimeoutError: the deadline has passed, or `stop` was set.
+        Exception: a call raised it.
+    """
+    while True:
+        seconds = _part(deadline, stop)
+        done, unfinished = wait(futures, timeout=seconds, return_when=FIRST_EXCEPTION)
+        for future in done:
+            future.result()
+        if not unfinished:
+            return
+        _check(deadline, stop)
+
+
+def wait_for_event(
+    event: threading.Event, *, deadline: float | None = None, stop: threading.Event | None = None
+) -> None:
+    """Wait until an event is set. Arguments and TimeoutError: see `wait_for_all`."""
+    while not event.wait(_part(deadline, stop)):
+        _check(deadline, stop)
+
+
+def _part(deadline: float | None, stop: threading.Event | None) -> float | None:
+    """Return the seconds to wait before the next check."""
+    parts = [] if stop is None else [POLL_SECONDS]
+    parts += [] if deadline is None else [max(deadline - time.monotonic(), 0.0)]
+    return min(parts, default=None)
+
+
+def _check(deadline: float | None, stop: threading.Event | None) -> None:
+    if (stop is not None and stop.is_set()) or (deadline is not None and time.monotonic() >= deadline):
+        raise TimeoutError

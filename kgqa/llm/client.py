@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, get_args
@@ -158,7 +159,12 @@ class LLM(Protocol):
     def notes(self) -> tuple[str, ...]: ...
 
     def complete(
-        self, prompts: Sequence[Prompt], *, deadline: float | None = None, on_completion: OnCompletion | None = None
+        self,
+        prompts: Sequence[Prompt],
+        *,
+        deadline: float | None = None,
+        on_completion: OnCompletion | None = None,
+        stop: threading.Event | None = None,
     ) -> list[Completion]:
         """Return one completion for each prompt, in order.
 
@@ -168,9 +174,10 @@ class LLM(Protocol):
                 deadline.
             on_completion: Called with each completion as it arrives, even if another prompt fails later; not called by
                 models that return all completions at once.
+            stop: When it is set, unfinished prompts are abandoned, too.
 
         Raises:
-            TimeoutError: The deadline has passed.
+            TimeoutError: The deadline has passed, or `stop` was set.
             ModelUnavailable: The model cannot answer any prompt: unknown model, wrong API key, no server, missing
                 library.
         """

@@ -128,11 +128,14 @@ class QuestionModels:
         try:
             left = self.trace.remaining()
             deadline = None if left is None else time.monotonic() + left
-            completions = model.complete(sampled, deadline=deadline, on_completion=received.__setitem__)
+            stop = self.trace.stopped
+            completions = model.complete(sampled, deadline=deadline, on_completion=received.__setitem__, stop=stop)
         except BaseException as error:
             # completions that arrived cost money even if other prompts failed
             self._charge(stage, model.name, list(received.values()))
             if isinstance(error, TimeoutError):
+                if stop.is_set():
+                    self.trace.remaining()  # raises the error that says so
                 raise BudgetExhausted("a language model has not answered in time") from None
             raise
         self._charge(stage, model.name, completions)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from kgqa.errors import ModelRefused, ModelUnavailable
 from kgqa.llm.client import LLM, Completion, Content, OnCompletion, Prompt
 from kgqa.llm.replay_file import ReplayFile
 from kgqa.words import clean
+from kgqa.workers import wait_for_event
 
 _TEMPORARY = ("unreachable", "not_recorded")
 """Failures that are not caused by the prompt; they are not recorded, and the next run sends the prompt again."""
@@ -65,14 +65,19 @@ class Replay:
         return self._model.notes if self._model is not None else ()
 
     def complete(
-        self, prompts: Sequence[Prompt], *, deadline: float | None = None, on_completion: OnCompletion | None = None
+        self,
+        prompts: Sequence[Prompt],
+        *,
+        deadline: float | None = None,
+        on_completion: OnCompletion | None = None,
+        stop: threading.Event | None = None,
     ) -> list[Completion]:
         """Return one completion for each prompt, in order; see `LLM`.
 
         Every completion except a temporary failure is written to the file as soon as it arrives.
 
         Raises:
-            TimeoutError: The deadline has passed.
+            TimeoutError: The deadline has passed, or `stop` was set.
             ModelUnavailable: There is no model, and the file has no reply to one of the prompts; or the file is damaged
                 or closed; or the disk is full; or the model raised this error.
         """
@@ -90,12 +95,11 @@ class Replay:
                 done = threading.Event()
                 self._in_flight.update(dict.fromkeys(mine, done))
             if mine:
-                found |= self._ask(mine, done, deadline)
+                found |= self._ask(mine, done, deadline, stop)
                 missing = {key: prompt for key, prompt in missing.items() if key not in found}
             for event in others:
                 # after this, the loop reads the other threads' replies and sends the prompts that still have no reply
-                if not event.wait(None if deadline is None else max(deadline - time.monotonic(), 0.0)):
-                    raise TimeoutError
+                wait_for_event(event, deadline=deadline, stop=stop)
         # if a prompt occurs more than once, only its first occurrence was sent
         found_in_order = [_again(found[key]) if key in keys[:index] else found[key] for index, key in enumerate(keys)]
         if on_completion is not None:
@@ -114,7 +118,9 @@ class Replay:
             self._model.close()
         self._file.close()
 
-    def _ask(self, mine: Mapping[str, Prompt], done: threading.Event, deadline: float | None) -> dict[str, Completion]:
+    def _ask(
+        self, mine: Mapping[str, Prompt], done: threading.Event, deadline: float | None, stop: threading.Event | None
+    ) -> dict[str, Completion]:
         """Send prompts to the model, record the replies as they arrive, and set `done` at the end, even on an error."""
         assert self._model is not None
         self._model_used = True
@@ -126,7 +132,7 @@ class Replay:
                 kept.update(self._file.put(self.name, {names[index]: completion}))
 
         try:
-            replies = self._model.complete(list(mine.values()), deadline=deadline, on_completion=keep)
+            replies = self._model.complete(list(mine.values()), deadline=deadline, on_completion=keep, stop=stop)
             completions = dict(zip(mine, replies, strict=True))
             lasting = {k: each for k, each in completions.items() if each.failure not in _TEMPORARY and k not in kept}
             return completions | kept | self._file.put(self.name, lasting)

@@ -58,7 +58,7 @@ class NumberingModel:
         self.gate.set()
         self.error: Exception | None = None
 
-    def complete(self, prompts, *, deadline=None, on_completion=None) -> list[Completion]:
+    def complete(self, prompts, *, deadline=None, on_completion=None, stop=None) -> list[Completion]:
         texts = [each.messages[-1].content for each in prompts]
         self.calls.append(texts)
         self.started.release()
@@ -156,7 +156,7 @@ def test_temporary_failures_are_asked_again_and_others_are_kept(file, open_repla
 class StreamingModel(NumberingModel):
     """A model that reports each completion as it arrives, and raises `error` after the last one."""
 
-    def complete(self, prompts, *, deadline=None, on_completion=None) -> list[Completion]:
+    def complete(self, prompts, *, deadline=None, on_completion=None, stop=None) -> list[Completion]:
         self.calls.append([each.messages[-1].content for each in prompts])
         found = [self._reply(text, n) for n, text in enumerate(self.calls[-1])]
         for index, completion in enumerate(found):

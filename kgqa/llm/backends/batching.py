@@ -13,7 +13,7 @@ from itertools import islice
 
 from kgqa.errors import ModelUnavailable
 from kgqa.llm.client import Completion, Prompt
-from kgqa.workers import Workers
+from kgqa.workers import Workers, wait_for_all
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,11 +53,13 @@ class RequestBatcher:
         self._thread = Workers(1, name="kgqa-batcher")
         self._closed = False
 
-    def complete(self, prompts: Sequence[Prompt], *, deadline: float | None = None) -> list[Completion]:
+    def complete(
+        self, prompts: Sequence[Prompt], *, deadline: float | None = None, stop: threading.Event | None = None
+    ) -> list[Completion]:
         """Return one completion for each prompt, in order.
 
         Raises:
-            TimeoutError: The deadline has passed.
+            TimeoutError: The deadline has passed, or `stop` was set.
             ModelUnavailable: The batcher is closed, or was closed while this request waited.
 
         Any error of the call to the model is raised for every request in that call.
@@ -72,7 +74,8 @@ class RequestBatcher:
             self._thread.submit(self._run)
             self._changed.notify()
         try:
-            return request.future.result(None if deadline is None else max(deadline - time.monotonic(), 0.0))
+            wait_for_all([request.future], deadline=deadline, stop=stop)
+            return request.future.result()
         finally:
             request.future.cancel()  # after an interrupt, the reply is not needed; has no effect on a finished request
 

@@ -7,7 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, CancelledError, wait
+from concurrent.futures import CancelledError
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -41,7 +41,7 @@ from kgqa.servers import (
     usable_key,
 )
 from kgqa.words import clean
-from kgqa.workers import Workers
+from kgqa.workers import Workers, wait_for_all
 
 _SHOWN = 300
 """Most characters of a server's message that are shown to the user."""
@@ -120,12 +120,17 @@ class OpenAIChat:
         return self._choices.mode
 
     def complete(
-        self, prompts: Sequence[Prompt], *, deadline: float | None = None, on_completion: OnCompletion | None = None
+        self,
+        prompts: Sequence[Prompt],
+        *,
+        deadline: float | None = None,
+        on_completion: OnCompletion | None = None,
+        stop: threading.Event | None = None,
     ) -> list[Completion]:
         """Return one completion for each prompt, in order; see `LLM`.
 
         Raises:
-            TimeoutError: The deadline has passed.
+            TimeoutError: The deadline has passed, or `stop` was set.
             ModelUnavailable: The server rejects the API key, does not have the model, or could not be reached for any
                 prompt.
             RuntimeError: The client was closed during the request.
@@ -138,12 +143,7 @@ class OpenAIChat:
             for index, prompt in enumerate(prompts)
         ]
         try:
-            left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
-            done, unfinished = wait(futures, timeout=left, return_when=FIRST_EXCEPTION)
-            for future in done:
-                future.result()
-            if unfinished:
-                raise TimeoutError
+            wait_for_all(futures, deadline=deadline, stop=stop)
         except CancelledError:
             raise RuntimeError("the model was closed during a request") from None
         finally:

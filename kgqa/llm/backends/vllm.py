@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -80,17 +81,22 @@ class VLLMChat:
         return tuple(self._notes)
 
     def complete(
-        self, prompts: Sequence[Prompt], *, deadline: float | None = None, on_completion: OnCompletion | None = None
+        self,
+        prompts: Sequence[Prompt],
+        *,
+        deadline: float | None = None,
+        on_completion: OnCompletion | None = None,
+        stop: threading.Event | None = None,
     ) -> list[Completion]:
         """Return one completion for each prompt, in order; `seconds` in each completion is the time of the whole batch.
 
         All completions arrive at once, so `on_completion` is not called.
 
         Raises:
-            TimeoutError: The deadline has passed.
+            TimeoutError: The deadline has passed, or `stop` was set.
             ModelUnavailable: vLLM is missing, cannot load the model, or has failed permanently; or `close` was called.
         """
-        return self._batcher.complete(prompts, deadline=deadline)
+        return self._batcher.complete(prompts, deadline=deadline, stop=stop)
 
     def close(self) -> None:
         """Stop the model and free the GPU at the end of the running batch; may be called more than once."""
