@@ -12,6 +12,7 @@ from kgqa.evaluation.metrics.measures import mean
 from kgqa.evaluation.metrics.retrieval import CUTS
 from kgqa.evaluation.runs.run_files import METRICS, PREDICTIONS, Run
 from kgqa.report.lenient_json import count_of, number_of, object_of, text_of
+from kgqa.report.titles import model_names, run_titles
 from kgqa.words import clean
 
 LABELS = {
@@ -110,7 +111,7 @@ def compare(runs: Sequence[Run]) -> Comparison:
     """
     metrics = [metrics_of(run) for run in runs]
     grouped = [groups_of(each) for each in metrics]
-    labels = labels_of(runs)
+    labels = run_titles(runs)
     groups = []
     for title in dict.fromkeys(title for each in grouped for title in each):
         rows = _rows([each.get(title, {}) for each in grouped], label=clean)
@@ -131,7 +132,7 @@ def compare(runs: Sequence[Run]) -> Comparison:
             groups.append(("Difference from the same method on another graph: memory", _differences(scores, twins)))
     return Comparison(
         columns=labels,
-        facts=_facts(runs),
+        facts=_facts(runs, metrics),
         rows=_rows([figures_of(each) for each in metrics], label=label_of),
         groups=tuple((title, rows) for title, rows in groups if rows),
     )
@@ -152,19 +153,6 @@ def metrics_of(run: Run) -> dict[str, Any]:
     return summary_of(run.records())
 
 
-def labels_of(runs: Sequence[Run]) -> tuple[str, ...]:
-    """Label each run by its method, and by its folder too if several runs have the same method."""
-    names = [clean(run.name) or "run" for run in runs]
-    taken: dict[str, int] = {}
-    labels = []
-    for run, name in zip(runs, names):
-        folder = run.folder.parent if run.folder.name == name else run.folder
-        label = clean(f"{name} ({folder.name})") if names.count(name) > 1 else name
-        taken[label] = taken.get(label, 0) + 1
-        labels.append(label if taken[label] == 1 else f"{label} #{taken[label]}")
-    return tuple(labels)
-
-
 def label_of(name: str) -> str:
     """Return the label of a metric."""
     return LABELS.get(name) or clean(name).replace("_", " ")
@@ -175,13 +163,13 @@ def _rows(columns: Sequence[Mapping[str, Figure]], label: Any) -> tuple[MetricRo
     return tuple(MetricRow(name, label(name), tuple(column.get(name) for column in columns)) for name in names)
 
 
-def _facts(runs: Sequence[Run]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _facts(runs: Sequence[Run], metrics: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Collect the properties that must match before runs can be compared. Rows without any value are omitted."""
     rows = {
         "data set": [text_of(object_of(run.manifest.get("dataset")).get("source")) for run in runs],
-        "topics": [text_of(run.manifest.get("topics")) for run in runs],
+        "topics": [_topics(run, each) for run, each in zip(runs, metrics)],
         "graph": [text_of(object_of(run.manifest.get("graph")).get("fingerprint")) for run in runs],
-        "model": [_model(run.manifest.get("models")) for run in runs],
+        "model": [model_names(run.manifest.get("models")) for run in runs],
         "seed": [text_of(run.manifest.get("seed")) for run in runs],
         "asked": [IN_ORDER if run.manifest.get("in_order") is True else "" for run in runs],
         "questions": [text_of(object_of(run.manifest.get("dataset")).get("questions")) for run in runs],
@@ -189,16 +177,16 @@ def _facts(runs: Sequence[Run]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple((name, tuple(map(clean, values))) for name, values in rows.items() if any(values))
 
 
-def _model(described: Any) -> str:
-    """Collect the names of language models from the output of `Models.described`: a string, or an object per stage."""
-    if isinstance(described, Mapping):
-        found = [
-            _model(each) for key, each in described.items() if isinstance(each, Mapping) or key in ("name", "model")
-        ]
-        return ", ".join(dict.fromkeys(each for each in found if each))
-    if isinstance(described, list):
-        return ", ".join(dict.fromkeys(filter(None, map(_model, described))))
-    return text_of(described)
+def _topics(run: Run, metrics: Mapping[str, Any]) -> str:
+    """Say where the topic entities of a run's questions came from: the data set (gold), linking, or both."""
+    counts = {name: count_of(number) or 0 for name, number in object_of(metrics.get("topics")).items()}
+    total = sum(counts.values())
+    used = {name: number for name in ("gold", "linked", "none") if (number := counts.get(name, 0))}
+    if not used or not run.manifest.get("topics"):
+        return text_of(run.manifest.get("topics"))
+    if len(used) == 1:
+        return next(iter(used))
+    return ", ".join(f"{name} for {number:,}" for name, number in used.items()) + f" of {total:,} questions"
 
 
 Scores = Mapping[str, Mapping[str, float]]

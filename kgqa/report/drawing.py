@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from kgqa.report.lenient_json import count_of, list_of, number_of, object_of, objects_of, text_of
@@ -24,7 +25,10 @@ _LINE, _BESIDE, _LETTER = 20, 14, 7
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A circle at x, y (pixels) with a name below it. `full`: tooltip. `kind`: topic, mediator, inner or answer."""
+    """A circle at x, y (pixels) with a name below it. `full`: tooltip.
+
+    `kind`: topic, mediator, inner, or at the end of the path: answer, answer right, answer wrong.
+    """
 
     x: int
     y: int
@@ -69,11 +73,24 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True)
+class Level:
+    """The nodes of a path after one more step, for narrow screens. `arrow`, `relation`: the step; empty for the topic.
+
+    `full`: tooltip of the relation. `nodes`: name, tooltip and kind of each node.
+    """
+
+    arrow: str
+    relation: str
+    full: str
+    nodes: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Drawing:
     """A drawing of a path: the topic on the left, the ends on the right, relations above their edges.
 
-    Conditions and the operation are below the path, each in a row of its own. `left_out`: number of walks that are not
-    drawn.
+    Conditions and the operation are below the path, each in a row of its own. `levels`: the same from top to bottom.
+    `left_out`: number of walks that are not drawn.
     """
 
     width: int
@@ -82,6 +99,7 @@ class Drawing:
     edges: tuple[Arrow, ...]
     labels: tuple[Label, ...]
     branches: tuple[Branch, ...] = ()
+    levels: tuple[Level, ...] = ()
     left_out: int = 0
 
 
@@ -97,8 +115,12 @@ def shorter(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def draw_path(path: Mapping[str, Any]) -> Drawing | None:
-    """Lay out a path of an answer object (docs/answer-json.md). Return None if the path has no steps."""
+def draw_path(path: Mapping[str, Any], right: Mapping[str, bool] | None = None) -> Drawing | None:
+    """Lay out a path of an answer object (docs/answer-json.md). Return None if the path has no steps.
+
+    Args:
+        right: whether an answer is right, by its IRI, id or value; empty or None if this is not known.
+    """
     steps = objects_of(path.get("steps"))[:MAX_STEPS]
     if not steps:
         return None
@@ -125,7 +147,9 @@ def draw_path(path: Mapping[str, Any]) -> Drawing | None:
             at[place, key] = x, y = _LEFT + place * _COLUMN, start + row * _ROW
             kind = "topic" if place == 0 else "mediator" if place in mediators else "inner"
             if place == len(steps) and kind == "inner":
-                kind = "answer"
+                kind = (
+                    "answer" if key not in (right or {}) else "answer right" if (right or {})[key] else "answer wrong"
+                )
             nodes.append(Node(x, y, "" if kind == "mediator" else shorter(name, 26), f"{name} {key}".strip(), kind))
     edges = []
     for place, first, second in joined:
@@ -143,7 +167,28 @@ def draw_path(path: Mapping[str, Any]) -> Drawing | None:
     width = max(_LEFT * 2 + len(steps) * _COLUMN, *(each.x + MAX_LETTERS * _LETTER for each in branches), 0)
     height = bottom + len(branches) * _LINE
     left_out = max(0, len(walks) - MAX_WALKS)
-    return Drawing(width, height, tuple(nodes), tuple(edges), tuple(labels), branches, left_out)
+    levels = _levels(steps, labels, columns, nodes)
+    return Drawing(width, height, tuple(nodes), tuple(edges), tuple(labels), branches, levels, left_out)
+
+
+def _levels(
+    steps: Sequence[Mapping[str, Any]],
+    labels: Sequence[Label],
+    columns: Sequence[Mapping[str, str]],
+    nodes: Sequence[Node],
+) -> tuple[Level, ...]:
+    """Put the nodes of each column into one level, with the step that leads there."""
+    left = iter(nodes)
+    levels = []
+    for place, column in enumerate(columns):
+        of = tuple((node.name or "(event)", node.full, node.kind) for node in islice(left, len(column)))
+        if place:
+            backward = steps[place - 1].get("direction") == "in"
+            label = labels[place - 1]
+            levels.append(Level("↑" if backward else "↓", label.text, label.full, of))
+        else:
+            levels.append(Level("", "", "", of))
+    return tuple(levels)
 
 
 def _branches(path: Mapping[str, Any], lowest: Sequence[int], bottom: int) -> tuple[Branch, ...]:

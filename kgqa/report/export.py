@@ -11,12 +11,12 @@ from pathlib import Path
 from kgqa.evaluation.runs.records import Record
 from kgqa.evaluation.runs.run_files import Run
 from kgqa.graph.query.templates import Comment, render_term
-from kgqa.report.comparison import labels_of
 from kgqa.report.files import ReportError
 from kgqa.report.lenient_json import objects_of, text_of
 from kgqa.report.pages import exact
 from kgqa.report.site.index_rows import page_name
 from kgqa.report.tables import csv_cell
+from kgqa.report.titles import run_titles
 
 INDEX = "index.csv"
 COLUMNS = ("number", "id", "dataset", "question", "status", "query_class", "answers", "gold", "em", "file")
@@ -49,7 +49,7 @@ def write_queries(runs: Sequence[Run], folder: str | Path) -> list[Exported]:
     try:
         if len(runs) == 1:
             return [_write(runs[0], folder)]
-        places = _subfolders(labels_of(runs))
+        places = _subfolders(run_titles(runs))
         if folder.is_dir() and any(each.name not in places for each in folder.iterdir()):
             raise _other_files(folder)
         return [_write(run, folder / place) for run, place in zip(runs, places)]

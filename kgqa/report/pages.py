@@ -28,14 +28,14 @@ LONGEST_QUERY = 200_000
 _NAME = re.compile(r"[a-z_]+\.(?:j2|css|js)\Z")
 
 
-def render(name: str, script: str, **values: Any) -> Iterator[str]:
+def render(name: str, *scripts: str, **values: Any) -> Iterator[str]:
     """Render a page in pieces of HTML; a large page is never in memory as a whole.
 
     Args:
         name: name of the template, such as `question` for templates/question.j2.
-        script: name of the script to include, `index` or `question`.
+        scripts: names of the scripts to include, such as `question`.
     """
-    style, code = read("report.css"), read(f"{script}.js")
+    style, code = read("report.css"), "".join(read(f"{script}.js") for script in scripts)
     policy = (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(code)}'; "
         "base-uri 'none'; form-action 'none'"

@@ -7,6 +7,7 @@ import io
 import re
 import unicodedata
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
 from kgqa.report.comparison import LABELS, Comparison, Figure, MetricRow
@@ -170,6 +171,8 @@ def _cells(row: MetricRow) -> list[str]:
 
 def _aligned(table: list[list[str]]) -> str:
     table = [[clean(cell) for cell in row] for row in table]
+    head = list(zip_longest(*map(_stacked, zip(*table)), fillvalue=""))
+    table = [*map(list, head), *table[1:]]
     widths = [max(map(_width, column)) for column in zip(*table)]
     lines = []
     for row in table:
@@ -177,8 +180,22 @@ def _aligned(table: list[list[str]]) -> str:
         cells = [first + " " * (widths[0] - _width(first))]
         cells += [" " * (width - _width(cell)) + cell for cell, width in zip(rest, widths[1:])]
         lines.append("  ".join(cells).rstrip())
-    lines.insert(1, "─" * (sum(widths) + 2 * (len(widths) - 1)))
+    lines.insert(len(head), "─" * (sum(widths) + 2 * (len(widths) - 1)))
     return "\n".join(lines)
+
+
+def _stacked(column: Sequence[str]) -> list[str]:
+    """Break the head of a column at its commas into lines that are not wider than its cells, as far as possible."""
+    first, *rest = column[0].split(", ")
+    widest = max(map(_width, column[1:]), default=0)
+    lines = [first]
+    for part in rest:
+        if _width(lines[-1]) + _width(part) + 3 <= widest:
+            lines[-1] += f", {part}"
+        else:
+            lines[-1] += ","
+            lines.append(part)
+    return lines
 
 
 def _width(text: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import shlex
 import signal
 import time
 from collections import Counter
@@ -117,6 +118,21 @@ def test_complete_run(kgqa, questions, tmp_path):
 
 
 @pytest.mark.slow
+def test_commands_that_come_next(kgqa, questions, tmp_path):
+    """Each command that a run prints can be pasted as it is, also if the folder's name has spaces and quotes."""
+    done = kgqa("eval", "run", "--dataset", questions(7), "--out", "runs/what's new", "--estimate", *WORDS)
+    assert done.returncode == 3
+    commands = [shlex.split(line.partition(": kgqa ")[2]) for line in done.err.splitlines() if ": kgqa " in line]
+    assert [command[:2] for command in commands] == [
+        ["eval", "resume"],
+        ["report", "runs/what's new"],
+        ["eval", "status"],
+    ]
+    for command in commands:
+        assert kgqa(*command).returncode == 0
+    assert (tmp_path / "runs" / "what's new-report" / "index.html").is_file()
+
+
 def test_several_methods(kgqa, questions, tmp_path, model):
     done = kgqa(
         "eval", "run", "--dataset", questions(4), "--out", "x", "--method", "top-2,io", *WORDS, "--llm", f"{model.url}#m"

@@ -11,7 +11,7 @@ from typing import Any
 from kgqa.evaluation.analysis.aggregate import summary_of
 from kgqa.evaluation.datasets.questions import GoldAnswer
 from kgqa.evaluation.runs.records import Record
-from kgqa.report.comparison import compare, figures_of, groups_of, labels_of, metrics_of
+from kgqa.report.comparison import compare, figures_of, groups_of, metrics_of
 
 
 def record(number: int, hit: float, **more: Any) -> Record:
@@ -97,16 +97,6 @@ def test_empty_summary_has_no_figures():
     assert figures_of({"scores": {"hit@1": "a"}, "usage": 3, "grounding": []}) == {}
 
 
-def test_labels_of_runs():
-    runs = [run_of("top", folder=Path("runs/x/top")), run_of("top", folder=Path("runs/y/top")), run_of("tog")]
-    assert labels_of(runs) == ("top (x)", "top (y)", "tog")
-    assert labels_of([run_of("top", folder=Path("a/b")), run_of("top", folder=Path("c/b"))]) == (
-        "top (b)",
-        "top (b) #2",
-    )
-    assert labels_of([run_of("\x1b[31m\n")]) == ("[31m",)
-
-
 def test_facts_of_runs():
     manifest = {
         "topics": "linked",
@@ -118,12 +108,26 @@ def test_facts_of_runs():
     facts = dict(compare([run_of("a", 1, manifest=manifest), run_of("b", 0)]).facts)
     assert facts == {
         "data set": ("cwq", ""),
-        "topics": ("linked", ""),
+        "topics": ("none", ""),
         "graph": ("f", ""),
         "model": ("oracle", ""),
         "seed": ("3", ""),
         "questions": ("200", ""),
     }
+
+
+def test_topics_are_those_that_were_used():
+    """A data set may have gold topics for some of its questions only; the topics of the others are linked."""
+    linked = {"trace": [{"kind": "linked", "at": 0.1, "mentions": []}]}
+    gold = replace(record(1, 1.0), topics=("m.1",))
+    gold = replace(gold, answer={**gold.answer, "topics": [{"id": "m.1"}]})
+    other = replace(record(2, 1.0), answer={**record(2, 1.0).answer, **linked})
+    run = FakeRun("a", [gold, other, replace(other, id="3")], manifest={"topics": "gold"})
+    assert dict(compare([run]).facts)["topics"] == ("gold for 1, linked for 2 of 3 questions",)
+    run.found = [gold]
+    assert dict(compare([run]).facts)["topics"] == ("gold",)
+    run.found = [replace(gold, answer={**gold.answer, **linked})]  # the run was made with --topics linked
+    assert dict(compare([run]).facts)["topics"] == ("linked",)
 
 
 def test_outdated_metrics_are_recomputed(offline, tmp_path):

@@ -143,7 +143,7 @@ def test_page_shows_response_citations_and_evidence(answered_record):
 def test_page_shows_conditions_and_the_operation(answered_record):
     parsed = page_of(answered_record)
     for words in ("“held from” of ?e1 is in or before 1962", "Count every different ?answer."):
-        assert parsed.text.count(words) == 3  # under the path, in the drawing, and as its tooltip
+        assert parsed.text.count(words) == 4  # under the path, in the drawing, as its tooltip, and stacked
     kinds = {value for name, value in parsed.values if name == "class" and value.startswith("branch")}
     assert kinds == {"branch condition", "branch operation"}
 
@@ -192,17 +192,18 @@ def test_text_adds_no_element_or_attribute(answered_record, data):
 
 
 def test_content_security_policy_names_all_scripts(answered_record):
-    for page, script in (
-        ("".join(question_page(hostile_record(answered_record, lambda: ATTACKS[1]), CONTEXT)), "question.js"),
-        (index_of(FakeRun(ATTACKS[1], [hostile_record(answered_record, lambda: ATTACKS[1])])), "index.js"),
+    for page, scripts in (
+        ("".join(question_page(hostile_record(answered_record, lambda: ATTACKS[1]), CONTEXT)), ["question"]),
+        (index_of(FakeRun(ATTACKS[1], [hostile_record(answered_record, lambda: ATTACKS[1])])), ["list", "index"]),
     ):
         parsed = ParsedPage(page)
         (policy,) = [value for name, value in parsed.values if name == "content" and "default-src" in value]
         assert "default-src 'none'" in policy and "unsafe" not in policy and "http" not in policy
-        digest = base64.b64encode(hashlib.sha256(read(script).encode()).digest()).decode()
+        script = "".join(read(f"{name}.js") for name in scripts)
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
         assert f"script-src 'sha256-{digest}'" in policy
         run = [each for each in parsed.scripts if not each.startswith("{")]
-        assert run == [read(script)]
+        assert run == [script]
         # nothing is loaded: all addresses are namespaces or data
         assert not re.search(r"(?:src|href|url)\s*[=(]\s*[\"']?(?:https?:)?//", page)
 

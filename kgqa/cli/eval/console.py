@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from pathlib import Path
 
 from kgqa.answer_json import json_text
 from kgqa.cli.bars import open_bar
@@ -36,6 +38,14 @@ def print_results(runs: Sequence[Run], as_json: bool) -> None:
             print(json_text({"run": str(run.folder), "method": run.name, **run.metrics()}))
     else:
         print(as_text(compare(runs)))
+
+
+def say_next_steps(folder: Path) -> None:
+    """Print the commands that show what is in the folder of a run, or of several runs."""
+    run = shlex.quote(str(folder))
+    report = shlex.quote(str(folder.with_name(f"{folder.name}-report") if folder.name else folder / "report"))
+    say(f"kgqa: See every question in a browser: kgqa report {run} --html {report}")
+    say(f"kgqa: Failures, losses and costs: kgqa eval status {run}")
 
 
 def progress_text(progress: RunProgress) -> str:

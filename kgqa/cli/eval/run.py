@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from kgqa.cli.eval.console import ConsoleObserver, exit_code, print_results
+from kgqa.cli.eval.console import ConsoleObserver, exit_code, print_results, say_next_steps
 from kgqa.cli.options import (
     JSON,
     asking_options,
@@ -107,6 +107,7 @@ def run_command(
     else:
         results = [run(plan, out, settings[0], observer=observer, **how)]
     print_results([result.run for result in results], as_json)
+    say_next_steps(out)
     return exit_code(results)
 
 
@@ -140,6 +141,7 @@ def resume_command(
     changes = Changes(settings, concurrency=concurrency, budget=budget, keep_going=keep_going)
     results = resume(folder, changes, retry=retry, trust=trust, observer=ConsoleObserver())
     print_results([result.run for result in results], as_json)
+    say_next_steps(folder)
     return exit_code(results)
 
 
@@ -153,5 +155,6 @@ def resume_command(
 def merge_command(folders: tuple[Path, ...], out: Path, as_json: bool) -> None:
     """Merge the shards of a run."""
     run = merge_runs(folders, out)
-    say(f"kgqa: Merged {len(folders)} shards into {out}. Show the scores with: kgqa report {out}")
+    say(f"kgqa: Merged {len(folders)} shards into {out}.")
     print_results([run], as_json)
+    say_next_steps(out)

@@ -23,7 +23,7 @@ from kgqa.evaluation.runs.records import Record
 COSTS = ("calls", "prompt_tokens", "completion_tokens", "tokens", "cost", "queries", "seconds")
 GROUP_METRICS = ("hit@1", "f1", "em", "tog_em")
 QUERY_CLASSES = ("exact", "restricted", "superset", "none")
-COUNTED = ("statuses", "failures", "losses")
+COUNTED = ("statuses", "failures", "losses", "topics")
 MAX_GROUPS = 50
 
 
@@ -38,6 +38,7 @@ def summary_of(records: Iterable[Record], *, interval: Interval = "bootstrap") -
         scores_without_failed: the same without the failed questions.
         lost_to_failures: {metric: mean without failed questions - mean with failed questions}.
         statuses, failures, losses: number of questions with each value, the most frequent first.
+        topics: number of questions with topic entities of the data set (gold), found in the text (linked), or none.
         grounding, reproduced: shares of the answered questions.
         quotes: {n, answers, count, verified}: number of answered questions, share of them with a verified quote, number
             of quotes, share of verified quotes.
@@ -51,6 +52,14 @@ def summary_of(records: Iterable[Record], *, interval: Interval = "bootstrap") -
     for record in records:
         table.add(record)
     return table.summary(interval)
+
+
+def _topics_of(record: Record) -> str:
+    """Return where the topic entities of a question came from: gold, linked or none."""
+    if any(isinstance(event, Mapping) and event.get("kind") == "linked" for event in record.answer.get("trace") or ()):
+        return "linked"
+    used = record.topics and (record.answer.get("topics") or record.status == "failed")
+    return "gold" if used else "none"
 
 
 class _Table:
@@ -82,6 +91,7 @@ class _Table:
         self.counts["statuses"][record.status] += 1
         if failed:
             self.counts["failures"][record.failure or "unknown"] += 1
+        self.counts["topics"][_topics_of(record)] += 1
         if record.loss:
             self.counts["losses"][record.loss] += 1
         if record.status == "answered":

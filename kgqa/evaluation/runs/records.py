@@ -31,7 +31,8 @@ class Record:
     question, else empty; `leaks`: number of masked names that appeared in a prompt by mistake; `seconds`: wall time;
     `at`: time (UTC) at which the question ended; `support`: for each supporting passage of the data set, the IRIs of
     the pieces of the corpus that are parts of it; `group`: id of the question in the data set if it was asked several
-    times, else empty; `rollout`: number of this time, from 0.
+    times, else empty; `rollout`: number of this time, from 0; `number`: position of the question in its file, from 0,
+    None in runs of earlier versions.
     """
 
     id: str
@@ -53,6 +54,7 @@ class Record:
     support: tuple[tuple[str, ...], ...] = ()
     group: str = ""
     rollout: int = 0
+    number: int | None = None
 
     @property
     def status(self) -> str:
@@ -85,8 +87,14 @@ def record_of(question: GoldQuestion, answer: Mapping[str, Any], **more: Any) ->
         level=question.level,
         group=question.group,
         rollout=question.rollout,
+        number=question.number,
         **more,
     )
+
+
+def place_in_file(record: Record) -> tuple[bool, str, int, int]:
+    """Return a key that sorts records as in the file of the data set; records of earlier versions come last."""
+    return record.number is None, "" if record.number is None else record.dataset, record.number or 0, record.rollout
 
 
 def read_record(data: Any) -> Record:
@@ -107,7 +115,11 @@ def read_record(data: Any) -> Record:
         raise ValueError(f"this is not a record of a run: {error}") from error
 
 
-_NUMBERS = {"hops": optional(is_count), **dict.fromkeys(("leaks", "rollout"), is_count), "seconds": is_number}
+_NUMBERS = {
+    **dict.fromkeys(("hops", "number"), optional(is_count)),
+    **dict.fromkeys(("leaks", "rollout"), is_count),
+    "seconds": is_number,
+}
 _NAMED = object_with(**dict.fromkeys(("id", "name", "iri", "value", "datatype", "language"), optional(is_text)))
 _SPENT = dict.fromkeys(("calls", "rounds", "prompt_tokens", "completion_tokens", "cost"), optional(is_number))
 _STAGE = object_with(stage=is_text, **_SPENT, **dict.fromkeys(("unparsed", "repaired", "reasked", "failed"), is_count))

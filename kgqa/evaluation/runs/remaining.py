@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -137,7 +138,7 @@ def write_metrics(folder: RunFolder, run: Run) -> None:
 
 def resume_command(path: Path) -> str:
     """Return the command or the Python call that resumes a run."""
-    return hint_text(f"kgqa eval resume {path}")
+    return hint_text(f"kgqa eval resume {shlex.quote(str(path))}")
 
 
 def with_model_concurrency(settings: Settings, concurrency: int) -> Settings:

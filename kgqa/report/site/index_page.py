@@ -10,8 +10,8 @@ from typing import Any
 from kgqa.report.comparison import LABELS, MAIN, Comparison, Figure
 from kgqa.report.drawing import Plot, Point, draw_plot
 from kgqa.report.pages import render, shown
-from kgqa.report.site.index_rows import IndexRow
-from kgqa.report.site.outcomes import STAGES, UNSCORED
+from kgqa.report.site.index_rows import IndexRow, by_question
+from kgqa.report.site.outcomes import OUTCOMES, SIGNS, STAGES, UNSCORED
 from kgqa.report.tables import figure_text, questions_text
 
 
@@ -32,6 +32,7 @@ def index_page(comparison: Comparison, lines: Sequence[Sequence[IndexRow]]) -> I
     """
     return render(
         "index",
+        "list",
         "index",
         columns=comparison.columns,
         facts=comparison.facts,
@@ -87,27 +88,36 @@ def plot_of(comparison: Comparison, lines: Sequence[Sequence[IndexRow]]) -> Plot
 def index_data(columns: Sequence[str], lines: Sequence[Sequence[IndexRow]]) -> dict[str, Any]:
     """Return the data for the table of questions; the page's script displays this table.
 
-    A row has the question's id, text, data set, type and hops, and for each run the question's page, its stage, and its
-    Hit@1 in percent; if the run does not contain the question, 0 replaces these three values. `unscored`: index of the
-    stage of questions without gold answers.
+    A row has the question's id, text, data set, type and hops, and for each run the question's page, its outcome, its
+    stage, and its Hit@1 in percent; if the run does not contain the question, 0 replaces these four values.
     """
-    stages = list(STAGES)
-    place = {stage: number for number, stage in enumerate(stages)}
-    rows: dict[tuple[str, str, int], list[Any]] = {}
-    for run, each in enumerate(lines):
-        for line in each:
-            row = rows.get(line.key)
-            if row is None:
-                about = [shown(line.id)[:120], line.text, shown(line.dataset)[:60], shown(line.kind)[:60], line.hops]
-                row = rows[line.key] = [*about, [0] * len(lines)]
-            hit = None if line.hit is None else round(100 * line.hit)
-            row[5][run] = [line.file, place[line.stage], hit]
+    outcomes, stages = ({name: number for number, name in enumerate(names)} for names in (OUTCOMES, STAGES))
+    rows = []
+    for each in by_question(lines):
+        row = next(row for row in each if row)
+        results = [
+            [row.file, outcomes[row.outcome], stages[row.stage], None if row.hit is None else round(100 * row.hit)]
+            if row
+            else 0
+            for row in each
+        ]
+        rows.append([*question_words(row), row.hops, results])
     return {
         "runs": list(map(shown, columns)),
-        "stages": list(STAGES.values()),
-        "unscored": place[UNSCORED],
-        "rows": list(rows.values()),
+        "outcomes": outcome_words(),
+        "stages": [[name, words] for name, words in STAGES.items()],
+        "rows": rows,
     }
+
+
+def question_words(row: IndexRow) -> list[str]:
+    """Return a question's id, text, data set and type for the data of a page."""
+    return [shown(row.id)[:120], row.text, shown(row.dataset)[:60], shown(row.kind)[:60]]
+
+
+def outcome_words() -> list[list[str]]:
+    """Return name, sign and label of each outcome for the data of a page."""
+    return [[name, SIGNS[name], words] for name, words in OUTCOMES.items()]
 
 
 def _mean(numbers: Sequence[float]) -> float:

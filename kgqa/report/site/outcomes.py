@@ -40,6 +40,17 @@ STAGES = {
 """Labels of the stages by `kgqa.evaluation.analysis.losses.Loss`; the key "" means that the cause was not analysed."""
 UNSCORED = "no gold"
 """The stage of questions without gold answers. Such questions do not count in the shares of stages."""
+OUTCOMES = {
+    "right": "right",
+    "partly": "partly right",
+    "wrong": "wrong",
+    "none": "no answer",
+    "failed": "failed",
+    UNSCORED: "no gold answers",
+}
+"""Labels of the outcomes of a question: whether its answers are all and only the gold answers, some of them, none."""
+SIGNS = {"right": "✓", "partly": "◐", "wrong": "✗", "none": "○", "failed": "!", UNSCORED: "·"}
+"""A sign for each outcome, so that no outcome is told by its colour alone."""
 _HITS = ("hit@1", "hit", "hit_at_1")
 MAX_ANSWERS = 200
 
@@ -50,10 +61,28 @@ def stage_of(record: Record) -> str:
         return UNSCORED
     if record.loss:
         return record.loss if record.loss in STAGES else "unknown"
-    if record.scores.get("em", record.scores.get("set_em")) == 1.0:
+    if exact_match(record) == 1.0:
         return "right"
     stages = {"failed": "failed", "unsupported": "unsupported", "budget_exhausted": "budget"}
     return stages.get(record.status, "")
+
+
+def outcome_of(record: Record) -> str:
+    """Return how right the answers of a question are, a key of `OUTCOMES`."""
+    if not record.scores:
+        return UNSCORED
+    if exact_match(record) == 1.0:
+        return "right"
+    if record.failure or record.status == "failed":
+        return "failed"
+    if hit_of(record) or number_of(record.scores.get("f1")):
+        return "partly"
+    return "wrong" if objects_of(record.answer.get("answers")) else "none"
+
+
+def exact_match(record: Record) -> float | None:
+    """Return 1 if the answers are exactly the gold answers, else 0; None if the question was not scored."""
+    return number_of(record.scores.get("em", record.scores.get("set_em")))
 
 
 def hit_of(record: Record) -> float | None:

@@ -17,7 +17,18 @@ from kgqa.report.drawing import draw_path, relation_name
 from kgqa.report.lenient_json import count_of, list_of, number_of, object_of, objects_of, text_of, texts_of
 from kgqa.report.pages import render
 from kgqa.report.site.bracket import stages_of
-from kgqa.report.site.outcomes import STAGES, UNSCORED, answers_and_gold, hit_of, stage_of, usage_of
+from kgqa.report.site.outcomes import (
+    OUTCOMES,
+    SIGNS,
+    STAGES,
+    UNSCORED,
+    AnswersAndGold,
+    answers_and_gold,
+    hit_of,
+    outcome_of,
+    stage_of,
+    usage_of,
+)
 from kgqa.report.text.passages import chunk_of
 from kgqa.report.text.piece_texts import NoTexts, PieceTexts
 from kgqa.report.text.rounds import TEXT_EVENTS
@@ -57,13 +68,16 @@ class PageContext:
     before: str = ""
     after: str = ""
     others: tuple[tuple[str, str], ...] = ()
+    compare: str = ""
 
 
 def question_page(record: Record, place: PageContext, texts: PieceTexts = _NO_TEXTS) -> Iterator[str]:
     """Render the page of a question, in pieces of HTML. `texts`: the texts of the corpus that was asked."""
     answer = record.answer
     trace = [read_event(each) for each in objects_of(answer.get("trace"))]
-    stage = stage_of(record)
+    stage, outcome = stage_of(record), outcome_of(record)
+    sides = answers_and_gold(record)
+    right = {} if stage == UNSCORED else _right(answer, sides)
     agents = agents_section(trace, answer)
     text = text_section(trace, answer, texts, record.support, acting=agents is not None)
     grounds = _GROUNDS_OF_TURNS if agents else _GROUNDS_OF_TEXT if text else GROUNDS
@@ -84,6 +98,9 @@ def question_page(record: Record, place: PageContext, texts: PieceTexts = _NO_TE
         confidence=_percent(answer.get("confidence")),
         score_words=SCORE,
         weak=answer.get("weak") is True,
+        outcome="unscored" if outcome == UNSCORED else outcome,
+        outcome_words=OUTCOMES[outcome],
+        sign=SIGNS[outcome],
         stage=stage,
         unscored=UNSCORED,
         stage_words=STAGES[stage],
@@ -91,11 +108,11 @@ def question_page(record: Record, place: PageContext, texts: PieceTexts = _NO_TE
         scores=[(name, number_of(value)) for name, value in record.scores.items()],
         seen=_seen(trace),
         topics=_topics(trace, answer, record),
-        sides=answers_and_gold(record),
+        sides=sides,
         stages=stages_of(trace),
         text=text,
         agents=agents,
-        paths=[_path(each) for each in objects_of(answer.get("paths"))[:MAX_PATHS]],
+        paths=[_path(each, right) for each in objects_of(answer.get("paths"))[:MAX_PATHS]],
         paths_more=max(0, len(objects_of(answer.get("paths"))) - MAX_PATHS),
         response=text_of(answer.get("response")),
         citations=[_citation(each, texts) for each in objects_of(answer.get("citations"))[:MAX_PIECES]],
@@ -154,7 +171,17 @@ def _topics(trace: Sequence[Event], answer: Mapping[str, Any], record: Record) -
     ]
 
 
-def _path(path: Mapping[str, Any]) -> dict[str, Any]:
+def _right(answer: Mapping[str, Any], sides: AnswersAndGold) -> dict[str, bool]:
+    """Return whether each listed answer is right, by its IRI, id and value."""
+    return {
+        key: listed.right
+        for given, listed in zip(objects_of(answer.get("answers")), sides.given)
+        for name in ("iri", "id", "value")
+        if (key := text_of(given.get(name)))
+    }
+
+
+def _path(path: Mapping[str, Any], right: Mapping[str, bool]) -> dict[str, Any]:
     names = {
         text_of(node.get("iri")): text_of(node.get("name"))
         for walk in list_of(path.get("walks"))
@@ -169,7 +196,7 @@ def _path(path: Mapping[str, Any]) -> dict[str, Any]:
         "approximate": path.get("approximate") is True,
         "conditions": [words for each in objects_of(path.get("conditions")) if (words := text_of(each.get("words")))],
         "operation": text_of(object_of(path.get("operation")).get("words")),
-        "drawing": draw_path(path),
+        "drawing": draw_path(path, right),
         "triples": [
             [
                 (names.get(s) or local_name(s), s),

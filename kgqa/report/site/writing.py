@@ -1,4 +1,4 @@
-"""Writes the static site of a report: index.html and one page per question.
+"""Writes the static site of a report: index.html, compare.html for several runs, and one page per question.
 
 The records of the runs are read twice, one by one: first for the rows of the index page, then for the pages of the
 questions. Only the rows are kept in memory.
@@ -13,6 +13,7 @@ from pathlib import Path
 from kgqa.evaluation.runs.run_files import Run
 from kgqa.report.comparison import Comparison, compare
 from kgqa.report.files import ReportError
+from kgqa.report.site.compare_page import compare_page
 from kgqa.report.site.index_page import index_page
 from kgqa.report.site.index_rows import index_rows
 from kgqa.report.site.question_page import PageContext, question_page
@@ -21,6 +22,7 @@ from kgqa.report.text.piece_texts import open_texts
 MARK = ".kgqa-report"
 """The file that marks a folder as a report. A later report may overwrite a folder with this file."""
 MAX_RUNS = 24
+COMPARE = "compare.html"
 _PAGE = re.compile(r"\d{5,}-[0-9a-f]{12}\.html\Z")
 _FOLDER = re.compile(r"run-\d+\Z")
 
@@ -47,7 +49,7 @@ def write_site(
         raise ReportError(f"A report covers 1 to {MAX_RUNS} runs, not {len(runs)}.", "Give fewer runs.")
     comparison = comparison or compare(runs)
     labels = comparison.columns
-    lines = [list(index_rows(run, number)) for number, run in enumerate(runs, 1)]
+    lines = [index_rows(run, number) for number, run in enumerate(runs, 1)]
     folder = Path(folder)
     try:
         old = _prepared(folder)
@@ -58,7 +60,8 @@ def write_site(
         done, total = 0, sum(map(len, lines))
         for run, label, each in zip(runs, labels, lines):
             with open_texts(run) as texts:
-                for number, (line, record) in enumerate(zip(each, run.records())):
+                asked = sorted(enumerate(each), key=lambda pair: pair[1].recorded)
+                for (number, line), record in zip(asked, run.records()):
                     if record.id != line.id:
                         raise ReportError(
                             f"{run.folder} changed during the report.",
@@ -69,6 +72,7 @@ def write_site(
                         number=number + 1,
                         total=len(each),
                         index="../index.html",
+                        compare=f"../{COMPARE}" if len(runs) > 1 else "",
                         before=f"../{each[number - 1].file}" if number else "",
                         after=f"../{each[number + 1].file}" if number + 1 < len(each) else "",
                         others=tuple(page for page in pages[line.key] if page[1] != f"../{line.file}"),
@@ -77,6 +81,10 @@ def write_site(
                     old.discard(folder / line.file)
                     done += 1
                     on_progress(done, total)
+        if len(runs) > 1:
+            _write(folder / COMPARE, compare_page(labels, lines))
+        else:
+            (folder / COMPARE).unlink(missing_ok=True)
         _write(folder / "index.html", index_page(comparison, lines))
         for path in old:
             path.unlink(missing_ok=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from kgqa.report.site.question_page import question_page
 from kgqa.report.site.writing import write_site
 from tests.browser import Browser
 from tests.report.conftest import hostile_record
-from tests.report.test_comparison import FakeRun
+from tests.report.test_comparison import FakeRun, record
 from tests.report.test_pages import ATTACKS, CONTEXT, with_conditions
 
 pytestmark = pytest.mark.server
@@ -43,6 +44,16 @@ def test_index_lists_all_questions(opened):
     assert opened.find("svg.plot circle") and opened.find("table.losses rect")
 
 
+def choose(browser: Browser, select: str, value: str) -> int:
+    """Choose a value of a filter, and return the number of rows that are shown then."""
+    browser.run(
+        "const s = document.getElementById(arguments[0]); s.value = arguments[1]; s.dispatchEvent(new Event('change'))",
+        select,
+        value,
+    )
+    return visible_rows(browser)
+
+
 def test_filters(opened):
     opened.one("#find").type("ANTHEM kimigayo")
     assert visible_rows(opened) == 1
@@ -51,23 +62,108 @@ def test_filters(opened):
     assert visible_rows(opened) == 0 and opened.one("#count").text == "0 of 12 questions"
     opened.one("#find").clear()
     opened.wait_for("document.querySelectorAll('#questions tbody tr').length === 12")
+    right, other = choose(opened, "outcome", "right"), choose(opened, "outcome", "not-right")
+    assert 0 < right < 12 and 0 < other < 12 and right + other >= 12
+    causes = opened.run("return [...document.querySelectorAll('#cause option')].map(each => each.value)")
+    assert len(causes) > 1 and 0 < choose(opened, "cause", causes[1]) <= other
+    choose(opened, "cause", "")
+    choose(opened, "outcome", "")
+    assert choose(opened, "run", "1") == 2
+
+
+def test_filters_are_kept_in_the_address(opened, site):
+    opened.one("#find").type("capital & <of>")
+    choose(opened, "run", "1")
+    address = opened.url
+    assert address.startswith((site / "index.html").as_uri() + "#")
+    opened.go(site / "index.html")
     assert visible_rows(opened) == 12
-    right = opened.run(
-        "const s = document.getElementById('stage'); s.value = '0'; s.dispatchEvent(new Event('change'));"
-        "return document.querySelectorAll('#questions tbody tr').length"
+    opened.command("POST", "/url", url=address)
+    assert opened.wait_for("document.getElementById('find').value === 'capital & <of>'")
+    assert opened.run("return document.getElementById('run').value") == "1" and visible_rows(opened) == 0
+    opened.command("POST", "/url", url=(site / "index.html").as_uri() + "#run=99&outcome=%3Cb%3E&find=capital")
+    assert opened.wait_for("document.querySelectorAll('#questions tbody tr').length > 0")  # unknown values are ignored
+
+
+def test_keyboard(opened):
+    opened.run("document.querySelector('h1').click()")
+    opened.one("body").type("/")
+    assert opened.run("return document.activeElement.id") == "find"
+    opened.one("#find").type("capital\ue015")  # arrow down
+    assert opened.run("return document.activeElement.closest('tr').rowIndex") == 1
+    opened.run("document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowDown', bubbles: true}))")
+    assert opened.run("return document.activeElement.closest('tr').rowIndex") == 2
+    opened.one("#find").type("\ue00c")  # escape
+    assert visible_rows(opened) == 12
+
+
+def test_two_runs_question_by_question(browser, tmp_path):
+    found = {"a": (1, 1, 0, 0, 1), "b": (1, 0, 1, 0, 1)}
+    runs = [
+        FakeRun(name, [replace(record(n, float(hit)), number=n) for n, hit in enumerate(hits)])
+        for name, hits in found.items()
+    ]
+    runs.append(FakeRun("c", [record(n, 0.0) for n in range(3)]))
+    site = write_site(runs, tmp_path).parent
+    browser.go(site / "index.html")
+    browser.find("header a")[0].click()
+    texts = (
+        "return [...document.querySelectorAll('#questions tbody tr td:first-child a')].map(each => each.textContent)"
     )
-    wrong = opened.run(
-        "const s = document.getElementById('stage'); s.value = '-1'; s.dispatchEvent(new Event('change'));"
-        "return document.querySelectorAll('#questions tbody tr').length"
-    )
-    assert 0 < right < 12 and 0 < wrong < 12 and right + wrong >= 12
-    opened.run("const s = document.getElementById('run'); s.value = '1'; s.dispatchEvent(new Event('change'))")
-    assert visible_rows(opened) <= 2
+    assert browser.run(texts) == [f"question {n}" for n in (1, 2, 0, 3, 4)]  # those on which they differ come first
+    chips = {each.attribute("value"): each for each in browser.find("#shown button")}
+    assert {name: each.text.split()[-1] for name, each in chips.items() if name != "apart"} == {
+        "": "5",
+        "differ": "2",
+        "a": "1",
+        "b": "1",
+        "both": "2",
+        "neither": "1",
+    }
+    for name, shown in {"a": [1], "b": [2], "both": [0, 4], "neither": [3], "differ": [1, 2]}.items():
+        chips[name].click()
+        assert browser.run(texts) == [f"question {n}" for n in shown]
+        assert browser.url.endswith(f"#show={name}")
+    verdict = browser.one("#verdict").text
+    assert "A 60.0%, B 60.0%" in verdict and "p=1 (McNemar's exact test, 5 questions of both runs)" in verdict
+    choose(browser, "show", "a")
+    choose(browser, "b", "2")
+    assert browser.run(texts) == ["question 0", "question 1"] and "3 questions" in browser.one("#verdict").text
+    cells = browser.find("#questions tbody tr:first-child td")
+    assert "✓right" in cells[1].text and "2 model calls" in cells[1].text and "○" in cells[2].text
+    browser.find("#questions tbody tr:first-child td:nth-child(3) a")[0].click()
+    assert "/run-3/00001-" in browser.url
+    assert browser.console() == []
+
+
+def test_layout_on_a_phone_and_on_a_wide_screen(opened, site):
+    pages = [site / "index.html", site / "compare.html", *sorted(site.glob("run-2/*.html"))[:1]]
+    try:
+        for width in (400, 1600):
+            opened.set_width(width)
+            for page in pages:
+                opened.go(page)
+                assert opened.run("return document.documentElement.scrollWidth <= window.innerWidth"), (page, width)
+                # nothing is wider than the box in which it scrolls
+                cut = opened.run(
+                    "return [...document.querySelectorAll('table, svg, pre')].filter(each => each.clientWidth &&"
+                    " !each.closest('.wide, .cards') && each.getBoundingClientRect().right > window.innerWidth)"
+                    ".map(each => each.outerHTML.slice(0, 80))"
+                )
+                assert cut == [], (page, width)
+            stacked, drawn = opened.run(
+                "return ['.stacked', 'svg.path'].map(each => document.querySelector(each).getBoundingClientRect().height > 0)"
+            )
+            assert (stacked, drawn) == ((True, False) if width == 400 else (False, True))
+            if width == 1600:
+                assert opened.run("return document.querySelector('main').clientWidth") > 1450
+    finally:
+        opened.set_width(1200)
 
 
 def test_navigation(opened, site):
     opened.one("#find").type("kimigayo")
-    opened.one("#questions tbody tr td:nth-child(4) a").click()
+    opened.one("#questions tbody tr td:nth-child(3) a").click()
     assert opened.url.startswith((site / "run-2" / "00001-").as_uri())
     assert "Kimigayo" in opened.one("h1").text
     assert opened.one("#question-id").text == "demo-001"
@@ -117,11 +213,24 @@ def test_more_button(browser, offline, tmp_path):
     assert browser.one("#more").attribute("hidden") == "true"
 
 
+def hostile_manifest(text: str) -> dict[str, Any]:
+    return {
+        "dataset": {"source": text},
+        "topics": "gold",
+        "models": {"decide": {"model": text}},
+        "graph": {"place": text, "fingerprint": text},
+        "settings": {"rank.chooser": text, text: text},
+    }
+
+
 def test_hostile_texts_run_no_script(browser, by_model, tmp_path):
     first = next(by_model.records())
-    runs = [FakeRun(attack, [hostile_record(first, lambda attack=attack: attack)]) for attack in ATTACKS]
+    runs = [
+        FakeRun(attack, [hostile_record(first, lambda attack=attack: attack)], manifest=hostile_manifest(attack))
+        for attack in ATTACKS
+    ]
     index = write_site(runs, tmp_path)
-    for page in [index, *sorted(tmp_path.glob("run-*/*.html"))]:
+    for page in [index, tmp_path / "compare.html", *sorted(tmp_path.glob("run-*/*.html"))]:
         browser.go(page)
         assert browser.run("return typeof window.hacked") == "undefined", page
         assert browser.find("h1")

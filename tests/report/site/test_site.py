@@ -37,11 +37,11 @@ def site(offline, by_model, tmp_path_factory) -> Path:
 def test_files_of_a_site(site):
     assert (site / "index.html").is_file() and (site / MARK).is_file()
     assert [len(list((site / f"run-{n}").iterdir())) for n in (1, 2)] == [12, 2]
-    assert {each.name for each in site.iterdir()} == {"index.html", MARK, "run-1", "run-2"}
+    assert {each.name for each in site.iterdir()} == {"index.html", "compare.html", MARK, "run-1", "run-2"}
 
 
 def test_links_lead_to_files_of_the_site(site):
-    pages = [site / "index.html", *site.glob("run-*/*.html")]
+    pages = [site / "index.html", site / "compare.html", *site.glob("run-*/*.html")]
     seen = set()
     for page in pages:
         for link in links(page):
@@ -95,6 +95,28 @@ def test_earlier_report_is_replaced(tmp_path):
     write_site([FakeRun("a", [record(7, 1.0)])], tmp_path)
     assert len(list(tmp_path.glob("run-*/*.html"))) == 1
     assert (tmp_path / "run-1" / "notes.txt").read_text() == "mine"
+
+
+def test_questions_stand_in_the_order_of_the_file(tmp_path):
+    """Predictions are written as questions end."""
+    found = [replace(record(n, 1.0), number=n, id=f"q{n}") for n in (3, 0, 2, 1)]
+    rows = index_rows(FakeRun("a", found), 1)
+    assert [row.id for row in rows] == ["q0", "q1", "q2", "q3"]
+    site = write_site([FakeRun("a", found), FakeRun("b", found[:1] + found[3:])], tmp_path).parent
+    assert [
+        re.search(r'id="question-id"[^>]*>(q\d)<', page.read_text())[1] for page in sorted(site.glob("run-1/*"))
+    ] == [
+        "q0",
+        "q1",
+        "q2",
+        "q3",
+    ]
+    first = min(site.glob("run-1/*")).read_text()
+    assert "1 of 4" in first and 'rel="next" href="../run-1/00002-' in first and 'rel="prev"' not in first
+
+
+def test_older_runs_keep_the_order_of_their_predictions():
+    assert [row.id for row in index_rows(FakeRun("a", [record(n, 1.0) for n in (3, 1, 2)]), 1)] == ["3", "1", "2"]
 
 
 def test_folder_with_other_files_is_refused(tmp_path):
@@ -196,7 +218,8 @@ def test_question_without_gold_is_unscored(tmp_path):
     assert [(each.words, each.counts) for each in losses] == [("right", ((1, 0.5),)), (STAGES[""], ((1, 0.5),))]
     site = write_site([run], tmp_path).parent
     page = next(site.glob("run-1/00003-*.html")).read_text()
-    assert '<span class="badge unscored">no gold answers</span>' in page and "wrong, not" not in page
+    assert '<span class="badge unscored"><span aria-hidden="true">·</span> no gold answers</span>' in page
+    assert "wrong" not in page[page.index("<body") :]
     assert (
         '<span class="badge wrong">wrong (cause not analysed; rerun with --losses)</span>'
         in next(site.glob("run-1/00002-*.html")).read_text()
