@@ -8,9 +8,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
 import tempfile
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 QUESTION = "Who directed the film Parasite?"
@@ -39,6 +44,24 @@ class Installation:
             raise AssertionError(f"kgqa {' '.join(arguments)}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
         return done.stdout
 
+    @contextmanager
+    def service(self) -> Iterator[str]:
+        """Run `kgqa serve` at a free port; yield its address."""
+        command = [str(self._command), "serve", "--port", "0"]
+        process = subprocess.Popen(
+            command, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        assert process.stdout is not None
+        try:
+            lines = iter(process.stdout.readline, "")
+            found = (re.search(r"http://127\.0\.0\.1:\d+", line) for line in lines)
+            address = next((match[0] for match in found if match), "")
+            assert address, "kgqa serve ended without an address"
+            yield address
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)
+
 
 def use(command: Path, folder: Path) -> None:
     """Use every part of an installation once.
@@ -62,6 +85,23 @@ def use(command: Path, folder: Path) -> None:
     kgqa.output("report", "run", "--html", "site")
     assert len(list((folder / "site").rglob("*.html"))) == 3
     assert "counselor/plan" in kgqa.output("prompts", "list")
+    with kgqa.service() as address:
+        page = fetch(f"{address}/")
+        linked = set(re.findall(r'(?:href|src)="(/static/[^"]+)"', page))
+        assert len(linked) > 2, page
+        for path in [*sorted(linked), "/docs/swagger-ui.css", "/docs/swagger-ui-bundle.js", "/openapi.json"]:
+            assert fetch(f"{address}{path}"), path
+        asked = json.loads(fetch(f"{address}/ask", {"question": QUESTION}))
+        assert [each["name"] for each in asked["answers"]] == ["Bong Joon-ho"], asked
+
+
+def fetch(url: str, body: dict[str, str] | None = None) -> str:
+    """Return the text at a URL of the service; with a body, the reply to a POST."""
+    content = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, content, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as reply:
+        text: str = reply.read().decode()
+    return text
 
 
 def install(archive: Path, folder: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import configparser
 import os
 import re
@@ -11,6 +12,7 @@ import sys
 import tarfile
 import zipfile
 from email import message_from_bytes
+from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,17 @@ ROOT = Path(__file__).parents[1]
 DATA_PACKAGES = {"kgqa.prompts": "prompts", "kgqa.queries": "queries", "kgqa.virtuoso_files": "virtuoso"}
 NOT_INSTALLED = {".md"}
 """Suffixes of files that a data package need not contain."""
+BROUGHT_BY = {
+    "h11": "uvicorn",
+    "httpx2": "openai",
+    "huggingface_hub": "sentence-transformers",
+    "markupsafe": "jinja2",
+    "pydantic": "fastapi",
+    "starlette": "fastapi",
+    "torch": "sentence-transformers",
+    "transformers": "sentence-transformers",
+}
+"""Packages that are imported and not listed in setup.cfg, and the dependency that requires them."""
 CHECK_INSTALLATION = """
 from importlib import import_module
 from importlib.resources import files
@@ -195,6 +208,37 @@ def test_licence_files_are_the_licences_of_the_package():
     assert {"LICENSE", "NOTICE"} | licences == listed
     notice = (ROOT / "NOTICE").read_text(encoding="utf-8")
     assert [name for name in sorted(licences) if name not in notice] == []
+
+
+def test_imported_packages_are_dependencies():
+    """In an environment with more packages, an import that setup.cfg forgets works, and fails for users."""
+    config = setup_cfg()
+    lists = {"": config["options"]["install_requires"], **config["options.extras_require"]}
+    lines = [line for name, text in lists.items() if name not in ("lint", "test") for line in text.split("\n") if line]
+    declared = {distribution(line) for line in lines}
+    imported = set()
+    for file in source_files():
+        if file.startswith("kgqa/") and file.endswith(".py"):
+            for node in ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Import):
+                    imported |= {alias.name.split(".")[0] for alias in node.names}
+                elif isinstance(node, ast.ImportFrom):
+                    imported.add(str(node.module).split(".")[0])
+    known = packages_distributions()
+    forgotten = {
+        name
+        for name in imported - set(sys.stdlib_module_names) - {"kgqa"}
+        if not declared & {distribution(each) for each in known.get(name, [name])}
+    }
+    assert forgotten == set(BROUGHT_BY)
+    assert set(BROUGHT_BY.values()) <= declared
+    for name, package in BROUGHT_BY.items():
+        assert distribution(known[name][0]) in {distribution(each) for each in requires(package) or ()}
+
+
+def distribution(requirement: str) -> str:
+    """The normalised name at the beginning of a requirement."""
+    return re.sub(r"[-_.]+", "-", re.match(r"\s*([\w.-]+)", requirement)[1]).lower()
 
 
 def test_every_extra_is_described():
