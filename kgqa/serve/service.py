@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from kgqa.answer_json import answer_object
 from kgqa.errors import KgqaError, QuestionError, SettingsError, StoreError
 from kgqa.explore.topics import check_text
+from kgqa.graph.query.tokens import shorten_iris
 from kgqa.methods.ask import ask, budget_of, graph_id, open_resources
 from kgqa.methods.registry import method
 from kgqa.methods.resources import Resources
@@ -201,6 +202,7 @@ class Service:
             "id": job.id,
             "asked": job.asked.asked,
             "model": job.asked.model,
+            "short_sparql": shorten_iris(answer.sparql),
             "steps": steps,
         }
 

@@ -74,9 +74,15 @@ async def explain_route(service: Served, client: Client, body: QueryBody) -> Any
 
 
 @router.get("/chunk", summary="Return a chunk of the corpus")
-async def chunk_route(service: Served, client: Client, id: Id) -> Any:
-    """Return {id, text, title, source, begin, end}."""
-    return AnswerResponse(await looked_up(service, client, lambda: corpus_tools.chunk(service.corpus, id)))
+async def chunk_route(service: Served, client: Client, id: Id, begin: int | None = None, end: int = 0) -> Any:
+    """Return {id, text, title, source, begin, end}; with `begin` and `end`, of the document `id` around them."""
+
+    def function() -> dict[str, Any]:
+        if begin is None:
+            return corpus_tools.chunk(service.corpus, id)
+        return corpus_tools.excerpt(service.corpus, id, begin, end)
+
+    return AnswerResponse(await looked_up(service, client, function))
 
 
 @router.get("/edits", summary="List the edits of the corpus")

@@ -138,9 +138,10 @@ function rows(path) {
 
 function tripleTable(path) {
   const names = new Map(walksOf(path).flat().filter((node) => node.iri).map((node) => [node.iri, node]));
+  const relations = new Map(stepWords(path).map((name, index) => [path.steps[index].relation, name]));
   const cell = (term) => (names.has(term) ? nodeLink(names.get(term)) : words(term));
   const body = path.triples.slice(0, 5 * MAX_ROWS).map(([subject, relation, object]) =>
-    el("tr", {}, el("td", {}, cell(subject)), words(relationName(relation), "td", { title: clean(relation) }), el("td", {}, cell(object))),
+    el("tr", {}, el("td", {}, cell(subject)), words(relations.get(relation) ?? relationName(relation), "td", { title: clean(relation) }), el("td", {}, cell(object))),
   );
   const head = ["subject", "relation", "object"].map((name) => el("th", { scope: "col" }, name));
   return el("table", { class: "triples" }, el("thead", {}, el("tr", {}, head)), el("tbody", {}, body));
@@ -153,7 +154,7 @@ export function scrolling(label, ...content) {
 
 function queries(answer) {
   const parts = [];
-  if (answer.sparql) parts.push(queryBlock("Query", answer.sparql));
+  if (answer.sparql) parts.push(queryBlock("Query", answer.short_sparql || answer.sparql));
   if (answer.evidence_sparql) parts.push(queryBlock("Query of the evidence", answer.evidence_sparql, TEXTS.evidence?.[answer.evidence_class]));
   return parts;
 }

@@ -175,7 +175,8 @@ function queued(job, { id, position }) {
 
 function addStep(job, step) {
   if (!job.stopped) byId("state").textContent = "Working";
-  const text = clean(step.words) || clean(String(step.kind).replaceAll("_", " "));
+  const text = clean(step.words);
+  if (!text) return;
   const time = el("time", {}, `${Number(step.at ?? 0).toFixed(2)} s`);
   const list = byId("steps");
   if (list.lastElementChild?.dataset.text === text) {

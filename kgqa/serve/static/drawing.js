@@ -111,20 +111,27 @@ function drawDown(path, columns, width) {
 
 /** Draw an entity with some of its neighbours; `around` is a reply of /neighbours. */
 export function drawNeighbours(around, width) {
-  const found = fewNeighbours(around.relations, width < 620 ? 6 : 10);
+  const found = fewNeighbours(around, width < 620 ? 3 : 6);
   if (!found.length) return null;
   return width < 620 ? listBelow(around, found, width) : bothSides(around, found, width);
 }
 
-function fewNeighbours(relations, most) {
-  const found = [];
-  for (let turn = 0; turn < 3 && found.length < most; turn += 1) {
+/** Choose neighbours to draw: different ones, of as many relations as possible, at most `most` on each side if both have some. */
+function fewNeighbours({ id, relations }, most) {
+  const seen = new Set([id]);
+  const found = { in: [], out: [] };
+  const sides = new Set(relations.map((each) => each.direction)).size;
+  for (let turn = 0; turn < 4; turn += 1) {
     for (const relation of relations) {
       const one = relation.nodes[turn];
-      if (one && found.length < most) found.push({ node: one, relation, kind: one.id ? "inner" : "mediator" });
+      const key = one && (one.id ?? one.value);
+      const side = found[relation.direction];
+      if (!one || seen.has(key) || side.length >= (sides === 1 ? 2 * most : most)) continue;
+      seen.add(key);
+      side.push({ node: one, relation, kind: one.id ? "inner" : "mediator" });
     }
   }
-  return found;
+  return [...found.in, ...found.out];
 }
 
 function bothSides(around, found, width) {
@@ -141,10 +148,11 @@ function bothSides(around, found, width) {
       const x = left ? 190 : width - 190;
       const y = 22 + ((rows - members.length) / 2 + row + 0.5) * 44 - 10;
       const [from, to] = left ? [{ x: x + 10, y }, { x: middle.x - 14, y: middle.y }] : [{ x: middle.x + 14, y: middle.y }, { x: x - 10, y }];
-      const bend = (from.x + to.x) / 2;
-      const d = `M${from.x} ${from.y}C${bend} ${from.y} ${bend} ${to.y} ${to.x} ${to.y}`;
+      const d = left
+        ? `M${from.x} ${from.y}H${to.x - 90}C${to.x - 30} ${from.y} ${to.x - 60} ${to.y} ${to.x} ${to.y}`
+        : `M${from.x} ${from.y}C${from.x + 60} ${from.y} ${from.x + 30} ${to.y} ${from.x + 90} ${to.y}H${to.x}`;
       parts.push(svg("path", { class: "edge", d, "marker-end": `url(#${tip})` }));
-      const room = Math.floor((Math.abs(middle.x - x) - 60) / 6.3);
+      const room = Math.floor((Math.abs(middle.x - x) - 110) / 6);
       const anchor = left ? x + 14 : x - 14;
       parts.push(label(each.relation.words, room, anchor, y - 7, left ? "relation" : "relation end", each.relation.iri));
       const text = label(nameOf(each.node), 24, left ? x - 14 : x + 14, y + 4, left ? "end" : "", "");

@@ -3,17 +3,15 @@
 import { get, post } from "./api.js";
 import { button, byId, clean, counted, el, note, problem, say, words } from "./dom.js";
 
-/** Show the edits; those that wait come first. */
+/** Show the edits of the corpus; `writable`: whether they can be decided here. */
 export async function showEdits(writable) {
   const place = byId("edit-list");
   try {
     const reply = await get("/edits");
-    const edits = [...(reply.edits ?? reply)];
-    const waiting = edits.filter(waits);
-    const others = edits.filter((each) => !waits(each)).reverse();
     place.replaceChildren(
-      note(waiting.length ? `${counted(waiting.length, "edit")} to review.` : "No edit waits for a review.", writable ? "" : " This service does not change the corpus; decide with kgqa edits review."),
-      el("ol", { class: "proposals" }, [...waiting, ...others].map((each) => proposal(each, writable))),
+      note(reply.waiting ? `${counted(reply.waiting, "edit")} to review.` : "No edit waits for a review.", writable ? "" : " This service does not change the corpus; decide with kgqa edits review."),
+      el("ol", { class: "proposals" }, reply.edits.map((each) => proposal(each, writable))),
+      reply.total > reply.edits.length ? note(`and ${counted(reply.total - reply.edits.length, "earlier edit")}`) : "",
     );
   } catch (error) {
     place.replaceChildren(problem(error));

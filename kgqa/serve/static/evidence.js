@@ -51,12 +51,12 @@ function place(span) {
   return [" ", el("span", { class: "note", dir: "ltr" }, `[${clean(span.source)}, ${span.begin}–${span.end}]`)];
 }
 
-/** Collect the spans of each chunk. */
+/** Collect the spans of each chunk, or of each document if their chunks are not named. */
 function passages(evidence, citations) {
   const found = new Map();
   const spans = [...citations.map((each) => each.span), ...evidence.flatMap((each) => each.spans ?? [each.span])];
   for (const span of spans) {
-    const id = span?.chunk;
+    const id = span?.chunk || span?.document;
     if (!id) continue;
     if (!found.has(id)) found.set(id, []);
     found.get(id).push(span);
@@ -74,9 +74,13 @@ function passage(id, spans, open) {
     if (!box.open || asked) return;
     asked = true;
     try {
-      const chunk = await get("/chunk", { id });
+      const whole = Boolean(spans[0].chunk);
+      const ends = { begin: Math.min(...spans.map((each) => each.begin)), end: Math.max(...spans.map((each) => each.end)) };
+      const chunk = await get("/chunk", whole ? { id } : { id, ...ends });
       if (chunk.title) title.textContent = clean(chunk.title);
-      text.replaceChildren(...marked(chunk.text, spans, chunk.begin ?? 0));
+      text.replaceChildren(...marked(chunk.text, spans, whole ? 0 : chunk.begin));
+      const first = text.querySelector("mark");
+      if (first) text.scrollTop = first.offsetTop - text.offsetTop - 60;
     } catch (error) {
       asked = false;
       text.replaceChildren(problem(error));

@@ -8,6 +8,10 @@ from kgqa.corpus.corpus import Corpus
 from kgqa.errors import CorpusError
 from kgqa.words import clean
 
+AROUND = 400
+"""Characters that are shown before and after a span of a document."""
+MAX_SPAN = 5000
+
 
 def chunk(corpus: Corpus | None, id: str) -> dict[str, Any]:
     """Return a chunk: {id, text, title, source, begin, end}; `begin` and `end` are its place in its document.
@@ -17,17 +21,34 @@ def chunk(corpus: Corpus | None, id: str) -> dict[str, Any]:
     Raises:
         CorpusError: there is no corpus, or it has no such chunk.
     """
-    if corpus is None:
-        raise CorpusError("This graph was not made from a text corpus.")
-    found = corpus.chunk(id)
+    found = _checked(corpus).chunk(id)
     if found is None:
         raise CorpusError(f"The corpus has no chunk {clean(id)[:200]}.")
-    document = corpus.reader.document(found.document)
-    return {
-        "id": found.iri,
-        "text": found.text,
-        "title": document.title if document else "",
-        "source": document.source if document else "",
-        "begin": found.begin,
-        "end": found.end,
-    }
+    return {"id": id, "text": found.text, **_named(corpus, found.document), "begin": found.begin, "end": found.end}
+
+
+def excerpt(corpus: Corpus | None, document: str, begin: int, end: int) -> dict[str, Any]:
+    """Return the text around a span of a document, as `chunk` does; it begins and ends at line breaks if some are near.
+
+    Raises:
+        CorpusError: there is no corpus, or it has no such document.
+    """
+    text = _checked(corpus).text(document)
+    begin = max(0, min(begin, len(text)))
+    end = max(begin, min(end, begin + MAX_SPAN, len(text)))
+    first = text.rfind("\n", max(0, begin - AROUND), begin) + 1 if begin > AROUND else 0
+    first = first or max(0, begin - AROUND)
+    last = text.find("\n", end, end + AROUND)
+    last = min(len(text), end + AROUND) if last < 0 or len(text) <= end + AROUND else last
+    return {"id": document, "text": text[first:last], **_named(corpus, document), "begin": first, "end": last}
+
+
+def _checked(corpus: Corpus | None) -> Corpus:
+    if corpus is None:
+        raise CorpusError("This graph was not made from a text corpus.")
+    return corpus
+
+
+def _named(corpus: Corpus | None, iri: str) -> dict[str, str]:
+    document = _checked(corpus).reader.document(iri)
+    return {"title": document.title if document else "", "source": document.source if document else ""}
