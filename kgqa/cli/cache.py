@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kgqa.cache import CLEARED, age_words
+from kgqa.cli.groups import HelpfulGroup
 from kgqa.cli.options import JSON, print_result
 from kgqa.settings import resolve
 from kgqa.words import clean
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from kgqa.cache import Cache
 
 
-@click.group("cache")
+@click.group("cache", cls=HelpfulGroup)
 def command() -> None:
     """Show or clear the cache of derived data: tables of graphs, models, embeddings, the demo graph."""
 

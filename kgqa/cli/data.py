@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kgqa.cli.groups import HelpfulGroup
 from kgqa.cli.options import JSON, print_result
 from kgqa.errors import SettingsError
 from kgqa.plugins import plugin_names
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from kgqa.evaluation.datasets.checking import FileCheck
 
 
-@click.group("data")
+@click.group("data", cls=HelpfulGroup)
 def command() -> None:
     """List published question sets and check question files. See docs/datasets.md for the formats."""
 

@@ -2,14 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+import shlex
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
 import click
 
+from kgqa.words import clean
 
-class LazyGroup(click.Group):
+FEWEST_WORDS = 3
+"""How many words without quotes are taken for a question."""
+_SHELL = '"$`\\!'
+"""Characters that a shell replaces between double quotes."""
+
+
+class HelpfulGroup(click.Group):
+    """A click group that names similar commands, or `kgqa ask`, if a command does not exist."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the name, the command and its arguments; raise UsageError if there is no such command."""
+        name = args[0]
+        if self.get_command(ctx, name) is not None or ctx.resilient_parsing or name.startswith("-"):
+            return super().resolve_command(ctx, args)
+        shown, path = clean(name)[:100], ctx.command_path
+        question = ctx.parent is None and (any(sign in name for sign in " ?") or len(args) >= FEWEST_WORDS)
+        near = difflib.get_close_matches(name, self.list_commands(ctx), n=3)
+        meant = [f"{path} {each}" for each in near] + [f"kgqa {each}" for each in self._elsewhere(ctx, name)]
+        if meant and " " not in name:
+            hint = f"Did you mean: {' or '.join(dict.fromkeys(meant))}?"
+        elif question:
+            text = clean(" ".join(args))[:300]
+            quoted = shlex.quote(text) if set(text) & set(_SHELL) else f'"{text}"'
+            hint = f"To ask a question: kgqa ask {quoted}"
+        else:
+            hint = f"List the commands: {path} --help"
+        raise click.UsageError(f"There is no command {shown!r}. {hint}", ctx)
+
+    def _elsewhere(self, ctx: click.Context, name: str) -> Iterator[str]:
+        """Yield the commands of this name in groups below this group."""
+        return iter(())
+
+
+class LazyGroup(HelpfulGroup):
     """A click group that imports a command only when the command is used.
 
     Args:
@@ -29,6 +67,12 @@ class LazyGroup(click.Group):
         module, _, attribute = self.lazy_commands[cmd_name][0].partition(":")
         command: click.Command = getattr(import_module(module), attribute)
         return command
+
+    def _elsewhere(self, ctx: click.Context, name: str) -> Iterator[str]:
+        for group, (target, _) in self.lazy_commands.items():
+            below = self.get_command(ctx, group) if target.startswith(f"{__name__}:") else None
+            if isinstance(below, LazyGroup) and name in below.lazy_commands:
+                yield f"{group} {name}"
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing them."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kgqa.cli.groups import HelpfulGroup
 from kgqa.cli.options import JSON, print_result
 from kgqa.settings import resolve
 from kgqa.words import clean, safe_text
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from kgqa.llm.prompts import Prompts
 
 
-@click.group("prompts")
+@click.group("prompts", cls=HelpfulGroup)
 def command() -> None:
     """List and show the prompts that are sent to language models, to adapt them."""
 

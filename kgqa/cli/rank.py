@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from kgqa.cli.bars import StageBar
+from kgqa.cli.groups import HelpfulGroup
 from kgqa.cli.options import (
     JSON,
     check_usage,
@@ -23,7 +24,7 @@ from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.schema import load_schema
 
 
-@click.group("rank")
+@click.group("rank", cls=HelpfulGroup)
 def command() -> None:
     """Train a ranker, which ranks relation paths without a language model."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 
@@ -55,3 +56,34 @@ def test_help_of_a_group_imports_no_command(group):
             text.split()
         )
     assert "kgqa.graph.store" not in modules.split()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (("aks",), "Did you mean: kgqa ask?"),
+        (("graph", "lod"), "Did you mean: kgqa graph load?"),
+        (("config", "shwo"), "Did you mean: kgqa config show?"),
+        (("search", "x"), "Did you mean: kgqa graph search or kgqa corpus search?"),
+        (("Who directed the film Parasite?",), 'kgqa ask "Who directed the film Parasite?"'),
+        (("who", "directed", "Parasite"), 'kgqa ask "who directed Parasite"'),
+        (("costs $5?",), "kgqa ask 'costs $5?'"),
+        (("zzz",), "List the commands: kgqa --help"),
+        (("ask", "x", "--topc", "y"), "--topic"),
+    ],
+)
+def test_a_mistyped_command_or_a_question_without_ask(kgqa, arguments, meant):
+    done = kgqa(*arguments)
+    assert done.returncode == 2 and meant in done.err
+
+
+def examples(command: click.Command, needs: tuple[str, ...] = ("mygraph/", "corpus/", "--dataset", "...")) -> list[str]:
+    """Return the examples in the help of a command that need nothing but the demo graph."""
+    lines = [line.strip() for line in (command.help or "").splitlines()]
+    return [line for line in lines if line.startswith("kgqa ask ") and not any(each in line for each in needs)]
+
+
+@pytest.mark.parametrize("example", examples(cli) + examples(cli.get_command(click.Context(cli), "ask")))
+def test_examples_of_help_texts_are_answered_on_the_demo_graph(kgqa, example):
+    done = kgqa(*shlex.split(example)[1:])
+    assert done.returncode == 0 and done.out, done.err

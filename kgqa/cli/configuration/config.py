@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from kgqa.cli.groups import HelpfulGroup
 from kgqa.cli.options import JSON, graph_options, print_result, say, settings_from
 from kgqa.errors import StoreError
 from kgqa.plugins import plugin_errors
@@ -16,7 +17,7 @@ from kgqa.settings import FILE_NAME, Settings, user_settings_file
 from kgqa.words import clean
 
 
-@click.group("config")
+@click.group("config", cls=HelpfulGroup)
 def command() -> None:
     """Show the settings."""
 

@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from kgqa.cli.groups import HelpfulGroup
 from kgqa.cli.options import JSON, print_result, say, settings_from, verbosity_options
 from kgqa.errors import SettingsError
 from kgqa.keys import MAX_KEY_CHARS, key_file, read_keys, remove_key, server_address, set_key
@@ -18,7 +19,7 @@ SETTING_OF = {"llm": "llm.model", "embeddings": "rank.model_url", "graph": "grap
 _SERVER = click.argument("server", metavar="SERVER")
 
 
-@click.group("keys")
+@click.group("keys", cls=HelpfulGroup)
 def command() -> None:
     """Keep API keys and passwords in a file that only you can read.
 

@@ -9,12 +9,13 @@ from typing import Any
 import click
 
 from kgqa.cli.bars import StageBar
+from kgqa.cli.groups import HelpfulGroup
 from kgqa.cli.options import JSON, print_result, stop_message, verbosity_options
 from kgqa.model_json import to_json
 from kgqa.words import clean
 
 
-@click.group("convert")
+@click.group("convert", cls=HelpfulGroup)
 def convert() -> None:
     """Convert the graphs of a benchmark to RDF files, which `kgqa graph load` reads."""
 
