@@ -12,6 +12,7 @@
   · QuestionError
   * ModelUnavailable
     · ModelRefused
+    · KeyRefused
   * StoreError
     · StoreTimeout
     * PartialResult
@@ -107,6 +108,10 @@ class ModelUnavailable(KgqaError):
 
 class ModelRefused(ModelUnavailable):
     """The model's server rejects a request, or a replay file has no reply to the request. Retrying does not help."""
+
+
+class KeyRefused(ModelUnavailable):
+    """The server of a model needs an API key, or does not accept the given one."""
 
 
 class StoreError(KgqaError):

@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from kgqa.errors import ModelUnavailable, SettingsError
+from kgqa.errors import KeyRefused, SettingsError
 from kgqa.events import NoReply, Reasoning
 from kgqa.hints import hint_text
 from kgqa.keys import find_key
@@ -246,7 +246,7 @@ def _live(name: str, kind: str, rest: str, settings: Settings) -> LLM:
     if kind == "openai":
         key = find_key(OPENAI_KEY_VARIABLE, "openai")
         if not key:
-            raise ModelUnavailable(f"{name} needs an API key.", NO_OPENAI_KEY)
+            raise KeyRefused(f"{name} needs an API key.", NO_OPENAI_KEY)
         return OpenAIChat(rest, key=key, **limits)
     url, _, model = name.partition("#")
     return OpenAIChat(model or None, url=url, key=find_key(KEY_VARIABLE, url), **limits)

@@ -12,7 +12,9 @@ import click
 
 from kgqa.atomic_files import replace_file
 from kgqa.cli.options import say, setting_option, verbosity_options
-from kgqa.errors import KgqaError, SettingsError
+from kgqa.errors import KeyRefused, KgqaError, SettingsError
+from kgqa.keys import find_key, remove_key, server_address, set_key
+from kgqa.servers import KEY_VARIABLE, OPENAI_KEY_VARIABLE, OPENAI_URL
 from kgqa.settings import FILE_NAME, Settings, resolve, user_settings_file
 from kgqa.settings_file import LOCAL_KEYS, OWN_KEYS, commented_file, with_value
 from kgqa.settings_table import BY_KEY
@@ -28,8 +30,8 @@ Every setting, its value and its source: kgqa config show. Keys do not belong he
 LIMIT = re.compile(r"(\d+(?:\.\d+)?)\s*(s|seconds?|quer(?:y|ies)|calls?|tokens?|usd|\$)", re.IGNORECASE)
 LIMITS = {"s": "seconds", "q": "queries", "c": "calls", "t": "tokens", "u": "cost", "$": "cost"}
 """The budget of each unit, by its first letter."""
-Check = Callable[[dict[str, Any]], str]
-"""Checks values by key, raises KgqaError, and returns what was found."""
+SECONDS = 20.0
+"""Time limit of the check of a language model."""
 
 
 @click.command("init")
@@ -109,16 +111,37 @@ class _Question:
 
     def ask(self, values: Mapping[str, Any], no_check: bool) -> dict[str, Any]:
         """Ask until the answer can be used, and return the values of its settings."""
+        failed = False
         while True:
             text = click.prompt(self._prompt, default=self._default, err=True).strip()
             try:
                 new = self._read("" if text == self._default else text)
-                found = self.check({**values, **new}, no_check)
+                found = self._with_key({**values, **new}, no_check)
             except KgqaError as error:
                 say(f"  {error}")
+                if not failed:
+                    say("  Answer again. Ctrl-C stops; kgqa init --no-check skips the checks.")
+                failed = True
                 continue
             say(f"  {found}" if found else "  ok")
             return new
+
+    def _with_key(self, values: Mapping[str, Any], no_check: bool) -> str:
+        """Check the answer; if the model's server refuses the key, ask for one, and keep it if it is accepted."""
+        try:
+            return self.check(values, no_check)
+        except KeyRefused as error:
+            say(f"  {error.message}")
+            server = str(values["llm.model"])
+            key = click.prompt(f"Key of {server_address(server)} (empty: none)", "", hide_input=True, err=True)
+            if not key.strip():
+                raise
+        set_key(server, key)
+        try:
+            return self.check(values, no_check)
+        except KgqaError:
+            remove_key(server)
+            raise
 
 
 def _write(file: Path, values: Mapping[str, Any], *, yes: bool, replace: bool) -> None:
@@ -181,19 +204,25 @@ def _read_model(text: str) -> dict[str, Any]:
 
 
 def _check_model(settings: Settings) -> str:
+    from kgqa.llm.backends.openai import OpenAIChat
     from kgqa.llm.models import open_model
 
     name = (settings["llm.model"] or "none").strip()
     if name == "none":
         return "none; paths are compared by the similarity of embeddings"
-    model = open_model(name, settings)
-    try:
-        responds = getattr(model, "responds", None)
-        if responds is not None and not responds(10.0):
-            raise SettingsError(f"The server of {name} does not reply.", "Start it, or correct the URL.")
-        return model.name
-    finally:
-        model.close()
+    kind = name.partition(":")[0]
+    if kind not in ("http", "https"):
+        open_model(name, settings).close()
+    if kind not in ("openai", "http", "https"):
+        return name
+    # a list of the models costs nothing, and shows whether the server accepts the key
+    server = OPENAI_URL if name.startswith("openai:") else name.partition("#")[0]
+    variable = OPENAI_KEY_VARIABLE if server == OPENAI_URL else KEY_VARIABLE
+    model = OpenAIChat(None, url=server, key=find_key(variable, server), retries=0, timeout=SECONDS)
+    model.close()
+    return (
+        f"{server} replies; {f'its first model is {model.name}' if '#' not in name and server != OPENAI_URL else name}"
+    )
 
 
 def _read_method(text: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from kgqa.errors import ModelUnavailable, SettingsError
+from kgqa.errors import KeyRefused, ModelUnavailable, SettingsError
 from kgqa.llm.backends.chat_response import UnreadableBody, message_of, read_body
 from kgqa.llm.backends.constraints import (
     JSON_TOKENS,
@@ -92,7 +92,7 @@ class OpenAIChat:
         self._key_variable = OPENAI_KEY_VARIABLE if url is None else KEY_VARIABLE
         self._key = usable_key(key, self._key_variable)
         if url is None and not self._key:
-            raise ModelUnavailable("OpenAI needs an API key.", NO_OPENAI_KEY)
+            raise KeyRefused("OpenAI needs an API key.", NO_OPENAI_KEY)
         if url is None and not model:
             raise SettingsError("OpenAI has several models.", "Name one of them: openai:NAME")
         self._retries = retries
@@ -287,7 +287,11 @@ class OpenAIChat:
         return result
 
     def _fatal(self, failure: RequestFailure) -> ModelUnavailable:
-        no_access = f"Set the environment variable {self._key_variable} to an API key that the server accepts."
+        server = "openai" if self.url == OPENAI_URL else self.url
+        no_access = (
+            f"Keep an API key that the server accepts, with `kgqa keys set {server}`, or set the environment variable "
+            f"{self._key_variable} to one."
+        )
         no_credit = "The account may have no credit left: check its billing, or use another API key."
         redirected = (
             "Check the URL. If you trust the address of the redirect, use that address: --llm URL#NAME (llm.model)."
@@ -296,11 +300,12 @@ class OpenAIChat:
         hints = {401: no_access, 403: no_access, 402: no_credit, 429: no_credit}
         hints |= {0: "Check that the server runs and that the URL is right, or name the model."}
         hints |= dict.fromkeys(range(300, 400), redirected)
-        return self._unavailable(failure.cause, hints.get(failure.status, unknown))
+        kind = KeyRefused if failure.status in (401, 403) else ModelUnavailable
+        return self._unavailable(failure.cause, hints.get(failure.status, unknown), kind)
 
-    def _unavailable(self, cause: str, hint: str) -> ModelUnavailable:
+    def _unavailable(self, cause: str, hint: str, kind: type[ModelUnavailable] = ModelUnavailable) -> ModelUnavailable:
         cause = self._shown(cause).rstrip(".")
-        return ModelUnavailable(f"The language model {clean(self.name)} at {self.url} cannot be used: {cause}.", hint)
+        return kind(f"The language model {clean(self.name)} at {self.url} cannot be used: {cause}.", hint)
 
     def _note(self, text: str) -> None:
         self._notes[self._shown(text)] = None

@@ -131,8 +131,8 @@ class RemoteEncoder:
             cause = cause.replace(self._key, "***")
         return ModelUnavailable(
             f"The embedding model {self.model} at {self.url} cannot be used: {clean(cause)[:300]}.",
-            "Check the URL, the "
-            f"model's name and, if the server needs an API key, the environment variable {EMBEDDINGS_KEY_VARIABLE}.",
+            "Check the URL, the model's name and, if the server needs one, the API key: "
+            f"`kgqa keys set {self.url}` or the environment variable {EMBEDDINGS_KEY_VARIABLE}.",
         )
 
 

@@ -1,0 +1,176 @@
+"""`kgqa init` and `kgqa keys`."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+import time
+import tomllib
+
+import pytest
+
+from kgqa.plugins import known_settings
+from kgqa.settings import resolve
+from kgqa.settings_file import LOCAL_KEYS, OWN_KEYS, commented_file, with_value
+from kgqa.testing.server import ScriptedServer
+
+from ..cli_runner import KGQA
+
+SECRET = "sk-very-secret"
+
+
+@pytest.fixture(autouse=True)
+def own(tmp_path, monkeypatch):
+    """The user's configuration folder."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    return tmp_path / "config" / "kgqa"
+
+
+def test_the_default_answers_write_a_file_without_values(kgqa, tmp_path, own):
+    done = kgqa("init", input="\n" * 5)
+    assert done.returncode == 0 and "9,064 triples" in done.err and not own.exists()
+    text = (tmp_path / "kgqa.toml").read_text()
+    assert not any(tomllib.loads(text).values()) and "#depth = 2\n" in text and str(own) in text
+    assert kgqa("ask", "Who directed the film Parasite?").returncode == 0
+
+
+def test_every_commented_line_is_a_setting_with_its_default_or_a_valid_example(tmp_path):
+    table = known_settings({})[0]
+    for name, keys in (("kgqa.toml", LOCAL_KEYS), ("own.toml", OWN_KEYS)):
+        text = commented_file({}, keys, heading="x")
+        (tmp_path / name).write_text(re.sub(r"(?m)^#(?=\w+ = )", "", text))
+        assert text.count("\n#") > 2 * len(keys)
+    found = resolve(folder=tmp_path, user_file=tmp_path / "own.toml", environment={})
+    for key in (*LOCAL_KEYS, *OWN_KEYS):
+        assert found[key] == table[key].default or table[key].default is None, key
+        assert found.origins[key].endswith(".toml"), key
+
+
+def test_each_wrong_answer_is_said_at_once_and_asked_again(kgqa, tmp_path, own):
+    with ScriptedServer(key=SECRET) as server:
+        answers = [
+            "nowhere/",
+            "",
+            "gpt",
+            "http://127.0.0.1:9/v1",
+            server.url,
+            "wrong",
+            server.url,
+            SECRET,
+            "tup",
+            "rag",
+            "top economy",
+            "5",
+            "0.5 calls",
+            "20 calls, 60 s",
+            "/proc/x",
+            "caches",
+        ]
+        done = kgqa("init", input="\n".join(answers) + "\n", timeout=30)
+    assert done.returncode == 0, done.err
+    for message in (
+        "no graph at nowhere",
+        "not a language model",
+        "Did you mean top?",
+        "needs a corpus",
+        "units",
+        "whole",
+    ):
+        assert message in done.err, message
+    assert SECRET not in done.err + done.out
+    found = tomllib.loads((tmp_path / "kgqa.toml").read_text())
+    assert found["ask"] == {"preset": "economy"} and found["budget"] == {"seconds": 60.0, "calls": 20}
+    assert found["graph"] == {} and "llm" not in found
+    mine = tomllib.loads((own / "kgqa.toml").read_text())
+    assert mine["llm"] == {"model": server.url} and mine["cache"] == {"folder": str(tmp_path / "caches")}
+    assert json.loads((own / "keys.json").read_text()) == {server.url: SECRET}
+
+
+def test_a_script_gives_options_and_nothing_is_replaced_without_asking(kgqa, tmp_path, own):
+    (tmp_path / "kgqa.toml").write_text("[explore]\nbeam = 3\n")
+    options = ("init", "--yes", "--no-check", "--graph", "mygraph/", "--llm", "openai:gpt-x", "--max-cost", "0.5")
+    assert kgqa(*options).returncode == 2 and "beam" in (tmp_path / "kgqa.toml").read_text()
+    assert kgqa("init", input="n\n").returncode == 1 and "beam" in (tmp_path / "kgqa.toml").read_text()
+    own.mkdir(parents=True)
+    (own / "kgqa.toml").write_text("# mine\n[llm]\nmodel = 'openai:old' # best\n\n[rank]\nprecision = 'int8'\n")
+    (tmp_path / "kgqa.toml").unlink()
+    refused = kgqa(*options)
+    assert refused.returncode == 2 and "openai:old" in refused.err and not (tmp_path / "kgqa.toml").exists()
+    assert kgqa(*options, "--replace").returncode == 0
+    assert tomllib.loads((tmp_path / "kgqa.toml").read_text())["graph"] == {"path": "mygraph/"}
+    assert (own / "kgqa.toml").read_text() == (
+        "# mine\n[llm]\nmodel = \"openai:gpt-x\"\n\n[rank]\nprecision = 'int8'\n"
+    )
+
+
+def test_a_script_is_told_what_is_wrong(kgqa, tmp_path):
+    for options, message in (
+        (("--graph", "nowhere/"), "no graph at nowhere"),
+        (("--llm", "openai:gpt-x"), "kgqa keys set openai"),
+        (("--method", "rag"), "needs a language model"),
+        (("--max-calls", "-1"), "at least 0"),
+    ):
+        done = kgqa("init", "--yes", *options)
+        assert done.returncode in (1, 2) and message in done.err, done.err
+        assert not (tmp_path / "kgqa.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        ("", "[llm]\nmodel = \"m\"\n"),
+        ("[llm]\n#model = \"x\"\nseed = 1\n[rank]\n", "[llm]\nmodel = \"m\"\nseed = 1\n[rank]\n"),
+        ("[rank]\nmodel = \"r\"\n[llm]\n", "[rank]\nmodel = \"r\"\n[llm]\nmodel = \"m\"\n"),
+        ("llm.model = \"x\"\n", None),
+        ("[llm]\nmodel = \"\"\"x\ny\"\"\"\n", None),
+        ("[llm.stages]\nmodel = {}\n", "[llm.stages]\nmodel = {}\n\n[llm]\nmodel = \"m\"\n"),
+    ],
+)  # fmt: skip
+def test_one_value_of_a_file_is_changed_or_nothing(text, changed):
+    assert with_value(text, "llm.model", "m") == changed
+
+
+def test_keys_are_set_listed_and_removed_without_being_shown(kgqa, own):
+    done = [
+        kgqa("keys", "set", "openai", input=f"{SECRET}\n", OPENAI_API_KEY="x"),
+        kgqa("keys", "set", "http://LOCALHOST:8000", input=SECRET),
+        kgqa("keys", "list", "--json"),
+        kgqa("keys", "remove", "openai"),
+        kgqa("keys", "list"),
+    ]
+    assert [each.returncode for each in done] == [0] * 5 and "takes precedence" in done[0].err
+    assert json.loads(done[2].out) == ["http://localhost:8000/v1", "https://api.openai.com/v1"]
+    assert done[4].out == "http://localhost:8000/v1\n" and kgqa("keys", "path").out == f"{own / 'keys.json'}\n"
+    assert not any(SECRET in each.out + each.err for each in done)
+    for arguments in (("openai", SECRET), (SECRET,)):
+        refused = kgqa("keys", "set", *arguments)
+        assert refused.returncode == 2 and SECRET not in refused.err
+
+
+def test_a_name_of_a_server_is_that_of_the_users_own_settings(kgqa, tmp_path, own):
+    own.mkdir(parents=True)
+    (own / "kgqa.toml").write_text('[llm]\nmodel = "http://localhost:8000/v1#m"\n')
+    assert "http://localhost:8000/v1" in kgqa("keys", "set", "llm", input=SECRET).err
+    (tmp_path / "kgqa.toml").write_text('[graph]\npath = "http://evil.example/sparql"\n')
+    refused = kgqa("keys", "set", "graph", input=SECRET)
+    assert refused.returncode == 2 and "working folder" in refused.err
+
+
+@pytest.mark.cli
+def test_a_typed_key_is_not_shown(own):
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([KGQA, "keys", "set", "openai"], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True) as running:  # fmt: skip
+        shown = b""
+        while b"Key of" not in shown:
+            shown += os.read(ours, 1000)
+        time.sleep(0.1)
+        os.write(ours, f"{SECRET}\n".encode())
+        assert running.wait(20) == 0
+        shown += os.read(ours, 1000)
+    os.close(ours)
+    os.close(theirs)
+    assert SECRET.encode() not in shown and SECRET in (own / "keys.json").read_text()
