@@ -58,7 +58,7 @@ def command(
     """
     try:
         from kgqa.serve.app import create_app
-        from kgqa.serve.server import open_socket, run_server
+        from kgqa.serve.server import make_server, open_socket, run_server
         from kgqa.serve.service import Service
     except ModuleNotFoundError as error:
         raise ModelUnavailable(
@@ -89,7 +89,9 @@ def command(
             shown = "localhost" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
             url = f"http://{shown}:{listening.getsockname()[1]}/"
             interrupted = run_server(
-                app, service, listening, started=lambda: print(f"Open {url} in a browser. To end: Ctrl-C", flush=True)
+                make_server(app, service),
+                listening,
+                started=lambda: print(f"Open {url} in a browser. To end: Ctrl-C", flush=True),
             )
         finally:
             service.close()

@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from kgqa.errors import KgqaError, PartialResult, QueryRejected, StoreError, StoreTimeout
-from kgqa.serve.api import asking, looking_up, monitoring, page
+from kgqa.serve.api import asking, completions, looking_up, monitoring, page
 from kgqa.serve.errors import RequestError, error_object
 from kgqa.serve.guard import Guard
 from kgqa.serve.request_log import RequestLog
@@ -38,7 +38,7 @@ def create_app(
         redirect_slashes=False,
     )
     app.state.service = service
-    for module in (asking, looking_up, monitoring, page):
+    for module in (asking, completions, looking_up, monitoring, page):
         app.include_router(module.router)
     app.add_exception_handler(RequestError, _request_error)
     app.add_exception_handler(KgqaError, _kgqa_error)

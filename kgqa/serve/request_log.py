@@ -14,6 +14,8 @@ from kgqa.words import clean
 
 logger = logging.getLogger("kgqa.serve")
 MAX_QUESTION = 300
+NOT_SENT = 499
+"""The status in the log if the client closed the connection before the reply."""
 
 
 class RequestLog:
@@ -29,7 +31,7 @@ class RequestLog:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        started, status = time.monotonic(), 499  # the client has closed the connection
+        started, status = time.monotonic(), NOT_SENT
 
         async def send_counted(message: MutableMapping[str, Any]) -> None:
             nonlocal status
@@ -39,6 +41,12 @@ class RequestLog:
 
         try:
             await self._app(scope, receive, send_counted)
+        except Exception as error:
+            if status == NOT_SENT:
+                raise
+            # the client has its reply; the traceback may contain a question
+            logger.warning("internal error: %s at %s", type(error).__name__, _route(scope))
+            logger.debug("", exc_info=error)
         finally:
             seconds = time.monotonic() - started
             route = _route(scope)

@@ -67,7 +67,7 @@ class PromptProtocol(H11Protocol):
             self.transport.close()
 
 
-class _Server(uvicorn.Server):
+class Server(uvicorn.Server):
     """A uvicorn server that remembers the signal that ended it."""
 
     ended_by: int = 0
@@ -99,16 +99,8 @@ def open_socket(host: str, port: int) -> socket.socket:
         ) from error
 
 
-def run_server(app: Any, service: Service, listening: socket.socket, *, started: Callable[[], None]) -> bool:
-    """Serve until SIGINT or SIGTERM; then accept nothing more and finish the requests in flight.
-
-    Args:
-        listening: the socket of `open_socket`.
-        started: called when requests are accepted.
-
-    Returns:
-        Whether Ctrl-C (SIGINT) ended the server.
-    """
+def make_server(app: Any, service: Service) -> Server:
+    """Return a server for the application, with the limits in the settings of the service."""
     settings = service.settings
     config = uvicorn.Config(
         app,
@@ -124,7 +116,19 @@ def run_server(app: Any, service: Service, listening: socket.socket, *, started:
         limit_concurrency=MAX_CONNECTIONS,
         timeout_graceful_shutdown=max(1, round(settings["serve.shutdown_seconds"])),
     )
-    server = _Server(config)
+    return Server(config)
+
+
+def run_server(server: Server, listening: socket.socket, *, started: Callable[[], None]) -> bool:
+    """Serve until SIGINT, SIGTERM or `server.should_exit`; then accept nothing more and finish what is in flight.
+
+    Args:
+        listening: the socket of `open_socket`.
+        started: called when requests are accepted.
+
+    Returns:
+        Whether Ctrl-C (SIGINT) ended the server.
+    """
 
     async def serve() -> None:
         serving = asyncio.ensure_future(server.serve([listening]))

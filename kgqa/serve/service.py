@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -33,6 +34,8 @@ from kgqa.words import clean
 T = TypeVar("T")
 CACHED = ("answered", "no_answer", "unsupported")
 """The statuses of answers that are given again for the same question."""
+NO_MODEL = "none"
+"""What a client sends to use no language model although there is a default."""
 HEALTH_SECONDS = 5.0
 LOOKUPS = 4
 """How many times more look-ups than questions may wait."""
@@ -62,7 +65,8 @@ class Service:
         listed = [name.strip() for name in (self.settings["serve.models"] or "").split(",") if name.strip()]
         default = (self.settings["llm.model"] or "none").strip()
         self.models = client_names([*([] if default == "none" else [default]), *listed], self.settings)
-        """The models that clients may choose, by the names that clients see; the first is the default."""
+        """The models that clients may choose, by the names that clients see."""
+        self.default_model = next(iter(self.models), "") if default != "none" else ""
         self._opened: dict[tuple[str, str], Resources] = {}
         self._base = self._open_base()
         self.graph, self.corpus = self._base.graph, self._base.corpus
@@ -100,13 +104,7 @@ class Service:
             QueueFull: too many questions wait.
         """
         check_text(asked.question)
-        if asked.method not in self.methods:
-            raise QuestionError(
-                f"The method {asked.method[:80]!r} is not offered here.", f"Choose one of: {', '.join(self.methods)}."
-            )
-        if asked.model and asked.model not in self.models:
-            known = f"Choose one of: {', '.join(self.models)}." if self.models else "No language model is offered."
-            raise QuestionError(f"The model {asked.model[:80]!r} is not offered here.", known)
+        asked = replace(asked, model=self._model_of(asked.method, asked.model))
         job = Job(asked)
         key = self._cache_key(asked)
         if key is not None and (known_answer := self._cache.get(key)) is not None:
@@ -223,11 +221,28 @@ class Service:
 
     # --- methods and models
 
+    def _model_of(self, name: str, model: str) -> str:
+        """Return the model that a question to a method uses; "" for none.
+
+        Raises:
+            QuestionError: the method or the model is not offered.
+        """
+        if name not in self.methods:
+            raise QuestionError(
+                f"The method {name[:80]!r} is not offered here.", f"Choose one of: {', '.join(self.methods)}."
+            )
+        needed = self.methods[name]["model"]
+        if model == NO_MODEL and not needed:
+            return ""
+        model = model or self.default_model or (next(iter(self.models)) if needed else "")
+        if model and model not in self.models:
+            known = f"Choose one of: {', '.join(self.models)}." if self.models else "No language model is offered."
+            raise QuestionError(f"The model {model[:80]!r} is not offered here.", known)
+        return model
+
     def _settings_for(self, name: str, model: str) -> Settings:
-        given = {**self._given, "ask.method": name}
-        if model:
-            given["llm.model"] = self.models[model]
-        return resolve(given)
+        chosen = self.models[model] if model else "none"
+        return resolve({**self._given, "ask.method": name, "llm.model": chosen})
 
     def _open_base(self) -> Resources:
         """Open the graph, with the default method if that uses embeddings, which a corpus shares."""
@@ -243,7 +258,7 @@ class Service:
         for name in plugin_names("method"):
             with suppress(SettingsError):
                 chosen = method(name)
-                self._settings_for(name, "")
+                self._settings_for(name, self.default_model)
                 if (chosen.model and not self.models) or (chosen.corpus and self.corpus is None):
                     continue
                 found[name] = {
@@ -268,7 +283,7 @@ class Service:
             "methods": list(self.methods.values()),
             "models": list(self.models),
             "method": self.default_method,
-            "model": next(iter(self.models), ""),
+            "model": self.default_model,
             "corpus": self.corpus is not None,
             "examples": self._examples(),
             "writable": self.writable,

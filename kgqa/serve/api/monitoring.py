@@ -63,10 +63,6 @@ def _asset(name: str) -> bytes | None:
     if name not in ("swagger-ui.css", "swagger-ui-bundle.js"):
         return None
     try:
-        return next(
-            each.read_bytes()
-            for folder in files("swagger_ui_bundle").joinpath("vendor").iterdir()
-            if (each := folder.joinpath(name)).is_file()
-        )
-    except (ModuleNotFoundError, StopIteration, OSError):
+        return files("fastapi_swagger").joinpath("resources", name).read_bytes()
+    except (ModuleNotFoundError, OSError):
         return None
