@@ -68,7 +68,7 @@ def difference_words(first: Sequence[IndexRow], second: Sequence[IndexRow]) -> d
         p = number_of(test.p if test else d.p)
         figure = figure_text(Figure(number_of(d.value), number_of(d.low), number_of(d.high), p=p))
         name = "McNemar's exact test" if test else "paired bootstrap"
-        means = f"A {compared.first:.1%}, B {compared.second:.1%}; B − A in percentage points"
+        means = f"A {compared.first:.1%}, B {compared.second:.1%}; B − A in percentage points:"
         found[compared.metric] = f"{means} {figure} ({name}, {counted(d.n, 'question')} of both runs)"
     return found
 

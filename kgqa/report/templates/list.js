@@ -65,6 +65,7 @@ function showList({ rows, filters, chosen, row }) {
   let matching = [];
   let shown = 0;
   let last = null;
+  let saving = 0;
 
   function values() {
     return Object.fromEntries(Object.entries(filters).map(([name, control]) => [name, control.value]));
@@ -90,7 +91,12 @@ function showList({ rows, filters, chosen, row }) {
     shown = 0;
     showMore();
     count.textContent = `${matching.length.toLocaleString("en")} of ${rows.length.toLocaleString("en")} questions`;
-    const kept = new URLSearchParams(Object.entries(now).filter(([name, value]) => value !== initial[name]));
+    clearTimeout(saving);
+    saving = setTimeout(save, 200); // browsers limit how often the address may change
+  }
+
+  function save() {
+    const kept = new URLSearchParams(Object.entries(values()).filter(([name, value]) => value !== initial[name]));
     const hash = kept.size ? `#${kept}` : "";
     if (hash !== location.hash) history.replaceState(null, "", hash || location.href.split("#")[0]);
   }
@@ -129,5 +135,6 @@ function showList({ rows, filters, chosen, row }) {
   }
   more.addEventListener("click", showMore);
   window.addEventListener("hashchange", restore);
+  window.addEventListener("pagehide", save);
   restore();
 }
