@@ -23,6 +23,7 @@ from typing import Any, Protocol, TypeVar
 
 from kgqa.cluster_node import LOCAL_SETTINGS, SETTINGS, local_node
 from kgqa.errors import ClusterError
+from kgqa.installation import install_command
 from kgqa.version import __version__
 
 T = TypeVar("T")
@@ -265,7 +266,7 @@ def _import_ray() -> Any:
     try:
         import ray
     except ImportError as error:
-        raise ClusterError("Ray is not installed.", "Install it: pip install 'kgqa[ray]'") from error
+        raise ClusterError("Ray is not installed.", f"Install it: {install_command('ray')}") from error
     with suppress(ImportError, AttributeError):
         raylet: Any = importlib.import_module("ray._raylet")
         raylet.Config.initialize("")

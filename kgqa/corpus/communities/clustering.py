@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from kgqa.errors import SettingsError
+from kgqa.installation import install_command
 
 Edge = tuple[str, str, float]
 """Two nodes and the weight of their connection."""
@@ -141,6 +142,6 @@ def _leiden() -> Any:
         from graspologic_native import leiden
     except ImportError as error:
         raise SettingsError(
-            "Communities need the package graspologic-native.", "Install it: pip install 'kgqa[corpus]'"
+            "Communities need the package graspologic-native.", f"Install it: {install_command('corpus')}"
         ) from error
     return leiden

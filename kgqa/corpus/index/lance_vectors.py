@@ -23,6 +23,7 @@ import numpy as np
 
 from kgqa.corpus.index.vector_store import VectorRows
 from kgqa.errors import SettingsError, StoreUnavailable
+from kgqa.installation import install_command
 from kgqa.model import PieceKind
 
 INDEXED_FROM = 1_000_000
@@ -67,7 +68,7 @@ class LanceVectors:
         try:
             import lancedb
         except ImportError as error:
-            raise SettingsError("LanceDB is not installed.", "Install it: pip install 'kgqa[lancedb]'") from error
+            raise SettingsError("LanceDB is not installed.", f"Install it: {install_command('lancedb')}") from error
         self.location = uri
         self._size = size
         self._prefix = f"{prefix}_{size}_"

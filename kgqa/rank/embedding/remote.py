@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from kgqa.errors import ModelRefused, ModelUnavailable
+from kgqa.installation import install_command
 from kgqa.keys import find_key
 from kgqa.rank.embedding.sentence_models import file_slug
 from kgqa.servers import ReplyTooLarge, base_url, open_client, redirect_target, responds, usable_key
@@ -45,7 +46,7 @@ class RemoteEncoder:
             ModelUnavailable: The client library is missing.
         """
         if importlib.util.find_spec("openai") is None:
-            raise ModelUnavailable("rank.model_url needs the openai library: pip install 'kgqa[openai]'")
+            raise ModelUnavailable(f"rank.model_url needs the openai library: {install_command('openai')}")
         self.url = base_url(url, of="embeddings", key=EMBEDDINGS_KEY_VARIABLE)
         self.model = model
         self.size = size

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from kgqa.errors import ModelUnavailable
+from kgqa.installation import install_command
 from kgqa.rank.embedding.tokens import UNKNOWN_LIMIT, Spans, TokenSpans, estimated_spans
 from kgqa.words import clean
 
 BATCH_SIZE = 64
-INSTALL_COMMAND = "pip install 'kgqa[sbert]'"
 _SECONDS = 10
 _SAMPLES = 64
 _SAMPLE_BYTES = 1 << 16
@@ -56,7 +56,9 @@ class TorchEncoder:
             ModelUnavailable: The library is missing or cannot load the model.
         """
         if importlib.util.find_spec("sentence_transformers") is None:
-            raise ModelUnavailable(f"The embedding model {files.source} needs sentence-transformers: {INSTALL_COMMAND}")
+            raise ModelUnavailable(
+                f"The embedding model {files.source} needs sentence-transformers: {install_command('sbert')}"
+            )
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging
 
@@ -128,7 +130,7 @@ def find_model(name: str, *, say: Callable[[str], None] = lambda text: None) -> 
             f"{name} is not the folder of an embedding model: it contains neither modules.json nor config.json."
         )
     if importlib.util.find_spec("huggingface_hub") is None:
-        raise ModelUnavailable(f"The embedding model {name} needs sentence-transformers: {INSTALL_COMMAND}")
+        raise ModelUnavailable(f"The embedding model {name} needs sentence-transformers: {install_command('sbert')}")
     full_name = name if "/" in name else f"sentence-transformers/{name}"
     snapshot = _on_disk(full_name)
     if snapshot is not None:

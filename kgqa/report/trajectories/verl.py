@@ -9,6 +9,7 @@ from typing import Any
 
 from kgqa.errors import ModelUnavailable
 from kgqa.evaluation.metrics.rewards import Episode, RewardForm, TurnForm, form_of_reply, reward
+from kgqa.installation import install_command
 from kgqa.report.trajectories.messages import opening, plain, plain_data
 from kgqa.report.trajectories.trajectory import Trajectory
 
@@ -47,7 +48,7 @@ def write_parquet(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
-        raise ModelUnavailable("Parquet files need the library pyarrow.", "pip install 'kgqa[train]'") from None
+        raise ModelUnavailable("Parquet files need the library pyarrow.", install_command("train")) from None
     message = pa.struct([("role", pa.string()), ("content", pa.string())])
     model = pa.struct([("style", pa.string()), ("ground_truth", pa.list_(pa.string()))])
     extra = pa.struct([("index", pa.int64()), ("id", pa.string()), ("question", pa.string()), ("split", pa.string())])

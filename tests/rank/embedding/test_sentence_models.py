@@ -17,6 +17,7 @@ import pytest
 
 from kgqa.cache import Cache
 from kgqa.errors import ModelUnavailable
+from kgqa.installation import install_command
 from kgqa.rank.embedding.encoder import open_encoder
 from kgqa.rank.embedding.onnx_encoder import OnnxEncoder
 from kgqa.rank.embedding.sentence_models import ModelFiles, TorchEncoder, file_slug, find_model, packaged_minilm
@@ -333,6 +334,6 @@ def test_missing_model_falls_back_to_words_with_one_note(bert, tmp_path, missing
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stdout)
     assert seen["opened"] == [False, False]
-    assert len(seen["told"]) == 1 and "kgqa[minilm]" in seen["told"][0]
+    assert len(seen["told"]) == 1 and install_command("minilm") in seen["told"][0]
     assert all("pip install" in message for message in seen["refused"])
-    assert "kgqa[sbert]" in seen["refused"][0] and "kgqa[openai]" in seen["refused"][2]
+    assert install_command("sbert") in seen["refused"][0] and install_command("openai") in seen["refused"][2]
