@@ -7,14 +7,15 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict
 
-from kgqa.model import Direction
+from kgqa.model import Direction, PieceKind
 from kgqa.serve.api.asking import AnswerResponse
 from kgqa.serve.api.shared import ERRORS, Client, Served, looked_up
 from kgqa.serve.errors import RequestError
-from kgqa.serve.tools import corpus_tools, edit_tools, graph_tools, query_tools
+from kgqa.serve.tools import corpus_tools, edit_tools, graph_tools, path_tools, query_tools
 
 router = APIRouter(tags=["graph"], responses=ERRORS, default_response_class=AnswerResponse)
 Id = Annotated[str, Query(max_length=2000)]
+Steps = Annotated[tuple[str, ...], Query()]
 
 
 class QueryBody(BaseModel):
@@ -53,6 +54,30 @@ async def neighbours_route(
     return AnswerResponse(await looked_up(service, client, function))
 
 
+@router.get("/next", summary="List the next steps of a relation path")
+async def next_route(service: Served, client: Client, topic: Id, step: Steps = (), limit: int = 200) -> Any:
+    """Return {topic, words, steps, total, more, approximate}; `step` of a step is how it is written in a path."""
+    found = await looked_up(service, client, lambda: path_tools.next_steps(service.graph, topic, step, limit=limit))
+    return AnswerResponse(found)
+
+
+@router.get("/path", summary="Follow a relation path")
+async def path_route(service: Served, client: Client, topic: Id, step: Steps = (), limit: int = 50) -> Any:
+    """Return {topic, words, ends, more, sparql}. Each `step` is a relation, with `<-` before it to go backwards."""
+    found = await looked_up(service, client, lambda: path_tools.ends(service.graph, topic, step, limit=limit))
+    return AnswerResponse(found)
+
+
+@router.get("/retrieve", summary="Search the corpus")
+async def retrieve_route(
+    service: Served, client: Client, q: Annotated[str, Query(max_length=1000)], kind: PieceKind = "chunk", k: int = 5
+) -> Any:
+    """Return {pieces}: what the corpus says about a text, best first."""
+    return AnswerResponse(
+        await looked_up(service, client, lambda: corpus_tools.retrieve(service.corpus, q, kind=kind, k=k))
+    )
+
+
 @router.post("/query", summary="Run a SPARQL query")
 async def query_route(service: Served, client: Client, body: QueryBody) -> Any:
     """Run a SELECT or ASK query, and return {columns, rows, complete, seconds}. More rows than allowed are an error."""
@@ -61,7 +86,9 @@ async def query_route(service: Served, client: Client, body: QueryBody) -> Any:
         await looked_up(
             service,
             client,
-            lambda: query_tools.run_query(service.graph, body.sparql, seconds=seconds, rows=rows),
+            lambda: query_tools.run_query(
+                service.graph, body.sparql, seconds=seconds, rows=rows, graphs=corpus_tools.graphs_of(service.corpus)
+            ),
         )
     )
 

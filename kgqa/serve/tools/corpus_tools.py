@@ -1,16 +1,59 @@
-"""Reads the texts of a corpus."""
+"""Searches a corpus, and reads its texts."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from kgqa.corpus.corpus import Corpus
+from kgqa.corpus.inspection.searching import sources_of
 from kgqa.errors import CorpusError
+from kgqa.model import PieceKind
+from kgqa.model_json import to_json
 from kgqa.words import clean
 
 AROUND = 400
 """Characters that are shown before and after a span of a document."""
 MAX_SPAN = 5000
+MAX_PIECES = 50
+MAX_TEXT = 1000
+
+
+def retrieve(corpus: Corpus | None, text: str, *, kind: PieceKind = "chunk", k: int = 5) -> dict[str, Any]:
+    """Find the pieces of a corpus that say most about a text, best first, without a language model.
+
+    Args:
+        kind: chunk, statement, entity, hyperedge or community.
+        k: maximum pieces.
+
+    Returns:
+        {pieces}; a piece is {id, kind, text, score, sources, spans}, with the spans of answers (docs/answer-json.md).
+
+    Raises:
+        CorpusError: there is no corpus.
+        SettingsError: this kind cannot be searched.
+    """
+    opened = _checked(corpus)
+    text = clean(text)[:MAX_TEXT]
+    (pieces,) = opened.retriever(kind).search([text], max(1, min(k, MAX_PIECES))) if text else ([],)
+    sources = sources_of(pieces, opened)
+    return {
+        "pieces": [
+            {
+                "id": piece.iri,
+                "kind": piece.kind,
+                "text": piece.text[:MAX_SPAN],
+                "score": round(piece.score, 4),
+                "sources": list(dict.fromkeys(sources.get(span.document, span.document) for span in piece.spans)),
+                "spans": to_json(piece.spans),
+            }
+            for piece in pieces
+        ]
+    }
+
+
+def graphs_of(corpus: Corpus | None) -> frozenset[str]:
+    """Return the IRIs of the named graphs of a corpus."""
+    return frozenset(iri for graphs in corpus.views.values() for iri in graphs) if corpus is not None else frozenset()
 
 
 def chunk(corpus: Corpus | None, id: str) -> dict[str, Any]:

@@ -77,9 +77,7 @@ def neighbours(
     Raises:
         QuestionError: the graph has no such entity.
     """
-    entity = _by_id(graph, id)
-    if entity is None:
-        raise QuestionError(f"There is no entity {clean(id)[:MAX_TEXT]} in this graph.", "Search it by its name.")
+    entity = entity_by_id(graph, id)
     limit, offset = max(1, min(limit, MAX_NEIGHBOURS)), max(0, min(offset, MAX_NEIGHBOURS))
     counts = graph.relations_at([entity])
     hidden = {*graph.schema.label, *graph.schema.alias}
@@ -113,6 +111,14 @@ def neighbours(
         ],
         "more": len(steps) > len(shown),
     }
+
+
+def entity_by_id(graph: KnowledgeGraph, id: str) -> Entity:
+    """Return the entity of the graph with an id or IRI. Raises QuestionError if there is none."""
+    entity = _by_id(graph, id)
+    if entity is None:
+        raise QuestionError(f"There is no entity {clean(id)[:MAX_TEXT]} in this graph.", "Search it by its name.")
+    return entity
 
 
 def _by_id(graph: KnowledgeGraph, id: str) -> Entity | None:

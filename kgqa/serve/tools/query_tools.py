@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from typing import Any
 
 from kgqa.answer_json import named_object
 from kgqa.errors import PartialResult, QueryRejected
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.explain import explain
-from kgqa.graph.query.tokens import forbid_fetching, query_kind
+from kgqa.graph.query.tokens import dataset_of, decode_codepoints, forbid_fetching, query_kind, tokens
 from kgqa.words import clean_line
 
 MAX_CHARS = 100_000
 
 
-def run_query(graph: KnowledgeGraph, sparql: str, *, seconds: float, rows: int) -> dict[str, Any]:
-    """Run a SELECT or ASK query.
+def run_query(
+    graph: KnowledgeGraph, sparql: str, *, seconds: float, rows: int, graphs: Collection[str] = ()
+) -> dict[str, Any]:
+    """Run a SELECT or ASK query over the graphs that questions read.
 
     Args:
+        graphs: IRIs of the named graphs that a query may read with FROM beside those of the graph's view.
         seconds: time limit.
         rows: maximum rows. A result with more of them is an error: a short result is never passed off as a whole one.
 
@@ -26,10 +30,10 @@ def run_query(graph: KnowledgeGraph, sparql: str, *, seconds: float, rows: int) 
         {columns, rows, complete, seconds}; a value is {id, name, iri}, {id: null, name, value, ...}, or null.
 
     Raises:
-        QueryRejected: the query is too long, not valid, of another kind, or uses SERVICE.
+        QueryRejected: the query is too long, not valid, of another kind, or uses SERVICE, GRAPH or another graph.
         StoreError: the query failed, took too long, or has more rows.
     """
-    _check(sparql)
+    sparql = _within_view(graph, _check(sparql), graphs)
     started = time.monotonic()
     if query_kind(sparql) == "ASK":
         value = graph.store.ask(sparql, timeout=seconds)
@@ -57,12 +61,38 @@ def explain_query(graph: KnowledgeGraph, sparql: str) -> str:
     return "\n".join(map(clean_line, explain(graph, sparql).split("\n")))
 
 
-def _check(sparql: str) -> None:
+def _check(sparql: str) -> str:
+    """Return the text of a SELECT or ASK query without escapes that could hide a keyword."""
     if len(sparql) > MAX_CHARS:
         raise QueryRejected(f"The query has more than {MAX_CHARS:,} characters.", "Shorten it.")
     if not sparql.strip():
         raise QueryRejected("The query is empty.", "Write a SELECT or ASK query.")
+    sparql = decode_codepoints(sparql)
     forbid_fetching(sparql)
     kind = query_kind(sparql)
     if kind not in ("SELECT", "ASK"):
         raise QueryRejected(f"Only SELECT and ASK queries are run{f', not {kind[:40]}' if kind else ''}.")
+    return sparql
+
+
+def _within_view(graph: KnowledgeGraph, sparql: str, graphs: Collection[str]) -> str:
+    """Return the query with FROM clauses for the view if it has none.
+
+    Raises:
+        QueryRejected: it reads another graph.
+    """
+    view = [entity.iri for entity in graph.view]
+    if any(token.kind == "word" and token.text.upper() == "GRAPH" for token in tokens(sparql)):
+        raise QueryRejected("GRAPH is not allowed: queries read the graph that is asked.", "Leave out GRAPH.")
+    named = dataset_of(sparql)
+    if named is None or not set(named) <= {*view, *graphs}:
+        raise QueryRejected("FROM names a graph that is not open here.", "Leave out FROM.")
+    if named or not view:
+        return sparql
+    depth = at = 0
+    for token in tokens(sparql):
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+        if not depth and (token.text == "{" or (token.kind == "word" and token.text.upper() == "WHERE")):
+            break
+        at += len(token.text)
+    return "".join([sparql[:at], *(f"\nFROM <{iri}>" for iri in view), "\n", sparql[at:]])

@@ -1,0 +1,1 @@
+"""Tests of kgqa.serve.tools."""

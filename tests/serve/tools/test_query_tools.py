@@ -1,0 +1,58 @@
+"""A client's own queries only read, only the graph that is open, and are never cut short."""
+
+from __future__ import annotations
+
+import pytest
+
+from kgqa.errors import PartialResult, QueryRejected
+from kgqa.serve.tools.query_tools import run_query
+from tests.memory_graph import memory_graph
+
+CAPITAL = "SELECT ?c { ?c <http://rdf.freebase.com/ns/location.country.capital> ?o }"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * { SERVICE <http://127.0.0.1:9/> { ?s ?p ?o } }",
+        r"SELECT * { S\u0045RVICE <http://127.0.0.1:9/> { ?s ?p ?o } }",
+        "PREFIX a: <urn:a:> SELECT * { ?s ?p ?o . SERVICE SILENT a:b { ?s ?p ?o } }",
+        "LOAD <file:///etc/passwd>",
+        "SELECT * { ?s ?p ?o } ; LOAD <http://127.0.0.1:9/>",
+        "INSERT DATA { <urn:a> <urn:b> <urn:c> }",
+        "PREFIX a: <urn:a:> DELETE WHERE { ?s ?p ?o }",
+        "DROP ALL",
+        "CLEAR DEFAULT",
+        "SELECT * FROM <file:///etc/passwd> { ?s ?p ?o }",
+        "PREFIX a: <urn:a:> SELECT * FROM a:b { ?s ?p ?o }",
+        "SELECT * { GRAPH ?g { ?s ?p ?o } }",
+        r"SELECT * { GR\u0041PH ?g { ?s ?p ?o } }",
+        "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }",
+        "DESCRIBE <urn:a>",
+        "",
+        "SELECT * {",
+        "SELECT ?s { ?s ?p ?o } #" + "x" * 100_000,
+    ],
+)
+def test_a_query_that_does_more_than_read_the_open_graph_is_refused(demo, query):
+    with pytest.raises(QueryRejected):
+        run_query(demo, query, seconds=5, rows=100)
+
+
+def test_a_result_that_is_too_long_is_an_error_and_no_short_result(demo):
+    total = len(run_query(demo, CAPITAL, seconds=5, rows=1000)["rows"])
+    assert len(run_query(demo, CAPITAL, seconds=5, rows=total)["rows"]) == total
+    with pytest.raises(PartialResult, match="more than"):
+        run_query(demo, CAPITAL, seconds=5, rows=total - 1)
+
+
+def test_a_query_reads_the_view_and_no_graph_beside_it():
+    lines = [f'<urn:a> <urn:p> "{name}" <urn:g:{name}> .' for name in ("open", "closed")]
+    graph = memory_graph(lines, view=["urn:g:open"])
+    open_, more = "SELECT ?o { ?s ?p ?o }", "SELECT ?o FROM <urn:g:closed> WHERE { ?s ?p ?o }"
+    assert [row[0]["value"] for row in run_query(graph, open_, seconds=5, rows=9)["rows"]] == ["open"]
+    counted = "SELECT (EXISTS { ?s ?p 'closed' } AS ?found) WHERE {}"
+    assert run_query(graph, counted, seconds=5, rows=9)["rows"][0][0]["value"] == "false"
+    with pytest.raises(QueryRejected, match="FROM"):
+        run_query(graph, more, seconds=5, rows=9)
+    assert run_query(graph, more, seconds=5, rows=9, graphs=["urn:g:closed"])["rows"][0][0]["value"] == "closed"
