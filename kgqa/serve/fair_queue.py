@@ -53,6 +53,7 @@ class FairQueue:
             self._waiting.setdefault(client, deque()).append((future, function))
             self._count += 1
             self._changed.notify()
+        future.add_done_callback(lambda ended: self._remove(client, ended) if ended.cancelled() else None)
         return future
 
     def position(self, client: Hashable, future: Future[Any]) -> int:
@@ -65,15 +66,24 @@ class FairQueue:
             return at + sum(min(len(others), at + 1) for name, others in self._waiting.items() if name != client)
 
     def close(self) -> None:
-        """End the threads when they have finished what they do; functions that wait are cancelled."""
+        """End the threads after the functions that they run; functions that wait are cancelled."""
         with self._changed:
             self._closed = True
-            for tasks in self._waiting.values():
-                for future, _ in tasks:
-                    future.cancel()
-            self._waiting.clear()
-            self._count = 0
+            waiting = [future for tasks in self._waiting.values() for future, _ in tasks]
             self._changed.notify_all()
+        for future in waiting:
+            future.cancel()
+
+    def _remove(self, client: Hashable, future: Future[Any]) -> None:
+        """Take a cancelled function out of the queue, so that others may wait in its place."""
+        with self._changed:
+            tasks = self._waiting.get(client, deque())
+            kept = deque(task for task in tasks if task[0] is not future)
+            self._count -= len(tasks) - len(kept)
+            if kept:
+                self._waiting[client] = kept
+            else:
+                self._waiting.pop(client, None)
 
     def _next(self) -> _Task | None:
         with self._changed:

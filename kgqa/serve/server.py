@@ -20,6 +20,8 @@ from kgqa.serve.service import Service
 
 MAX_CONNECTIONS = 1000
 HEADER_BYTES = 32 << 10
+REPLY_SECONDS = 5
+"""How long the replies to stopped questions may take at the end of the service."""
 _TOO_SLOW = (
     b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Type: application/json\r\n\r\n"
     b'{"error": {"message": "The headers did not arrive in time.", "hint": ""}}'
@@ -31,6 +33,7 @@ class PromptProtocol(H11Protocol):
 
     def __init__(self, *args: Any, read_seconds: float, **options: Any) -> None:
         super().__init__(*args, **options)
+        self.access_log = False  # it would contain query strings; see RequestLog
         self._read_seconds = read_seconds
         self._deadline: asyncio.TimerHandle | None = None
 
@@ -68,9 +71,20 @@ class PromptProtocol(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """A uvicorn server that remembers the signal that ended it."""
+    """A uvicorn server that remembers the signal that ended it, and stops questions that take too long then."""
 
-    ended_by: int = 0
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config)
+        self.ended_by = 0
+        self._service = service
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        seconds = self._service.settings["serve.shutdown_seconds"]
+        stopping = asyncio.get_running_loop().call_later(seconds, self._service.stop_all)
+        try:
+            await super().shutdown(sockets)
+        finally:
+            stopping.cancel()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self.ended_by = self.ended_by or sig
@@ -114,9 +128,9 @@ def make_server(app: Any, service: Service) -> Server:
         forwarded_allow_ips=settings["serve.proxy"] or "",
         h11_max_incomplete_event_size=HEADER_BYTES,
         limit_concurrency=MAX_CONNECTIONS,
-        timeout_graceful_shutdown=max(1, round(settings["serve.shutdown_seconds"])),
+        timeout_graceful_shutdown=round(settings["serve.shutdown_seconds"]) + REPLY_SECONDS,
     )
-    return Server(config)
+    return Server(config, service)
 
 
 def run_server(server: Server, listening: socket.socket, *, started: Callable[[], None]) -> bool:

@@ -34,6 +34,7 @@ from kgqa.words import clean
 T = TypeVar("T")
 CACHED = ("answered", "no_answer", "unsupported")
 """The statuses of answers that are given again for the same question."""
+ENDS = "Stopped, because the service ends"
 NO_MODEL = "none"
 """What a client sends to use no language model although there is a default."""
 HEALTH_SECONDS = 5.0
@@ -131,6 +132,13 @@ class Service:
             job.future.cancel()  # only a question that still waits
         return True
 
+    def stop_all(self) -> None:
+        """Stop all questions, because the service ends."""
+        for job in list(self.jobs.values()):
+            job.stop(ENDS)
+            if job.future is not None:
+                job.future.cancel()
+
     def position(self, job: Job) -> int:
         """Return how many questions come before a job."""
         return 0 if job.future is None else self.questions.position(job.asked.client, job.future)
@@ -152,8 +160,7 @@ class Service:
         """Stop all questions, and close the graph and the models."""
         self.questions.close()
         self.lookups.close()
-        for job in list(self.jobs.values()):
-            job.stop("Stopped, because the service ends")
+        self.stop_all()
         with self._lock:
             for resources in self._opened.values():
                 if resources is not self._base and resources.models is not None:
@@ -189,7 +196,7 @@ class Service:
 
     def _cancelled(self, job: Job) -> None:
         """Answer a question that was stopped, or left over at the end of the service, before it began."""
-        reason = f"{job.stopped or 'Stopped, because the service ends'}."
+        reason = f"{job.stopped or ENDS}."
         answer = Answer(Question(job.asked.question, id=job.id), "budget_exhausted", reason=reason)
         self._end(job, self._object(job, answer))
 

@@ -142,6 +142,7 @@ async def ask_route(body: AskBody, request: Request, service: Served, client: Cl
     The events of the stream are `queued` {id, position}, `step` {kind, at, words, detail}, `answer` and `error`. A
     closed connection stops the question.
     """
+    request.state.question = body.question
     job = submit(
         service,
         Asked(

@@ -68,6 +68,7 @@ async def chat_route(body: ChatBody, request: Request, service: Served, client: 
     asked = next((message.text.strip() for message in reversed(body.messages) if message.role == "user"), "")
     if not asked:
         raise RequestError(400, "The chat has no message of the user.", 'Send {"role": "user", "content": "..."}.')
+    request.state.question = asked
     method, model = _chosen(body.model, service)
     job = submit(service, Asked(asked, asked, method, model, client=client))
     link = f"{request.url.scheme}://{request.headers['host']}/a/"

@@ -1,0 +1,103 @@
+"""`kgqa serve` as a process: how it starts, answers and ends."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+from kgqa.testing.server import ScriptedServer
+
+QUESTION = "What is the capital city of Brazil?"
+
+
+def port_of(process: subprocess.Popen[bytes]) -> int:
+    """Return the port in the first line that the service prints."""
+    line = process.stdout.readline().decode()
+    match = re.fullmatch(r"Open http://127\.0\.0\.1:([0-9]+)/ in a browser\. To end: Ctrl-C\n", line)
+    assert match, line + process.stderr.read().decode()
+    return int(match[1])
+
+
+def send(port: int, method: str, path: str, body: object = None, **headers: str) -> http.client.HTTPConnection:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    given = None if body is None else json.dumps(body)
+    connection.request(method, path, given, {"Content-Type": "application/json", **headers})
+    return connection
+
+
+def reply(connection: http.client.HTTPConnection) -> tuple[int, dict]:
+    response = connection.getresponse()
+    return response.status, json.loads(response.read())
+
+
+@pytest.fixture(autouse=True)
+def _own_data(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+
+
+def test_a_service_is_asked_and_ended(started):
+    """Links work after a restart; the log shows neither questions nor tokens; questions in flight are finished."""
+    process = started("serve", "--port", "0", "--embeddings", "off")
+    port = port_of(process)
+    status, answer = reply(send(port, "POST", "/ask", {"question": QUESTION}))
+    assert (status, [each["name"] for each in answer["answers"]]) == (200, ["Brasília"])
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 130
+    log = process.stderr.read().decode()
+    assert re.search(r" POST /ask 200 [0-9]+ ms 127\.0\.0\.1\n", log) and log.endswith("kgqa: Stopped.\n")
+    assert "Brazil" not in log and "Traceback" not in log
+
+    environment = {**os.environ, "KGQA_SERVE_TOKEN": "a-long-secret"}
+    token = {"Authorization": "Bearer a-long-secret"}
+    with ScriptedServer(lambda messages: "1", latency=0.5) as model:
+        options = ("--embeddings", "off", "--llm", f"{model.url}#m", "--method", "io", "-v", "--log-questions")
+        process = started("serve", "--port", "0", *options, env=environment)
+        port = port_of(process)
+        assert reply(send(port, "GET", f"/answers/{answer['id']}"))[0] == 401
+        assert reply(send(port, "GET", f"/answers/{answer['id']}", **token)) == (200, answer)
+        connection = send(port, "POST", "/ask", {"question": QUESTION}, **token)
+        while not model.calls:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        status, finished = reply(connection)
+        assert (status, finished["status"], finished["usage"]["calls"]) == (200, "no_answer", 1)
+        assert process.wait(20) == 0
+    with pytest.raises(ConnectionRefusedError):
+        send(port, "GET", "/health")
+    log = process.stderr.read().decode()
+    assert "a-long-secret" not in log and f'token 1 "{QUESTION}"' in log
+
+
+def test_shutdown_stops_what_takes_too_long(started):
+    with ScriptedServer(lambda messages: "1", latency=60) as model:
+        options = ("--embeddings", "off", "--llm", f"{model.url}#m", "--set", "serve.shutdown_seconds=1")
+        process = started("serve", "--port", "0", *options)
+        port = port_of(process)
+        connection = send(port, "POST", "/ask", {"question": QUESTION, "method": "io"})
+        while not model.calls:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        status, answer = reply(connection)
+        assert (status, answer["reason"]) == (200, "Stopped, because the service ends.")
+        assert process.wait(20) == 0
+        assert "Traceback" not in process.stderr.read().decode()
+
+
+def test_a_service_that_cannot_start_says_why(kgqa, tmp_path):
+    for options, message in (
+        (("--host", "0.0.0.0"), "needs a token. Set the environment variable KGQA_SERVE_TOKEN"),
+        (("--host", "192.0.2.1"), "needs a token"),
+        (("--graph", str(tmp_path / "nothing")), "nothing"),
+        (("--method", "tog"), "needs a language model"),
+        (("--set", "serve.queue=-1"), "serve.queue"),
+        (("--llm", "nonsense"), "is not a language model"),
+    ):
+        done = kgqa("serve", *options, "--port", "0")
+        assert done.returncode in (1, 2) and message in done.err and done.out == "", (options, done.err)

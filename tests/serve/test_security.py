@@ -1,0 +1,201 @@
+"""Requests that a service must refuse, and clients that must not harm others."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import closing
+
+import httpx
+import pytest
+
+from tests.serve.running import Running, running
+
+QUESTION = {"question": "What is the capital city of Brazil?"}
+TOKENS = ("a-long-secret-token", "another-secret-token")
+
+
+@pytest.fixture(scope="module")
+def served(session_cache) -> Iterator[Running]:
+    with running(
+        cache_folder=str(session_cache), rank_embeddings="off", serve_read_seconds=0.5, serve_body_kb=8
+    ) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def guarded(session_cache) -> Iterator[Running]:
+    with running(cache_folder=str(session_cache), rank_embeddings="off", tokens=TOKENS) as found:
+        yield found
+
+
+def refused(reply: httpx.Response, status: int) -> bool:
+    return reply.status_code == status and bool(reply.json()["error"]["message"])
+
+
+def test_a_page_of_another_origin_cannot_ask(served):
+    ask, headers = served.client.post, {"Content-Type": "application/json"}
+    assert ask("/ask", json=QUESTION, headers={"Origin": f"http://127.0.0.1:{served.port}"}).status_code == 200
+    for origin in ("http://evil.example", "null", f"http://127.0.0.1:{served.port + 1}", "http://127.0.0.1"):
+        reply = ask("/ask", json=QUESTION, headers={"Origin": origin})
+        assert refused(reply, 403), origin
+        assert not [name for name in reply.headers if name.startswith("access-control")]
+    # what a page can send without a preflight
+    for content_type in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
+        assert refused(ask("/ask", content=b'{"question": "x"}', headers={"Content-Type": content_type}), 415)
+    assert refused(ask("/ask", content=b'{"question": "x"}'), 415)
+    assert refused(served.client.get("/search?q=x", headers={"Sec-Fetch-Site": "cross-site"}), 403)
+    preflight = {"Origin": "http://evil.example", "Access-Control-Request-Method": "POST", **headers}
+    assert refused(served.client.options("/ask", headers=preflight), 403)
+    # a link to the page is no request of another page
+    assert served.client.get("/a/x", headers={"Sec-Fetch-Site": "cross-site"}).status_code == 200
+
+
+def test_a_rebound_name_is_refused(served):
+    for host in (
+        "evil.example",
+        f"evil.example:{served.port}",
+        "localhost.evil.example",
+        "",
+        "[::1",
+        "a b",
+        "localhost:x",
+    ):
+        assert refused(served.client.get("/about", headers={"Host": host}), 421), host
+        assert refused(served.client.post("/ask", json=QUESTION, headers={"Host": host}), 421), host
+    for host in ("localhost", "LOCALHOST:1", f"127.0.0.1:{served.port}", "[::1]:80"):
+        assert served.client.get("/about", headers={"Host": host}).status_code == 200, host
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/static/../service.py",
+        "/static/..%2fservice.py",
+        "/static/%2e%2e/service.py",
+        "/static//etc/passwd",
+        "/static/....//service.py",
+        "/static/..\\service.py",
+        "/static/%00",
+        "/docs/..%2f__init__.py",
+        "/answers/..%2f..%2f..%2fetc%2fpasswd",
+        "//etc/passwd",
+    ],
+)
+def test_no_file_outside_of_the_page_is_served(served, path):
+    with closing(socket.create_connection(("127.0.0.1", served.port))) as connection:
+        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+        reply = received(connection)
+    assert reply.split()[1] in (b"404", b"400")
+    assert b"root:" not in reply and b"import" not in reply
+
+
+def received(connection: socket.socket, seconds: float = 10) -> bytes:
+    """Return everything until the server closes the connection."""
+    connection.settimeout(seconds)
+    parts = []
+    while part := connection.recv(65536):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def test_an_oversized_body_is_not_read(served):
+    assert refused(served.client.post("/ask", json={"question": "x" * 9000}), 413)
+
+    def parts() -> Iterator[bytes]:  # without a Content-Length
+        yield b'{"question": "'
+        for _ in range(1000):
+            yield b"x" * 1000
+
+    assert refused(served.client.post("/ask", content=parts(), headers={"Content-Type": "application/json"}), 413)
+    with closing(socket.create_connection(("127.0.0.1", served.port))) as connection:
+        # the server closes the connection while the headers are still being sent
+        with pytest.raises(ConnectionError):
+            connection.sendall(b"GET /about HTTP/1.1\r\nHost: localhost\r\nX-Long: ")
+            for _ in range(1000):
+                connection.sendall(b"x" * 100_000)
+
+
+def test_slow_clients_time_out_and_block_nobody(served):
+    """Headers, or the body, sent a byte at a time; and connections on which nothing is sent."""
+    head = b"POST /ask HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 40\r\n\r\n"
+    slow = [(socket.create_connection(("127.0.0.1", served.port)), head, 0) for _ in range(50)]
+    slow += [
+        (socket.create_connection(("127.0.0.1", served.port)), head + b'{"question": "x', len(head)) for _ in range(50)
+    ]
+    silent = [socket.create_connection(("127.0.0.1", served.port)) for _ in range(50)]
+    for connection, data, begin in slow:
+        connection.sendall(data[:begin] or data[:1])
+    started = time.monotonic()
+    for step in range(1, 12):
+        for connection, data, begin in slow:
+            try:
+                connection.sendall(data[begin + step : begin + step + 1])
+            except OSError:  # the server has closed it
+                pass
+        asked = time.monotonic()
+        assert served.client.post("/ask", json=QUESTION).status_code == 200
+        assert time.monotonic() - asked < 2
+        time.sleep(0.05)
+    for connection, _, _ in slow:
+        assert received(connection).startswith(b"HTTP/1.1 408")
+        connection.close()
+    for connection in silent:
+        assert received(connection)[:12] in (b"", b"HTTP/1.1 408")
+        connection.close()
+    assert time.monotonic() - started < 8
+
+
+def test_a_token_is_needed(guarded):
+    client = guarded.client
+    for method, path in (("POST", "/ask"), ("GET", "/about"), ("GET", "/search?q=x"), ("GET", "/metrics"), ("GET", "/v1/models"), ("GET", f"/answers/{'0' * 32}"), ("GET", "/nothing")):  # fmt: skip
+        body = QUESTION if method == "POST" else None
+        for given in (
+            None,
+            "",
+            "Bearer",
+            "Bearer wrong",
+            f"Bearer {TOKENS[0]}x",
+            f"Basic {TOKENS[0]}",
+            f"Bearer {TOKENS[0][:-1]}",
+        ):
+            headers = {} if given is None else {"Authorization": given}
+            reply = client.request(method, path, json=body, headers=headers)
+            assert refused(reply, 401) and reply.headers["www-authenticate"] == "Bearer", (path, given)
+    for token in TOKENS:
+        assert client.get("/about", headers={"Authorization": f"Bearer {token}"}).status_code == 200
+    # the page asks for the token, and shows nothing of the graph without one
+    assert client.get("/").status_code == 200
+    twice = [("Authorization", f"Bearer {TOKENS[0]}"), ("Authorization", "Bearer wrong")]
+    assert refused(client.get("/about", headers=twice), 400)
+
+
+def test_the_log_holds_no_question_and_no_token(guarded, caplog):
+    caplog.set_level(logging.DEBUG)
+    headers = {"Authorization": f"Bearer {TOKENS[1]}"}
+    guarded.client.post("/ask", json=QUESTION, headers=headers)
+    guarded.client.get("/search?q=my-private-name", headers=headers)
+    guarded.client.get("/answers/my-private-id", headers=headers)
+    guarded.client.get("/about?token=my-private-token", headers={"Authorization": "Bearer my-private-guess"})
+    lines = [record.getMessage() for record in caplog.records if record.name == "kgqa.serve"]
+    assert [line.split(" ms")[0].rsplit(" ", 1)[0] for line in lines] == [
+        "POST /ask 200",
+        "GET /search 200",
+        "GET /answers/{id} 404",
+        "GET other 401",
+    ]
+    assert lines[0].endswith(" ms token 2")
+    everything = "\n".join(record.getMessage() for record in caplog.records if "httpx" not in record.name)
+    assert not [text for text in ("Brazil", "private", *TOKENS) if text in everything]
+
+
+def test_every_reply_forbids_foreign_scripts_and_frames(served):
+    for path in ("/", "/docs", "/about", "/nothing", "/static/main.js"):
+        headers = served.client.get(path).headers
+        policy = headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'"), path
+        assert "frame-ancestors 'none'" in policy and "unsafe" not in policy
+        assert headers["x-content-type-options"] == "nosniff" and headers["referrer-policy"] == "no-referrer"
+        assert "server" not in headers
