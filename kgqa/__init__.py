@@ -8,14 +8,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kgqa.display import draw_with
 from kgqa.version import __version__
 
 if TYPE_CHECKING:
     from kgqa.corpus.building.build import build_corpus
     from kgqa.corpus.corpus import Corpus
+    from kgqa.evaluation.runs.progress import RunResult
+    from kgqa.evaluation.runs.run_files import Run
+    from kgqa.graph.loading import load_into_folder
     from kgqa.graph.opening import open_graph
-    from kgqa.methods.ask import ask, open_resources
+    from kgqa.methods.ask import ask, ask_all, open_resources
     from kgqa.model import Answer, Entity, Literal, Question, RelationPath, Step
+    from kgqa.report.comparison import Comparison
 
 __all__ = [
     "Answer",
@@ -27,13 +32,17 @@ __all__ = [
     "Step",
     "__version__",
     "ask",
+    "ask_all",
     "build_corpus",
+    "load_into_folder",
     "open_graph",
     "open_resources",
 ]
 _MODULES = {
     "open_graph": "kgqa.graph.opening",
     "ask": "kgqa.methods.ask",
+    "ask_all": "kgqa.methods.ask",
+    "load_into_folder": "kgqa.graph.loading",
     "build_corpus": "kgqa.corpus.building.build",
     "Corpus": "kgqa.corpus.corpus",
     "open_resources": "kgqa.methods.ask",
@@ -52,3 +61,33 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     return getattr(import_module(_MODULES[name]), name)
+
+
+def _answer_html(answer: Answer) -> str:
+    from kgqa.report.notebook import answer_html
+
+    return answer_html(answer)
+
+
+def _run_html(run: Run) -> str:
+    from kgqa.report.notebook import run_html
+
+    return run_html(run)
+
+
+def _result_html(result: RunResult) -> str:
+    from kgqa.report.notebook import run_html
+
+    return run_html(result.run)
+
+
+def _comparison_html(comparison: Comparison) -> str:
+    from kgqa.report.notebook import comparison_html
+
+    return comparison_html(comparison)
+
+
+draw_with("Answer", _answer_html)
+draw_with("Comparison", _comparison_html)
+draw_with("Run", _run_html)
+draw_with("RunResult", _result_html)

@@ -84,6 +84,7 @@ def _evidence_object(evidence: Evidence) -> dict[str, Any]:
             **found,
             "topic": evidence.path.topic.iri,
             "steps": to_json(evidence.path.steps),
+            "step_words": list(evidence.step_words),
             "conditions": [
                 {**_condition_object(each), "words": words}
                 for each, words in zip_longest(evidence.conditions, evidence.condition_words, fillvalue="")

@@ -19,7 +19,7 @@ _CALLS = {
     "-v COMMAND": 'logging.basicConfig(level="DEBUG")',
     "ask": "kgqa.ask({values}{options})",
     "graph search": "graph.search({values})",
-    "graph load": "kgqa.graph.loading.load_into_folder([{values}]{options})",
+    "graph load": "kgqa.load_into_folder([{values}]{options})",
     "corpus build": "kgqa.build_corpus(paths=[{values}]{options})",
     "eval run": "kgqa.evaluation.run(plan, out)",
     "eval resume": "kgqa.evaluation.resume({values}{options})",

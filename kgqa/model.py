@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any, ClassVar
 from typing import Literal as OneOf
 
 from kgqa.conditions import Condition, Operation
+from kgqa.display import html_of
 from kgqa.events import Event
-from kgqa.events.words import step_lines
 from kgqa.terms import RDF_LANG_STRING as RDF_LANG_STRING
 from kgqa.terms import XSD_STRING as XSD_STRING
 from kgqa.terms import Direction as Direction
@@ -175,6 +174,7 @@ class PathEvidence:
     each walk; 0 is the topic. `score`: the chooser's score; scores of different questions are not comparable.
     `conditions`, `operation`: those of the query. A computed answer is not on the walks, which lead to some of the
     nodes that it was computed from. `condition_words`, `operation_words`: the same in words, one text a condition.
+    `step_words`: the relation of each step in words.
     """
 
     kind: ClassVar = "path"
@@ -190,6 +190,7 @@ class PathEvidence:
     operation: Operation | None = None
     condition_words: tuple[str, ...] = ()
     operation_words: str = ""
+    step_words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,39 +387,5 @@ class Answer:
         return ", ".join(answer.name for answer in self.answers) or f"{self.status}: {self.reason}"
 
     def _repr_html_(self) -> str:
-        """Return HTML for notebooks. All text is escaped and has no control characters."""
-        shown = [f"<b>{_html(each.name)}</b> <code>{_html(each.id)}</code>" for each in self.answers]
-        parts = [f"<p>{_html(self.question.text)}</p>"]
-        parts.append(_list(shown) if shown else f"<p><i>{_html(self.status)}: {_html(self.reason)}</i></p>")
-        if self.weak:
-            parts.insert(1, "<p><b>Weak match</b>: this may not answer the question.</p>")
-        if self.response:
-            parts.append(f"<blockquote>{_html(self.response)}</blockquote>")
-        cited = [f"{_html(c.claim)} <q>{_html(c.quote)}</q>{_unverified(c.verified)}" for c in self.citations]
-        rests = [
-            f"{_html(each.words)}{_unverified(not isinstance(each, QuoteEvidence) or each.verified)}"
-            for each in self.evidence
-        ]
-        near = [_html(each.words) for each in self.nearest]
-        score = [f"{self.confidence:.0%}"] if self.confidence is not None and self.answers else []
-        helps = [_html(hint) for hint in self.hints]
-        steps = [_html(line) for line in step_lines(self.trace)]
-        lists = {"score": score, "nearest paths": near, "what would help": helps, "citing": cited, "via": rests,
-                 "steps": steps}  # fmt: skip
-        parts += [f"<p>{title}</p>{_list(items)}" for title, items in lists.items() if items]
-        for title, query in (("SPARQL", self.sparql), ("SPARQL of the evidence", self.evidence_sparql)):
-            if query:
-                parts.append(f"<details><summary>{title}</summary><pre>{_html(query)}</pre></details>")
-        return f'<div class="kgqa-answer">{"".join(parts)}</div>'
-
-
-def _html(text: str) -> str:
-    return escape("".join(char if char.isprintable() or char == "\n" else " " for char in text))
-
-
-def _unverified(verified: bool) -> str:
-    return "" if verified else " <i>(not found in the text)</i>"
-
-
-def _list(items: list[str]) -> str:
-    return f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>"
+        """Return HTML for notebooks: path, score, notes and query."""
+        return html_of(self)

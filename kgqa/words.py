@@ -56,6 +56,18 @@ def clean_line(line: str) -> str:
     return "".join(c if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn") else " " for c in line).rstrip()
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """Return a number with its noun: `1 triple`, `2,000 triples`; `many` for an irregular plural."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def text_width(text: str) -> int:
+    """Return the width of a text in terminal columns: wide characters take two columns, combining characters none."""
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
+    )
+
+
 def split_words(name: str) -> str:
     """Split `team_mascot`, `teamMascot` or `team-mascot` into `team mascot`; keep acronyms whole."""
     spaced = _CAMEL.sub(" ", _SEPARATORS.sub(" ", name).strip())

@@ -40,7 +40,7 @@ from tests.conftest import ROOT
         ),
         (
             "Load it: kgqa graph load FILE --restart --into g/.",
-            'Load it: kgqa.graph.loading.load_into_folder(["FILE"], restart=True, folder="g/").',
+            'Load it: kgqa.load_into_folder(["FILE"], restart=True, folder="g/").',
         ),
         (
             "Load it: kgqa graph load FILE --into http://h:1/sparql --graph-iri IRI",

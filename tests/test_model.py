@@ -383,14 +383,15 @@ def test_html_shows_the_steps_of_an_answer_from_text():
         SufficiencyJudged(round=1, verdict="no", missing=EVIL),
     )
     html = Answer(Question("?"), "answered", trace=trace)._repr_html_()
-    assert "<p>steps</p><ul><li>1. who?" in html and "Ada (1 of 1 quote verified)" in html
+    assert '<summary>Steps</summary><ul>\n<li dir="auto">1. who?' in html and "Ada (1 of 1 quote verified)" in html
     assert "<script" not in html and "\x1b" not in html and "\u202e" not in html
-    assert "steps" not in Answer(Question("?"), "answered", trace=trace[:1])._repr_html_()
+    assert "Steps" not in Answer(Question("?"), "answered", trace=trace[:1])._repr_html_()
 
 
 def test_html_says_what_would_help():
     answer = Answer(Question("?"), "no_answer", nearest=(NearPath("<near>", 0.1),), hints=("Try more: depth=3",))
-    assert "<li>&lt;near&gt;</li>" in answer._repr_html_() and "<li>Try more: depth=3</li>" in answer._repr_html_()
+    html = answer._repr_html_()
+    assert '<li dir="auto">&lt;near&gt; <span' in html and '<li dir="auto">Try more: depth=3</li>' in html
 
 
 def test_html_shows_response_citations_and_all_evidence():

@@ -6,6 +6,7 @@ import difflib
 import io
 import json
 import re
+import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ from kgqa.cli.options import (
 from kgqa.events import Event
 from kgqa.model import Answer, Question
 from kgqa.trace import Trace
-from kgqa.words import clean, safe_text
+from kgqa.words import clean, counted, safe_text
 
 if TYPE_CHECKING:
     from kgqa.evaluation.datasets.questions import GoldQuestion
@@ -124,6 +125,7 @@ def command(
             (dataset is None) != (ident is None) or (dataset and question),
             "Use --dataset and --id together, and without QUESTION.",
         ),
+        (as_json and show_sparql, 'Use --json or --show-sparql: the JSON object has the query as "sparql".'),
         (images and dataset is None and (not question or question == ("-",)), "Use --image with QUESTION."),
     )
     gold = gold_question(dataset, ident) if dataset and ident is not None else None
@@ -157,9 +159,7 @@ def command(
         except KeyboardInterrupt:
             if not batch:
                 raise
-            say(
-                f"kgqa: Stopped after {count} question{'' if count == 1 else 's'}; all answers found are printed above."
-            )
+            say(f"kgqa: Stopped after {counted(count, 'question')}; all answers found are printed above.")
             raise KeyboardInterrupt("reported") from None
     if count == 0:
         say('kgqa: No question given. Example: kgqa ask "What is the capital of Japan?"')
@@ -190,6 +190,7 @@ def _show(
     beside: dict[str, Any],
 ) -> None:
     from kgqa.report.answer import answer_text
+    from kgqa.report.path_text import signs_for
 
     if only_sparql:
         if answer.sparql:
@@ -202,7 +203,15 @@ def _show(
     else:
         if batch:
             print(("" if first else "\n") + f"Q: {clean(answer.question.text)[:300]}")
-        print(answer_text(answer, iris=iris, notes=verbosity() >= 0, graph=verbosity() > 0), flush=True)
+        text = answer_text(
+            answer,
+            iris=iris,
+            notes=verbosity() >= 0,
+            graph=verbosity() > 0,
+            width=shutil.get_terminal_size((120, 0)).columns,
+            signs=signs_for(sys.stdout.encoding),
+        )
+        print(text, flush=True)
 
 
 def _print_event(event: Event) -> None:

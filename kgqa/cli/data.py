@@ -13,7 +13,7 @@ from kgqa.cli.groups import HelpfulGroup
 from kgqa.cli.options import JSON, print_result
 from kgqa.errors import SettingsError
 from kgqa.plugins import plugin_names
-from kgqa.words import clean
+from kgqa.words import clean, counted
 
 if TYPE_CHECKING:
     from kgqa.evaluation.datasets.checking import FileCheck
@@ -114,8 +114,8 @@ def check(sources: tuple[str, ...], as_json: bool) -> int:
 def _check_text(found: FileCheck) -> str:
     of = "" if found.expected is None else f" of {found.expected:,} ({found.split})"
     counts = (
-        f"{found.questions:,} questions{of}; {found.answers:,} with gold answers, {found.topics:,} with topics, "
-        f"{found.queries:,} with a gold query; SHA-256 {found.hash}"
+        f"{counted(found.questions, 'question')}{of}; {found.answers:,} with gold answers, "
+        f"{found.topics:,} with topics, {found.queries:,} with a gold query; SHA-256 {found.hash}"
     )
     notes = [*([counts] if found.questions else ()), *found.problems, *found.notes]
     return f"\n{'':7}".join([f"{'wrong' if found.problems else 'ok':<7}{clean(found.source)}", *map(clean, notes)])

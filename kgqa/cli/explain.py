@@ -57,6 +57,11 @@ def _read(query: str | None) -> tuple[str, str]:
         except (OSError, ValueError) as error:
             source = text[:100] or "The input"
             raise QuestionError(f"{source} is neither a SPARQL query nor a readable file: {error}") from error
+    if not text.strip():
+        raise QuestionError(
+            "No query was given: the input is empty.",
+            "If it comes from `kgqa ask --show-sparql`, the message of that command says why there is no query",
+        )
     if len(text) > MAX_CHARS:
         raise QuestionError(f"The query has more than {MAX_CHARS:,} characters.", "Give a shorter query.")
     try:

@@ -23,6 +23,7 @@ from kgqa.cli.options import (
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.installation import install_command
 from kgqa.schema import load_schema
+from kgqa.words import counted
 
 
 @click.group("rank", cls=HelpfulGroup)
@@ -136,11 +137,11 @@ def train(
     ranker.save(out)
     size = out.stat().st_size
     unused = (
-        f"Not used: {report.unread:,} questions without a readable gold path, "
+        f"Not used: {counted(report.unread, 'question')} without a readable gold path, "
         f"{report.without_pool:,} gold paths without a pool of other paths"
     )
     lines = (
-        f"{report.questions:,} questions; {report.dropped:,} excluded by --evaluate",
+        f"{counted(report.questions, 'question')}; {report.dropped:,} excluded by --evaluate",
         *([unused] if report.unread or report.without_pool else ()),
         f"{report.examples:,} examples for training, {report.held_out:,} for the test "
         f"({report.from_graph:,} with a pool from a graph, {report.from_ontology:,} from the ontology)",

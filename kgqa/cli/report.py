@@ -8,7 +8,7 @@ import click
 
 from kgqa.cli.bars import StageBar
 from kgqa.cli.options import JSON, print_result, say, verbosity_options
-from kgqa.words import clean
+from kgqa.words import clean, counted
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -94,5 +94,8 @@ def export(folder: Path, sparql: Path, as_json: bool) -> None:
 
     done = write_queries(open_runs(folder), sparql)
     found = [{"folder": str(d.folder), "questions": d.questions, "queries": d.queries} for d in done]
-    lines = (f"{clean(str(d.folder))}: {d.queries:,} queries for {d.questions:,} questions" for d in done)
+    lines = (
+        f"{clean(str(d.folder))}: {counted(d.queries, 'query', 'queries')} for {counted(d.questions, 'question')}"
+        for d in done
+    )
     print_result(as_json, found, lines)

@@ -24,6 +24,7 @@ from kgqa.graph.opening import open_store
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Store, single_count
 from kgqa.model import Entity, Triple
+from kgqa.words import counted
 
 MAX_EXAMPLES = 5
 _MORE_ROWS = 100_000
@@ -85,7 +86,7 @@ def _log(database: Database) -> Iterator[str]:
         yield f"The log of edits was changed: {problem}. {_NOT_THE_LOG}"
     wrong = sum(key != item_key(item) for key, item in database.items())
     if wrong:
-        yield f"{_count(wrong, 'item')} in the database {_do(wrong)} not have the name of the content. {_NOT_THE_LOG}"
+        yield f"{counted(wrong, 'item')} in the database {_do(wrong)} not have the name of the content. {_NOT_THE_LOG}"
     cancelled = cancelled_edits(database.edits())
     if any(database.is_active(edit) == (edit.id in cancelled) for edit in database.edits()):
         yield f"Which edits are undone does not agree with the log of edits. {_NOT_THE_LOG}"
@@ -115,7 +116,7 @@ def _live(database: Database) -> Iterator[str]:
         keys = ((edit, "", item), (edit, document, ""), ("", document, item), (edit, document, item))
         wrong += live == (edit in cancelled or any(key in removed for key in keys))
     if wrong:
-        yield f"{_count(wrong, 'item')} {_do(wrong)} not have the state that follows from the edits. {_NOT_THE_LOG}"
+        yield f"{counted(wrong, 'item')} {_do(wrong)} not have the state that follows from the edits. {_NOT_THE_LOG}"
 
 
 def _texts(database: Database) -> Iterator[str]:
@@ -123,7 +124,7 @@ def _texts(database: Database) -> Iterator[str]:
     digests = [(digest, hashlib.sha256(text.encode()).hexdigest()) for digest, text in database.texts()]
     wrong = sum(digest != found for digest, found in digests)
     if wrong:
-        yield f"{_count(wrong, 'stored text')} changed since it was read. {_NOT_THE_LOG}"
+        yield f"{counted(wrong, 'stored text')} changed since it was read. {_NOT_THE_LOG}"
     texts: dict[str, list[str]] = {}  # a document has several live versions after an undo of its removal
     missing = set()
     for item in {each.item for each in database.live.all(seq, ("document",))}:
@@ -156,7 +157,7 @@ def _graphs(corpus: Corpus, store: Store) -> Iterator[str]:
         yield f"The graph belongs to another corpus. {_NOT_THE_GRAPH}"
         return
     if at < seq:
-        yield f"The graph does not contain the last {_count(seq - at, 'edit')} yet. Run the build again."
+        yield f"The graph does not contain the last {counted(seq - at, 'edit')} yet. Run the build again."
     wanted = triples_of(snapshot_of(database.live.all(at)))
     wanted["communities"] = {triple for each in database.communities.all() for triple in community_triples(each)}
     wanted["edits"] = set()
@@ -172,7 +173,7 @@ def _graphs(corpus: Corpus, store: Store) -> Iterator[str]:
         missing, extra, examples = _compared(store, graphs[view], wanted[view] | constants)
         if missing or extra:
             yield (
-                f"The graph {view} has {_count(extra, 'triple')} too many and lacks {missing:,}: "
+                f"The graph {view} has {counted(extra, 'triple')} too many and lacks {missing:,}: "
                 f"{_examples(examples)}. {_NOT_THE_GRAPH}"
             )
 
@@ -203,10 +204,6 @@ def _words(triples: Collection[Triple]) -> list[str]:
 def _examples(names: list[str]) -> str:
     more = f" and {len(names) - MAX_EXAMPLES:,} more" if len(names) > MAX_EXAMPLES else ""
     return ", ".join(names[:MAX_EXAMPLES]) + more
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _do(number: int) -> str:

@@ -20,7 +20,7 @@ from kgqa.graph.store import single_count
 from kgqa.graph.tables.labels import LABEL_BATCH, language_rank
 from kgqa.model import Entity
 from kgqa.schema import BUNDLED, Schema, bundled_schema, language_list, load_schema
-from kgqa.words import normalise
+from kgqa.words import counted, normalise
 
 FAST_COUNT = 1.0
 """If counting the triples takes more seconds, no fingerprint is computed, because it needs about ten counts."""
@@ -51,7 +51,7 @@ def check_triples(subject: Subject) -> Check:
     fingerprint = store.fingerprint_of(iris) if took <= FAST_COUNT or not store.capabilities.remote else ""
     subject.id = replace(subject.id, fingerprint=fingerprint, triples=triples)
     later = f"counted in {seconds_words(took)}. The first question computes the fingerprint, which takes longer."
-    return ok(f"{triples:,} triples, " + (f"fingerprint {fingerprint}." if fingerprint else later))
+    return ok(f"{counted(triples, 'triple')}, " + (f"fingerprint {fingerprint}." if fingerprint else later))
 
 
 def check_schema(subject: Subject) -> Check:
@@ -184,7 +184,8 @@ def check_inverses(subject: Subject) -> Check:
         for inverse, pairs in sampled
         if inverse
     )
-    found = f"{len(set(map(frozenset, graph.inverses.items()))):,} pairs of inverse relations declared ({predicates})."
+    pairs = len(set(map(frozenset, graph.inverses.items())))
+    found = f"{counted(pairs, 'pair')} of inverse relations declared ({predicates})."
     found += f" For {there} of {edges} sampled edges, the graph also stores the inverse edge." if edges else ""
     return ok(found)
 
@@ -198,7 +199,7 @@ def check_types(subject: Subject) -> Check:
     types = graph.tables.types
     ranges, domains, relations = len(types["out"]), len(types["in"]), len(graph.relations)
     which = "and domain known" if ranges == domains else f"known for {ranges:,} and domain"
-    found = f"Range {which} for {domains:,} of {relations:,} relations."
+    found = f"Range {which} for {domains:,} of {counted(relations, 'relation')}."
     unused = f"{found} Without these declarations ({predicates}), the expected type of an answer is not used."
     verdict = ok if graph.schema.fallback else warning
     return ok(found) if ranges else verdict(unused, "If there are triples with such declarations, load them too.")
@@ -212,7 +213,7 @@ def check_mediators(subject: Subject) -> Check:
     if not any((*rules, schema.mediator_subject_of)):
         return skipped(f"The schema names no mediators. If some nodes only connect others: {OWN_MEDIATORS}")
     count = sum(extent != "none" for side in graph.mediators.leads.values() for extent in side.values())
-    found = f"{count:,} relations lead to mediators."
+    found = f"{counted(count, 'relation')} {'leads' if count == 1 else 'lead'} to mediators."
     if graph.mediators.marks or not schema.mediator_marked_by:
         return ok(found)
     if missing := missing_mediators(graph.store, subject.id.iris, schema):

@@ -14,6 +14,7 @@ from kgqa.llm.client import LLM, Completion, Prompt
 from kgqa.llm.models import Models, open_models
 from kgqa.llm.prompts import Prompts
 from kgqa.llm.replies.choices import read_choice
+from kgqa.words import counted
 
 REAL = ("A", "B")
 """The choices given in the text of the prompt."""
@@ -66,7 +67,7 @@ def check_model(subject: Subject) -> Check:
             "Check llm.max_tokens, llm.extra_body and the server's log.",
         )
     times = f"p50 {seconds_words(percentile(good, 0.5))}, slowest {seconds_words(max(good))}"
-    found = f"{name} answered {len(good)} of {len(calls.all)} calls ({times}).{also}"
+    found = f"{name} answered {len(good)} of {counted(len(calls.all), 'call')} ({times}).{also}"
     if bad.failure:
         return warning(f"{found} The other calls: {bad.failure}. {bad.detail}".rstrip(), "Check the server's log.")
     return ok(found)
@@ -114,7 +115,7 @@ def check_mode(subject: Subject) -> Check:
     mode = subject.model.mode
     usable = [each for each in subject.model.concurrent if not each.failure]
     read = sum(read_choice(each.text, options=REAL).value is not None for each in usable)
-    parsed = f"{read} of {len(usable)} replies could be read."
+    parsed = f"{read} of {counted(len(usable), 'reply', 'replies')} could be read."
     free = f"Free text: the server does not constrain the model. {parsed}"
     follow = "Use a model that follows instructions, or a server that can constrain it to choices, such as vLLM."
     handles = f"Check how the server handles {REQUEST_FIELDS.get(mode)}."
@@ -136,7 +137,7 @@ def check_concurrency(subject: Subject) -> Check:
     median = f", the median call {seconds_words(percentile(seconds, 0.5))}" if seconds else ""
     found = f"{len(calls.concurrent)} concurrent calls took {seconds_words(calls.seconds)}{median}. "
     found += cost_words(calls.all, calls.price)
-    bad = f"{len(failures)} calls failed ({''.join(failures[:1])}). {found}"
+    bad = f"{counted(len(failures), 'call')} failed ({''.join(failures[:1])}). {found}"
     return warning(bad, "Lower llm.concurrency.") if failures else ok(found)
 
 
@@ -145,4 +146,4 @@ def cost_words(completions: Sequence[Completion], price: tuple[float, float] | N
     prompt = sum(each.prompt_tokens for each in completions)
     reply = sum(each.completion_tokens for each in completions)
     money = "" if price is None else f", {(prompt * price[0] + reply * price[1]) / 1_000_000:.4f} USD"
-    return f"The checks made {len(completions)} calls: {prompt + reply:,} tokens{money}."
+    return f"The checks made {counted(len(completions), 'call')}: {prompt + reply:,} tokens{money}."

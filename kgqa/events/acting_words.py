@@ -22,7 +22,8 @@ from kgqa.events.acting import (
     TaskGiven,
 )
 from kgqa.events.event import Event
-from kgqa.events.phrases import SHOWN, counted, listed, one_line, shortened
+from kgqa.events.phrases import SHOWN, listed, one_line, shortened
+from kgqa.words import counted
 
 ACTING_EVENTS = (
     TaskGiven, StepPlanned, FactNeeded, ActionRead, Called, Seen, Finished, AnswerVerified, Reflected, EditProposed,

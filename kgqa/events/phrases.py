@@ -8,11 +8,6 @@ SHOWN = 5
 LONGEST = 160
 
 
-def counted(number: int, one: str) -> str:
-    """Return a count with its noun: `1 piece`, `2 pieces`."""
-    return f"{number:,} {one}" + ("" if number == 1 else "s")
-
-
 def listed(items: Sequence[object]) -> str:
     """List the first items, shortened, and the number of further ones."""
     more = f" and {len(items) - SHOWN:,} more" if len(items) > SHOWN else ""

@@ -15,9 +15,10 @@ from kgqa.events.decision import (
     Rejected,
 )
 from kgqa.events.event import Event
-from kgqa.events.phrases import counted, listed
+from kgqa.events.phrases import listed
 from kgqa.events.search import Entities, Expanded, Joined, Kept, MatchPlayed, NoIntersection, Pool, Shortlist
 from kgqa.events.topics import Clauses, CuesRead, Linked, Unsupported
+from kgqa.words import counted
 
 _CLASSES = {"exact": "exactly these answers", "restricted": "these answers, for the chosen entities"}
 

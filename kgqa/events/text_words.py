@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kgqa.events.event import Event
-from kgqa.events.phrases import SHOWN, counted, listed, shortened
+from kgqa.events.phrases import SHOWN, listed, shortened
 from kgqa.events.text import (
     Drafted,
     DraftVerified,
@@ -19,6 +19,7 @@ from kgqa.events.text import (
     Stopped,
     SufficiencyJudged,
 )
+from kgqa.words import counted
 
 MAX_LINES = 12
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from kgqa.bars import in_notebook, progress_bar
 from kgqa.corpus_file import check_no_corpus
 from kgqa.graph.embedded.atomic_files import write_atomically
 from kgqa.graph.embedded.loading import load_graph, make_folder
@@ -15,7 +17,7 @@ from kgqa.schema import BUNDLED, load_schema
 
 def load_into_folder(
     files: Iterable[str | Path],
-    folder: Path,
+    folder: str | Path,
     *,
     schema: str | None = None,
     settings: dict[str, Any] | None = None,
@@ -31,6 +33,7 @@ def load_into_folder(
     Args:
         files: RDF files.
         folder: the graph folder, created if needed.
+        progress: called with the progress; None for a bar in a notebook, and for nothing elsewhere.
         schema: name of a bundled schema, or path of a schema file (TOML), which is copied into the folder; None keeps
             the folder's present schema.
 
@@ -42,19 +45,43 @@ def load_into_folder(
         KeyboardInterrupt: Ctrl-C; the load can be resumed.
         SettingsError: the folder is a corpus folder.
     """
+    folder, paths = Path(folder), [Path(file) for file in files]
     check_no_corpus(folder)
-    return load_graph(
-        folder,
-        files,
-        on_error=on_error,
-        progress=progress,
-        format=format,
-        resume=resume,
-        restart=restart,
-        schema=None if schema is None else keep_schema(schema, folder),
-        settings=settings,
-        memory=memory,
-    )
+    with ExitStack() as stack:
+        if progress is None and in_notebook():
+            progress = stack.enter_context(_LoadBar(paths))
+        return load_graph(
+            folder,
+            paths,
+            on_error=on_error,
+            progress=progress,
+            format=format,
+            resume=resume,
+            restart=restart,
+            schema=None if schema is None else keep_schema(schema, folder),
+            settings=settings,
+            memory=memory,
+        )
+
+
+class _LoadBar:
+    """A bar over the bytes of the files of a load, for notebooks."""
+
+    def __init__(self, files: Iterable[Path]) -> None:
+        total = sum(file.stat().st_size for file in files if file.is_file())
+        self._bar = progress_bar(total=total or None, unit="B", unit_scale=True, desc="loading")
+        self._done: dict[str, int] = {}
+
+    def __enter__(self) -> _LoadBar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.close()
+
+    def __call__(self, progress: Progress) -> None:
+        """Move the bar."""
+        self._done[progress.file] = progress.bytes_done
+        self._bar.update(max(0, sum(self._done.values()) - self._bar.n))
 
 
 def keep_schema(schema: str, folder: Path) -> str:

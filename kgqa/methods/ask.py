@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from kgqa.advice import with_advice
+from kgqa.bars import progress_bar
 from kgqa.cache import Cache
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.folder import CorpusFolder
@@ -257,6 +258,32 @@ def ask(
     usage, events = trace.usage(), trace.events()
     found = with_advice(found, events, usage, resources.settings, models=resources.by_model)
     return replace(found, usage=usage, trace=events, graph=asked)
+
+
+def ask_all(
+    questions: Iterable[str | Question],
+    *,
+    graph: KnowledgeGraph | str | Path | None = None,
+    resources: Resources | None = None,
+    **settings: Any,
+) -> Iterator[Answer]:
+    """Answer questions one after the other, with a progress bar in a notebook or on a terminal.
+
+    The graph and the models are opened once. For the other arguments, and the errors, see `ask`.
+
+    Yields:
+        The answer of each question, in order, as soon as it is found.
+    """
+    with ExitStack() as opened:
+        if resources is None:
+            resources = opened.enter_context(open_resources(graph, **settings))
+        elif settings:
+            raise SettingsError(
+                f"{', '.join(settings)} cannot be given together with resources=.", "Give them to open_resources."
+            )
+        total = len(questions) if isinstance(questions, Sized) else None
+        for question in opened.enter_context(progress_bar(iterable=questions, total=total, unit="q")):
+            yield ask(question, resources=resources)
 
 
 def _with_facts(answer: Answer, resources: Resources, corpus: Corpus) -> Answer:

@@ -12,7 +12,7 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.condition_words import all_words
 from kgqa.model import Candidate, Entity, PathEvidence, RelationPath, Triple, Value
 from kgqa.trace import BudgetExhausted, Trace
-from kgqa.words import arrow_words
+from kgqa.words import arrow_words, short_words
 
 MAX_ENDS = 20
 MAX_WALKS_PER_END = 3
@@ -115,4 +115,5 @@ def _evidence(
         triples=tuple(triples),
         score=score,
         approximate=approximate,
+        step_words=tuple(short_words(step.relation, graph.schema, graph.relation_labels) for step in path.steps),
     )

@@ -24,12 +24,15 @@ from kgqa.model import (
     Span,
     StatementEvidence,
 )
-from kgqa.words import clean, display_name, safe_text
+from kgqa.report.path_text import UNICODE, Signs, path_lines
+from kgqa.words import clean, counted, display_name, safe_text
 
 MAX_SHOWN = 30
 MAX_SPANS = 3
 MAX_FACTS = 6
 MAX_QUOTE_CHARS = 200
+_MARGIN = 9
+"""Columns before the text of a field."""
 STATUS_WORDS = {
     "no_answer": "No answer",
     "budget_exhausted": "Stopped",
@@ -38,12 +41,22 @@ STATUS_WORDS = {
 }
 
 
-def answer_text(answer: Answer, *, iris: bool = False, notes: bool = True, graph: bool = False) -> str:
+def answer_text(
+    answer: Answer,
+    *,
+    iris: bool = False,
+    notes: bool = True,
+    graph: bool = False,
+    width: int = 120,
+    signs: Signs = UNICODE,
+) -> str:
     """Format an answer as text: the names and ids of the answers, then path, query, cost and notes.
 
     Args:
         iris: show full IRIs instead of ids.
         graph: show the graph's location and fingerprint too.
+        width: columns that a drawing of a path may take.
+        signs: what drawings are made of.
     """
     lines: list[str] = []
     if answer.weak:
@@ -71,18 +84,12 @@ def answer_text(answer: Answer, *, iris: bool = False, notes: bool = True, graph
     for evidence in answer.evidence:
         shown = isinstance(evidence, QuoteEvidence) and (evidence.words, evidence.span) in cited_quotes
         if evidence not in facts[MAX_FACTS:] and not shown:
-            fields += _evidence_fields(evidence)
+            fields += _evidence_fields(evidence, width - _MARGIN, signs)
     if len(facts) > MAX_FACTS:
-        fields.append(("", f"... and {_counted(len(facts) - MAX_FACTS, 'more fact')} from the text (--json shows all)"))
+        fields.append(("", f"... and {counted(len(facts) - MAX_FACTS, 'more fact')} from the text (--json shows all)"))
     fields += _labelled("steps", list(map(clean, step_lines(answer.trace))))
-    if answer.grounding == "text":
-        fields.append(("source", "every answer stands in a verified quote"))
-    if answer.grounding == "model" and any(isinstance(event, Finished) for event in answer.trace):
-        fields.append(("source", UNPROVEN))
-    elif answer.grounding == "model" and answer.response:
-        fields.append(("source", UNQUOTED))
-    elif answer.grounding == "model":
-        fields.append(("source", "the language model's own knowledge; the graph has no evidence for this"))
+    if source := source_text(answer):
+        fields.append(("source", source))
     if answer.sparql:
         fields.append(("query", QUERY_CLASSES[answer.query_class]))
         fields += [("", line) for line in _query_lines(answer.sparql, iris)]
@@ -120,6 +127,17 @@ QUERY_CLASSES = {
 """A description of each query class for people."""
 
 
+def source_text(answer: Answer) -> str:
+    """Say where an answer is from, if it is not from the graph."""
+    if answer.grounding == "text":
+        return "every answer stands in a verified quote"
+    if answer.grounding != "model":
+        return ""
+    if any(isinstance(event, Finished) for event in answer.trace):
+        return UNPROVEN
+    return UNQUOTED if answer.response else "the language model's own knowledge; the graph has no evidence for this"
+
+
 def weak_text(answer: Answer) -> str:
     """Say why an answer is a weak match."""
     if answer.response and not answer.paths:
@@ -140,12 +158,11 @@ def _labelled(label: str, lines: Sequence[str]) -> Iterator[tuple[str, str]]:
     return zip(chain([label], repeat("")), lines)
 
 
-def _evidence_fields(evidence: Evidence) -> list[tuple[str, str]]:
+def _evidence_fields(evidence: Evidence, width: int, signs: Signs) -> list[tuple[str, str]]:
     if isinstance(evidence, PathEvidence):
-        walks = _walk_lines(evidence)
-        fields = [("path", clean(evidence.words)), *_labelled("where", list(map(clean, evidence.condition_words)))]
-        fields += [("then", clean(evidence.operation_words))] if evidence.operation_words else []
-        return [*fields, *_labelled("walk", walks)]
+        drawn = path_lines(evidence, width=width, signs=signs) or [clean(evidence.words)]
+        fields = [*_labelled("path", drawn), *_labelled("where", list(map(clean, evidence.condition_words)))]
+        return [*fields, *([("then", clean(evidence.operation_words))] if evidence.operation_words else [])]
     if isinstance(evidence, QuoteEvidence):
         quote = f"“{clean(evidence.words)}” [{_place(evidence.span)}]{_unverified(evidence.verified)}"
         return [("quote", quote)]
@@ -174,16 +191,6 @@ def _shown(named: Named, iris: bool) -> str:
     return display_name(named)
 
 
-def _walk_lines(evidence: PathEvidence, most: int = 3) -> list[str]:
-    """Format the first walks of a path, one per line; mediators are omitted."""
-    lines: dict[str, None] = {}
-    for walk in evidence.walks:
-        names = [clean(node.name) for place, node in enumerate(walk) if place not in evidence.mediators]
-        lines[" → ".join(names)] = None
-    shown = list(lines)[:most]
-    return shown + ([f"... and {len(lines) - most} more"] if len(lines) > most else [])
-
-
 def _query_lines(sparql: str, iris: bool) -> list[str]:
     text = sparql if iris else shorten_iris(sparql)
     return [f"  {line}" for line in safe_text(text).split("\n")]
@@ -191,7 +198,7 @@ def _query_lines(sparql: str, iris: bool) -> list[str]:
 
 def graph_line(graph: GraphId) -> str:
     """Describe a graph in one line: location, size, fingerprint, schema."""
-    triples = "triples not counted" if graph.triples is None else _counted(graph.triples, "triple")
+    triples = "triples not counted" if graph.triples is None else counted(graph.triples, "triple")
     parts = [" ".join([graph.place, *(f"<{iri}>" for iri in graph.iris)]), triples]
     parts += [f"fingerprint {graph.fingerprint}"] if graph.fingerprint else []
     return clean(", ".join([*parts, f"schema {graph.schema}"]))
@@ -200,20 +207,16 @@ def graph_line(graph: GraphId) -> str:
 def cost_line(answer: Answer) -> str:
     """Describe the cost of an answer in one line."""
     usage = answer.usage
+    depth = f" of up to {counted(usage.hops, 'hop')}" if usage.hops > 1 else f" of {counted(usage.hops, 'hop')}"
     parts = [
-        _counted(usage.hops, "hop"),
-        _counted(usage.candidates, "candidate"),
-        _counted(usage.comparisons, "comparison"),
-        _counted(usage.queries, "SPARQL query", "SPARQL queries"),
+        counted(usage.candidates, "candidate") + (depth if usage.hops else ""),
+        counted(usage.comparisons, "comparison"),
+        counted(usage.queries, "SPARQL query", "SPARQL queries"),
     ]
     if usage.calls:
-        parts.append(f"{_counted(usage.calls, 'model call')} in {_counted(usage.rounds, 'round')}")
+        parts.append(f"{counted(usage.calls, 'model call')} in {counted(usage.rounds, 'round')}")
         parts.append(f"{usage.prompt_tokens + usage.completion_tokens:,} tokens")
     if usage.cost is not None:
         parts.append(f"{usage.cost:.4f} USD")
     parts.append(f"{usage.seconds:.2f} s")
     return ", ".join(parts)
-
-
-def _counted(number: int, one: str, many: str = "") -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kgqa.display import html_of
 from kgqa.evaluation.analysis.aggregate import summary_of
 from kgqa.evaluation.analysis.comparison import compare_runs, scores_by_question
 from kgqa.evaluation.metrics.measures import mean
@@ -97,6 +98,10 @@ class Comparison:
     def row(self, name: str) -> MetricRow | None:
         """Return the row of a metric, or None if the comparison has no such row."""
         return next((row for row in self.rows if row.name == name), None)
+
+    def _repr_html_(self) -> str:
+        """Return HTML for notebooks: the tables."""
+        return html_of(self)
 
 
 IN_ORDER = "in order, on one graph that they change"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from kgqa.report.lenient_json import count_of, list_of, number_of, object_of, objects_of, text_of
+from kgqa.report.lenient_json import count_of, list_of, number_of, object_of, objects_of, text_of, texts_of
 from kgqa.words import clean, local_name, split_words
 
 MAX_WALKS = 8
@@ -155,12 +155,13 @@ def draw_path(path: Mapping[str, Any], right: Mapping[str, bool] | None = None) 
     for place, first, second in joined:
         one, other = at[place, first], at[place + 1, second]
         edges.append(_edge(other, one) if steps[place].get("direction") == "in" else _edge(one, other))
-    labels = []
+    labels, words = [], texts_of(path.get("step_words"))[:MAX_STEPS]
     for place, step in enumerate(steps):
         iri = text_of(step.get("relation"))
+        name = words[place] if len(words) == len(steps) else relation_name(iri)
         # alternate the height, so that long names do not overlap
         y = 16 if place % 2 else 34
-        labels.append(Label(_LEFT + place * _COLUMN + _COLUMN // 2, y, shorter(relation_name(iri), 44), iri))
+        labels.append(Label(_LEFT + place * _COLUMN + _COLUMN // 2, y, shorter(name, 44), iri))
     bottom = _TOP + rows * _ROW
     lowest = [max((at[place, key][1] for key in column), default=_TOP) for place, column in enumerate(columns)]
     branches = _branches(path, lowest, bottom)

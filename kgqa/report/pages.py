@@ -20,7 +20,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup, escape
 
 from kgqa.answer_json import json_text
-from kgqa.words import clean, safe_text
+from kgqa.words import clean, counted, safe_text
 
 LONGEST = 2000
 """Maximum number of characters of one text on a page, except queries and responses."""
@@ -45,6 +45,11 @@ def render(name: str, *scripts: str, **values: Any) -> Iterator[str]:
         .get_template(f"{name}.j2")
         .generate(policy=policy, style=Markup(style), script=Markup(code), **values)
     )
+
+
+def fragment(name: str, **values: Any) -> str:
+    """Render a template that is a part of a page of another program, such as a notebook."""
+    return _environment().get_template(f"{name}.j2").render(**values)
 
 
 def data_block(data: Any) -> Markup:
@@ -153,8 +158,3 @@ def amount(value: float | None, unit: str = "") -> str:
     else:
         text = f"{value:,.1f}" if abs(value) >= 100 else f"{value:.3g}"
     return f"{text} {unit}".rstrip()
-
-
-def counted(number: int, one: str, many: str = "") -> str:
-    """Format a count with its noun: `1 hop`, `2 hops`."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"

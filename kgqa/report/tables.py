@@ -5,13 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import re
-import unicodedata
 from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
 from kgqa.report.comparison import LABELS, Comparison, Figure, MetricRow
-from kgqa.words import clean
+from kgqa.words import clean, text_width
 
 _FORMULA = tuple("=+-@＝＋－＠")
 """Characters with which a formula may start in a spreadsheet, including their full-width forms."""
@@ -173,12 +172,12 @@ def _aligned(table: list[list[str]]) -> str:
     table = [[clean(cell) for cell in row] for row in table]
     head = list(zip_longest(*map(_stacked, zip(*table)), fillvalue=""))
     table = [*map(list, head), *table[1:]]
-    widths = [max(map(_width, column)) for column in zip(*table)]
+    widths = [max(map(text_width, column)) for column in zip(*table)]
     lines = []
     for row in table:
         first, *rest = row
-        cells = [first + " " * (widths[0] - _width(first))]
-        cells += [" " * (width - _width(cell)) + cell for cell, width in zip(rest, widths[1:])]
+        cells = [first + " " * (widths[0] - text_width(first))]
+        cells += [" " * (width - text_width(cell)) + cell for cell, width in zip(rest, widths[1:])]
         lines.append("  ".join(cells).rstrip())
     lines.insert(len(head), "─" * (sum(widths) + 2 * (len(widths) - 1)))
     return "\n".join(lines)
@@ -187,19 +186,12 @@ def _aligned(table: list[list[str]]) -> str:
 def _stacked(column: Sequence[str]) -> list[str]:
     """Break the head of a column at its commas into lines that are not wider than its cells, as far as possible."""
     first, *rest = column[0].split(", ")
-    widest = max(map(_width, column[1:]), default=0)
+    widest = max(map(text_width, column[1:]), default=0)
     lines = [first]
     for part in rest:
-        if _width(lines[-1]) + _width(part) + 3 <= widest:
+        if text_width(lines[-1]) + text_width(part) + 3 <= widest:
             lines[-1] += f", {part}"
         else:
             lines[-1] += ","
             lines.append(part)
     return lines
-
-
-def _width(text: str) -> int:
-    """Return the width of a text in terminal columns: wide characters take two columns, combining characters none."""
-    return sum(
-        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
-    )

@@ -16,7 +16,7 @@ from kgqa.training.fitting import TrainingSettings, embed_examples, fit_ranker, 
 from kgqa.training.ontology import Ontology
 from kgqa.training.pools import PoolBuilder
 from kgqa.training.questions import LeakGuard, gold_path_reader, labels_in, relations_by_local_name, training_questions
-from kgqa.words import relation_words
+from kgqa.words import counted, relation_words
 
 HELD_OUT = 0.1
 QuestionRows = Sequence[Mapping[str, Any]]
@@ -104,8 +104,9 @@ def train_ranker(
         progress("pools", number, len(gold))
     if not examples:
         raise SettingsError(
-            f"There is nothing to train on. Of {len(questions)} questions, {len(questions) - len(kept)} are excluded, "
-            f"because they are evaluated; the others have {len(gold)} readable gold paths, none with a pool of paths.",
+            f"There is nothing to train on. Of {counted(len(questions), 'question')}, {len(questions) - len(kept)} are "
+            f"excluded, because they are evaluated; the others have {len(gold)} readable gold paths, none "
+            "with a pool of paths.",
             "Add --graph with a graph that contains the questions' topics, or --ontology.",
         )
     vectors = embed_examples(examples, builder.steps, encoder, relation_texts(graphs, schema))

@@ -30,9 +30,11 @@ def test_text_output(kgqa):
     done = kgqa("ask", CAPITAL)
     assert done.returncode == 0
     assert done.out.startswith("Tokyo (m.demo_tokyo)\n")
-    assert "Kimigayo → national anthem of" in done.out
-    assert "Kimigayo → Japan → Tokyo" in done.out
-    assert re.search(r"cost   2 hops, \d+ candidates, \d+ comparisons?, \d+ SPARQL queries, [\d.]+ s", done.out)
+    assert "  path   Kimigayo ──national anthem of──▶ • ──" in done.out
+    assert "──▶ Japan ──country capital──▶ Tokyo\n" in done.out and "walk" not in done.out
+    narrow = kgqa("ask", CAPITAL, COLUMNS="70").out
+    assert "  path   Kimigayo\n         └──national anthem of──▶ •\n            └──" in narrow
+    assert re.search(r"cost   \d+ candidates of up to 2 hops, \d+ comparisons?, \d+ SPARQL queries, [\d.]+ s", done.out)
     assert "no language model configured" in done.out
     assert "<http" not in done.out.replace("PREFIX ns: <http://rdf.freebase.com/ns/>", "")
 
@@ -53,6 +55,19 @@ def test_json_and_its_query_on_another_engine(kgqa, demo):
     assert path["mediators"] == [1]
     stored = {(str(s), str(p), str(o)) for s, p, o in demo}
     assert path["triples"] and all(tuple(triple) in stored for triple in path["triples"])
+
+
+def test_json_and_show_sparql_exclude_each_other(kgqa):
+    done = kgqa("ask", CAPITAL, "--json", "--show-sparql")
+    assert (done.returncode, done.out) == (2, "") and "--json or --show-sparql: the JSON object has" in done.err
+
+
+def test_explain_says_that_no_query_came(kgqa):
+    declined = kgqa("ask", "How many roads must a man walk down?", "--show-sparql")
+    assert (declined.returncode, declined.out) == (3, "")
+    done = kgqa("explain", input=declined.out)
+    assert (done.returncode, done.out) == (1, "") and len(done.err.splitlines()) == 1
+    assert "No query was given" in done.err and "Not valid SPARQL" not in done.err
 
 
 def test_show_sparql(kgqa, demo):

@@ -88,7 +88,7 @@ def test_malformed_lines(fixture_name, request, data, graph, virtuoso_server):
     assert done.returncode == 1 and "data.nt, line 41: " in done.err and "--on-error skip" in done.err
     assert virtuoso_server.sql(f"sparql select count(*) from <{graph}> where {{ ?s ?p ?o }}") == [("0",)]
     done = run("graph", "load", data, "--into", url, "--graph-iri", graph, "--on-error", "skip")
-    assert done.returncode == 0 and "1 malformed lines were left out:\n  data.nt, line 41: " in done.out
+    assert done.returncode == 0 and "1 malformed line left out:\n  data.nt, line 41: " in done.out
     assert "\x1b" not in done.out + done.err
 
 

@@ -141,7 +141,7 @@ def test_notes_are_optional_and_defects_are_not():
 
 def test_cost_line():
     assert cost_line(Answer(Question("x"), "answered", usage=Usage(hops=1, queries=2, seconds=0.5))) == (
-        "1 hop, 0 candidates, 0 comparisons, 2 SPARQL queries, 0.50 s"
+        "0 candidates of 1 hop, 0 comparisons, 2 SPARQL queries, 0.50 s"
     )
     usage = Usage(calls=3, rounds=1, prompt_tokens=1000, completion_tokens=20, cost=0.0125)
     assert "3 model calls in 1 round, 1,020 tokens, 0.0125 USD, 0.00 s" in cost_line(

@@ -15,7 +15,6 @@ from kgqa.cli.corpus.options import (
     CORPUS,
     EXIT_STOPPED,
     build_options,
-    counted,
     embedding_options,
     model_options,
     opened_tools,
@@ -25,7 +24,7 @@ from kgqa.cli.corpus.options import (
 from kgqa.cli.options import JSON, check_usage, print_result, say, stop_message
 from kgqa.corpus.building.options import BuildOptions
 from kgqa.corpus.building.report import BuildReport
-from kgqa.words import clean
+from kgqa.words import clean, counted
 
 if TYPE_CHECKING:
     from kgqa.corpus.building.feeds import GivenFeed

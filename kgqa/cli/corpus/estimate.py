@@ -11,13 +11,13 @@ import click
 from kgqa.cli.bars import StageBar
 from kgqa.cli.corpus.options import (
     build_options,
-    counted,
     embedding_options,
     model_options,
     opened_tools,
     reading_options,
 )
 from kgqa.cli.options import JSON, print_result, verbosity_options
+from kgqa.words import counted
 
 
 @click.command("estimate")

@@ -81,11 +81,6 @@ writing_options = combined(
 """Options of the commands that read documents into a corpus."""
 
 
-def counted(number: int, one: str, many: str = "") -> str:
-    """Return a number with its noun."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
 def build_options(options: dict[str, Any], **more: Any) -> BuildOptions:
     """Take the options of a build from those of the command."""
     if options.pop("vision"):

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from kgqa.cli.corpus.options import CORPUS, counted, embedding_options, model_options, opened_tools
+from kgqa.cli.corpus.options import CORPUS, embedding_options, model_options, opened_tools
 from kgqa.cli.options import JSON, print_result, verbosity_options
+from kgqa.words import counted
 
 
 @click.command("remove")

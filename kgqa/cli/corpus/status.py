@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kgqa.cli.corpus.options import CORPUS, counted
+from kgqa.cli.corpus.options import CORPUS
 from kgqa.cli.options import JSON, print_result, verbosity_options
-from kgqa.words import clean
+from kgqa.words import clean, counted
 
 if TYPE_CHECKING:
     from kgqa.corpus.inspection.status import CorpusStatus

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import click
 
-from kgqa.cli.corpus.options import counted
 from kgqa.cli.edits.options import CORPUS
 from kgqa.cli.options import say, verbosity_options
-from kgqa.words import clean
+from kgqa.words import clean, counted
 
 
 @click.command("as-of")

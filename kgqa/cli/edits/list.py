@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from kgqa.cli.corpus.options import counted
 from kgqa.cli.edits.options import CORPUS, headline
 from kgqa.cli.options import JSON, print_result, say, verbosity_options
+from kgqa.words import counted
 
 
 @click.command("list")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from kgqa.cli.corpus.options import counted
 from kgqa.cli.edits.options import CORPUS, changed_corpus
 from kgqa.cli.options import say, verbosity_options
+from kgqa.words import counted
 
 
 @click.command("merge")

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kgqa.cli.corpus.options import counted, opened_tools
+from kgqa.cli.corpus.options import opened_tools
+from kgqa.words import counted
 
 if TYPE_CHECKING:
     from kgqa.corpus.corpus import Corpus

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kgqa.cli.corpus.options import counted
 from kgqa.cli.edits.options import BY, CORPUS, changed_corpus, person, text_lines
 from kgqa.cli.options import check_usage, say, stop_message, verbosity_options
 from kgqa.errors import CorpusError
+from kgqa.words import counted
 
 if TYPE_CHECKING:
     from kgqa.corpus.edit_log import Edit

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from kgqa.cli.corpus.options import counted
 from kgqa.cli.edits.options import CORPUS, text_lines
 from kgqa.cli.options import JSON, print_result, verbosity_options
 from kgqa.errors import CorpusError
+from kgqa.words import counted
 
 
 @click.command("show")

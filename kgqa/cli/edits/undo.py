@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from kgqa.cli.corpus.options import counted
 from kgqa.cli.edits.options import BY, CORPUS, changed_corpus, headline, person
 from kgqa.cli.options import check_usage, say, verbosity_options
+from kgqa.words import counted
 
 
 @click.command("undo")

@@ -19,7 +19,7 @@ from kgqa.evaluation.runs.remaining import FIRST_QUESTIONS, resume_command
 from kgqa.evaluation.runs.run_files import Run
 from kgqa.report.comparison import compare
 from kgqa.report.tables import as_text
-from kgqa.words import clean_line
+from kgqa.words import clean_line, counted
 
 SHOWN_METRICS = ("hit@1", "f1", "em")
 SHOWN_OF_TEXTS = ("token_em", "token_f1", "substring_em")
@@ -159,8 +159,8 @@ def estimate_text(estimate: Estimate) -> str:
     """Format an estimate for people."""
     cost = "" if estimate.cost is None else f" and {estimate.cost:.2f} USD"
     return (
-        f"Estimate from the first {estimate.asked} questions: the other {estimate.remaining:,} will take about "
-        f"{_duration(estimate.seconds)}{cost}."
+        f"Estimate from the first {counted(estimate.asked, 'question')}: the other {estimate.remaining:,} will take "
+        f"about {_duration(estimate.seconds)}{cost}."
     )
 
 

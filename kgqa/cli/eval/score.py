@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from kgqa.cli.options import JSON, check_usage, print_result, setting_option, settings_from, verbosity_options
-from kgqa.words import clean
+from kgqa.words import clean, counted
 
 FORMATS = ("pog", "tog", "rog", "gnn-rag", "aog", "kgqa")
 JUDGES = ("correct", "answer", "evidence", "generation")
@@ -108,7 +108,7 @@ def command(
     found = rescore(predictions, format_, questions, aliases=aliases, count_missing=count_missing)
     if found.unmatched and found.unmatched == len({each.id or each.question for each in predictions}):
         raise PublishedError(
-            f"None of the {found.unmatched:,} questions of {file} is in {dataset}.",
+            f"None of the {counted(found.unmatched, 'question')} of {file} is in {dataset}.",
             "Give the data set of these questions: --dataset NAME:FILE",
         )
     if not found.n:
@@ -133,7 +133,7 @@ def command(
     data |= {"against": {"file": str(against), **compared}} if compared else {}
     source = clean(dataset) if dataset else "in the file"
     lines = [
-        f"{clean(str(file))}, format {format_}: {found.n:,} questions; gold answers: {source}",
+        f"{clean(str(file))}, format {format_}: {counted(found.n, 'question')}; gold answers: {source}",
         *_as_lines(found, aliases=aliases),
         *_judged_lines(judged),
         *(_against_lines(compared) if compared else ()),

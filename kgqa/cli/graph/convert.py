@@ -12,7 +12,7 @@ from kgqa.cli.bars import StageBar
 from kgqa.cli.groups import HelpfulGroup
 from kgqa.cli.options import JSON, print_result, stop_message, verbosity_options
 from kgqa.model_json import to_json
-from kgqa.words import clean
+from kgqa.words import clean, counted
 
 
 @click.group("convert", cls=HelpfulGroup)
@@ -52,7 +52,7 @@ def grbench(place: Path, out: Path, name: str, keep_order: bool, as_json: bool) 
 
 def _lines(report: Any, out: Path) -> Iterator[str]:
     nodes = ", ".join(f"{count:,} {clean(type_)}" for type_, count in report.nodes.items())
-    yield f"{out}: {report.triples:,} triples in {report.seconds:.1f} s. Nodes: {nodes}."
+    yield f"{out}: {counted(report.triples, 'triple')} in {report.seconds:.1f} s. Nodes: {nodes}."
     for each in report.links:
         left_out = [
             f"{count:,} {what}"
@@ -69,16 +69,16 @@ def _lines(report: Any, out: Path) -> Iterator[str]:
         of = f" of {clean(each.of)}" if each.of else ""
         unknown = "" if each.known else ", not in the tables of kgqa"
         more = f"; {'; '.join(other)}" if other else ""
-        yield f"  {clean(each.link)} ({each.role}{of}{unknown}): {each.edges:,} edges{more}"
+        yield f"  {clean(each.link)} ({each.role}{of}{unknown}): {counted(each.edges, 'edge')}{more}"
     yield from (f"  no such node: {clean(example)}" for example in report.dangling_examples)
     if report.shared_ids:
         examples = ", ".join(map(clean, report.shared_examples))
-        yield f"  {report.shared_ids:,} nodes share their id with a node of another type, such as {examples}"
+        yield f"  {counted(report.shared_ids, 'node')} with the id of a node of another type, such as {examples}"
     if report.repeated_nodes:
-        yield f"  {report.repeated_nodes:,} nodes are repeated; the last one of each was written"
+        yield f"  {counted(report.repeated_nodes, 'node')} repeated; the last one of each was written"
     if report.cut_values:
-        yield f"  {report.cut_values:,} values are too long and were cut"
+        yield f"  {counted(report.cut_values, 'value')} cut, because too long"
     if report.unordered_lists:
-        yield f"  {report.unordered_lists:,} lists are too long to keep their order"
+        yield f"  {counted(report.unordered_lists, 'list')} too long to keep the order"
     if out.suffix and not out.is_dir():
         yield f"Load it: kgqa graph load {clean(str(out))} --schema grbench --into {clean(report.graph)}/"

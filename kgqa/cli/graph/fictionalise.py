@@ -11,7 +11,7 @@ import click
 from kgqa.cli.bars import StageBar
 from kgqa.cli.options import JSON, check_usage, print_result, setting_option, stop_message, verbosity_options
 from kgqa.model_json import to_json
-from kgqa.words import clean
+from kgqa.words import clean, counted
 
 
 @click.command("fictionalise")
@@ -88,7 +88,7 @@ def fictionalise(
 def _lines(found: Any, folder: str) -> Iterator[str]:
     share = 100 * found.rewired / max(1, found.facts)
     yield (
-        f"{folder}: {found.triples:,} triples. {found.rewired:,} of {found.facts:,} facts that may "
+        f"{folder}: {counted(found.triples, 'triple')}. {found.rewired:,} of {found.facts:,} facts that may "
         f"change were changed ({share:.0f}%); schema, types, names and some edges of mediators are kept."
     )
     yield from (

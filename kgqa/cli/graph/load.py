@@ -31,7 +31,7 @@ from kgqa.methods.ask import cache_of
 from kgqa.model_json import to_json
 from kgqa.settings import resolve
 from kgqa.virtuoso.bulk.url_loading import NotResumable, discard_load, load_into_url
-from kgqa.words import clean
+from kgqa.words import clean, counted
 
 
 @click.command("load")
@@ -207,10 +207,11 @@ def print_report(report: LoadReport, target: str, schema: str, facts: dict[str, 
         facts: additional entries for the JSON object; `warnings` are printed too.
         as_json: whether to print JSON.
     """
-    added = "An unknown number of" if report.added is None else f"{report.added:,}"
-    counts = f"{added} triples added from {report.lines:,} lines in {report.seconds:.1f} s; {target} now has "
+    added = "An unknown number of triples" if report.added is None else counted(report.added, "triple")
+    lines_read = counted(report.lines, "line")
+    counts = f"{added} added from {lines_read} in {report.seconds:.1f} s; {target} now has "
     if report.triples is None:
-        counts = f"{report.lines:,} lines loaded in {report.seconds:.1f} s. The number of triples in {target} is "
+        counts = f"{lines_read} loaded in {report.seconds:.1f} s. The number of triples in {target} is "
     counts += "unknown, because counting took too long." if report.triples is None else f"{report.triples:,}."
     names = f" Names indexed: {facts['names']:,}." if "names" in facts else ""
     lines = [
@@ -218,7 +219,7 @@ def print_report(report: LoadReport, target: str, schema: str, facts: dict[str, 
         *([clean(report.notice)] if report.notice else ()),
         f"Schema: {schema}.{names} Fingerprint: {report.fingerprint or 'none'}",
         *(f"Warning: {clean(warning)}" for warning in facts["warnings"]),
-        *([f"{report.malformed:,} malformed lines were left out:"] if report.malformed else ()),
+        *([f"{counted(report.malformed, 'malformed line')} left out:"] if report.malformed else ()),
         *(f"  {clean(each.file)}, line {each.line}: {clean(each.message)}" for each in report.examples[:5]),
         *(["  ... (--json lists more)"] if report.malformed > 5 else ()),
     ]

@@ -17,7 +17,7 @@ from kgqa.virtuoso.freebase.dump.layout import LINES_PER_CHUNK
 from kgqa.virtuoso.freebase.dump.rules import ALL_LANGUAGES
 from kgqa.virtuoso.freebase.dump.tally import Tally
 from kgqa.virtuoso.freebase.journal import LoadOptions
-from kgqa.words import clean
+from kgqa.words import clean, counted
 
 if TYPE_CHECKING:
     from kgqa.virtuoso.freebase.loading import FreebaseProgress
@@ -75,7 +75,7 @@ class DumpBar(StageBar):
 def tally_lines(tally: Tally) -> Iterator[str]:
     """Yield the counts of kept, repaired and dropped lines, with one example per reason."""
     share = 100 * tally.kept / tally.lines if tally.lines else 0
-    yield f"{tally.lines:,} lines: {tally.kept:,} kept ({share:.1f}%), {tally.lines - tally.kept:,} dropped."
+    yield f"{counted(tally.lines, 'line')}: {tally.kept:,} kept ({share:.1f}%), {tally.lines - tally.kept:,} dropped."
     data = tally.as_json()
     yield from (f"  {count:>14,}  repaired: {repair}" for repair, count in data["repaired"].items())
     for reason, count in data["dropped"].items():
@@ -220,8 +220,8 @@ def load(
         )
     seconds = report.seconds
     lines = (
-        f"<{clean(report.graph_iri)}> has {report.triples:,} triples, {report.names:,} of them names and aliases, "
-        f"after {seconds['total']:,.0f} s (cleaning {seconds.get('cleaning', 0):,.0f} s, in parallel loading "
+        f"<{clean(report.graph_iri)}> has {counted(report.triples, 'triple')}, {report.names:,} of them names and "
+        f"aliases, after {seconds['total']:,.0f} s (cleaning {seconds.get('cleaning', 0):,.0f} s, in parallel loading "
         f"{seconds.get('loading', 0):,.0f} s; names {seconds['indexing']:,.0f} s).",
         *tally_lines(report.tally),
         f'Ask it: kgqa ask "..." --graph {server.url} --graph-iri {clean(report.graph_iri)}',

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from kgqa.bars import in_notebook, progress_bar
+from kgqa.display import html_of
 from kgqa.evaluation.metrics.scores import all_scores
 from kgqa.evaluation.runs.outages import outage_class, tolerable
 from kgqa.evaluation.runs.plan import DEFAULT_CONCURRENCY
@@ -146,6 +149,10 @@ class RunResult:
     at_once: bool = False
     label: str = ""
 
+    def _repr_html_(self) -> str:
+        """Return HTML for notebooks: the metrics of the run with their intervals."""
+        return html_of(self)
+
 
 class RunObserver:
     """Base class for observers of a run; override the methods for the events of interest."""
@@ -162,3 +169,34 @@ class RunObserver:
 
     def finished(self, result: RunResult) -> None:
         """Receive the result of the run, while graph and run folder are still open."""
+
+
+class NotebookObserver(RunObserver):
+    """Shows the progress of a run as a bar, and its notes below."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+
+    def note(self, message: str) -> None:
+        """Write a note below the bar."""
+        if self._bar is not None:
+            self._bar.write(message)
+
+    @contextmanager
+    def asking(self, progress: RunProgress, stop: StopSignal, label: str) -> Iterator[None]:
+        """Show the bar while questions are asked."""
+        with progress_bar(total=progress.total, initial=progress.done, desc=label or None, unit="q") as self._bar:
+            yield
+        self._bar = None
+
+    def progressed(self, progress: RunProgress) -> None:
+        """Move the bar, and show the metric that ranks runs."""
+        if self._bar is not None:
+            self._bar.update(progress.done - self._bar.n)
+            if progress.scored:
+                self._bar.set_postfix({"hit@1": f"{progress.mean('hit@1'):.1%}"})
+
+
+def default_observer() -> RunObserver:
+    """Return the observer of a run that is given none: a bar in a notebook, nothing elsewhere."""
+    return NotebookObserver() if in_notebook() else RunObserver()

@@ -18,7 +18,7 @@ from kgqa.evaluation.runs.manifest import (
 )
 from kgqa.evaluation.runs.outages import OLD_CLASSES, outage_class
 from kgqa.evaluation.runs.plan import select_questions
-from kgqa.evaluation.runs.progress import RunObserver, RunResult
+from kgqa.evaluation.runs.progress import RunObserver, RunResult, default_observer
 from kgqa.evaluation.runs.records import Record
 from kgqa.evaluation.runs.remaining import (
     ask_remaining,
@@ -65,7 +65,7 @@ def resume(
             another user may have created the run; no question has a failure class in `retry`.
         SettingsError, StoreError, ModelUnavailable: see `open_resources`.
     """
-    folder, changes, observer = Path(folder), changes or Changes(), observer or RunObserver()
+    folder, changes, observer = Path(folder), changes or Changes(), observer or default_observer()
     create_pending(folder, trust=trust)
     runs = open_runs(folder)
     for name in set(retry) & set(OLD_CLASSES):

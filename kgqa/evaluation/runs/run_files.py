@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kgqa.display import html_of
 from kgqa.errors import KgqaError
 from kgqa.evaluation.runs.records import Record, read_record
 from kgqa.untrusted_json import (
@@ -85,6 +86,10 @@ class Run:
         """
         path = self.folder / METRICS
         return _object(path) if path.is_file() else {}
+
+    def _repr_html_(self) -> str:
+        """Return HTML for notebooks: the metrics with their intervals."""
+        return html_of(self)
 
 
 def open_run(folder: str | Path) -> Run:

@@ -10,7 +10,7 @@ from typing import Any
 
 from kgqa.evaluation.runs.manifest import differences, new_manifest
 from kgqa.evaluation.runs.plan import RunPlan, Selection, select_questions
-from kgqa.evaluation.runs.progress import RunObserver, RunResult
+from kgqa.evaluation.runs.progress import RunObserver, RunResult, default_observer
 from kgqa.evaluation.runs.remaining import ask_remaining, in_turn, locked_group, record_own_run, with_model_concurrency
 from kgqa.evaluation.runs.resume import Changes, create_pending, resume_run_in
 from kgqa.evaluation.runs.run_files import MANIFEST, RunError, is_name, open_run
@@ -112,7 +112,7 @@ def _start(
     estimate: bool,
     observer: RunObserver | None,
 ) -> list[RunResult]:
-    observer = observer or RunObserver()
+    observer = observer or default_observer()
     selection = select_questions(plan)
     folders = [out for _, out in runs]
     group = folders[0].parent if len(folders) > 1 else None

@@ -8,6 +8,8 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
+from kgqa.words import counted
+
 MAX_BYTES = 64 << 20
 _START = re.compile(r"after generation ([0-9]{1,10})")
 _EDIT = re.compile(r"\+([0-9]{1,12}) -([0-9]{1,12})")
@@ -56,7 +58,7 @@ class UnpublishedLog:
         edits = [match for match in map(_EDIT.fullmatch, lines) if match]
         if not start or not edits:
             return ""
-        what = f"{len(edits):,} edit{'' if len(edits) == 1 else 's'}"
+        what = counted(len(edits), "edit")
         who = f"The last process that edited {self.path.parent} ended"
         if int(start[1]) != published:
             return f"{who} just after it published {what}. Nothing was lost."

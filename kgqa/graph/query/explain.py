@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kgqa.errors import QueryRejected
+from kgqa.graph.query.aggregate_words import Aggregates
 from kgqa.graph.query.export import ExportableGraph
 from kgqa.graph.query.operation_words import COMPARED, EXISTS, converted, own_operation, value_kind
 from kgqa.graph.query.tokens import forbid_fetching
@@ -16,7 +17,6 @@ from kgqa.words import clean, short_words
 _CONDITION_VALUE = re.compile(r"c[0-9]+_[0-9]+")
 _PATH_NODE = re.compile(r"e([0-9]+)")
 _JOINED = {"LeftJoin": "optionally: ", "Minus": "but not: "}
-_EXTRAS = {"OrderBy": "Sort them.", "AggregateJoin": "Aggregate them by group."}
 
 
 def explain(graph: ExportableGraph, sparql: str) -> str:
@@ -44,6 +44,7 @@ class _Explainer:
     def __init__(self, graph: ExportableGraph) -> None:
         self._graph = graph
         self._names: dict[Entity, str] = {}
+        self._aggregates = Aggregates()
         self._values_of_conditions: list[tuple[str, str, str]] = []
         """For each triple that ends in the value of a condition: its text, the value, and the relation in words."""
 
@@ -88,12 +89,15 @@ class _Explainer:
         if name == "Filter":
             conditions += self._filter(node.expr)
         elif name == "Extend":
-            conditions.append(f"?{node['var']} is computed")
+            if not self._aggregates.is_group_variable(node):
+                conditions.append(f"?{node['var']} is {self._aggregates.words(node.expr)}")
+        elif name == "AggregateJoin":
+            extras += filter(None, [self._aggregates.add(node)])
         elif name == "Slice":
             extras += [f"Leave out the first {node.start}."] if node.start else []
             extras += [f"Return at most {node.length}."] if node.length is not None else []
-        elif name in _EXTRAS:
-            extras.append(_EXTRAS[name])
+        elif name == "OrderBy":
+            extras.append("Sort them.")
         return conditions
 
     def _values(self, node: Any) -> list[str]:
@@ -163,7 +167,7 @@ class _Explainer:
 
     def _term(self, term: Any) -> str:
         if _is_variable(term):
-            return f"?{term}"
+            return self._aggregates.of(term) or f"?{term}"
         if type(term).__name__ == "URIRef":
             label = self._names.get(Entity(str(term)))
             short = self._graph.schema.short_id(str(term))
@@ -172,7 +176,7 @@ class _Explainer:
             return f"“{clean(str(term))}”"
         if type(term).__name__ == "BNode":
             return "something"
-        return "a computed value"
+        return self._aggregates.words(term)
 
 
 def _values_rows(node: Any) -> list[Any]:

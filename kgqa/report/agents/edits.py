@@ -9,7 +9,7 @@ from kgqa.events import EditAccepted, EditGated, EditProposed, Event, Seen
 from kgqa.events.acting_words import STATES
 from kgqa.report.agents.differences import Words, changed_words
 from kgqa.report.agents.observations import observation_of
-from kgqa.report.pages import counted
+from kgqa.words import counted
 
 MAX_EDITS = 60
 MAX_SOURCES = 20

@@ -13,7 +13,7 @@ from kgqa.report.agents.turns import ActingTrials, Trial, Turn, trials_of
 from kgqa.report.agents.walk import walk_of
 from kgqa.report.agents.walk_drawing import draw_walk
 from kgqa.report.lenient_json import objects_of, text_of
-from kgqa.report.pages import counted
+from kgqa.words import counted
 
 MAX_CALLS = 64
 _OPEN_TURNS = 12

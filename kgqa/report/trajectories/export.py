@@ -21,6 +21,7 @@ from kgqa.report.trajectories.trajectory import Trajectory, trajectory_of
 from kgqa.report.trajectories.trl import trl_row
 from kgqa.report.trajectories.verl import verl_row, write_parquet
 from kgqa.version import __version__
+from kgqa.words import counted
 
 ExportFormat = Literal["verl", "trl", "sft", "jsonl"]
 INFO = "export.json"
@@ -129,7 +130,8 @@ def export_trajectories(
         )
     if not rows:
         raise ReportError(
-            f"None of {count:,} trajectories has a reward of {plan.min_reward:g} or more.", "Lower --min-reward"
+            f"None of {counted(count, 'trajectory', 'trajectories')} has a reward of {plan.min_reward:g} or more.",
+            "Lower --min-reward",
         )
     info = {
         "format": plan.format,

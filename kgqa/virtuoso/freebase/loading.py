@@ -30,7 +30,7 @@ from kgqa.virtuoso.freebase.dump.rules import NOISE
 from kgqa.virtuoso.freebase.dump.tally import Tally
 from kgqa.virtuoso.freebase.journal import NAME, FreebaseJournal, LoadOptions
 from kgqa.virtuoso.server.server import Server
-from kgqa.words import clean
+from kgqa.words import clean, counted
 
 REFUSED_BY_SERVER = "refused by the server"
 # reasons for dropping a line that depend on the options of the load
@@ -140,7 +140,7 @@ def load_dump(
 
 def _lines_done(journal: FreebaseJournal) -> str:
     groups = "1 group" if journal.groups_done == 1 else f"{journal.groups_done:,} groups"
-    return f"{journal.tally.lines:,} lines ({groups})"
+    return f"{counted(journal.tally.lines, 'line')} ({groups})"
 
 
 def _no_lines_message(dump: Path, tally: Tally) -> str:
@@ -150,12 +150,12 @@ def _no_lines_message(dump: Path, tally: Tally) -> str:
     by_options = sum(count for reason, count in tally.dropped.items() if reason.startswith(OPTIONAL_DROP_REASONS))
     if by_options:
         return (
-            f"{dump} has no line to load: {by_options:,} of its {tally.lines:,} lines are noise or in other "
+            f"{dump} has no line to load: {by_options:,} of its {counted(tally.lines, 'line')} are noise or in other "
             f"languages. Keep more lines with --languages or --keep-noise."
         )
     first = min((example["line"], example["text"]) for shown in tally.examples.values() for example in shown)[1]
     return (
-        f"{dump} is not a Freebase dump: none of its {tally.lines:,} lines is a triple. The first line is: "
+        f"{dump} is not a Freebase dump: none of its {counted(tally.lines, 'line')} is a triple. The first line is: "
         f"{clean(first)[:100]!r}. Download it again, or check the path."
     )
 
