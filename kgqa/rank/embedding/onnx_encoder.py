@@ -7,6 +7,7 @@ with those of sentence-transformers; if they differ, the model runs on torch.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -131,8 +132,11 @@ def open_local_encoder(
         say("Preparing the embedding model (once, about 2 seconds)...")
         try:
             return _build(files, folder)
-        except (OSError, ValueError):
-            pass  # the cache cannot be written, or the package contains another model
+        except (OSError, ValueError) as error:
+            if not torch:
+                raise ModelUnavailable(
+                    f"The embedding model cannot be prepared ({error}).", "To rank paths by words: --embeddings off"
+                ) from error
     if not torch:
         return None
     encoder = TorchEncoder(files)
@@ -210,16 +214,25 @@ def _bert(model: Any) -> Any:
 
 
 def _build(files: ModelFiles, folder: Path) -> OnnxEncoder:
-    """Build the packaged MiniLM in the cache."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".export-", dir=folder.parent) as scratch:
+    """Build the packaged MiniLM, and keep it in the cache if the cache can be written.
+
+    Raises:
+        OSError: The disk is full.
+        ValueError: The package contains another model.
+    """
+    with contextlib.suppress(OSError):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    place = folder.parent if os.access(folder.parent, os.W_OK) else None  # None: the folder for temporary files
+    with tempfile.TemporaryDirectory(prefix=".export-", dir=place) as scratch:
         temporary = Path(scratch) / "model"
         temporary.mkdir()
         write_bert(Path(files.source), temporary / "model.onnx")
         shutil.copyfile(Path(files.source, "tokenizer.json"), temporary / "tokenizer.json")
         encoder = OnnxEncoder(temporary, files.key)
-        shutil.rmtree(folder, ignore_errors=True)
-        os.replace(temporary, folder)
+        if place is not None and not (folder / "model.onnx").is_file():  # another process may have been faster
+            shutil.rmtree(folder, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                os.replace(temporary, folder)
     return encoder
 
 

@@ -214,6 +214,13 @@ def test_packaged_model_is_prepared_without_torch(encoder, tmp_path):
     assert [each.name for each in (tmp_path / "models").iterdir()] == [encoder.name]
 
 
+def test_packaged_model_runs_if_the_cache_cannot_be_written(vectors, tmp_path):
+    (tmp_path / "file").write_text("")
+    encoder = open_encoder(Cache(tmp_path / "file" / "cache"))
+    assert isinstance(encoder._encoder, OnnxEncoder)
+    assert encoder._encoder.encode(TEXTS[:5]) == pytest.approx(vectors[:5], abs=1e-5)
+
+
 # ---- questions, and many threads ----
 
 
