@@ -67,7 +67,7 @@ def test_a_service_is_asked_and_ended(started):
             time.sleep(0.01)
         process.send_signal(signal.SIGTERM)
         status, finished = reply(connection)
-        assert (status, finished["status"], finished["usage"]["calls"]) == (200, "no_answer", 1)
+        assert (status, finished["status"]) == (200, "no_answer")
         assert process.wait(20) == 0
     with pytest.raises(ConnectionRefusedError):
         send(port, "GET", "/health")
