@@ -13,7 +13,7 @@ export TOKENIZERS_PARALLELISM := false
 export HF_HUB_OFFLINE := 1
 # Options of targets. They are read only from the command line of make, because other programs use environment variables
 # with the same names.
-OPTIONS := DUMP DB RESUME DATASET METHOD LLM GRAPH OUT SAMPLE SEED MODELS PORT
+OPTIONS := DUMP DB RESUME DATASET METHOD LLM GRAPH OUT SAMPLE SEED MODELS PORT RAY
 $(foreach name,$(OPTIONS),$(if $(findstring command,$(origin $(name))),,$(eval $(name) :=)))
 # Recipes read these options from the environment, so the shell never interprets characters in their values.
 export $(OPTIONS)
@@ -111,12 +111,13 @@ freebase-arguments:
 	@test -f "$$DUMP$$DB" || { echo "File not found: $$DUMP$$DB"; exit 1; }
 
 # If the folder contains an unfinished run with the same settings, the run is resumed.
-eval: $(STAMP) ## evaluate on a data set: DATASET=webqsp:FILE [METHOD=top-2] [LLM=...] [GRAPH=...] [SAMPLE=200] [SEED=0] [OUT=runs/x]
+eval: $(STAMP) ## evaluate on a data set: DATASET=webqsp:FILE [METHOD=top-2] [LLM=...] [GRAPH=...] [SAMPLE=200] [SEED=0] [RAY=local] [OUT=runs/x]
 	@test -n "$$DATASET" || { echo "No data set. Use: make eval DATASET=demo-webqsp, or DATASET=webqsp:WebQSP.test.json GRAPH=..."; exit 1; }
 	@name="$$DATASET-$${METHOD:-top}-$${SAMPLE:-all}$${SEED:+-seed-$$SEED}$${LLM:+-$$LLM}$${GRAPH:+-$$GRAPH}"; \
 	out="$${OUT:-runs/$$(printf %s "$$name" | tr -c 'A-Za-z0-9.-' _ | cut -c1-200)}"; \
 	$(BIN)/kgqa eval run --resume --dataset="$$DATASET" --out="$$out" $${METHOD:+--method="$$METHOD"} \
-	  $${LLM:+--llm="$$LLM"} $${GRAPH:+--graph="$$GRAPH"} $${SAMPLE:+--sample="$$SAMPLE"} $${SEED:+--seed="$$SEED"}
+	  $${LLM:+--llm="$$LLM"} $${GRAPH:+--graph="$$GRAPH"} $${SAMPLE:+--sample="$$SAMPLE"} $${SEED:+--seed="$$SEED"} \
+	  $${RAY:+--ray="$$RAY"}
 
 # Runs the models for which models.toml contains an address.
 table-5.2 table-5.3 table-5.4 table-5.5: table-%: $(STAMP) ## reproduce a table of the thesis (others: kgqa eval table --help): [MODELS=models.toml] [GRAPH=...] [SAMPLE=200] [SEED=0]

@@ -1,11 +1,13 @@
 """Runs a function over many items, in this process or on a cluster of machines (Ray).
 
-This module and `kgqa.cluster_node` are the only ones that know Ray. Ray pickles functions, items and results between
-its own nodes, and whoever may connect to a cluster can run any program on it: use only a cluster of your own.
+This module, `kgqa.cluster_node` and `kgqa.cluster_workers` are the only ones that know Ray. Ray pickles functions,
+items and results between its own nodes and offers no other way; nothing else in kgqa is pickled, and no pickle is ever
+read from a file. Whoever may connect to a cluster can run any program on it: use only a cluster of your own.
 
 Workers get no environment variables from this process, so no API keys and no passwords. A cluster that is started here
-has those in `kgqa.cluster_node.PASSED_ON`; to other clusters nothing is sent. A function is refused if it contains the
-value of a variable that looks like a secret. Calls that need a key are made by the process that calls `map`.
+has those in `kgqa.cluster_node.PASSED_ON` and those that the caller names; to other clusters nothing is sent, and
+their workers read keys from their own environment. A function is refused if it contains the value of a variable that
+looks like a secret.
 """
 
 from __future__ import annotations
@@ -16,12 +18,12 @@ import re
 import secrets
 import socket
 import time
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import Any, Protocol, TypeVar
 
 from kgqa.cluster_node import LOCAL_SETTINGS, SETTINGS, local_node
+from kgqa.cluster_workers import RETRIES, WorkerPool, _run, cannot_run, lost
 from kgqa.errors import ClusterError
 from kgqa.installation import install_command
 from kgqa.version import __version__
@@ -31,18 +33,19 @@ R = TypeVar("R")
 LOCAL = "local"
 """The address that stands for a cluster that is started on this machine."""
 CONNECT_SECONDS = 10.0
-RETRIES = 5
-"""How often a task is run again whose worker has died."""
 _SECRET = re.compile(r"key|token|secret|passw|credential", re.IGNORECASE)
 _MIN_SECRET = 8
 _COUNT_SECONDS = 10.0
 
 
 class Cluster(Protocol):
-    """Runs a function over items. `workers`: how many items are worked on at a time."""
+    """Runs a function over items. `workers`: how many items are worked on at a time; `gpus`: how many GPUs it has."""
 
     @property
     def workers(self) -> int: ...
+
+    @property
+    def gpus(self) -> int: ...
 
     def map(
         self, function: Callable[[T], R], items: Iterable[T], *, ordered: bool = True, batch: int = 1
@@ -65,6 +68,26 @@ class Cluster(Protocol):
         """
         ...
 
+    def stream(
+        self, function: Callable[[T], R], items: Iterable[T], *, workers: int = 1, threads: int = 1, gpus: float = 0.0
+    ) -> Generator[list[R], None, None]:
+        """Yield lists of results in any order, and an empty list if there are none for a moment.
+
+        Unlike with `map`, a worker keeps the function until the end and works on several items at a time. An item is
+        taken only when a worker is free for it. If a worker dies, its items are worked on again by another one.
+
+        Args:
+            function: What to do with an item, as for `map`; it is called in several threads.
+            items: The items.
+            workers: The most workers to use; each occupies a processor until the generator ends or is closed.
+            threads: How many items a worker works on at a time.
+            gpus: How many GPUs each worker needs.
+
+        Raises:
+            ClusterError: The cluster cannot run the function.
+        """
+        ...
+
     def close(self) -> None: ...
 
     def __enter__(self) -> Cluster: ...
@@ -72,29 +95,39 @@ class Cluster(Protocol):
     def __exit__(self, *_: object) -> None: ...
 
 
-def open_cluster(address: str | None = None) -> Cluster:
+def open_cluster(address: str | None = None, variables: Mapping[str, str] | None = None) -> Cluster:
     """Open a cluster.
 
     Args:
         address: None for this process alone; `local` for a cluster of the processors of this machine, started for the
             time being; HOST:PORT, or `auto`, for a running Ray cluster that this machine is a node of;
             ray://HOST:PORT for one that it is not a node of.
+        variables: Environment variables for the workers of a cluster that is started here, beside those in
+            `kgqa.cluster_node.PASSED_ON`. They reach the workers as those of any child process do, and no other
+            cluster gets them.
 
     Raises:
         ClusterError: Ray is not installed, is in use in this process already, or there is no such cluster.
     """
-    return PlainLoop() if address is None else _RayCluster(address)
+    return PlainLoop() if address is None else _RayCluster(address, variables or {})
 
 
 class PlainLoop:
     """A cluster of this process alone: a loop."""
 
     workers = 1
+    gpus = 0
 
     def map(
         self, function: Callable[[T], R], items: Iterable[T], *, ordered: bool = True, batch: int = 1
     ) -> Iterator[R]:
         yield from map(function, items)
+
+    def stream(
+        self, function: Callable[[T], R], items: Iterable[T], *, workers: int = 1, threads: int = 1, gpus: float = 0.0
+    ) -> Generator[list[R], None, None]:
+        for item in items:
+            yield [function(item)]
 
     def close(self) -> None:
         """Do nothing."""
@@ -109,18 +142,18 @@ class PlainLoop:
 class _RayCluster:
     """A Ray cluster. Only one can be open in a process."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, variables: Mapping[str, str]) -> None:
         self._resources = ExitStack()
         self._address = address
         self._counted = 0.0
         self._count = 1
         try:
-            self._connect(address)
+            self._connect(address, variables)
         except BaseException:
             self.close()
             raise
 
-    def _connect(self, address: str) -> None:
+    def _connect(self, address: str, variables: Mapping[str, str]) -> None:
         is_local = address == LOCAL
         if not is_local and "://" not in address and address != "auto":
             _check_reachable(address)
@@ -128,7 +161,7 @@ class _RayCluster:
         ray = _import_ray()
         if ray.is_initialized():
             raise ClusterError("This process uses a Ray cluster already.", python="Close it first: ray.shutdown().")
-        found = self._resources.enter_context(local_node()) if is_local else address
+        found = self._resources.enter_context(local_node(variables)) if is_local else address
         try:
             # nothing of the environment is sent, whatever the hook of an installation says
             ray.init(found, log_to_driver=False, logging_level="error", _skip_env_hook=True)
@@ -145,6 +178,11 @@ class _RayCluster:
             self._counted = time.monotonic()
         return self._count
 
+    @property
+    def gpus(self) -> int:
+        """The GPUs of the cluster. A cluster of this machine leaves them to this process."""
+        return int(self._ray.cluster_resources().get("GPU", 0))
+
     def map(
         self, function: Callable[[T], R], items: Iterable[T], *, ordered: bool = True, batch: int = 1
     ) -> Iterator[R]:
@@ -153,6 +191,12 @@ class _RayCluster:
                 if not is_result:
                     raise value
                 yield value
+
+    def stream(
+        self, function: Callable[[T], R], items: Iterable[T], *, workers: int = 1, threads: int = 1, gpus: float = 0.0
+    ) -> Generator[list[R], None, None]:
+        data = _pickled(self._ray, function)
+        return WorkerPool(self._ray, self._address, data, workers, threads, gpus).results(iter(items))
 
     def _outcomes(
         self, function: Callable[[T], R], items: Iterable[T], ordered: bool, batch: int
@@ -194,18 +238,10 @@ class _RayCluster:
         ray = self._ray
         try:
             found: Sequence[tuple[bool, Any]] = ray.get(reference)
-        except ray.exceptions.RayTaskError as error:  # outside of the function: a module is missing, for example
-            reason = str(error).strip().splitlines()[-1]
-            raise ClusterError(
-                f"The workers of the Ray cluster at {self._address} cannot run kgqa: {reason}",
-                f"Install kgqa {__version__}, with the same extras, on each node.",
-            ) from error
+        except ray.exceptions.RayTaskError as error:  # outside of the function
+            raise cannot_run(self._address, error) from error
         except ray.exceptions.RayError as error:
-            reason = str(error).strip().splitlines()[0]
-            raise ClusterError(
-                f"The Ray cluster at {self._address} lost a task {RETRIES + 1} times: {reason}",
-                "Check the memory of its nodes and run the command again.",
-            ) from error
+            raise lost(self._address, error) from error
         return found
 
     def close(self) -> None:
@@ -219,46 +255,11 @@ class _RayCluster:
         self.close()
 
 
-# --- in the workers
-
-_functions: deque[tuple[str, Callable[[Any], Any]]] = deque(maxlen=4)
-"""The functions that this worker has been sent lately, by the names of the calls of `map`."""
-
-
-def _run(name: str, version: str, shared: list[Any], items: list[Any]) -> list[tuple[bool, Any]]:
-    """Apply the function of a call of `map` to some items; stop at an exception. Runs in a worker."""
-    if version != __version__:
-        raise RuntimeError(f"the worker has kgqa {__version__}, but {version} is needed")
-    function = next((each for known, each in _functions if known == name), None)
-    if function is None:
-        import ray
-
-        function = ray.cloudpickle.loads(ray.get(shared[0]))
-        _functions.append((name, function))
-    found: list[tuple[bool, Any]] = []
-    for item in items:
-        try:
-            found.append((True, function(item)))
-        except Exception as error:  # noqa: BLE001  raised again in the process that called `map`
-            found.append((False, _portable(error)))
-            break
-    return found
-
-
-def _portable(error: Exception) -> Exception:
-    """Return an exception that the other process can read: the same one if that is possible."""
+def node_name() -> str:
+    """Return the name and the address of the machine on which a worker runs; call this function in the worker."""
     import ray
 
-    try:
-        copy = ray.cloudpickle.loads(ray.cloudpickle.dumps(error))
-        if type(copy) is type(error):
-            return error
-    except Exception:  # noqa: BLE001  of classes that need other arguments, or with values that are not portable
-        pass
-    return ClusterError(f"{type(error).__name__}: {error}")
-
-
-# --- in the process that opens the cluster
+    return f"{socket.gethostname()} ({ray.util.get_node_ip_address()})"
 
 
 def _import_ray() -> Any:

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from kgqa.errors import ClusterError
 PASSED_ON = (
     *("PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH"),
     *("VIRTUAL_ENV", "PYTHONDONTWRITEBYTECODE", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TOKENIZERS_PARALLELISM"),
-    *("CUDA_VISIBLE_DEVICES", "HF_HOME", "HF_HUB_OFFLINE", "XDG_CACHE_HOME", "KGQA_CACHE_FOLDER"),
+    *("CUDA_VISIBLE_DEVICES", "HF_HOME", "HF_HUB_OFFLINE", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "KGQA_CACHE_FOLDER"),
 )
 """The environment variables of this process that the workers of the node get."""
 SETTINGS = {
@@ -53,8 +53,11 @@ START_SECONDS = 60.0
 
 
 @contextmanager
-def local_node() -> Iterator[str]:
+def local_node(more: Mapping[str, str]) -> Iterator[str]:
     """Run a node with all processors of this machine until the context ends. Yield its address.
+
+    Args:
+        more: Environment variables for its workers, beside those in `PASSED_ON`.
 
     Raises:
         ClusterError: It cannot be started.
@@ -62,7 +65,7 @@ def local_node() -> Iterator[str]:
     # short, because the paths of sockets may have 107 bytes
     folder = Path(tempfile.mkdtemp(prefix="kgqa-"))
     variables = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-    variables |= {**SETTINGS, **_NODE_SETTINGS, **LOCAL_SETTINGS}
+    variables |= {**more, **SETTINGS, **_NODE_SETTINGS, **LOCAL_SETTINGS}
     arguments = ["--head", "--block", "--node-ip-address", "127.0.0.1", "--port", "0", "--include-dashboard", "false"]
     arguments += ["--disable-usage-stats", "--temp-dir", str(folder), "--object-store-memory", str(_OBJECT_STORE)]
     arguments += ["--num-cpus", str(_processors()), "--num-gpus", "0"]

@@ -49,12 +49,22 @@ def slow(number: int) -> int:
     return number
 
 
+def interval(_: object) -> tuple[float, float]:
+    start = time.monotonic()
+    time.sleep(0.05)
+    return start, time.monotonic()
+
+
 def kill_self_once(item: tuple[int, str]) -> int:
     number, marker = item
     if marker and not Path(marker).exists():
         Path(marker).touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return number
+
+
+def kill_self(_: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def variables(_: None) -> dict[str, str]:

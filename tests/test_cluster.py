@@ -30,7 +30,17 @@ from kgqa.corpus.rdf.triples import quad_blocks
 from kgqa.errors import ClusterError, LoadError
 from kgqa.rank.embedding.encoder import open_encoder
 from kgqa.settings import resolve
-from tests.cluster_work import Squares, fail_at_three, kill_self_once, pid_and_node, pid_of, slow, variables
+from tests.cluster_work import (
+    Squares,
+    fail_at_three,
+    interval,
+    kill_self,
+    kill_self_once,
+    pid_and_node,
+    pid_of,
+    slow,
+    variables,
+)
 
 NUMBERS = list(range(40))
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,6 +48,10 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def squares(cluster, **options):
     return list(cluster.map(Squares(), NUMBERS, **options))
+
+
+def streamed_squares(cluster):
+    return sorted(n for part in cluster.stream(Squares(), NUMBERS, workers=2, threads=3) for n in part)
 
 
 def test_without_address_it_is_a_loop():
@@ -163,9 +177,38 @@ class TestTwoNodes:
 
     def test_other_versions(self, cluster, monkeypatch):
         monkeypatch.setattr("kgqa.cluster.__version__", "99.0")
-        with pytest.raises(ClusterError, match=r"99\.0 is needed") as raised:
-            squares(cluster)
-        assert "Install kgqa 99.0" in raised.value.hint
+        monkeypatch.setattr("kgqa.cluster_workers.__version__", "99.0")
+        for ask in (squares, streamed_squares):
+            with pytest.raises(ClusterError, match=r"99\.0 is needed") as raised:
+                ask(cluster)
+            assert "Install kgqa 99.0" in raised.value.hint
+
+    def test_stream_keeps_workers_that_work_on_several_items(self, cluster):
+        assert streamed_squares(cluster) == squares(PlainLoop())
+        found = [each for part in cluster.stream(pid_of, NUMBERS, workers=2, threads=3) for each in part]
+        assert len({process for process, _ in found}) == len(set(found)) <= 2
+        times = [each for part in cluster.stream(interval, NUMBERS, workers=1, threads=20) for each in part]
+        assert max(sum(start <= at < end for start, end in times) for at, _ in times) > 5  # at once
+
+    def test_stream_replaces_workers_that_die(self, cluster, tmp_path):
+        work = [(n, str(tmp_path / f"killed-{n}") if n % 10 == 5 else "") for n in NUMBERS]
+        found = [n for part in cluster.stream(kill_self_once, work, workers=2, threads=3) for n in part]
+        assert sorted(found) == NUMBERS and len(list(tmp_path.iterdir())) == 4
+        with pytest.raises(ClusterError, match="lost a task 6 times"):
+            list(cluster.stream(kill_self, [None]))
+
+    def test_stream_takes_items_when_a_worker_is_free_and_ends_when_closed(self, cluster):
+        taken = []
+        stream = cluster.stream(slow, (taken.append(n) or n for n in range(10_000)), workers=2, threads=2)
+        while not next(stream):
+            assert not taken
+        assert len(taken) <= 4
+        stream.close()
+        assert squares(cluster) == squares(PlainLoop())  # its processors are free again
+
+    def test_exceptions_end_a_stream(self, cluster):
+        with pytest.raises(LoadError, match="three"):
+            list(cluster.stream(fail_at_three, NUMBERS))
 
 
 @pytest.mark.slow
@@ -287,4 +330,4 @@ def test_no_other_module_knows_ray():
         for file in (ROOT / "kgqa").rglob("*.py")
         if re.search(r"^\s*(import|from) ray\b", file.read_text(), re.MULTILINE)
     ]
-    assert {file.name for file in files} == {"cluster.py", "cluster_node.py"}
+    assert {file.name for file in files} == {"cluster.py", "cluster_node.py", "cluster_workers.py"}

@@ -117,8 +117,8 @@ def command(
     Exit codes: 0 answered, 1 failed, 3 not answered. For several questions: 1 if any failed, else 3 if any was not
     answered, else 0.
     """
-    from kgqa.evaluation.runs.name_index import open_name_index
     from kgqa.methods.ask import open_resources
+    from kgqa.methods.name_index import open_name_index
 
     check_usage(
         (

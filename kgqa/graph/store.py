@@ -108,6 +108,7 @@ class Capabilities:
         full_text: The full-text search that queries of this store can use; "" if it has none.
         identity: Any text that distinguishes two stores with equal fingerprints in cache keys, such as the location.
         concurrency: How many queries one question may run concurrently.
+        rate: How many queries may be sent per second; 0 for no limit.
         system_graphs: IRIs of named graphs that belong to the server itself. An unrestricted query reads these, too.
         row_cap: Number of rows at which results are cut off; None if they are not.
     """
@@ -118,6 +119,7 @@ class Capabilities:
     full_text: Literal["", "virtuoso"] = ""
     identity: str = ""
     concurrency: int = 1
+    rate: float = 0.0
     system_graphs: tuple[str, ...] = ()
     row_cap: int | None = None
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
-from kgqa.evaluation.runs import name_index
+from kgqa.methods import name_index
 from kgqa.testing.sparql_server import SparqlReply, SparqlRequest, SparqlServer
 from tests.cli_runner import Finished
 

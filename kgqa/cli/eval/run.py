@@ -33,6 +33,11 @@ run_options = combined(
     click.option(
         "--budget", type=click.FloatRange(0), metavar="USD", help="maximum cost of all runs of this command together"
     ),
+    click.option(
+        "--ray",
+        metavar="ADDRESS",
+        help="ask on a Ray cluster: HOST:PORT, auto, or local for the processors of this machine; see docs/scale.md",
+    ),
     click.option("--keep-going", is_flag=True, help="continue if the graph or the language model stops replying"),
     JSON,
     verbosity_options,
@@ -98,6 +103,7 @@ def run_command(
         budget=options["budget"],
         keep_going=options["keep_going"],
         rollouts=options["rollouts"],
+        ray=options["ray"],
     )
     settings = [settings_from({**options, "ask__method": method}, graph_path) for method in methods or [None]]
     how: dict[str, Any] = {"resume_existing": resume_existing, "estimate": estimate}
@@ -129,6 +135,7 @@ def resume_command(
     concurrency: int | None,
     budget: float | None,
     keep_going: bool,
+    ray: str | None,
     as_json: bool,
     **options: Any,
 ) -> int:
@@ -138,7 +145,7 @@ def resume_command(
     model given with --llm is recorded in run.json.
     """
     settings = {name.replace("__", "."): value for name, value in options.items()}
-    changes = Changes(settings, concurrency=concurrency, budget=budget, keep_going=keep_going)
+    changes = Changes(settings, concurrency=concurrency, budget=budget, keep_going=keep_going, ray=ray)
     results = resume(folder, changes, retry=retry, trust=trust, observer=ConsoleObserver())
     print_results([result.run for result in results], as_json)
     say_next_steps(folder)

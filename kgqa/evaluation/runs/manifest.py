@@ -20,6 +20,7 @@ from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.datasets.registry import dataset_names
 from kgqa.evaluation.runs.plan import RunPlan, Selection
 from kgqa.evaluation.runs.run_files import FORMAT, Run, RunError
+from kgqa.llm.prompts import Prompts
 from kgqa.methods.ask import cache_of, graph_id
 from kgqa.methods.registry import asked_in_order
 from kgqa.methods.resources import Resources
@@ -49,7 +50,6 @@ def new_manifest(plan: RunPlan, selection: Selection, resources: Resources) -> d
     """Build the object of run.json for a new run; for a graph on a server, the triples are counted."""
     settings = resources.settings
     graph = graph_id(resources.graph)
-    prompts = resources.prompts
     return {
         "format": FORMAT,
         "id": secrets.token_hex(8),
@@ -77,7 +77,7 @@ def new_manifest(plan: RunPlan, selection: Selection, resources: Resources) -> d
         "settings": {key: value for key, value in settings.values.items() if key not in SECRET_SETTINGS},
         "given": sorted(key for key, origin in settings.origins.items() if origin not in ("default", "graph")),
         "secret": _secret_digests(settings),
-        "prompts": {name: _digest(prompts.get(name).source) for name in prompts.names()},
+        "prompts": prompt_digests(resources.prompts),
         "versions": {"kgqa": __version__, "python": platform.python_version(), **_versions()},
     }
 
@@ -130,7 +130,7 @@ def settings_of(run: Run, given: Mapping[str, Any]) -> Settings:
     named = data.get("settings")
     if not isinstance(named, dict):
         raise RunError(f"{run.folder}/run.json has no settings.", "Start a new run: kgqa eval run")
-    kinds = ("replay", "vllm", *plugin_names("store"))
+    kinds = path_kinds()
     named = {key: _located(run, value, kinds=kinds) if key in PATH_SETTINGS else value for key, value in named.items()}
     table, _ = known_settings(named)
     old = {key: named[key] for key in data.get("given", ()) if key in table and key in named}
@@ -150,15 +150,25 @@ def settings_of(run: Run, given: Mapping[str, Any]) -> Settings:
     return settings
 
 
+def path_kinds() -> tuple[str, ...]:
+    """Return the kinds that are followed by a path, in values of settings of the form KIND:PATH."""
+    return ("replay", "vllm", *plugin_names("store"))
+
+
 def _located(run: Run, value: Any, *, kinds: Sequence[str] = ()) -> Any:
     """Resolve relative paths in a setting against the working folder in which the run was created.
 
     Args:
         value: the value of the setting.
-        kinds: kinds that are followed by a path, in values of the form KIND:PATH.
+        kinds: see `path_kinds`.
     """
     base = run.manifest.get("working_folder")
-    if not isinstance(value, str) or not isinstance(base, str) or "://" in value or base == os.getcwd():
+    return located(value, base, kinds=kinds) if isinstance(base, str) and base != os.getcwd() else value
+
+
+def located(value: Any, base: str, *, kinds: Sequence[str] = ()) -> Any:
+    """Resolve a relative path in a setting against the folder `base`, if it exists there; `kinds`: see `path_kinds`."""
+    if not isinstance(value, str) or "://" in value:
         return value
     kind, colon, rest = value.partition(":")
     prefix, path = (kind + colon, rest.strip()) if colon and kind.strip() in kinds else ("", value.strip())
@@ -218,7 +228,7 @@ def notes_on_changes(run: Run, questions: Sequence[GoldQuestion], resources: Res
             "Start a new run: kgqa eval run",
         )
     notes = []
-    prompts = {name: _digest(resources.prompts.get(name).source) for name in resources.prompts.names()}
+    prompts = prompt_digests(resources.prompts)
     if changed := sorted(name for name in prompts if data.get("prompts", {}).get(name) not in (None, prompts[name])):
         notes.append(f"These prompts have changed since the run was created: {', '.join(changed[:5])}.")
     if data.get("versions", {}).get("kgqa") != __version__:
@@ -284,14 +294,20 @@ def _ownership_file(cache: Cache, manifest: Mapping[str, Any]) -> Path:
     identity = {key: manifest.get(key) for key in ("id", "settings", "given", "secret")}
     if "working_folder" in manifest:
         identity["working_folder"] = manifest["working_folder"]
-    return cache.entry("runs", _digest(identity))
+    return cache.entry("runs", digest(identity))
+
+
+def prompt_digests(prompts: Prompts) -> dict[str, str]:
+    """Compute a digest of each prompt, by name."""
+    return {name: digest(prompts.get(name).source) for name in prompts.names()}
 
 
 def _secret_digests(settings: Settings) -> dict[str, str]:
-    return {key: _digest(settings[key]) for key in SECRET_SETTINGS if settings[key] is not None}
+    return {key: digest(settings[key]) for key in SECRET_SETTINGS if settings[key] is not None}
 
 
-def _digest(value: Any) -> str:
+def digest(value: Any) -> str:
+    """Compute a digest of a value that can be written as JSON."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=True).encode()).hexdigest()[:32]
 
 

@@ -30,7 +30,8 @@ class RunPlan:
     of the questions, such as `1/4` for the first of four parts; `concurrency`: number of questions in flight, 8 by
     default; `losses`: also find the step at which right answers were lost; `budget`: maximum cost in USD of all runs
     started together; `keep_going`: continue if the graph or the language model stops replying; `rollouts`: how often
-    each question is asked, each time with another seed of the language model.
+    each question is asked, each time with another seed of the language model; `ray`: address of a Ray cluster whose
+    workers ask the questions (see `kgqa.cluster.open_cluster`), by default threads of this process ask them.
 
     Raises:
         SettingsError: an option has a value that is not allowed.
@@ -46,6 +47,7 @@ class RunPlan:
     budget: float | None = None
     keep_going: bool = False
     rollouts: int = 1
+    ray: str | None = None
 
     def __post_init__(self) -> None:
         if self.topics not in get_args(Topics):

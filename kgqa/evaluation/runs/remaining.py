@@ -8,19 +8,21 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from kgqa.cluster import Cluster
 from kgqa.errors import StoreError
 from kgqa.evaluation.analysis.aggregate import summary_of
 from kgqa.evaluation.datasets.gold_names import with_names
 from kgqa.evaluation.datasets.questions import GoldQuestion, spread
 from kgqa.evaluation.runs.manifest import is_own_run, record_ownership
-from kgqa.evaluation.runs.name_index import open_name_index
 from kgqa.evaluation.runs.plan import RunPlan
 from kgqa.evaluation.runs.progress import RunObserver, RunProgress, RunResult, StopSignal
 from kgqa.evaluation.runs.run_files import METRICS, Run, RunError, open_run
 from kgqa.evaluation.runs.run_folder import RunFolder, locked
 from kgqa.evaluation.runs.runner import run_questions
+from kgqa.evaluation.runs.workers import ask_on, divided
 from kgqa.hints import hint_text
 from kgqa.methods.ask import cache_of
+from kgqa.methods.name_index import open_name_index
 from kgqa.methods.registry import asked_in_order
 from kgqa.methods.resources import Resources
 from kgqa.settings import Settings, resolve
@@ -39,6 +41,7 @@ def ask_remaining(
     estimate: bool = False,
     spent: float = 0.0,
     label: str = "",
+    cluster: Cluster | None = None,
 ) -> RunResult:
     """Ask every question that has no prediction yet.
 
@@ -46,13 +49,21 @@ def ask_remaining(
         estimate: ask only `FIRST_QUESTIONS` questions, evenly spaced among the remaining questions.
         spent: cost in USD of other runs that share the budget.
         label: prefix of messages if several runs belong together.
+        cluster: the cluster that asks the questions; None for threads of this process.
 
     Raises:
         StoreError: topic entities must be found in the questions, and the names of the graph cannot be read.
         RunError: a prediction cannot be written.
+        ClusterError: no question can be asked on the cluster.
     """
     in_order = asked_in_order(resources.settings)
     concurrency = 1 if in_order else plan.in_flight
+    ask_all = None
+    if cluster is not None:
+        division = divided(cluster, plan, len(questions) - len(folder.done), resources)
+        concurrency = division.in_flight
+        observer.note(division.note)
+        ask_all = ask_on(cluster, division, resources, topics=plan.topics, losses=plan.losses)
     progress = RunProgress(total=len(questions), concurrency=concurrency)
     for record in Run(folder.path, {}).records():
         progress.add(record, asked=False)
@@ -81,6 +92,7 @@ def ask_remaining(
             keep_going=plan.keep_going,
             stop=stop,
             on_progress=observer.progressed,
+            ask_all=ask_all,
         )
     if stop.lost_cost:
         manifest = open_run(folder.path).manifest

@@ -30,6 +30,7 @@ from kgqa.evaluation.runs.remaining import (
 )
 from kgqa.evaluation.runs.run_files import BATCH, LOCK, MANIFEST, RunError, open_run, open_runs, pending_runs
 from kgqa.evaluation.runs.run_folder import create_pending_runs, resume_run
+from kgqa.evaluation.runs.workers import opened_cluster
 from kgqa.lock_files import held
 from kgqa.methods.ask import open_resources
 
@@ -42,6 +43,7 @@ class Changes:
     concurrency: int | None = None
     budget: float | None = None
     keep_going: bool = False
+    ray: str | None = None
 
 
 def resume(
@@ -64,6 +66,7 @@ def resume(
         RunError: there is no run; the questions or the graph have changed; another process is asking the questions;
             another user may have created the run; no question has a failure class in `retry`.
         SettingsError, StoreError, ModelUnavailable: see `open_resources`.
+        ClusterError: the Ray cluster cannot be used.
     """
     folder, changes, observer = Path(folder), changes or Changes(), observer or default_observer()
     create_pending(folder, trust=trust)
@@ -124,12 +127,17 @@ def resume_run_in(
             return RunResult(run, run.questions, len(folder.done), True, path)
         check_own_run(run, trust, path, MANIFEST)
         plan = plan_of(run)
-        plan = replace(plan, concurrency=changes.concurrency or plan.concurrency, keep_going=changes.keep_going)
+        # the workers of a cluster may ask more questions at a time than this machine did
+        concurrency = changes.concurrency or (None if changes.ray else plan.concurrency)
+        plan = replace(plan, concurrency=concurrency, keep_going=changes.keep_going, ray=changes.ray)
         if changes.budget is not None:
             plan = replace(plan, budget=changes.budget)
         settings = with_model_concurrency(settings_of(run, changes.settings), plan.in_flight)
         questions = select_questions(plan).questions
-        with open_resources(settings=settings, say=observer.note) as resources:
+        with (
+            open_resources(settings=settings, say=observer.note) as resources,
+            opened_cluster(plan, resources) as cluster,
+        ):
             if plan.budget is not None and resources.models is not None:
                 resources.models.require_prices("--budget")
             for note in notes_on_changes(run, questions, resources):
@@ -147,7 +155,15 @@ def resume_run_in(
             spent = manifest.get("forgotten_cost", 0.0) + sum(map(_spent, others))
             label = f"{run.name}: " if others else ""
             return ask_remaining(
-                plan, questions, resources, folder, observer, estimate=estimate, spent=spent, label=label
+                plan,
+                questions,
+                resources,
+                folder,
+                observer,
+                estimate=estimate,
+                spent=spent,
+                label=label,
+                cluster=cluster,
             )
 
 

@@ -1,7 +1,7 @@
 """Asks many questions at once, and writes every answer to the disk without delay.
 
-Questions are asked in threads; only the caller's thread writes. If the process is killed, only the questions in flight
-are lost.
+Questions are asked in threads, or by the workers of a cluster; only the caller's thread writes. If the process is
+killed, only the questions in flight are lost.
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from functools import partial
+from itertools import takewhile
 
+from kgqa.errors import ClusterError
 from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.runs.asking import ask_question
 from kgqa.evaluation.runs.outages import OutageWatch, outage_class, tolerable
@@ -30,6 +33,10 @@ LAST_SECONDS = 10.0
 """Seconds to wait for the questions in flight when an outage stops the run."""
 GC_THRESHOLD = 20_000
 """Number of new objects (minus freed objects) after which the garbage collector looks for cycles."""
+
+
+Asked = Generator[list[Record], None, None]
+"""Yields the records of the questions that have ended since the last time; often an empty list."""
 
 
 @contextmanager
@@ -63,6 +70,7 @@ def run_questions(
     keep_going: bool = False,
     stop: StopSignal | None = None,
     on_progress: Callable[[RunProgress], None] = lambda progress: None,
+    ask_all: Callable[[Iterator[GoldQuestion]], Asked] | None = None,
 ) -> StopSignal:
     """Ask the questions that have no prediction yet.
 
@@ -77,6 +85,7 @@ def run_questions(
         keep_going: continue during outages.
         stop: signal to stop the run; by default a new one.
         on_progress: called in this thread each time predictions have been written.
+        ask_all: asks questions, which it takes from an iterator when it can ask them; by default in threads.
 
     Returns:
         The StopSignal. If questions remain, `soon` is set; if no stop was requested, `reason` gives the cause. If an
@@ -85,12 +94,14 @@ def run_questions(
 
     Raises:
         RunError: a prediction cannot be written.
+        ClusterError: no question can be asked on the cluster.
     """
     stop = stop or StopSignal()
-    left = (question for question in questions if question.id not in folder.done)
-    # bounded, because answers that are not on disk can be lost, and their cost is not yet counted
-    found: queue.Queue[Record | None] = queue.Queue(maxsize=concurrency)
-    lock = threading.Lock()
+    waiting = [question for question in questions if question.id not in folder.done]
+    left = takewhile(lambda _: not stop.soon.is_set(), waiting)
+    if ask_all is None:
+        ask_one = partial(ask_question, resources=resources, topics=topics, losses=losses)
+        ask_all = partial(_ask_in_threads, ask_one, concurrency)
     started = time.monotonic()
 
     def check_budget() -> None:
@@ -99,30 +110,11 @@ def run_questions(
             stop.end(f"the budget of {budget:g} USD is spent")
 
     check_budget()
-
-    def work() -> None:
-        try:
-            while not stop.soon.is_set():
-                with lock:
-                    question = next(left, None)
-                if question is None:
-                    return
-                found.put(ask_question(question, resources, topics=topics, losses=losses))
-        finally:
-            found.put(None)
-
-    threads = [threading.Thread(target=work, name=f"kgqa-question-{n}", daemon=True) for n in range(concurrency)]
-    for thread in threads:
-        thread.start()
-    running = len(threads)
     watch = OutageWatch(resources.silent)
     lost: list[Record] = []
     leave_at = math.inf
-    try:
-        while running and not stop.now.is_set() and time.monotonic() < leave_at:
-            items = list(_waiting(found))
-            records = [item for item in items if item is not None]
-            running -= len(items) - len(records)
+    with closing(ask_all(left) if waiting else _nothing()) as batches:
+        for records in _until_error(batches, progress, stop):
             if records:  # written first, because a prediction counts only when it is on disk
                 folder.append(records)
             for record in records:
@@ -130,30 +122,76 @@ def run_questions(
             if not keep_going and leave_at == math.inf and (reason := watch.reason()):
                 stop.end(reason)
                 leave_at = time.monotonic() + LAST_SECONDS
-            if not records:
-                continue
             for record in records:
                 progress.add(record)
                 if not keep_going and outage_class(record):
                     lost.append(record)
-            progress.seconds = time.monotonic() - started
-            on_progress(progress)
-            check_budget()
-        outage = leave_at < math.inf
-        if not outage and not keep_going and not stop.requested and (reason := watch.final_reason(progress.asked)):
-            outage = True
-            stop.end(reason)
-        if outage:
-            lost += watch.cut_short()
-        if lost and (outage or not tolerable(progress.lost.total(), progress.total)):
-            _remove_lost(lost, folder, progress, stop)
+            if records:
+                progress.seconds = time.monotonic() - started
+                on_progress(progress)
+                check_budget()
+            if stop.now.is_set() or time.monotonic() >= leave_at:
+                break
+    outage = leave_at < math.inf
+    if not outage and not keep_going and not stop.requested and (reason := watch.final_reason(progress.asked)):
+        outage = True
+        stop.end(reason)
+    if outage:
+        lost += watch.cut_short()
+    if lost and (outage or not tolerable(progress.lost.total(), progress.total)):
+        _remove_lost(lost, folder, progress, stop)
+    return stop
+
+
+def _ask_in_threads(
+    ask_one: Callable[[GoldQuestion], Record], concurrency: int, questions: Iterator[GoldQuestion]
+) -> Asked:
+    """Ask questions in threads of this process; see `Asked`."""
+    # bounded, because answers that are not on disk can be lost, and their cost is not yet counted
+    found: queue.Queue[Record | None] = queue.Queue(maxsize=concurrency)
+    lock, closed = threading.Lock(), threading.Event()
+
+    def work() -> None:
+        try:
+            while not closed.is_set():
+                with lock:
+                    question = next(questions, None)
+                if question is None:
+                    return
+                found.put(ask_one(question))
+        finally:
+            found.put(None)
+
+    threads = [threading.Thread(target=work, name=f"kgqa-question-{n}", daemon=True) for n in range(concurrency)]
+    for thread in threads:
+        thread.start()
+    running = len(threads)
+    try:
+        while running:
+            items = list(_waiting(found))
+            records = [item for item in items if item is not None]
+            running -= len(items) - len(records)
+            yield records
     finally:
         if running:
-            stop.soon.set()
+            closed.set()
             with found.not_full:  # nothing reads the queue any more; this lets threads that wait for space in it end
                 found.maxsize = sys.maxsize
                 found.not_full.notify_all()
-    return stop
+
+
+def _nothing() -> Asked:
+    yield from ()
+
+
+def _until_error(batches: Asked, progress: RunProgress, stop: StopSignal) -> Iterator[list[Record]]:
+    """Yield what is asked; an error of the cluster stops the run, like an outage, if a question was asked before."""
+    try:
+        yield from batches
+    except ClusterError as error:
+        if not progress.asked:
+            raise
+        stop.end(f"{error} {error.hint}")
 
 
 def _remove_lost(lost: Sequence[Record], folder: RunFolder, progress: RunProgress, stop: StopSignal) -> None:

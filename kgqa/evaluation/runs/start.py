@@ -15,6 +15,7 @@ from kgqa.evaluation.runs.remaining import ask_remaining, in_turn, locked_group,
 from kgqa.evaluation.runs.resume import Changes, create_pending, resume_run_in
 from kgqa.evaluation.runs.run_files import MANIFEST, RunError, is_name, open_run
 from kgqa.evaluation.runs.run_folder import create_run, create_runs
+from kgqa.evaluation.runs.workers import opened_cluster
 from kgqa.hints import hint_text
 from kgqa.methods.ask import open_resources
 from kgqa.methods.resources import Resources
@@ -43,6 +44,7 @@ def run(
     Raises:
         RunError: `out` already contains a run, or cannot be written.
         QuestionFileError, SettingsError, StoreError, ModelUnavailable: see `select_questions` and `open_resources`.
+        ClusterError: the Ray cluster of the plan cannot be used.
     """
     return _start(plan, [(_resolved(settings), Path(out))], resume_existing, estimate, observer)[0]
 
@@ -80,10 +82,15 @@ def start_run(
     estimate: bool = False,
 ) -> RunResult:
     """Create one run and ask its questions; see `run`."""
-    with _planned(plan, settings, selection, observer) as (resources, manifest):
+    with (
+        _planned(plan, settings, selection, observer) as (resources, manifest),
+        opened_cluster(plan, resources) as cluster,
+    ):
         before = partial(record_own_run, manifest, resources.settings, out, observer)
         with create_run(out, manifest, before=before) as folder:
-            return ask_remaining(plan, selection.questions, resources, folder, observer, estimate=estimate)
+            return ask_remaining(
+                plan, selection.questions, resources, folder, observer, estimate=estimate, cluster=cluster
+            )
 
 
 def has_run(out: Path, plan: RunPlan, settings: Settings) -> bool:
@@ -146,7 +153,7 @@ def _changes(plan: RunPlan, settings: Settings) -> Changes:
     """Collect the changes to an existing run that this call makes."""
     given = settings.origins.get("llm.model") in GIVEN
     model = {"llm.model": settings["llm.model"]} if given else {}
-    return Changes(model, concurrency=plan.concurrency, budget=plan.budget, keep_going=plan.keep_going)
+    return Changes(model, concurrency=plan.concurrency, budget=plan.budget, keep_going=plan.keep_going, ray=plan.ray)
 
 
 def _create_all(

@@ -122,6 +122,7 @@ class EndpointStore:
             full_text=profile.full_text,
             identity=self._identity,
             concurrency=self._transport.concurrency,
+            rate=self._transport.rate,
             system_graphs=profile.system_graphs,
             row_cap=min((*self._caps, *profile.row_caps), default=None),
         )
