@@ -20,7 +20,6 @@ from kgqa.evaluation.runs.manifest import PATH_SETTINGS, SECRET_SETTINGS, digest
 from kgqa.evaluation.runs.plan import DEFAULT_CONCURRENCY, RunPlan, Topics
 from kgqa.evaluation.runs.records import Record
 from kgqa.evaluation.runs.runner import GC_THRESHOLD, Asked
-from kgqa.events.phrases import counted
 from kgqa.graph.endpoint.requests.access import PASSWORD_VARIABLE
 from kgqa.hints import hint_text
 from kgqa.methods.ask import graph_id, open_resources
@@ -31,6 +30,7 @@ from kgqa.plugins import known_settings
 from kgqa.rank.embedding.remote import EMBEDDINGS_KEY_VARIABLE
 from kgqa.servers import KEY_VARIABLE, OPENAI_KEY_VARIABLE
 from kgqa.settings import Settings, resolve
+from kgqa.words import counted
 
 NODE_SETTINGS = (*SECRET_SETTINGS, "cache.folder", "cache.limit_gb", "endpoint.user")
 """Settings that each node reads from its own environment and its own settings file; their values are not sent."""
