@@ -45,8 +45,9 @@ class Browser:
             raise RuntimeError(f"{path}: {value.get('error')}: {value.get('message')}")
         return value
 
-    def go(self, file: Path) -> None:
-        self.command("POST", "/url", url=file.absolute().as_uri())
+    def go(self, place: Path | str) -> None:
+        """Open a file, or an address."""
+        self.command("POST", "/url", url=place if isinstance(place, str) else place.absolute().as_uri())
 
     @property
     def url(self) -> str:
@@ -180,3 +181,17 @@ def _wait_until_ready(http: urllib3.PoolManager, base: str, driver: subprocess.P
             pass
         assert time.monotonic() < end, "chromedriver does not answer"
         time.sleep(0.05)
+
+
+@pytest.fixture(scope="session")
+def opened_browser(tmp_path_factory) -> Iterator[Browser]:
+    needs_browser()
+    with open_browser(tmp_path_factory.mktemp("browser")) as found:
+        yield found
+
+
+@pytest.fixture
+def browser(opened_browser) -> Browser:
+    """A browser as it was opened."""
+    opened_browser.reset()
+    return opened_browser

@@ -23,7 +23,6 @@ from kgqa.settings import resolve
 from kgqa.testing.gold_table import gold_for
 from kgqa.testing.model_oracle import ModelOracle
 from kgqa.testing.server import ScriptedServer
-from tests.browser import Browser, needs_browser, open_browser
 
 
 def demo_questions(limit: int) -> list[GoldQuestion]:
@@ -66,20 +65,6 @@ def by_model(session_cache, tmp_path_factory) -> Run:
             session_cache, 2, ask__method="top-2", ask__judge="path", llm__model=f"{server.url}#oracle"
         )
     return write_run(tmp_path_factory.mktemp("runs") / "top-2", manifest, records)
-
-
-@pytest.fixture(scope="session")
-def opened_browser(tmp_path_factory):
-    needs_browser()
-    with open_browser(tmp_path_factory.mktemp("browser")) as found:
-        yield found
-
-
-@pytest.fixture
-def browser(opened_browser) -> Browser:
-    """A browser as it was opened."""
-    opened_browser.reset()
-    return opened_browser
 
 
 def hostile_record(record: Record, texts: Any) -> Record:

@@ -18,6 +18,9 @@ export function startAsking(about, done) {
   methods = about.methods ?? [];
   byId("method").replaceChildren(...methods.map((each) => el("option", { value: each.name }, clean(each.name))));
   byId("model").replaceChildren(...(about.models ?? []).map((name) => el("option", { value: name }, clean(name))));
+  if (about.method) byId("method").value = about.method;
+  if (about.model) byId("model").value = about.model;
+  byId("model-box").hidden = !about.models?.length;
   byId("method").addEventListener("change", showMethod);
   showMethod();
   byId("examples").replaceChildren(
@@ -47,8 +50,6 @@ function fit(area) {
 
 function showMethod() {
   const chosen = methods.find((each) => each.name === byId("method").value);
-  const models = byId("model").options.length;
-  byId("model-box").hidden = !models || !chosen?.model;
   byId("summary").textContent = clean(chosen?.summary);
 }
 
@@ -105,9 +106,8 @@ async function ask(done) {
   const question = byId("question").value.trim();
   if (!question) return;
   running?.abort.abort();
-  const chosen = methods.find((each) => each.name === byId("method").value);
   const body = { question, topics: topics.map((each) => each.id), method: byId("method").value };
-  if (chosen?.model && byId("model").value) body.model = byId("model").value;
+  if (byId("model").value) body.model = byId("model").value;
   if (thread.length && byId("follow").checked) body.history = thread;
   const job = (running = { id: null, abort: new AbortController(), stopped: false, started: performance.now(), last: 0 });
   begin(job);

@@ -75,7 +75,7 @@ async function showKept() {
 
 function present(answer) {
   askTitle = showAnswer(byId("answer"), answer);
-  if (!byId("ask").hidden) document.title = askTitle;
+  if (!byId("view-ask").hidden) document.title = askTitle;
 }
 
 function answered(answer) {
