@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
@@ -11,40 +9,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 
 from kgqa.corpus.building.build import build_corpus
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.editing.committing import commit
 from kgqa.graph.loading import load_into_folder
-from kgqa.serve.app import create_app
-from kgqa.serve.server import open_socket
-from kgqa.serve.service import Service
 from tests.browser import Browser
 from tests.corpus.editing.edited_corpus import build, iri_of, overlay, parties, shown
 from tests.report.test_pages import ATTACKS
+from tests.serve.running import running as running_service
 
-OFFLINE = {"rank.embeddings": "off"}
 SLOW = "Which river flows through the capital of Japan?"
 
 
 @contextmanager
-def running(given: dict[str, Any], *, writable: bool = False, tokens: tuple[str, ...] = ()) -> Iterator[str]:
-    """Run a service, and yield its address without a slash at the end."""
-    service = Service({**OFFLINE, "serve.folder": "none", **given}, writable=writable)
-    with open_socket("127.0.0.1", 0) as listening:
-        app = create_app(service, tokens=tokens)
-        server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_config=None, timeout_graceful_shutdown=1))
-        thread = threading.Thread(target=server.run, args=([listening],))
-        thread.start()
-        try:
-            while not server.started:
-                time.sleep(0.01)
-            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            thread.join(20)
-            service.close()
+def running(*, tokens: tuple[str, ...] = (), writable: bool = False, **given: Any) -> Iterator[str]:
+    """Run a service without embeddings, and yield its address without a slash at the end."""
+    with running_service(rank_embeddings="off", tokens=tokens, writable=writable, **given) as service:
+        yield service.url
 
 
 class Page:
@@ -74,12 +56,12 @@ class Page:
 
     @property
     def focused(self) -> str:
-        return self.run("const e = document.activeElement; return e.id || e.innerText || e.tagName")
+        return self.run("const e = document.activeElement; return e.id || e.textContent || e.tagName")
 
 
 @pytest.fixture(scope="module")
 def demo_address() -> Iterator[str]:
-    with running({}) as address:
+    with running() as address:
         yield address
 
 

@@ -30,7 +30,7 @@ def test_an_example_is_asked_and_answered(page):
 def test_steps_arrive_while_the_question_is_answered(browser):
     """The position in the queue, each step, and the time are seen before there is an answer."""
     with ScriptedServer(lambda messages: "none", latency=1.5) as model:
-        with running({"llm.model": f"{model.url}#slow", "serve.workers": 1}) as address:
+        with running(llm_model=f"{model.url}#slow", serve_workers=1) as address:
             page = Page(browser, address)
             page.open()
             page.one("#question").type(SLOW + "\n")
@@ -130,7 +130,7 @@ def test_a_query_is_run_explained_and_changed(page):
 
 
 def test_a_service_with_a_token_asks_for_it(browser):
-    with running({}, tokens=("secret",)) as address:
+    with running(tokens=("secret",)) as address:
         browser.go(address)
         browser.wait_for("!document.querySelector('#login').hidden")
         browser.one("#token").type("wrong\n")

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.server
 
 
 def test_a_quote_is_marked_in_its_document(browser, demo_corpus):
-    with running({"graph.path": str(demo_corpus)}) as address:
+    with running(graph_path=str(demo_corpus)) as address:
         page = Page(browser, address)
         page.open()
         page.ask("Who is the architect of the lighthouse of Sandrey?")
@@ -25,7 +25,7 @@ def test_a_quote_is_marked_in_its_document(browser, demo_corpus):
 
 
 def test_edits_are_reviewed_only_if_the_service_may_write(browser, edited_corpus):
-    with running({"graph.path": str(edited_corpus)}) as address:
+    with running(graph_path=str(edited_corpus)) as address:
         page = Page(browser, address)
         page.open("/#edits")
         page.wait_for("document.querySelectorAll('.proposal').length === 3")
@@ -33,7 +33,7 @@ def test_edits_are_reviewed_only_if_the_service_may_write(browser, edited_corpus
         assert page.texts(".diff .old b, .diff .new b") == ["London", "Paris"]
         assert page.texts(".diff .new ins")[1] == ATTACKS[2]
         assert page.run("return window.hacked") is None and page.find("#view-edits img, #view-edits script") == []
-    with running({"graph.path": str(edited_corpus)}, writable=True) as address:
+    with running(graph_path=str(edited_corpus), writable=True) as address:
         page = Page(browser, address)
         page.open("/#edits")
         page.wait_for("document.querySelectorAll('.proposal button').length === 4")

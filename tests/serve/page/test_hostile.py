@@ -12,7 +12,7 @@ FOREIGN = "main img, main script, main iframe, main style, main object, main [on
 
 @pytest.fixture(scope="module")
 def hostile_address(hostile_graph):
-    with running({"graph.path": str(hostile_graph[0])}) as address:
+    with running(graph_path=str(hostile_graph[0])) as address:
         yield address
 
 
