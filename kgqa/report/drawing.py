@@ -165,7 +165,7 @@ def draw_path(path: Mapping[str, Any], right: Mapping[str, bool] | None = None) 
     bottom = _TOP + rows * _ROW
     lowest = [max((at[place, key][1] for key in column), default=_TOP) for place, column in enumerate(columns)]
     branches = _branches(path, lowest, bottom)
-    width = max(_LEFT * 2 + len(steps) * _COLUMN, *(each.x + MAX_LETTERS * _LETTER for each in branches), 0)
+    width = max(_LEFT * 2 + len(steps) * _COLUMN, *(each.x + (len(each.text) + 2) * _LETTER for each in branches), 0)
     height = bottom + len(branches) * _LINE
     left_out = max(0, len(walks) - MAX_WALKS)
     levels = _levels(steps, labels, columns, nodes)
