@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kgqa.report.comparison import LABELS, MAIN, Comparison, Figure
+from kgqa.report.comparison import LABELS, MAIN, Comparison, Figure, MetricRow
 from kgqa.report.drawing import Plot, Point, draw_plot
 from kgqa.report.pages import render, shown
 from kgqa.report.site.index_rows import IndexRow, by_question
@@ -36,19 +36,19 @@ def index_page(comparison: Comparison, lines: Sequence[Sequence[IndexRow]]) -> I
         "index",
         columns=comparison.columns,
         facts=comparison.facts,
-        rows=[(row.label, list(map(figure_text, row.figures)), questions_text(row)) for row in comparison.rows],
-        groups=[
-            (
-                LABELS.get(name, name),
-                [(row.label, list(map(figure_text, row.figures)), questions_text(row)) for row in rows],
-            )
-            for name, rows in comparison.groups
-        ],
+        rows=list(map(_shown_row, comparison.rows)),
+        groups=[(LABELS.get(name, name), list(map(_shown_row, rows))) for name, rows in comparison.groups],
         plot=plot_of(comparison, lines),
         lost=losses_of(lines),
         questions=[len(each) for each in lines],
         block=index_data(comparison.columns, lines),
     )
+
+
+def _shown_row(row: MetricRow) -> tuple[str, list[tuple[str, str]], str]:
+    """Return the label of a row, each figure with its p in a text of its own, and the number of questions."""
+    cells = [figure_text(figure).partition(" p") for figure in row.figures]
+    return row.label, [(figure, f"p{p}" if sign else "") for figure, sign, p in cells], questions_text(row)
 
 
 def losses_of(lines: Sequence[Sequence[IndexRow]]) -> list[StageCounts]:
