@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from collections.abc import Iterable
@@ -40,6 +41,14 @@ def replace_file(path: Path, parts: Iterable[bytes], *, mode: int = 0o666, sync:
         if isinstance(error, OSError):
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
+
+
+def cannot_create(path: Path, error: OSError) -> str:
+    """Return a sentence that says why a folder or a file was not created or written."""
+    # a file system without files of users, such as /proc, says "No such file or directory"
+    if error.errno == errno.ENOENT:
+        return f"{path} cannot be created."
+    return f"{path} cannot be written: {error.strerror or error}."
 
 
 def sync_to_disk(path: Path) -> None:

@@ -21,7 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kgqa.atomic_files import replace_file
+from kgqa.atomic_files import cannot_create, replace_file
 from kgqa.corpus.rdf.vocabulary import KC, graph_iris
 from kgqa.corpus_file import FILE_NAME, GRAPH_FOLDER, CorpusFile, corpus_file_of, read_corpus_file
 from kgqa.errors import CorpusError, StoreUnavailable
@@ -174,4 +174,4 @@ def writing(path: Path) -> Iterator[None]:
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         hint = "Free some space and try again." if full else "Choose a folder that is writable."
-        raise CorpusError(f"{path} cannot be written: {error.strerror}.", hint) from error
+        raise CorpusError(cannot_create(path, error), hint) from error

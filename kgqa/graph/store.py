@@ -69,6 +69,7 @@ class LoadReport:
     `added` is the number of new triples, `triples` the number of all triples after the load; both are None if a server
     did not count its triples in time. `malformed` is the number of malformed lines that were skipped; `examples` holds
     the first few of these lines. `notice` says what an earlier process left that was killed while it edited.
+    `empty` holds the names of files without a triple; a load into a server does not tell them.
     """
 
     files: int
@@ -80,6 +81,7 @@ class LoadReport:
     fingerprint: str
     seconds: float
     notice: str = ""
+    empty: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from kgqa.atomic_files import replace_file
+from kgqa.atomic_files import cannot_create, replace_file
 from kgqa.cli.options import say, setting_option, verbosity_options
 from kgqa.errors import KeyRefused, KgqaError, SettingsError
 from kgqa.keys import find_key, remove_key, server_address, set_key
@@ -278,7 +278,7 @@ def _check_folder(settings: Settings) -> str:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise SettingsError(f"{folder} cannot be created: {error.strerror}.", "Name another folder.") from None
+        raise SettingsError(cannot_create(folder, error), "Name another folder.") from None
     if not os.access(folder, os.W_OK):
         raise SettingsError(f"{folder} is not writable.", "Name another folder.")
     return f"{folder}; a run is written to the folder that its --out names"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -19,19 +22,23 @@ from kgqa.cli.options import (
     stop_message,
     verbosity_options,
 )
-from kgqa.errors import QueryRejected
+from kgqa.errors import LoadError, QueryRejected
 from kgqa.graph.detection import load_warnings
 from kgqa.graph.embedded.loading import discard_interrupted
 from kgqa.graph.foreign_stores import is_foreign
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.loading import load_into_folder
 from kgqa.graph.opening import open_graph, open_store
+from kgqa.graph.rdf.files import COMPRESSED, FORMATS
 from kgqa.graph.store import LoadReport, OnError, Progress, is_address
 from kgqa.methods.ask import cache_of
 from kgqa.model_json import to_json
 from kgqa.settings import resolve
 from kgqa.virtuoso.bulk.url_loading import NotResumable, discard_load, load_into_url
 from kgqa.words import clean, counted
+
+MAX_INPUT_BYTES = 64 << 30
+"""Most bytes that are read from standard input."""
 
 
 @click.command("load")
@@ -89,6 +96,9 @@ def load(
     Loading a file twice changes nothing. All files are checked first, and an error in any file leaves the graph
     unchanged. A graph folder gets all files or none, and stores the values of --walks and --mediator-hop as settings.
 
+    With `-` instead of FILES, standard input is read; name its format with --format. An interrupted load of it is not
+    resumed.
+
     If the server was started by `kgqa virtuoso start`, files are loaded in bulk. Any other server must accept SPARQL
     updates: set endpoint.user in kgqa.toml, and the password in the environment variable KGQA_ENDPOINT_PASSWORD.
 
@@ -97,9 +107,16 @@ def load(
       kgqa graph load triples.nt.gz more.ttl --into mygraph/
       kgqa graph load dump.nt.gz --into mygraph/ --on-error skip
       kgqa graph load --resume --into mygraph/
+      zstd -dc dump.nt.zst | kgqa graph load - --format nt --into mygraph/
       kgqa graph load slice.nt.gz --into http://127.0.0.1:8890/sparql --graph-iri http://freebase.com
     """
-    options: dict[str, Any] = {"on_error": on_error, "format": format_, "resume": resume, "restart": restart}
+    stdin = Path("-") in files
+    options: dict[str, Any] = {
+        "on_error": on_error,
+        "format": None if stdin else format_,
+        "resume": resume,
+        "restart": restart,
+    }
     given = {"walks": graph__walks, "mediator_hop": explore__mediator_hop}
     kept = {name: value for name, value in given.items() if value}
     remote, foreign = is_address(target), is_foreign(target)
@@ -113,6 +130,13 @@ def load(
             "--resume continues with the files of the interrupted load. Omit FILES and --restart.",
         ),
         (not files and not resume and not discard, "Give at least one RDF file, or --resume."),
+        (stdin and len(files) > 1, "Standard input (-) cannot be combined with other files. Load them one by one."),
+        (stdin and not format_, "Standard input (-) has no file name extension. Name its format: --format nt, ttl ..."),
+        (
+            stdin and format_ and not _is_known(format_),
+            f"Unknown RDF format {format_}. Known: {', '.join(each[1:] for each in FORMATS)}, each also with "
+            f"{', '.join(COMPRESSED)}.",
+        ),
         (
             remote and (schema or kept),
             "--schema, --walks and --mediator-hop cannot be stored on a server. Give these options to kgqa ask, or "
@@ -127,20 +151,62 @@ def load(
             "--graph-iri is only for servers: a folder keeps the named graphs of the loaded files. Omit --graph-iri.",
         ),
     )
-    try:
-        if discard:
-            done = discard_load(target) if remote else discard_interrupted(Path(target))
-            found = "The interrupted load was discarded."
-            found += " Triples already loaded stay in the graph." if remote else ""
-            say(found if done else f"There is no interrupted load at {target}.")
-        elif remote:
-            _load_into_url(files, target, graph_iri, as_json, **options)
-        elif foreign:
-            _load_into_store(files, target, on_error, as_json)
-        else:
-            _load_into_folder(files, Path(target), as_json, schema=schema, settings=kept, **options)
-    except NotResumable as error:
-        raise click.UsageError(str(error)) from None
+    with ExitStack() as closing:
+        if stdin:
+            files = (closing.enter_context(spooled_input(str(format_))),)
+        try:
+            if discard:
+                _discard(target, remote=remote)
+            elif remote:
+                _load_into_url(files, target, graph_iri, as_json, **options)
+            elif foreign:
+                _load_into_store(files, target, on_error, as_json)
+            else:
+                _load_into_folder(
+                    files, Path(target), as_json, resumable=not stdin, schema=schema, settings=kept, **options
+                )
+        except NotResumable as error:
+            raise click.UsageError(str(error)) from None
+        except KeyboardInterrupt:
+            if stdin and not foreign:
+                _discard(target, remote=remote)
+            raise
+
+
+def _is_known(format_: str) -> bool:
+    ending = f".{format_.lower().lstrip('.')}"
+    return any(ending == f"{each}{packed}" for each in FORMATS for packed in ("", *COMPRESSED))
+
+
+@contextmanager
+def spooled_input(format_: str) -> Iterator[Path]:
+    """Yield a temporary file with the content of standard input, because a load reads files more than once.
+
+    Raises:
+        LoadError: the input is larger than MAX_INPUT_BYTES.
+        OSError: there is no space for it.
+    """
+    with TemporaryDirectory(prefix="kgqa-") as folder:
+        file, total = Path(folder) / f"stdin.{format_.lower().lstrip('.')}", 0
+        if sys.stdin.isatty():
+            say("kgqa: Reading RDF from standard input; end with Ctrl-D.")
+        with open(file, "wb") as out:
+            while piece := sys.stdin.buffer.read(1 << 20):
+                total += len(piece)
+                if total > MAX_INPUT_BYTES:
+                    raise LoadError(
+                        f"Standard input has more than {MAX_INPUT_BYTES >> 30} GB.",
+                        "Write it to a file, and load the file.",
+                    )
+                out.write(piece)
+        yield file
+
+
+def _discard(target: str, *, remote: bool) -> None:
+    done = discard_load(target) if remote else discard_interrupted(Path(target))
+    found = "The interrupted load was discarded."
+    found += " Triples already loaded stay in the graph." if remote else ""
+    say(found if done else f"There is no interrupted load at {target}.")
 
 
 def _load_into_store(files: tuple[Path, ...], target: str, on_error: OnError, as_json: bool) -> None:
@@ -155,10 +221,11 @@ def _load_into_store(files: tuple[Path, ...], target: str, on_error: OnError, as
         print_report(report, target, graph.schema.title, facts, as_json)
 
 
-def _load_into_folder(files: tuple[Path, ...], folder: Path, as_json: bool, **options: Any) -> None:
+def _load_into_folder(files: tuple[Path, ...], folder: Path, as_json: bool, *, resumable: bool, **options: Any) -> None:
     settings = resolve()
     memory = settings["graph.load_memory"]
-    unchanged = f"{folder} is unchanged. Resume: kgqa graph load --resume --into {folder}"
+    unchanged = f"{folder} is unchanged."
+    unchanged += f" Resume: kgqa graph load --resume --into {folder}" if resumable else ""
     with stop_message(unchanged), LoadBars(files) as bars:
         report = load_into_folder(files, folder, memory=memory and memory << 20, progress=bars.show_load, **options)
     with open_graph(folder, cache=cache_of(settings)) as graph:
@@ -218,12 +285,18 @@ def print_report(report: LoadReport, target: str, schema: str, facts: dict[str, 
         counts,
         *([clean(report.notice)] if report.notice else ()),
         f"Schema: {schema}.{names} Fingerprint: {report.fingerprint or 'none'}",
-        *(f"Warning: {clean(warning)}" for warning in facts["warnings"]),
+        *(f"Warning: {clean(warning)}" for warning in [*_empty(report), *facts["warnings"]]),
         *([f"{counted(report.malformed, 'malformed line')} left out:"] if report.malformed else ()),
         *(f"  {clean(each.file)}, line {each.line}: {clean(each.message)}" for each in report.examples[:5]),
         *(["  ... (--json lists more)"] if report.malformed > 5 else ()),
     ]
     print_result(as_json, {**to_json(report), **facts}, lines)
+
+
+def _empty(report: LoadReport) -> list[str]:
+    if report.empty or report.lines or report.malformed:
+        return [f"{name} contains no triples." for name in report.empty]
+    return ["The files contain no triples."] if report.files > 1 else ["The file contains no triples."]
 
 
 class LoadBars(StageBar):

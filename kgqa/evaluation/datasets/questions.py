@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
+import shlex
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar, cast
 
 from kgqa.errors import KgqaError
 
@@ -22,6 +25,12 @@ MAX_FILE_BYTES = 1 << 30
 MAX_ANSWERS = 100_000
 ANSWERABLE = ("observed", "observed+skolem", "exact")
 """Values of `support` and `path_check` of questions whose gold query returns exactly the gold answers."""
+_FIRST_BYTES = 2000
+_RDF = re.compile(
+    rb"""\s*(?:\#.*\s+)*+(?:@(?:prefix|base)\s|(?:PREFIX\s+[\w.-]*:|BASE)\s*<|<\w+:[^<>\s]*>[\s;,]|_:\w|<\?xml|<rdf:)""",
+    re.IGNORECASE,
+)
+"""The start of Turtle, TriG, N3, N-Triples, N-Quads or RDF/XML, after comments."""
 
 T = TypeVar("T")
 
@@ -177,9 +186,21 @@ def file_lines(file: Path, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[tup
         raise QuestionFileError(f"{file} cannot be read{place}: {reason}.") from error
 
 
-def open_file(file: Path) -> BinaryIO:
-    """Open a file for reading bytes, unpacked if its name ends in .gz."""
-    return gzip.open(file, "rb") if file.name.endswith(".gz") else file.open("rb")  # type: ignore[return-value]
+@contextmanager
+def open_file(file: Path) -> Iterator[BinaryIO]:
+    """Open a file for reading bytes, unpacked if its name ends in .gz.
+
+    Raises:
+        QuestionFileError: the file contains RDF.
+        OSError, EOFError, zlib.error: the file cannot be opened or unpacked.
+    """
+    with gzip.open(file, "rb") if file.name.endswith(".gz") else file.open("rb") as stream:
+        if _RDF.match(stream.peek(_FIRST_BYTES)[:_FIRST_BYTES]):
+            raise QuestionFileError(
+                f"{file} contains RDF, not questions.",
+                f"Load it as a graph: kgqa graph load {shlex.quote(str(file))} --into mygraph/",
+            )
+        yield cast(BinaryIO, stream)
 
 
 def _question(data: Any, number: int, dataset: str) -> GoldQuestion:

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from kgqa.atomic_files import replace_file
+from kgqa.atomic_files import cannot_create, replace_file
 from kgqa.evaluation.runs.records import Record
 from kgqa.evaluation.runs.run_files import (
     BATCH,
@@ -115,7 +115,7 @@ def create_run(
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise RunError(f"{path} cannot be created: {error.strerror}.", "Choose another folder: --out") from error
+        raise RunError(cannot_create(path, error), "Choose another folder: --out") from error
     with _locked(path) as folder:
         if (path / MANIFEST).exists() or (path / PREDICTIONS).exists():
             raise RunError(

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from kgqa.atomic_files import replace_file
+from kgqa.atomic_files import cannot_create, replace_file
 from kgqa.errors import StoreUnavailable
 
 
@@ -28,6 +28,8 @@ def write_error(path: Path, error: OSError) -> StoreUnavailable:
         return StoreUnavailable(f"No space left on the disk of {path}.", "Free some space and try again.")
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return StoreUnavailable(f"Too many open files to write to {path}.", "Raise the limit: ulimit -n 4096")
+    if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return StoreUnavailable(cannot_create(path, error), "Choose another folder for the graph.")
     return no_permission(path, error)
 
 

@@ -70,8 +70,8 @@ def run_load(
         report: called regularly with the fields of `store.Progress`.
 
     Returns:
-        The `lines`, `malformed`, `examples`, `added` and `triples` of `store.LoadReport`, and as `graphs` the record
-        of the `DatasetHash`.
+        The `lines`, `malformed`, `examples`, `empty`, `added` and `triples` of `store.LoadReport`, and as `graphs` the
+        record of the `DatasetHash`.
 
     Raises:
         LoadError: a file is malformed or cut short; the caller discards the generation.
@@ -89,6 +89,7 @@ def run_load(
     return {
         "lines": load.lines,
         "malformed": load.malformed.count,
+        "empty": load.empty,
         "examples": [asdict(example) for example in load.malformed.examples],
         "added": int(merged.size - old.size),
         "triples": int(merged.size),
@@ -136,6 +137,7 @@ class _Load:
         self, store: ox.Store, folder: GraphFolder, journal: Journal, report: Callable[[dict[str, Any]], None]
     ) -> None:
         self.lines = 0
+        self.empty: list[str] = []
         self.hashes: list[tuple[str, Hashes]] = []
         self.malformed = MalformedLines(journal.on_error)
         self._store = store
@@ -161,6 +163,8 @@ class _Load:
                 del self.hashes[before[2] :]
                 job.lines_done = 0
                 self._feed(source, strict=True)
+        if not any(found.size for _, found in self.hashes[before[2] :]):
+            self.empty.append(job.name)
         staged_file(job, staging).unlink(missing_ok=True)
         job.done = True
         self._journal.save(self._folder)

@@ -179,6 +179,7 @@ def load_graph(
         fingerprint=meta.fingerprint,
         seconds=round(time.monotonic() - started, 3),
         notice=notice,
+        empty=tuple(result["empty"]),
     )
 
 
