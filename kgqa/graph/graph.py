@@ -432,6 +432,11 @@ class KnowledgeGraph:
         """
         return find_edges_of(entities, direction, limit=limit, select=self._queries.select, call_each=self.map)
 
+    def edges_along(self, relation: Entity, *, limit: int) -> list[tuple[Entity, Value]]:
+        """Return some pairs of nodes that a relation connects."""
+        rows = self._queries.select("relation_examples", relation=relation, limit=limit)
+        return [(subject, node) for subject, node in rows if isinstance(subject, Entity) and node is not None]
+
     def search(self, text: str, *, limit: int = 20) -> list[NameMatch]:
         """Find entities by name or alias, best match first. See `Names.search`."""
         return self.names.search(text, limit=limit)

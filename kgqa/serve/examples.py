@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from importlib.resources import files
+from itertools import islice
+
+from kgqa.errors import StoreError
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.model import Entity
+from kgqa.words import clean, local_name, split_words
 
 DEMO_EXAMPLES = ("demo-001", "demo-002", "demo-004", "demo-006", "demo-012", "demo-020")
 """Ids of questions about the demo graph."""
+MAX_EXAMPLES = 5
+MAX_RELATIONS = 20
+MAX_EDGES = 20
+MAX_NAME = 40
+_VERBS = ("has", "is", "was", "are", "same", "see", "sub", "type")
+_PREPOSITIONS = ("at", "by", "for", "from", "in", "of", "on", "to", "with", "as", "class", "type")
 
 
 def demo_examples() -> list[str]:
@@ -14,3 +27,35 @@ def demo_examples() -> list[str]:
     lines = files("kgqa.demo").joinpath("questions.jsonl").read_text(encoding="utf-8").splitlines()
     questions = {each["id"]: str(each["question"]) for each in map(json.loads, lines)}
     return [questions[id] for id in DEMO_EXAMPLES if id in questions]
+
+
+def graph_examples(graph: KnowledgeGraph) -> list[str]:
+    """Return questions about any graph: "What is the country of Alta Verapaz?", each with another relation and entity.
+
+    Only relations whose name is a noun make a sentence; a relation called "directed by" is left out.
+    """
+    found: dict[Entity, str] = {}
+    with suppress(StoreError):
+        nouns = ((iri, words) for iri in graph.relations if (words := _noun(graph, iri)))
+        for iri, words in islice(nouns, MAX_RELATIONS):
+            edges = graph.edges_along(Entity(iri), limit=MAX_EDGES)
+            labels = graph.labels({each for edge in edges for each in edge if isinstance(each, Entity)})
+            for subject, value in edges:
+                name = clean(labels.get(subject, ""))
+                reads = isinstance(value, Entity) and value in labels
+                if reads and subject not in found and 0 < len(name) <= MAX_NAME:
+                    found[subject] = f"What is the {words} of {name}?"
+                    break
+            if len(found) == MAX_EXAMPLES:
+                break
+    return list(found.values())
+
+
+def _noun(graph: KnowledgeGraph, iri: str) -> str:
+    """Return the name of a relation if it reads like a noun; otherwise ""."""
+    if graph.is_noise(iri) or iri in (*graph.schema.label, *graph.schema.alias, *graph.schema.types):
+        return ""
+    words = clean(graph.relation_labels.get(iri) or split_words(local_name(iri).rsplit(".", 1)[-1]))
+    parts = words.lower().split()
+    noun = 0 < len(parts) <= 3 and parts[0] not in _VERBS and parts[-1] not in _PREPOSITIONS and words.isprintable()
+    return words if noun and all(part.isalpha() for part in parts) else ""

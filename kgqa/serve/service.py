@@ -20,7 +20,7 @@ from kgqa.methods.registry import method
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Question
 from kgqa.plugins import plugin_names
-from kgqa.serve.examples import demo_examples
+from kgqa.serve.examples import demo_examples, graph_examples
 from kgqa.serve.fair_queue import FairQueue
 from kgqa.serve.jobs import Asked, Job
 from kgqa.serve.kept_answers import AnswerCache, KeptAnswers
@@ -62,6 +62,7 @@ class Service:
         self.writable = writable
         self._say = say
         self._lock = threading.RLock()
+        self._made_examples: list[str] | None = None
         self.default_method: str = self.settings["ask.method"]
         listed = [name.strip() for name in (self.settings["serve.models"] or "").split(",") if name.strip()]
         default = (self.settings["llm.model"] or "none").strip()
@@ -321,7 +322,13 @@ class Service:
         )
 
     def _examples(self) -> list[str]:
-        return demo_examples() if self.settings["graph.path"] is None else []
+        """Return example questions; those about a graph of the user are made once."""
+        if self.settings["graph.path"] is None:
+            return demo_examples()
+        with self._lock:
+            if self._made_examples is None:
+                self._made_examples = graph_examples(self.graph)
+            return self._made_examples
 
 
 def _failed(job: Job, reason: str) -> Answer:

@@ -7,8 +7,10 @@ import { byId, button, clean, counted, el, note, problem, say, words } from "./d
 const MAX_STEPS = 150;
 const SAY_EVERY = 3000;
 const STOP_WAIT = 4000;
+const NO_MODEL = "none";
 
 let methods = [];
+let models = [];
 let topics = [];
 let running = null;
 let thread = [];
@@ -17,12 +19,12 @@ let thread = [];
 export function startAsking(about, done) {
   methods = about.methods ?? [];
   byId("method").replaceChildren(...methods.map((each) => el("option", { value: each.name }, clean(each.name))));
-  byId("model").replaceChildren(...(about.models ?? []).map((name) => el("option", { value: name }, clean(name))));
+  models = about.models ?? [];
   if (about.method) byId("method").value = about.method;
-  if (about.model) byId("model").value = about.model;
-  byId("model-box").hidden = !about.models?.length;
+  byId("model-box").hidden = !models.length;
   byId("method").addEventListener("change", showMethod);
   showMethod();
+  byId("model").value = about.model || NO_MODEL;
   byId("examples").replaceChildren(
     ...(about.examples ?? []).map((text) => button(clean(text), () => askText(text, done), { class: "example", dir: "auto" })),
   );
@@ -50,6 +52,10 @@ function fit(area) {
 
 function showMethod() {
   const chosen = methods.find((each) => each.name === byId("method").value);
+  const before = byId("model").value;
+  const offered = chosen?.model ? models : [...models, NO_MODEL];
+  byId("model").replaceChildren(...offered.map((name) => el("option", { value: name }, clean(name))));
+  if (offered.includes(before)) byId("model").value = before;
   byId("summary").textContent = clean(chosen?.summary);
 }
 
@@ -107,7 +113,7 @@ async function ask(done) {
   if (!question) return;
   running?.abort.abort();
   const body = { question, topics: topics.map((each) => each.id), method: byId("method").value };
-  if (byId("model").value) body.model = byId("model").value;
+  if (models.length) body.model = byId("model").value;
   if (thread.length && byId("follow").checked) body.history = thread;
   const job = (running = { id: null, abort: new AbortController(), stopped: false, started: performance.now(), last: 0 });
   begin(job);
