@@ -14,7 +14,7 @@ const NO_TOPIC = "Add an entity that the question is about, in the field “Abou
 export function showAnswer(place, answer) {
   const article = el(
     "article",
-    { class: "card answer", "aria-labelledby": "asked" },
+    { class: answer.weak ? "card answer weak-match" : "card answer", "aria-labelledby": "asked" },
     heading(answer),
     result(answer),
     facts(answer),
@@ -73,6 +73,7 @@ function result(answer) {
   if (hints.length) {
     parts.push(el("h3", {}, "What would help"));
     parts.push(el("ul", { class: "hints" }, hints.map((each) => words(each, "li"))));
+    if (hints.some((each) => each.includes("--"))) parts.push(note("Options are those of kgqa serve."));
   }
   return parts;
 }
