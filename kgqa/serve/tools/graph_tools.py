@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from kgqa.answer_json import named_object
 from kgqa.errors import QuestionError, SchemaError
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.model import Direction, Entity, Step, Value
+from kgqa.methods.conversation.referents import types_in_words
+from kgqa.model import Direction, Entity, Value
 from kgqa.schema import value_of
-from kgqa.words import clean, short_words, type_words
+from kgqa.words import clean, short_words
 
 MAX_ENTITIES = 50
 MAX_RELATIONS = 200
@@ -35,22 +35,11 @@ def search(graph: KnowledgeGraph, text: str, *, limit: int = 10) -> list[dict[st
     notes = {match.entity: f"also called {clean(match.name)}" for match in matches if match.kind == "alias"}
     if not entities and (entity := _by_id(graph, text)) is not None:
         entities = [entity]
-    types = types_of(graph, entities)
+    types = types_in_words(graph, entities)
     return [
-        {**named_object(named), "types": types[entity], "note": notes.get(entity, "")}
+        {**named_object(named), "types": types[entity][:_TYPES_SHOWN], "note": notes.get(entity, "")}
         for entity, named in zip(entities, graph.named(entities))
     ]
-
-
-def types_of(graph: KnowledgeGraph, entities: Iterable[Entity]) -> dict[Entity, list[str]]:
-    """Return the first types of each entity, in words."""
-    found: dict[Entity, list[str]] = {entity: [] for entity in entities}
-    for relation in graph.schema.types[:1]:
-        values = graph.along(found, [Step(relation, "out")], limit=20)
-        for entity, types in values.items():
-            words = (type_words(each.iri, graph.schema) for each in types if isinstance(each, Entity))
-            found[entity] = [word for word in dict.fromkeys(words) if word][:_TYPES_SHOWN]
-    return found
 
 
 def neighbours(
@@ -97,7 +86,7 @@ def neighbours(
     objects = dict(zip(every, map(named_object, graph.named(every))))
     return {
         **named_object(graph.named([entity])[0]),
-        "types": types_of(graph, [entity])[entity],
+        "types": types_in_words(graph, [entity])[entity][:_TYPES_SHOWN],
         "relations": [
             {
                 "iri": step.relation,

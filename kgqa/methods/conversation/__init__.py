@@ -1,0 +1,1 @@
+"""What a question of a conversation asks, given the questions before it."""

@@ -1,0 +1,135 @@
+"""Finds the words of a question that refer to what was said before: he, its, there, that city, the second one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["person", "thing", "several", "place", "noun", "any", "numbered"]
+_KINDS: dict[str, Kind] = {
+    **dict.fromkeys(("he", "she", "him", "his", "her", "himself", "herself"), "person"),
+    **dict.fromkeys(("it", "its", "itself"), "thing"),
+    **dict.fromkeys(("they", "them", "their", "themselves"), "several"),
+    "there": "place",
+}
+_NUMBERS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "last": -1, "former": 0, "latter": -1}
+_WORD = re.compile(
+    rf"\b(?:(?P<numbered>the ({'|'.join(_NUMBERS)}) (?:one|of (?:them|these|those)))"
+    r"|(?P<noun>(?:that|this|these|those) (?P<named>[a-z]+))"
+    r"|(?P<any>(?:that|this|these|those)(?=\s*[?.!]*$))"
+    rf"|(?P<word>{'|'.join(_KINDS)}))\b",
+    re.IGNORECASE,
+)
+_POSSESSIVE = ("his", "its", "their")
+_EXISTENTIAL = re.compile(
+    r"\b(?:is|are|was|were|be|has|have)\s+there\b|\bthere\s+(?:is|are|was|were|be|been|exist|lives?)\b", re.IGNORECASE
+)
+_IMPERSONAL = re.compile(
+    r"\btime is it\b|\b(?:is|was) it (?:true|possible|known|that)\b|"
+    r"\bit (?:is|was) (?:true|possible|known|said|that)\b",
+    re.IGNORECASE,
+)
+_AFTER_OBJECT = frozenset(
+    [
+        "a",
+        "an",
+        "and",
+        "as",
+        "at",
+        "be",
+        "before",
+        "after",
+        "born",
+        "by",
+        "did",
+        "do",
+        "does",
+        "during",
+        "for",
+        "from",
+        "how",
+        "if",
+        "in",
+        "into",
+        "is",
+        "of",
+        "on",
+        "or",
+        "than",
+        "that",
+        "the",
+        "to",
+        "was",
+        "were",
+        "what",
+        "when",
+        "where",
+        "which",
+        "while",
+        "who",
+        "with",
+        "without",
+    ]
+)
+"""Words before which `her` is an object, not a possessive."""
+_PLACE_PREPOSITIONS = ("from", "in", "near", "to")
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """The characters of a question from `start` to before `end` that refer to something.
+
+    Attributes:
+        text: The words.
+        kind: What they can mean.
+        possessive: Whether what they mean owns what follows: his, its, their, her.
+        noun: The noun after that, this, these or those.
+        number: The place of the answer that is meant, for the kind `numbered`; -1: the last.
+    """
+
+    start: int
+    end: int
+    text: str
+    kind: Kind
+    possessive: bool = False
+    noun: str = ""
+    number: int = 0
+
+    def filled(self, question: str, name: str) -> str:
+        """Return the text that stands in place of the reference, if it means what is called `name`."""
+        if self.possessive:
+            return f"{name}'" if name.endswith("s") else f"{name}'s"
+        before = question[: self.start].split()[-1:]
+        if self.kind == "place" and before and before[0].lower() not in _PLACE_PREPOSITIONS:
+            return f"in {name}"
+        return name
+
+
+def find_references(question: str) -> list[Reference]:
+    """Return the references in a question, in their order."""
+    found = []
+    for match in _WORD.finditer(question):
+        start, end, text = match.start(), match.end(), match[0]
+        word = text.lower()
+        if match["numbered"]:
+            found.append(Reference(start, end, text, "numbered", number=_NUMBERS[word.split()[1]]))
+        elif match["noun"]:
+            found.append(Reference(start, end, text, "noun", noun=match["named"].lower()))
+        elif match["any"]:
+            found.append(Reference(start, end, text, "any"))
+        elif not _is_idiom(question, match.start(), word):
+            possessive = word in _POSSESSIVE or (word == "her" and _owns(question[end:]))
+            found.append(Reference(start, end, text, _KINDS[word], possessive))
+    return found
+
+
+def _is_idiom(question: str, start: int, word: str) -> bool:
+    """Return whether `there` or `it` refers to nothing: how many are there, is it true that."""
+    pattern = {"there": _EXISTENTIAL, "it": _IMPERSONAL}.get(word)
+    return pattern is not None and any(each.start() <= start < each.end() for each in pattern.finditer(question))
+
+
+def _owns(rest: str) -> bool:
+    word = re.match(r"\s+([a-z]+)", rest, re.IGNORECASE)
+    return word is not None and word[1].lower() not in _AFTER_OBJECT

@@ -1,0 +1,137 @@
+"""Resolves what a question of a conversation refers to: by a language model if there is one, else by rules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from kgqa.errors import KgqaError, NamesNotIndexed
+from kgqa.explore.linking import find_mentions
+from kgqa.explore.topics import check_text
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.methods.conversation.ellipsis import complete
+from kgqa.methods.conversation.references import Reference, find_references
+from kgqa.methods.conversation.referents import TURNS, Referents
+from kgqa.methods.conversation.rewriting import rewrite
+from kgqa.methods.conversation.turns import Resolved, Turn
+from kgqa.methods.resources import Resources
+from kgqa.model import Named
+from kgqa.trace import BudgetExhausted, QuestionStopped, Trace
+from kgqa.words import display_name
+
+MAX_TOGETHER = 3
+"""Maximum entities that one question is asked about together."""
+_SHOWN = 4
+_TOGETHER = re.compile(
+    r"\b(?:both|together|each other|in common|share[ds]?|same|all of (?:them|these|those))\b", re.IGNORECASE
+)
+
+
+def resolve(question: str, turns: Sequence[Turn], resources: Resources, *, trace: Trace | None = None) -> Resolved:
+    """Return what is asked, given the turns so far, the latest last.
+
+    A question that refers to nothing before it is returned as it is. If the reply of the language model cannot be
+    read, or the model cannot be used, the rules decide.
+
+    Args:
+        question: The question.
+        turns: The turns so far.
+        resources: The graph and, perhaps, a language model.
+        trace: Is charged for the language model; needed only if there is one.
+
+    Raises:
+        QuestionError: The question is empty or too long.
+        StoreError: A query failed.
+        QuestionStopped: The question was stopped.
+    """
+    text = check_text(question)
+    turns = [turn for turn in turns if turn.answers or turn.topics][-TURNS:]
+    if not turns:
+        return Resolved(text)
+    graph = resources.graph
+    referents = Referents.of(graph, turns)
+    if resources.by_model and trace is not None:
+        try:
+            found = rewrite(text, referents, resources, trace)
+        except QuestionStopped:
+            raise
+        except (BudgetExhausted, KgqaError):
+            found = None
+        if found is not None:
+            return _with_named(found, graph)
+    return _by_rules(text, referents, graph)
+
+
+def _by_rules(text: str, referents: Referents, graph: KnowledgeGraph) -> Resolved:
+    if (completed := complete(text, referents.turns, graph)) is not None:
+        return completed
+    references = find_references(text)
+    if not references:
+        return Resolved(text)
+    named = _named_in(text, graph, references)
+    parts, topics, notes, at = [], list[Named](), list[str](), 0
+    for reference in references:
+        if _refers_within(reference, named, referents, graph):
+            continue
+        found = referents.choose(reference)
+        if not found:
+            if reference.kind != "noun":
+                notes.append(f"Nothing before this question fits “{reference.text}”.")
+            continue
+        chosen = found if _TOGETHER.search(text) and len(found) <= MAX_TOGETHER else found[:1]
+        if len(found) > len(chosen):
+            notes.append(_ambiguous(reference, found))
+        parts += [text[at : reference.start], reference.filled(text, _listed(chosen))]
+        topics += chosen
+        at = reference.end
+    if not topics:
+        return Resolved(text, notes=tuple(notes))
+    resolved = Resolved("".join([*parts, text[at:]]), tuple(dict.fromkeys(topics)), tuple(notes), "rules")
+    return _with_named(resolved, graph, [entity for _, entity in named])
+
+
+def _refers_within(
+    reference: Reference, named: Sequence[tuple[int, Named]], referents: Referents, graph: KnowledgeGraph
+) -> bool:
+    """Return whether a reference may mean an entity that the question names before it."""
+    before = [each for start, each in named if start < reference.start]
+    if not before or reference.kind in ("several", "any", "numbered"):
+        return False
+    known = Referents.of(graph, [Turn("", tuple(before))])
+    return bool(known.choose(reference))
+
+
+def _named_in(text: str, graph: KnowledgeGraph, references: Sequence[Reference] = ()) -> list[tuple[int, Named]]:
+    """Return the entities that a text names in full and in capitals, each with the position of its name."""
+    try:
+        mentions = find_mentions(graph, text, whole_only=True)
+    except NamesNotIndexed:
+        return []
+    found = []
+    for mention in mentions:
+        start = text.find(mention.text)
+        taken = any(each.start < start + len(mention.text) and start < each.end for each in references)
+        # "Who" at the beginning of a question is no name of an organisation
+        if start > 0 and not taken and mention.certain and any(map(str.isupper, mention.text)):
+            found.append((start, mention.matches[0].entity))
+    return list(zip((start for start, _ in found), graph.named(entity for _, entity in found)))
+
+
+def _with_named(resolved: Resolved, graph: KnowledgeGraph, named: Sequence[Named] | None = None) -> Resolved:
+    """Add the entities that the question names itself to those that it refers to."""
+    if not resolved.topics:
+        return resolved
+    others = [each for _, each in _named_in(resolved.question, graph)] if named is None else named
+    topics = {each.value: each for each in (*resolved.topics, *others)}
+    return Resolved(resolved.question, tuple(topics.values()), resolved.notes, resolved.by)
+
+
+def _listed(named: Sequence[Named]) -> str:
+    names = [each.name for each in named]
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _ambiguous(reference: Reference, found: Sequence[Named]) -> str:
+    others = ", ".join(map(display_name, found[1:_SHOWN]))
+    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    return f"Asked about {display_name(found[0])} only; “{reference.text}” may also mean {others}{more}."

@@ -1,0 +1,1 @@
+"""Tests of kgqa.methods.conversation."""

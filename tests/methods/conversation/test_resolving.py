@@ -1,0 +1,161 @@
+"""What a question refers to, by rules on the demo graph, and by a language model with the rules as a fallback."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kgqa import open_resources
+from kgqa.methods.conversation.references import find_references
+from kgqa.methods.conversation.resolving import resolve
+from kgqa.methods.conversation.rewriting import read_rewritten
+from kgqa.methods.conversation.turns import Resolved, Turn, turn_of_object
+from kgqa.model import Entity, Named
+from kgqa.testing.server import ScriptedServer
+from kgqa.trace import QuestionStopped, Trace
+
+NS = "http://rdf.freebase.com/ns/m.demo_"
+
+
+def named(name: str, end: str = "") -> Named:
+    end = end or name.lower().replace(" ", "_").replace("-", "_")
+    return Named(Entity(NS + end), f"m.demo_{end}", name)
+
+
+BONG, PARASITE, JAPAN, TOKYO, MARIE, PIERRE = map(
+    named, ("Bong Joon-ho", "Parasite", "Japan", "Tokyo", "Marie Curie", "Pierre Curie")
+)
+ENGLISH, FRENCH, CANADA = named("English"), named("French"), named("Canada")
+DIRECTED = Turn("Who directed Parasite?", (BONG,), (PARASITE,))
+CAPITAL = Turn("What is the capital of Japan?", (TOKYO,), (JAPAN,))
+LANGUAGES = Turn("What are the official languages of Canada?", (ENGLISH, FRENCH), (CANADA,))
+MARRIED = Turn("Who is the spouse of Marie Curie?", (PIERRE,), (MARIE,))
+
+
+@pytest.fixture(scope="module")
+def resources(session_cache):
+    with open_resources(cache_folder=str(session_cache), embeddings="off") as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("turns", "question", "asked", "topics"),
+    [
+        ([DIRECTED], "Where was he born?", "Where was Bong Joon-ho born?", [BONG]),
+        ([DIRECTED], "What did she direct?", "What did Bong Joon-ho direct?", [BONG]),
+        ([DIRECTED], "Who is his wife?", "Who is Bong Joon-ho's wife?", [BONG]),
+        ([DIRECTED], "When was it released?", "When was Parasite released?", [PARASITE]),
+        ([DIRECTED], "Who starred in that film?", "Who starred in Parasite?", [PARASITE]),
+        ([DIRECTED], "Who starred in this movie?", "Who starred in Parasite?", [PARASITE]),
+        ([DIRECTED, CAPITAL], "Who is he married to?", "Who is Bong Joon-ho married to?", [BONG]),
+        ([DIRECTED], "Was he born in Tokyo?", "Was Bong Joon-ho born in Tokyo?", [BONG, TOKYO]),
+        ([CAPITAL], "Who was born there?", "Who was born in Tokyo?", [TOKYO]),
+        ([CAPITAL], "Who comes from there?", "Who comes from Tokyo?", [TOKYO]),
+        ([CAPITAL], "What is the anthem of that country?", "What is the anthem of Japan?", [JAPAN]),
+        ([CAPITAL], "What is the population of that?", "What is the population of Tokyo?", [TOKYO]),
+        ([CAPITAL], "and of Norway?", "What is the capital of Norway?", [named("Norway")]),
+        ([CAPITAL], "What about Brazil?", "What is the capital of Brazil?", [named("Brazil")]),
+        ([CAPITAL], "and the country Brazil?", "What is the capital of Brazil?", [named("Brazil")]),
+        ([MARRIED], "When was her husband born?", "When was Pierre Curie's husband born?", [PIERRE]),
+        ([Turn("Where was Marie Curie born?", (), (MARIE,))], "and when?", "When was Marie Curie born?", [MARIE]),
+        ([LANGUAGES], "Where do people speak the second one?", "Where do people speak French?", [FRENCH]),
+        ([LANGUAGES], "Where do they both occur?", "Where do English and French both occur?", [ENGLISH, FRENCH]),
+    ],
+)
+def test_a_reference_leads_to_what_its_words_allow(resources, turns, question, asked, topics):
+    found = resolve(question, turns, resources)
+    assert (found.question, [each.value for each in found.topics]) == (asked, [each.value for each in topics])
+    assert found.by == "rules" and not found.notes
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is the capital of Norway?",
+        "Who directed the film that won the award?",
+        "How many cities are there?",
+        "Is it true that Parasite won?",
+        "Did Marie Curie love her husband?",
+        "and who directed Roma?",
+        "Which of the two is larger?",
+    ],
+)
+def test_a_question_without_a_reference_stays_as_it_is(resources, question):
+    assert resolve(question, [MARRIED, DIRECTED], resources) == Resolved(question)
+
+
+def test_ambiguity_is_said_and_what_fits_nothing_is_not_guessed(resources):
+    one_of_two = resolve("Where are they spoken?", [LANGUAGES], resources)
+    assert (one_of_two.question, one_of_two.topics) == ("Where are English spoken?", (ENGLISH,))
+    assert one_of_two.notes == (
+        "Asked about English (m.demo_english) only; “they” may also mean French (m.demo_french).",
+    )
+    nobody = resolve("Where was he born?", [CAPITAL], resources)
+    assert nobody == Resolved("Where was he born?", notes=("Nothing before this question fits “he”.",))
+    assert resolve("Where was he born?", [], resources) == Resolved("Where was he born?")
+
+
+@given(
+    question=st.text(min_size=1, max_size=60).filter(lambda text: any(map(str.isalnum, text))),
+    names=st.lists(st.text(max_size=20), max_size=3),
+)
+def test_no_text_makes_it_fail(resources, question, names):
+    history = [turn_of_object({"question": "q", "answers": [{"iri": NS + "tokyo", "name": name} for name in names]})]
+    found = resolve(question, [*history, DIRECTED], resources)
+    assert found.question.isprintable()
+    assert found.topics or found.by == ""
+    if not find_references(found.question):
+        assert not found.notes or found.topics
+
+
+@given(st.one_of(st.text(), st.recursive(st.none() | st.integers() | st.text(), st.lists).map(json.dumps)))
+def test_a_reply_without_a_question_and_known_numbers_is_never_used(text):
+    reading = read_rewritten(text, size=2)
+    assert reading.value is None and reading.problem
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Where was Bong Joon-ho born?",
+        '{"question": "", "refers_to": [1]}',
+        '{"question": "Where was he born?", "refers_to": [9]}',
+        '{"question": "Where was he born?", "refers_to": ["Bong Joon-ho"]}',
+        '{"question": ["a"], "refers_to": []}',
+    ],
+)
+def test_the_rules_decide_after_an_unreadable_reply(session_cache, reply):
+    with ScriptedServer(lambda messages: reply) as server, opened(session_cache, server) as resources:
+        trace = Trace()
+        found = resolve("Where was he born?", [DIRECTED], resources, trace=trace)
+        assert (found.question, found.topics, found.by) == ("Where was Bong Joon-ho born?", (BONG,), "rules")
+        assert len(server.requests) == 2  # asked once more
+        assert trace.usage().calls == 2
+
+
+def test_a_model_rewrites_the_question_and_says_what_it_is_about(session_cache):
+    reply = {"question": "When was the director of Parasite born in Tokyo?", "refers_to": [1]}
+    with ScriptedServer(lambda messages: json.dumps(reply)) as server, opened(session_cache, server) as resources:
+        found = resolve("and when was he born in Tokyo?", [CAPITAL, DIRECTED], resources, trace=Trace())
+        shown = server.requests[0].messages[-1]["content"]
+    assert (found.question, found.by) == (reply["question"], "model")
+    assert [each.value for each in found.topics] == [BONG.value, PARASITE.value, TOKYO.value]
+    assert "1. Bong Joon-ho (" in shown and "Answer: Tokyo" in shown
+    assert shown.endswith("Last question: and when was he born in Tokyo?")
+
+
+def test_a_stopped_question_ends_and_a_first_question_asks_no_model(session_cache):
+    with ScriptedServer() as server, opened(session_cache, server) as resources:
+        assert resolve("Where was he born?", [], resources, trace=Trace()) == Resolved("Where was he born?")
+        trace = Trace()
+        trace.stop()
+        with pytest.raises(QuestionStopped):
+            resolve("Where was he born?", [DIRECTED], resources, trace=trace)
+        assert server.requests == []
+
+
+def opened(session_cache, server: ScriptedServer):
+    return open_resources(cache_folder=str(session_cache), embeddings="off", llm=f"{server.url}#scripted")
