@@ -11,10 +11,13 @@ import pytest
 
 from kgqa.report.site.question_page import question_page
 from kgqa.report.site.writing import write_site
+from tests.axe import axe_script, faults
 from tests.browser import Browser
+from tests.report.agents.traces import TOOL_TURNS, acting_record
 from tests.report.conftest import hostile_record
 from tests.report.test_comparison import FakeRun, record
 from tests.report.test_pages import ATTACKS, CONTEXT, with_conditions
+from tests.report.text.traces import ROUNDS, text_record, write_corpus
 
 pytestmark = pytest.mark.server
 
@@ -180,6 +183,24 @@ def test_navigation(opened, site):
     assert "/run-1/" in opened.url and opened.one("#question-id").text == "demo-002"
     opened.find("nav a")[0].click()
     assert opened.url == (site / "index.html").as_uri()
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 400), ("dark", 1600)])
+def test_axe_finds_no_serious_fault(browser, site, tmp_path, scheme, width):
+    corpus = write_corpus(tmp_path / "corpus")
+    text = FakeRun("text", [text_record("tog3", ROUNDS)], corpus, {"settings": {"graph.path": str(corpus)}})
+    others = write_site([text, FakeRun("tools", [acting_record(TOOL_TURNS)])], tmp_path / "others").parent
+    lost = sorted(site.glob("run-1/*.html"))[5]
+    pages = [site / "index.html", site / "compare.html", lost, *sorted(others.glob("run-*/*.html"))]
+    axe = axe_script()
+    browser.cdp("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    browser.set_width(width)
+    found = {}
+    for page in pages:
+        browser.go(page)
+        browser.run("document.querySelectorAll('details').forEach(each => each.open = true)")
+        found[page] = [each for each in faults(browser, axe) if each.startswith(("serious", "critical"))]
+    assert {page: each for page, each in found.items() if each} == {}
 
 
 def test_copy_button(opened, site, by_model):

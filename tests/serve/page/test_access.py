@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
-
 import pytest
 
+from tests.axe import axe_script, faults
 from tests.serve.page.conftest import Page, running
 
 pytestmark = pytest.mark.server
-AXE = Path(__file__).parents[3] / "build" / "npm" / "node_modules" / "axe-core" / "axe.min.js"
 TAB, ENTER = "\ue004", "\ue007"
 VIEWS = ("/#explore=m.demo_japan", "/#query", "/#history")
 
 
 @pytest.fixture(scope="module")
 def axe() -> str:
-    if not AXE.is_file():
-        if shutil.which("npm"):
-            pytest.fail("axe-core is not installed: make axe-for-tests")
-        pytest.skip("axe-core is not installed, and installing it needs npm")
-    return AXE.read_text(encoding="utf-8")
-
-
-def faults(page: Page, axe: str) -> list[str]:
-    """Return what axe-core finds, with the elements."""
-    if not page.run("return 'axe' in window"):
-        page.browser.cdp("Runtime.evaluate", expression=axe)
-    found = page.run("return axe.run(document, {resultTypes: ['violations']}).then(result => result.violations)")
-    return [f"{each['impact']} {each['id']}: {node['html'][:150]}" for each in found for node in each["nodes"]]
+    return axe_script()
 
 
 def schemes(page: Page):
@@ -47,12 +32,12 @@ def test_axe_finds_no_fault(page, axe):
     page.one("#topic").type("a")
     page.wait_for("document.querySelectorAll('#topic-list [role=option]').length")
     for scheme in schemes(page):
-        found["answer", scheme] = faults(page, axe)
+        found["answer", scheme] = faults(page.browser, axe)
     for view in VIEWS:
         page.open(view)
         page.wait_for("document.querySelector('#around svg') || !location.hash.startsWith('#view-explore')")
         for scheme in schemes(page):
-            found[view, scheme] = faults(page, axe)
+            found[view, scheme] = faults(page.browser, axe)
     assert {view: each for view, each in found.items() if each} == {}
 
 
@@ -61,7 +46,7 @@ def test_axe_finds_no_fault_in_edits(browser, edited_corpus, axe):
         page = Page(browser, address)
         page.open("/#edits")
         page.wait_for("document.querySelectorAll('.proposal').length")
-        assert faults(page, axe) == []
+        assert faults(page.browser, axe) == []
 
 
 def test_a_phone_needs_no_horizontal_scrolling(page):
