@@ -14,7 +14,7 @@ from kgqa.graph.query.templates import Comment, render_term
 from kgqa.report.files import ReportError
 from kgqa.report.lenient_json import objects_of, text_of
 from kgqa.report.pages import exact
-from kgqa.report.site.index_rows import page_name
+from kgqa.report.site.index_rows import numbers_in_file, page_name
 from kgqa.report.tables import csv_cell
 from kgqa.report.titles import run_titles
 
@@ -82,21 +82,22 @@ def query_file(record: Record) -> str:
 
 def _write(run: Run, folder: Path) -> Exported:
     old = _prepared(folder)
-    questions = queries = 0
+    numbers = numbers_in_file(run)
+    lines: dict[int, tuple[object, ...]] = {}
+    for number, record in zip(numbers, run.records()):
+        text, name = query_file(record), ""
+        if text:
+            name = page_name(number, record).removesuffix(".html") + ".rq"
+            (folder / name).write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+            old.discard(folder / name)
+        lines[number] = _index_line(number, record, name)
     with open(folder / INDEX, "w", encoding="utf-8", errors="backslashreplace", newline="") as index:
         writer = csv.writer(index)
         writer.writerow(COLUMNS)
-        for questions, record in enumerate(run.records(), 1):
-            text, name = query_file(record), ""
-            if text:
-                name = page_name(questions, record).removesuffix(".html") + ".rq"
-                (folder / name).write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
-                old.discard(folder / name)
-                queries += 1
-            writer.writerow(map(csv_cell, _index_line(questions, record, name)))
+        writer.writerows(map(csv_cell, lines[number]) for number in sorted(lines))
     for path in old:
         path.unlink(missing_ok=True)
-    return Exported(folder, questions, queries)
+    return Exported(folder, len(lines), sum(bool(line[-1]) for line in lines.values()))
 
 
 def _index_line(number: int, record: Record, name: str) -> tuple[object, ...]:

@@ -98,3 +98,13 @@ def test_export_replaces_only_earlier_exports(tmp_path):
         write_queries(
             [FakeRun("a", [record_with_query(1)]), FakeRun("b", [record_with_query(1)])], tmp_path / "several"
         )
+
+
+def test_queries_stand_in_the_order_of_the_file(tmp_path):
+    found = [replace(record_with_query(n), number=n) for n in (2, 0, 1)]
+    write_queries([FakeRun("a", found)], tmp_path)
+    assert [(row["number"], row["id"], row["file"][:5]) for row in rows(tmp_path)] == [
+        ("1", "0", "00001"),
+        ("2", "1", "00002"),
+        ("3", "2", "00003"),
+    ]

@@ -105,6 +105,15 @@ def _names(answers: Iterable[ListedAnswer], more: int) -> str:
     return ", ".join(names[:_ANSWERS]) + (f" and {left:,} more" if left > 0 else "")
 
 
+def numbers_in_file(run: Run) -> list[int]:
+    """Return for each record of a run, in the order of the predictions, its number in the order of the file, from 1."""
+    orders = [place_in_file(record) for record in run.records()]
+    numbers = [0] * len(orders)
+    for number, recorded in enumerate(sorted(range(len(orders)), key=orders.__getitem__), 1):
+        numbers[recorded] = number
+    return numbers
+
+
 def page_name(number: int, record: Record | IndexRow) -> str:
     """Return the name of a question's file: its number in the run and a hash of its id (ids may be unsafe)."""
     key = f"{record.dataset}\0{record.id}".encode("utf-8", "surrogatepass")
