@@ -51,7 +51,7 @@ def write(folder: Path) -> None:
             table = gold_table(open_resources(graph, settings=resolve(SETTINGS)))
         with ScriptedServer(ModelOracle(table, p=RIGHT), models=[MODEL]) as server:
             settings |= {"llm.model": f"{server.url}#{MODEL}", "llm.replay": str(scratch / "replies.sqlite")}
-            run(RunPlan(dataset="demo", sample=SAMPLE, concurrency=1), scratch / "run", settings)
+            run(RunPlan(dataset="demo", sample=SAMPLE, concurrency=1, losses=True), scratch / "run", settings)
             url = server.url
         folder.mkdir(parents=True, exist_ok=True)
         for file in ("run.json", "predictions.jsonl", "metrics.json"):
