@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kgqa.events import Event
+from kgqa.serve.limits import ClientLimits, ClientTrace
 from kgqa.serve.step_words import step_object
 from kgqa.trace import Budget, Trace
 
@@ -59,9 +60,9 @@ class Job:
     _followers: list[Callable[[], None]] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def start(self, budget: Budget) -> Trace:
+    def start(self, budget: Budget, limits: ClientLimits) -> Trace:
         """Return the trace of the question, whose time begins now. It is stopped already if the job was."""
-        trace = Trace(budget, listener=self._add_step)
+        trace = ClientTrace(budget, listener=self._add_step, limits=limits, client=self.asked.client)
         with self._lock:
             self._trace = trace
         if self._stopped:

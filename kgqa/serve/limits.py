@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 
-from kgqa.model import Usage
+from kgqa.events import Event
 from kgqa.settings import Settings
-from kgqa.trace import Budget
+from kgqa.trace import Budget, BudgetExhausted, Trace
 
 MAX_CLIENTS = 10_000
 DAY = 86_400
@@ -49,16 +51,12 @@ class ClientLimits:
         Raises:
             LimitReached: the client may not ask now.
         """
-        now, today = time.monotonic(), time.time()
+        now = time.monotonic()
         with self._lock:
-            client = self._client(name, int(today // DAY))
-            midnight = DAY - today % DAY
+            client = self._client(name, int(time.time() // DAY))
             if client.running >= self._at_once:
                 raise LimitReached(f"You have {self._at_once} questions in progress, which is the limit.", 1)
-            if self._cost is not None and client.cost >= self._cost:
-                raise LimitReached(f"Your questions of today have cost {self._cost:g} USD, the limit.", midnight)
-            if self._tokens is not None and client.tokens >= self._tokens:
-                raise LimitReached(f"Your questions of today have used {self._tokens:,} tokens, the limit.", midnight)
+            self._check(client)
             while client.starts and client.starts[0] <= now - 60:
                 client.starts.popleft()
             if self._per_minute is not None:
@@ -68,26 +66,30 @@ class ClientLimits:
                 client.starts.append(now)
             client.running += 1
 
-    def end(self, name: str, usage: Usage | None) -> None:
-        """Count the end of a question, and what it used."""
+    def end(self, name: str) -> None:
+        """Count the end of a question."""
         with self._lock:
             client = self._client(name, int(time.time() // DAY))
             client.running = max(0, client.running - 1)
-            if usage is not None:
-                client.cost += usage.cost or 0.0
-                client.tokens += usage.prompt_tokens + usage.completion_tokens
 
-    def budget(self, name: str, budget: Budget) -> Budget:
-        """Return the budget of a client's next question: at most what is left of the day's cost and tokens."""
+    def spend(self, name: str, *, cost: float, tokens: int) -> None:
+        """Count what a client's questions use."""
         with self._lock:
             client = self._client(name, int(time.time() // DAY))
-            if self._cost is not None:
-                left = max(0.0, self._cost - client.cost)
-                budget = replace(budget, cost=left if budget.cost is None else min(left, budget.cost))
-            if self._tokens is not None:
-                rest = max(0, self._tokens - client.tokens)
-                budget = replace(budget, tokens=rest if budget.tokens is None else min(rest, budget.tokens))
-        return budget
+            client.cost += cost
+            client.tokens += tokens
+
+    def check(self, name: str) -> None:
+        """Raise LimitReached if a client has used up the cost or the tokens of the day."""
+        with self._lock:
+            self._check(self._client(name, int(time.time() // DAY)))
+
+    def _check(self, client: _Client) -> None:
+        midnight = DAY - time.time() % DAY
+        if self._cost is not None and client.cost >= self._cost:
+            raise LimitReached(f"Your questions of today have cost {self._cost:g} USD, the limit.", midnight)
+        if self._tokens is not None and client.tokens >= self._tokens:
+            raise LimitReached(f"Your questions of today have used {self._tokens:,} tokens, the limit.", midnight)
 
     def _client(self, name: str, day: int) -> _Client:
         client = self._clients.get(name)
@@ -102,3 +104,23 @@ class ClientLimits:
         if client.day != day:
             client.day, client.cost, client.tokens = day, 0.0, 0
         return client
+
+
+class ClientTrace(Trace):
+    """The trace of a client's question: each model call counts for the limits of the day as soon as it is made."""
+
+    def __init__(self, budget: Budget, *, listener: Callable[[Event], None], limits: ClientLimits, client: str) -> None:
+        super().__init__(budget, listener=listener)
+        self._limits, self._client = limits, client
+
+    def charge_calls(self, stage: str, calls: int) -> None:
+        try:
+            self._limits.check(self._client)
+        except LimitReached as error:
+            raise BudgetExhausted(str(error).rstrip(".")) from None
+        super().charge_calls(stage, calls)
+
+    def tally(self, stage: str, **amounts: Any) -> None:
+        super().tally(stage, **amounts)
+        tokens = amounts.get("prompt_tokens", 0) + amounts.get("completion_tokens", 0)
+        self._limits.spend(self._client, cost=amounts.get("cost") or 0.0, tokens=tokens)

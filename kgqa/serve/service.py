@@ -16,6 +16,7 @@ from kgqa.errors import KgqaError, QuestionError, SettingsError, StoreError
 from kgqa.explore.topics import check_text
 from kgqa.graph.query.tokens import shorten_iris
 from kgqa.methods.ask import ask, budget_of, graph_id, open_resources
+from kgqa.methods.name_index import open_name_index
 from kgqa.methods.registry import method
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Question
@@ -74,10 +75,10 @@ class Service:
         self.graph, self.corpus = self._base.graph, self._base.corpus
         try:
             self._base.graph.prepare()
+            open_name_index(self._base, required=False, note=say)
             self.methods = self._usable_methods()
             self.limits = ClientLimits(self.settings)
-            if self.settings["serve.client_cost"] is not None and self._base.models is not None:
-                self._base.models.require_prices("serve.client_cost")
+            self._require_prices(self._base)
             self.kept = KeptAnswers(
                 _folder(self.settings),
                 number=self.settings["serve.kept"],
@@ -154,8 +155,16 @@ class Service:
         key = (name, settings["llm.model"] or "none")
         with self._lock:
             if key not in self._opened:
-                self._opened[key] = open_resources(self.graph, settings=settings, corpus=self.corpus, say=self._say)
+                opened = open_resources(self.graph, settings=settings, corpus=self.corpus, say=self._say)
+                self._require_prices(opened)
+                self._opened[key] = opened
             return self._opened[key]
+
+    def refresh(self) -> None:
+        """Read the edits that another opening of the graph has published, such as that of an accepted edit."""
+        refresh = getattr(self.graph.store, "refresh", None)
+        if refresh is not None:
+            refresh()
 
     def close(self) -> None:
         """Stop all questions, and close the graph and the models."""
@@ -175,12 +184,11 @@ class Service:
         usage = None
         try:
             resources = self.resources_for(asked.method, asked.model)
-            budget = self.limits.budget(asked.client, budget_of(resources.settings))
             answer = ask(
                 Question(asked.question, id=job.id),
                 topics=list(asked.topics),
                 resources=resources,
-                trace=job.start(budget),
+                trace=job.start(budget_of(resources.settings), self.limits),
             )
             usage = answer.usage
         except KgqaError as error:
@@ -193,7 +201,7 @@ class Service:
         self.kept.put(job.id, found)
         tokens = usage.prompt_tokens + usage.completion_tokens if usage else 0
         self.metrics.question(asked.method, answer.status, tokens, (usage.cost if usage else None) or 0.0)
-        self._end(job, found, usage)
+        self._end(job, found)
 
     def _cancelled(self, job: Job) -> None:
         """Answer a question that was stopped, or left over at the end of the service, before it began."""
@@ -212,9 +220,9 @@ class Service:
             "steps": steps,
         }
 
-    def _end(self, job: Job, found: dict[str, Any] | None, usage: Any = None) -> None:
+    def _end(self, job: Job, found: dict[str, Any] | None) -> None:
         self.jobs.pop(job.id, None)
-        self.limits.end(job.asked.client, usage)
+        self.limits.end(job.asked.client)
         if found is not None:
             job.finish(found)
 
@@ -228,6 +236,11 @@ class Service:
         return None
 
     # --- methods and models
+
+    def _require_prices(self, resources: Resources) -> None:
+        """Raise SettingsError if the cost per client is limited and the price of a model is not known."""
+        if self.settings["serve.client_cost"] is not None and resources.models is not None:
+            resources.models.require_prices("serve.client_cost")
 
     def _model_of(self, name: str, model: str) -> str:
         """Return the model that a question to a method uses; "" for none.

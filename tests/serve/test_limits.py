@@ -8,13 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from kgqa.model import Usage
 from kgqa.serve.fair_queue import FairQueue, QueueFull
 from kgqa.serve.kept_answers import KeptAnswers
-from kgqa.serve.limits import ClientLimits, LimitReached
+from kgqa.serve.limits import ClientLimits, ClientTrace, LimitReached
 from kgqa.settings import resolve
 from kgqa.testing.server import ScriptedServer
-from kgqa.trace import Budget
+from kgqa.trace import NO_LIMITS, BudgetExhausted
 from tests.serve.running import running
 
 QUESTION = "What is the capital city of Brazil?"
@@ -29,9 +28,9 @@ def test_each_client_has_its_own_limits():
     counted.begin("a"), counted.begin("a"), counted.begin("b")
     with pytest.raises(LimitReached, match="2 questions in progress"):
         counted.begin("a")
-    counted.end("a", None)
+    counted.end("a")
     counted.begin("a")
-    counted.end("a", None)
+    counted.end("a")
     with pytest.raises(LimitReached, match="3 questions per minute") as found:
         counted.begin("a")
     assert 55 < found.value.retry_after <= 60
@@ -39,16 +38,22 @@ def test_each_client_has_its_own_limits():
 
 def test_cost_and_tokens_of_a_day_are_limited():
     counted = limits(cost=0.5, tokens=1000)
-    assert counted.budget("a", Budget(cost=2.0, tokens=10)) == Budget(cost=0.5, tokens=10)
-    for cost in (0.3, 0.3):
+    traces = []
+    for _ in range(3):  # questions at the same time share what is left of the day
         counted.begin("a")
-        counted.end("a", Usage(cost=cost, prompt_tokens=100))
-    assert counted.budget("a", Budget()) == Budget(cost=0.0, tokens=800)
+        traces.append(ClientTrace(NO_LIMITS, listener=lambda event: None, limits=counted, client="a"))
+    for trace in traces[:2]:
+        trace.charge_calls("decide", 1)
+        trace.tally("decide", cost=0.3, prompt_tokens=100)
+    with pytest.raises(BudgetExhausted, match="cost 0.5 USD"):
+        traces[2].charge_calls("decide", 1)
+    counted.end("a")
     with pytest.raises(LimitReached, match="cost 0.5 USD") as found:
         counted.begin("a")
     assert 0 < found.value.retry_after <= 86_400
     counted.begin("b")
-    counted.end("b", Usage(completion_tokens=1000))
+    counted.end("b")
+    counted.spend("b", cost=0, tokens=1000)
     with pytest.raises(LimitReached, match="1,000 tokens"):
         counted.begin("b")
 

@@ -123,5 +123,10 @@ async def decision_route(service: Served, client: Client, id: str, decision: Lit
     """Decide about an edit that waits, if the service was started with `--writable`."""
     if not service.writable:
         raise RequestError(403, "This service does not change the corpus.", "Start it with kgqa serve --writable.")
-    await looked_up(service, client, lambda: edit_tools.decide(service.corpus, id, decision, by=f"web: {client}"))
+
+    def function() -> None:
+        edit_tools.decide(service.corpus, id, decision, by=f"web: {client}")
+        service.refresh()
+
+    await looked_up(service, client, function)
     return AnswerResponse({"decided": decision})
