@@ -85,11 +85,12 @@ export function copyButton(text, label = "Copy") {
 
 /** Make a link to an entity in the explorer; literals are plain text. */
 export function nodeLink(node, attributes = {}) {
-  const name = clean(node.name ?? node.value) || clean(node.id) || "(no name)";
+  const name = clean(node.words) || clean(node.name ?? node.value) || clean(node.id) || "(no name)";
   if (!node.id) {
     return words(node.unit ? `${name} ${node.unit}` : name, "span", { class: "literal", ...attributes });
   }
-  return el("a", { href: entityLink(node.id), dir: "auto", ...attributes }, name);
+  const record = node.words ? { class: "record", title: clean(node.id) } : {};
+  return el("a", { href: entityLink(node.id), dir: "auto", ...record, ...attributes }, name);
 }
 
 export const entityLink = (id) => `#explore=${encodeURIComponent(id)}`;

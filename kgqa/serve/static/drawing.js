@@ -128,7 +128,7 @@ function fewNeighbours({ id, relations }, most) {
       const side = found[relation.direction];
       if (!one || seen.has(key) || side.length >= (sides === 1 ? 2 * most : most)) continue;
       seen.add(key);
-      side.push({ node: one, relation, kind: one.id ? "inner" : "mediator" });
+      side.push({ node: one, relation, kind: one.id && !one.words ? "inner" : "mediator" });
     }
   }
   return [...found.in, ...found.out];
@@ -152,10 +152,10 @@ function bothSides(around, found, width) {
         ? `M${from.x} ${from.y}H${to.x - 90}C${to.x - 30} ${from.y} ${to.x - 60} ${to.y} ${to.x} ${to.y}`
         : `M${from.x} ${from.y}C${from.x + 60} ${from.y} ${from.x + 30} ${to.y} ${from.x + 90} ${to.y}H${to.x}`;
       parts.push(svg("path", { class: "edge", d, "marker-end": `url(#${tip})` }));
-      const room = Math.floor((Math.abs(middle.x - x) - 110) / 6);
+      const room = Math.floor((Math.abs(middle.x - x) - 105) / 5.7);
       const anchor = left ? x + 14 : x - 14;
       parts.push(label(each.relation.words, room, anchor, y - 7, left ? "relation" : "relation end", each.relation.iri));
-      const text = label(nameOf(each.node), 24, left ? x - 14 : x + 14, y + 4, left ? "end" : "", "");
+      const text = label(nameOf(each.node), 23, left ? x - 14 : x + 14, y + 4, left ? "end" : "", "");
       parts.push(node(each, x, y, text));
     });
   }
@@ -180,7 +180,7 @@ function listBelow(around, found, width) {
 
 /** Return the name of a node in a drawing; a mediator that has only an id is a dot without a name. */
 const shownName = (each) => (each.kind === "mediator" && nameOf(each.node) === clean(each.node.id) ? "" : nameOf(each.node));
-const nameOf = (one) => clean(one.name ?? one.value) || clean(one.id) || "(no name)";
+const nameOf = (one) => clean(one.words) || clean(one.name ?? one.value) || clean(one.id) || "(no name)";
 
 function node(each, x, y, text) {
   const full = nameOf(each.node);

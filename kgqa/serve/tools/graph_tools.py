@@ -10,7 +10,7 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.conversation.referents import types_in_words
 from kgqa.model import Direction, Entity, Value
 from kgqa.schema import value_of
-from kgqa.words import clean, short_words
+from kgqa.words import clean, is_unnamed, short_words
 
 MAX_ENTITIES = 50
 MAX_RELATIONS = 200
@@ -19,7 +19,10 @@ MAX_NEIGHBOURS = 1000
 MAX_TEXT = 200
 PREVIEW = 8
 """Neighbours of each relation that are shown until one relation is asked for."""
+MAX_RECORDS = 100
+"""Maximum nodes without a name that are described."""
 _TYPES_SHOWN = 3
+_NAMES_SHOWN = 3
 
 
 def search(graph: KnowledgeGraph, text: str, *, limit: int = 10) -> list[dict[str, Any]]:
@@ -61,7 +64,8 @@ def neighbours(
         offset: how many neighbours to leave out first.
 
     Returns:
-        {id, iri, name, types, relations, more}; a relation is {iri, words, direction, count, nodes, more}.
+        {id, iri, name, types, relations, more}; a relation is {iri, words, direction, count, nodes, more}. A node
+        without a name, such as a marriage, has `words`: the names of what it connects.
 
     Raises:
         QuestionError: the graph has no such entity.
@@ -83,7 +87,11 @@ def neighbours(
     )
     pages = [found[offset:most] for found in values]
     every = list(dict.fromkeys(value for page in pages for value in page))
-    objects = dict(zip(every, map(named_object, graph.named(every))))
+    named = graph.named(every)
+    objects = dict(zip(every, map(named_object, named)))
+    unnamed = [each for each, name in zip(every, named) if isinstance(each, Entity) and is_unnamed(name, graph.schema)]
+    for node, words in _record_words(graph, unnamed[:MAX_RECORDS], entity).items():
+        objects[node]["words"] = words
     return {
         **named_object(graph.named([entity])[0]),
         "types": types_in_words(graph, [entity])[entity][:_TYPES_SHOWN],
@@ -100,6 +108,20 @@ def neighbours(
         ],
         "more": len(steps) > len(shown),
     }
+
+
+def _record_words(graph: KnowledgeGraph, nodes: list[Entity], entity: Entity) -> dict[Entity, str]:
+    """Describe nodes without a name by the names of what they connect, other than `entity`."""
+    edges = [
+        (node, value)
+        for node, step, value in graph.edges_of(nodes, limit=20 * len(nodes) + 1)
+        if value != entity and not graph.is_noise(step.relation) and step.relation not in graph.schema.types
+    ]
+    names = dict(zip(values := list(dict.fromkeys(value for _, value in edges)), graph.named(values)))
+    found: dict[Entity, list[str]] = {}
+    for node, value in edges:
+        found.setdefault(node, []).append(clean(names[value].name)[:MAX_TEXT])
+    return {node: ", ".join(list(dict.fromkeys(texts))[:_NAMES_SHOWN]) for node, texts in found.items()}
 
 
 def entity_by_id(graph: KnowledgeGraph, id: str) -> Entity:

@@ -1,0 +1,42 @@
+"""Entities by name or id, and neighbours in pages."""
+
+from __future__ import annotations
+
+import pytest
+
+from kgqa.errors import QuestionError
+from kgqa.serve.tools.graph_tools import neighbours, search
+
+
+def test_entities_are_found_by_name_and_id(demo):
+    (first, *_) = search(demo, "marie cur")
+    assert (first["id"], first["name"]) == ("m.demo_marie_curie", "Marie Curie") and "person" in first["types"]
+    assert [each["name"] for each in search(demo, "m.demo_tokyo")] == ["Tokyo"]
+    assert search(demo, "") == [] and search(demo, "\x00\u202e") == [] and search(demo, "qqqzz") == []
+
+
+def test_neighbours_have_both_directions_and_counts(demo):
+    found = neighbours(demo, "m.demo_japan")
+    relations = {(each["words"], each["direction"]): each for each in found["relations"]}
+    assert [node["name"] for node in relations["country capital", "out"]["nodes"]] == ["Tokyo"]
+    assert relations["national anthem of a country country", "in"]["nodes"][0]["words"] == "Kimigayo"
+    assert all(each["count"] >= len(each["nodes"]) for each in found["relations"])
+
+
+def test_pages_together_are_all_neighbours_once(demo):
+    first = neighbours(demo, "m.demo_europe", limit=5)
+    (large, *_) = [each for each in first["relations"] if each["more"]]
+    asked = {"relation": large["iri"], "direction": large["direction"], "limit": 5}
+    ids: list[str] = []
+    while True:
+        (page,) = neighbours(demo, "m.demo_europe", offset=len(ids), **asked)["relations"]
+        ids += [node["id"] for node in page["nodes"]]
+        if not page["more"]:
+            break
+    assert len(ids) == len(set(ids)) == large["count"] and ids[:5] == [node["id"] for node in large["nodes"]]
+
+
+@pytest.mark.parametrize("id", ["", "m.nothing", "http://rdf.freebase.com/ns/m.demo_tokyo> . <x", "../../etc/passwd"])
+def test_an_unknown_entity_is_an_error(demo, id):
+    with pytest.raises(QuestionError):
+        neighbours(demo, id)
