@@ -33,6 +33,7 @@ demo: $(STAMP) ## answer two questions on the demo graph
 	$(BIN)/kgqa graph info
 	$(BIN)/kgqa ask "Which city is the capital of the country whose anthem is Kimigayo?"
 	$(BIN)/kgqa ask "Who directed the film Parasite?"
+	@echo; echo "Next, ask in a browser: make serve"; echo "Your own graph and model: $(BIN)/kgqa init (docs/getting-started.md)"
 
 serve: $(STAMP) ## open a page to ask the demo graph in: [PORT=8080] [GRAPH=...] [LLM=...] [METHOD=...]
 	@$(BIN)/kgqa serve --port="$${PORT:-8080}" $${GRAPH:+--graph="$$GRAPH"} $${LLM:+--llm="$$LLM"} $${METHOD:+--method="$$METHOD"}

@@ -156,7 +156,7 @@ SETTINGS: tuple[Setting, ...] = (
         "endpoint.user",
         str,
         None,
-        "user name for the server's login; the password is read from KGQA_ENDPOINT_PASSWORD",
+        "user name for the server's login; the password is read from KGQA_ENDPOINT_PASSWORD or kept by kgqa keys",
         trusted=True,
     ),
     Setting(

@@ -204,7 +204,7 @@ def test_commands_in_the_docs_exist():
     found = 0
     for file in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
         for line in re.findall(r"^    (?:\$ )?(kgqa .*)$", file.read_text(encoding="utf-8"), re.MULTILINE):
-            words = shlex.split(re.split(r" [<>|] ", line)[0].replace("...", "x"))[1:]
+            words = shlex.split(re.split(r" [<>|] | +# ", line)[0].replace("...", "x"))[1:]
             command, context = cli, cli.make_context("kgqa", [], resilient_parsing=True)
             while words and hasattr(command, "get_command") and command.get_command(context, words[0]):
                 command = command.get_command(context, words.pop(0))

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
+import shlex
 import signal
 import time
 
 import pytest
+
+from tests.conftest import ROOT
 
 TURTLE = "@prefix e: <http://e/> .\n# a comment\ne:a e:likes e:b , e:c .\n"
 
@@ -92,3 +96,16 @@ def test_a_folder_that_cannot_exist_has_one_message(kgqa, tmp_path):
         done = kgqa(*arguments)
         assert done.returncode == 1 and "/proc/x cannot be created. Choose" in done.err, done.err
         assert "permission" not in done.err and "No such file" not in done.err
+
+
+def test_the_page_getting_started_works(kgqa, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    page = (ROOT / "docs" / "getting-started.md").read_text(encoding="utf-8")
+    turtle, commands = (re.findall(rf"```{kind}\n(.*?)```", page, re.DOTALL)[0] for kind in ("turtle", "console"))
+    (tmp_path / "company.ttl").write_text(turtle)
+    done = [kgqa(*shlex.split(line.removeprefix("$ "))[1:]) for line in commands.splitlines()]
+    assert [each.returncode for each in done] == [0] * len(done), [each.err for each in done]
+    loaded, found, founder, she, _, again, shown = (each.out for each in done)
+    assert "Acme" in found and "Warning" not in loaded
+    assert founder.startswith("Bergen") and she.startswith("Bergen") and again.startswith("Ada Berg")
+    assert "company/" in shown

@@ -30,7 +30,7 @@ RAISE_CAP = (
     "virtuoso.ini)."
 )
 NARROW_QUERY = "Narrow the query, add a LIMIT, or raise the server's own limits."
-LOGIN = "Check the setting endpoint.user and the environment variable KGQA_ENDPOINT_PASSWORD."
+LOGIN = "Check the setting endpoint.user and the password: kgqa keys set URL, or KGQA_ENDPOINT_PASSWORD."
 QUOTED_CHARS = 300
 _JSON_TYPES = ("application/sparql-results+json", "application/json", "text/json")
 _AGGREGATE_CALL = re.compile(r"\b(?:COUNT|SUM|MIN|MAX|AVG|SAMPLE|GROUP_CONCAT)\s*\(", re.IGNORECASE)
