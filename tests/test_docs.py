@@ -163,7 +163,7 @@ def test_transcript_equals_the_output(tmp_path):
     command = shlex.split(lines[start].strip()[2:])
     end = next(i for i in range(start + 1, len(lines)) if lines[i] and not lines[i].startswith("    "))
     shown = "\n".join(line[4:] for line in lines[start + 1 : end]).strip()
-    done = run_cli(*command[1:], cwd=tmp_path)
+    done = run_cli(*command[1:], cwd=tmp_path, COLUMNS="120")
 
     def without_seconds(text: str) -> str:
         return re.sub(r"[\d.]+ s$", "N s", text.strip(), flags=re.MULTILINE)
