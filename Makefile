@@ -144,6 +144,7 @@ bench: $(STAMP) ## measure loading, exploration, answering, ranking and corpora 
 	$(BIN)/python benchmarks/text_methods.py --work build/retrieval --check
 	$(BIN)/python benchmarks/agents.py --work build/retrieval --check
 	$(BIN)/python benchmarks/corpus.py --quick --check
+	$(BIN)/python benchmarks/serving.py --seconds 20
 
 accuracy: $(STAMP) ## measure hit@1, F1 and causes of losses on the question sets in KGQA_DATA
 	$(BIN)/python benchmarks/accuracy.py --table --limit 200

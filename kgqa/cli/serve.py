@@ -14,6 +14,7 @@ from kgqa.cli.options import (
     asking_options,
     given_options,
     graph_options,
+    note_printer,
     say,
     setting_option,
     verbosity,
@@ -80,7 +81,7 @@ def command(
         )
     listening = open_socket(host, port)
     with listening:
-        service = Service(given, writable=writable, say=say)
+        service = Service(given, writable=writable, say=note_printer())  # called from other threads, too
         try:
             names = {"localhost", socket.gethostname(), socket.getfqdn(), host}
             names |= {name.strip() for name in (settings["serve.hosts"] or "").split(",") if name.strip()}

@@ -24,16 +24,16 @@ MAX_STEPS = 2000
 class Asked:
     """What a client asks.
 
-    `question`: the text that is answered. `asked`: the text that the client sent, before pronouns were resolved.
-    `topics`: ids or names. `method`, `model`: names that the service offers. `client`: whose limits count.
+    `topics`: ids or names. `method`, `model`: names that the service offers. `client`: whose limits count. `history`:
+    ids of the answers so far, to which words of the question may refer, the latest last.
     """
 
     question: str
-    asked: str
     method: str
     model: str = ""
     topics: tuple[str, ...] = ()
     client: str = ""
+    history: tuple[str, ...] = ()
 
 
 def new_id() -> str:
@@ -92,10 +92,14 @@ class Job:
         with self._lock:
             self._followers.append(wake)
 
+    def add_step(self, step: dict[str, Any]) -> None:
+        """Add a step {kind, at, words, detail}."""
+        self.steps.append(step)
+        self._tell()
+
     def _add_step(self, event: Event) -> None:
         if len(self.steps) < MAX_STEPS:
-            self.steps.append(step_object(event))
-            self._tell()
+            self.add_step(step_object(event))
 
     def _tell(self) -> None:
         with self._lock:

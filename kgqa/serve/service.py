@@ -16,10 +16,13 @@ from kgqa.errors import KgqaError, QuestionError, SettingsError, StoreError
 from kgqa.explore.topics import check_text
 from kgqa.graph.query.tokens import shorten_iris
 from kgqa.methods.ask import ask, budget_of, graph_id, open_resources
+from kgqa.methods.conversation.referents import TURNS
+from kgqa.methods.conversation.resolving import resolve as resolve_references
+from kgqa.methods.conversation.turns import Resolved, turn_of_object
 from kgqa.methods.name_index import open_name_index
 from kgqa.methods.registry import method
 from kgqa.methods.resources import Resources
-from kgqa.model import Answer, Question
+from kgqa.model import Answer, Entity, Question
 from kgqa.plugins import plugin_names
 from kgqa.serve.examples import demo_examples, graph_examples
 from kgqa.serve.fair_queue import FairQueue
@@ -29,8 +32,9 @@ from kgqa.serve.limits import ClientLimits
 from kgqa.serve.metrics import Metrics
 from kgqa.serve.model_names import client_names
 from kgqa.settings import Settings, resolve
+from kgqa.trace import BudgetExhausted, Trace
 from kgqa.version import __version__
-from kgqa.words import clean
+from kgqa.words import clean, clean_line
 
 T = TypeVar("T")
 CACHED = ("answered", "no_answer", "unsupported")
@@ -76,6 +80,8 @@ class Service:
         try:
             self._base.graph.prepare()
             open_name_index(self._base, required=False, note=say)
+            if self.corpus is not None:
+                self.corpus.index  # noqa: B018  # is brought up to date before the first request
             self.methods = self._usable_methods()
             self.limits = ClientLimits(self.settings)
             self._require_prices(self._base)
@@ -111,7 +117,7 @@ class Service:
         job = Job(asked)
         key = self._cache_key(asked)
         if key is not None and (known_answer := self._cache.get(key)) is not None:
-            job.finish({**known_answer, "asked": asked.asked, "cached": True})
+            job.finish({**known_answer, "asked": asked.question, "cached": True})
             return job
         self.limits.begin(asked.client)
         self.jobs[job.id] = job
@@ -184,13 +190,19 @@ class Service:
         usage = None
         try:
             resources = self.resources_for(asked.method, asked.model)
+            trace = job.start(budget_of(resources.settings), self.limits)
+            resolved = self._resolved(job, resources, trace)
+            topics = [each.value for each in resolved.topics if isinstance(each.value, Entity)]
             answer = ask(
-                Question(asked.question, id=job.id),
-                topics=list(asked.topics),
+                Question(resolved.question, id=job.id),
+                topics=topics or list(asked.topics),
                 resources=resources,
-                trace=job.start(budget_of(resources.settings), self.limits),
+                trace=trace,
             )
+            answer = replace(answer, notes=(*resolved.notes, *answer.notes))
             usage = answer.usage
+        except BudgetExhausted as error:  # before the question was asked
+            answer = replace(_failed(job, error.reason), status="budget_exhausted")
         except KgqaError as error:
             answer = _failed(job, str(error))
         except Exception as error:  # noqa: BLE001  one question must not end the thread of the queue
@@ -203,6 +215,19 @@ class Service:
         self.metrics.question(asked.method, answer.status, tokens, (usage.cost if usage else None) or 0.0)
         self._end(job, found)
 
+    def _resolved(self, job: Job, resources: Resources, trace: Trace) -> Resolved:
+        """Return the question with names in place of words that refer to the answers before it."""
+        question, history = job.asked.question, job.asked.history
+        if not history or job.asked.topics:
+            return Resolved(question)
+        turns = [turn_of_object(found) for id in history[-TURNS:] if (found := self.kept.get(id)) is not None]
+        resolved = resolve_references(question, turns, resources, trace=trace)
+        if resolved.by:
+            words = f"understood as: {clean_line(resolved.question)}"
+            detail = {"question": resolved.question, "by": resolved.by}
+            job.add_step({"kind": "resolved", "at": round(trace.elapsed(), 4), "words": words, "detail": detail})
+        return resolved
+
     def _cancelled(self, job: Job) -> None:
         """Answer a question that was stopped, or left over at the end of the service, before it began."""
         reason = f"{job.stopped or ENDS}."
@@ -214,7 +239,7 @@ class Service:
         return {
             **answer_object(answer),
             "id": job.id,
-            "asked": job.asked.asked,
+            "asked": job.asked.question,
             "model": job.asked.model,
             "short_sparql": shorten_iris(answer.sparql),
             "steps": steps,
@@ -227,7 +252,7 @@ class Service:
             job.finish(found)
 
     def _cache_key(self, asked: Asked) -> tuple[Any, ...] | None:
-        if not self.settings["serve.cache"]:
+        if not self.settings["serve.cache"] or asked.history:
             return None
         with suppress(StoreError):
             view = tuple(entity.iri for entity in self.graph.view)

@@ -87,6 +87,18 @@ def test_topics_are_ids_or_names(served):
         assert [each["name"] for each in answer["answers"]] == ["Warsaw"], topic
 
 
+def test_a_question_refers_to_the_answers_before_it(served):
+    first = ask(served, CAPITAL)
+    headers, body = {"Accept": "text/event-stream"}, {"question": "In which country is it?", "history": [first["id"]]}
+    with served.client.stream("POST", "/ask", json=body, headers=headers) as reply:
+        found = list(events(reply))
+    answer = found[-1][1]
+    assert (answer["asked"], answer["question"]) == ("In which country is it?", "In which country is Tokyo?")
+    assert [each["name"] for each in answer["answers"]] == ["Japan"]
+    assert "understood as: In which country is Tokyo?" in [step["words"] for name, step in found if name == "step"]
+    assert ask(served, "Who is it?", history=["0" * 32, "nonsense"])["question"] == "Who is it?"
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [

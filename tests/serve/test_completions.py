@@ -38,6 +38,9 @@ def test_a_chat_is_answered_with_citations_and_a_link(served, client):
     text, link = reply.choices[0].message.content, f"{served.url}/a/{answer['id']}"
     assert text.startswith("Tokyo [1]\n\n[1] Kimigayo → ") and text.endswith(f"\n\n{link}")
     assert reply.choices[0].finish_reason == "stop" and reply.usage.total_tokens == 0
+    more = [*messages, {"role": "assistant", "content": text}, {"role": "user", "content": "In which country is it?"}]
+    following = client.chat.completions.create(model="top", messages=more)
+    assert following.choices[0].message.content.startswith("Japan [1]")
     parts = list(client.chat.completions.create(model="top", messages=messages, stream=True, stream_options={"include_usage": True}))  # fmt: skip
     streamed = "".join(part.choices[0].delta.content or "" for part in parts if part.choices)
     assert streamed.rpartition("/")[0] == text.rpartition("/")[0]

@@ -147,11 +147,11 @@ async def ask_route(body: AskBody, request: Request, service: Served, client: Cl
         service,
         Asked(
             question=body.question,
-            asked=body.question,
             method=body.method or service.default_method,
             model=body.model or "",
             topics=tuple(body.topics),
             client=client,
+            history=tuple(body.history),
         ),
     )
     if "text/event-stream" in request.headers.get("accept", ""):

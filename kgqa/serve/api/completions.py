@@ -20,6 +20,8 @@ from kgqa.serve.service import Service
 
 router = APIRouter(prefix="/v1", tags=["chat front ends"], responses=ERRORS)
 MAX_CITATIONS = 20
+_LINK = re.compile(r"/a/([0-9a-f]{32})\b")
+"""The permanent links in earlier replies: their answers are the history of the chat."""
 _MARKUP = re.compile(r"([\\\[\]<>`])")
 
 
@@ -70,7 +72,8 @@ async def chat_route(body: ChatBody, request: Request, service: Served, client: 
         raise RequestError(400, "The chat has no message of the user.", 'Send {"role": "user", "content": "..."}.')
     request.state.question = asked
     method, model = _chosen(body.model, service)
-    job = submit(service, Asked(asked, asked, method, model, client=client))
+    history = tuple(link[1] for each in body.messages if each.role == "assistant" for link in _LINK.finditer(each.text))
+    job = submit(service, Asked(asked, method, model, client=client, history=history))
     link = f"{request.url.scheme}://{request.headers['host']}/a/"
     head = {"id": f"chatcmpl-{job.id}", "created": int(time.time()), "model": body.model or method}
     if body.stream:
