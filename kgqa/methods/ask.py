@@ -208,7 +208,7 @@ def ask(
         question: The question.
         graph: An open graph or a graph folder; None for the graph in the settings, or else the demo graph. Ignored if
             `resources` is given.
-        topics: Id or IRI of the topic entity, or a sequence of them; empty to find the topics in the question.
+        topics: Id, IRI or name of the topic entity, or a sequence of them; empty to find the topics in the question.
         resources: The result of `open_resources`, to answer many questions without opening the graph each time.
         trace: Records events and keeps account of the budget; None for a new trace with the budget in the settings.
         settings: Settings by the name of their command line option or by their key, such as `depth=3`; see

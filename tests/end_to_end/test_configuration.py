@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import pty
@@ -15,7 +16,9 @@ import pytest
 from kgqa.plugins import known_settings
 from kgqa.settings import resolve
 from kgqa.settings_file import LOCAL_KEYS, OWN_KEYS, commented_file, with_value
+from kgqa.testing.loopback import LoopbackServer, Response
 from kgqa.testing.server import ScriptedServer
+from kgqa.testing.sparql_server import table, truth
 
 from ..cli_runner import KGQA
 
@@ -35,7 +38,7 @@ def test_the_default_answers_write_a_file_without_values(kgqa, tmp_path, own):
     assert done.returncode == 0 and "9,064 triples" in done.err and not own.exists()
     text = (tmp_path / "kgqa.toml").read_text()
     assert not any(tomllib.loads(text).values()) and "#depth = 2\n" in text and str(own) in text
-    assert kgqa("ask", "Who directed the film Parasite?").returncode == 0
+    assert kgqa("ask", "Who directed the film Parasite?", "--embeddings", "off").returncode == 0
 
 
 def test_every_commented_line_is_a_setting_with_its_default_or_a_valid_example(tmp_path):
@@ -88,6 +91,40 @@ def test_each_wrong_answer_is_said_at_once_and_asked_again(kgqa, tmp_path, own):
     mine = tomllib.loads((own / "kgqa.toml").read_text())
     assert mine["llm"] == {"model": server.url} and mine["cache"] == {"folder": str(tmp_path / "caches")}
     assert json.loads((own / "keys.json").read_text()) == {server.url: SECRET}
+
+
+def test_the_login_of_an_endpoint_is_asked_for_and_kept_with_its_address(kgqa, tmp_path, own):
+    login = "Basic " + base64.b64encode(b"me:pass word").decode()
+
+    def answer(method: str, path: str, headers: dict[str, str], content: bytes) -> Response:
+        if headers.get("authorization") != login:
+            return Response(401, b"", "text/plain", headers=(("WWW-Authenticate", 'Basic realm="x"'),))
+        return truth(False) if "ASK" in path or b"ASK" in content else table(["n"], [])
+
+    with LoopbackServer(answer) as server:
+        url = f"http://127.0.0.1:{server.port}/sparql"
+        done = kgqa("init", input=f"{url}\nme\nwrong\n{url}\nme\npass word\n" + "\n" * 4, timeout=30)
+        assert done.returncode == 0 and "pass word" not in done.err, done.err
+        assert tomllib.loads((own / "kgqa.toml").read_text())["graph"] == {"path": url}
+        assert "path" not in tomllib.loads((tmp_path / "kgqa.toml").read_text())["graph"]
+        assert json.loads((own / "keys.json").read_text()) == {url: "pass word"}
+        assert kgqa("graph", "info").returncode == 0
+
+
+def test_a_kept_key_is_in_no_output_and_no_file_of_a_run(kgqa, tmp_path, own):
+    others = ("--embeddings", "off", "--max-calls", "3")
+    with ScriptedServer(lambda messages: "A", key=SECRET) as server:
+        model = ("--llm", f"{server.url}#m", *others)
+        for key in ("sk-another-secret", SECRET):
+            kgqa("keys", "set", server.url, input=key)
+            done = [kgqa("-v", "ask", "Who directed the film Parasite?", "--trace", "--json", *model)]
+            if key == SECRET:
+                done.append(kgqa("eval", "run", "--dataset", "demo", "--sample", "1", *model, "--out", "run"))
+            assert not any(key in each.out + each.err for each in done)
+            assert ("refused" in done[0].out or "Incorrect" in done[0].out) == (key != SECRET)
+        assert server.calls > 1
+    files = [file for file in tmp_path.rglob("*") if file.is_file() and file != own / "keys.json"]
+    assert len(files) > 2 and not any(SECRET.encode() in file.read_bytes() for file in files)
 
 
 def test_a_script_gives_options_and_nothing_is_replaced_without_asking(kgqa, tmp_path, own):

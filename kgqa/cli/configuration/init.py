@@ -12,7 +12,9 @@ import click
 
 from kgqa.atomic_files import cannot_create, replace_file
 from kgqa.cli.options import say, setting_option, verbosity_options
-from kgqa.errors import KeyRefused, KgqaError, SettingsError
+from kgqa.errors import KeyRefused, KgqaError, LoginRefused, SettingsError
+from kgqa.graph.endpoint.requests.access import PASSWORD_VARIABLE
+from kgqa.graph.store import is_address
 from kgqa.keys import find_key, remove_key, server_address, set_key
 from kgqa.servers import KEY_VARIABLE, OPENAI_KEY_VARIABLE, OPENAI_URL
 from kgqa.settings import FILE_NAME, Settings, resolve, user_settings_file
@@ -116,7 +118,7 @@ class _Question:
             text = click.prompt(self._prompt, default=self._default, err=True).strip()
             try:
                 new = self._read("" if text == self._default else text)
-                found = self._with_key({**values, **new}, no_check)
+                found = self._with_login(values, new, no_check)
             except KgqaError as error:
                 say(f"  {error}")
                 if not failed:
@@ -126,31 +128,48 @@ class _Question:
             say(f"  {found}" if found else "  ok")
             return new
 
-    def _with_key(self, values: Mapping[str, Any], no_check: bool) -> str:
-        """Check the answer; if the model's server refuses the key, ask for one, and keep it if it is accepted."""
+    def _with_login(self, values: Mapping[str, Any], new: dict[str, Any], no_check: bool) -> str:
+        """Check the answer; if its server refuses, ask for a key or a login, and keep it if it is accepted.
+
+        Args:
+            new: the values of the answer; `endpoint.user` is added for a login.
+        """
+        refusal: KeyRefused | LoginRefused
         try:
-            return self.check(values, no_check)
+            return self.check({**values, **new}, no_check)
         except KeyRefused as error:
+            server, refusal = str(new["llm.model"]), error
             say(f"  {error.message}")
-            server = str(values["llm.model"])
-            key = click.prompt(f"Key of {server_address(server)} (empty: none)", "", hide_input=True, err=True)
-            if not key.strip():
-                raise
+        except LoginRefused as error:
+            server, refusal = str(new["graph.path"]), error
+            say(f"  {error.message}")
+            new["endpoint.user"] = click.prompt("User name (empty: none)", "", show_default=False, err=True)
+        name = "Password" if isinstance(refusal, LoginRefused) else "Key"
+        ask = f"{name} for {server_address(server)} (empty: none)"
+        key = click.prompt(ask, "", hide_input=True, show_default=False, err=True)
+        if not key.strip():
+            raise refusal
         set_key(server, key)
         try:
-            return self.check(values, no_check)
-        except KgqaError:
+            return self.check({**values, **new}, no_check)
+        except (KeyRefused, LoginRefused):
             remove_key(server)
             raise
 
 
 def _write(file: Path, values: Mapping[str, Any], *, yes: bool, replace: bool) -> None:
-    own = {key: value for key, value in values.items() if BY_KEY[key].trusted}
+    own = {key: value for key, value in values.items() if BY_KEY[key].trusted or _gets_login(key, values)}
     local = {key: value for key, value in values.items() if key not in own}
     _write_own(own, yes=yes, replace=replace)
     text = commented_file(local, LOCAL_KEYS, heading=HEADING.format(own=user_settings_file()))
     replace_file(file, [text.encode()])
     say(f"Written: {file}")
+
+
+def _gets_login(key: str, values: Mapping[str, Any]) -> bool:
+    """Return whether a setting names the endpoint that gets the user's login; see `EndpointOptions.of`."""
+    login = resolve(values, folder=Path(os.devnull))["endpoint.user"] or os.environ.get(PASSWORD_VARIABLE)
+    return key == "graph.path" and is_address(values[key]) and bool(login)
 
 
 def _write_own(values: Mapping[str, Any], *, yes: bool, replace: bool) -> None:
@@ -163,7 +182,10 @@ def _write_own(values: Mapping[str, Any], *, yes: bool, replace: bool) -> None:
     else:
         for key, value in values.items():
             _change(own, key, value, yes=yes, replace=replace)
-    say(f"Written: {own} ({', '.join(values)}; these settings are not accepted from a {FILE_NAME} in a working folder)")
+    say(
+        f"Written: {own} ({', '.join(values)}). This is your own file, for all folders: a {FILE_NAME} in a working "
+        "folder may come from somebody else, and must not decide this."
+    )
 
 
 def _change(own: Path, key: str, value: Any, *, yes: bool, replace: bool) -> None:
@@ -200,6 +222,9 @@ def _check_graph(settings: Settings) -> str:
 
 
 def _read_model(text: str) -> dict[str, Any]:
+    kind, _, rest = text.partition(":")
+    if kind in ("replay", "vllm") and Path(rest).exists():
+        text = f"{kind}:{Path(rest).absolute()}"  # your own file is read in every folder
     return {"llm.model": text} if text else {}
 
 
@@ -264,7 +289,8 @@ def _check_limits(settings: Settings) -> str:
     if settings["budget.cost"] is not None and (models := open_models(settings)) is not None:
         models.close()  # a limit on the cost needs the price of the model
     limits = {each: settings[f"budget.{each}"] for each in dict.fromkeys(LIMITS.values())}
-    return ", ".join(f"{name} {value:g}" for name, value in limits.items() if value is not None)
+    units = {"cost": "USD"}
+    return ", ".join(f"{value:g} {units.get(name, name)}" for name, value in limits.items() if value is not None)
 
 
 def _read_folder(text: str) -> dict[str, Any]:
