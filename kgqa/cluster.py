@@ -69,7 +69,14 @@ class Cluster(Protocol):
         ...
 
     def stream(
-        self, function: Callable[[T], R], items: Iterable[T], *, workers: int = 1, threads: int = 1, gpus: float = 0.0
+        self,
+        function: Callable[[T], R],
+        items: Iterable[T],
+        *,
+        workers: int = 1,
+        threads: int = 1,
+        gpus: float = 0.0,
+        say: Callable[[str], None] = lambda text: None,
     ) -> Generator[list[R], None, None]:
         """Yield lists of results in any order, and an empty list if there are none for a moment.
 
@@ -82,6 +89,7 @@ class Cluster(Protocol):
             workers: The most workers to use; each occupies a processor until the generator ends or is closed.
             threads: How many items a worker works on at a time.
             gpus: How many GPUs each worker needs.
+            say: Called with a message for people when a worker is lost.
 
         Raises:
             ClusterError: The cluster cannot run the function.
@@ -124,7 +132,14 @@ class PlainLoop:
         yield from map(function, items)
 
     def stream(
-        self, function: Callable[[T], R], items: Iterable[T], *, workers: int = 1, threads: int = 1, gpus: float = 0.0
+        self,
+        function: Callable[[T], R],
+        items: Iterable[T],
+        *,
+        workers: int = 1,
+        threads: int = 1,
+        gpus: float = 0.0,
+        say: Callable[[str], None] = lambda text: None,
     ) -> Generator[list[R], None, None]:
         for item in items:
             yield [function(item)]
@@ -193,10 +208,17 @@ class _RayCluster:
                 yield value
 
     def stream(
-        self, function: Callable[[T], R], items: Iterable[T], *, workers: int = 1, threads: int = 1, gpus: float = 0.0
+        self,
+        function: Callable[[T], R],
+        items: Iterable[T],
+        *,
+        workers: int = 1,
+        threads: int = 1,
+        gpus: float = 0.0,
+        say: Callable[[str], None] = lambda text: None,
     ) -> Generator[list[R], None, None]:
         data = _pickled(self._ray, function)
-        return WorkerPool(self._ray, self._address, data, workers, threads, gpus).results(iter(items))
+        return WorkerPool(self._ray, self._address, data, workers, threads, gpus, say).results(iter(items))
 
     def _outcomes(
         self, function: Callable[[T], R], items: Iterable[T], ordered: bool, batch: int
@@ -268,6 +290,9 @@ def _import_ray() -> Any:
         import ray
     except ImportError as error:
         raise ClusterError("Ray is not installed.", f"Install it: {install_command('ray')}") from error
+    with suppress(ImportError):  # Ray would print the logs of lost nodes to standard output, which is for results
+        private: Any = importlib.import_module("ray._private.worker")
+        private.print_to_stdstream = lambda *_, **__: None
     with suppress(ImportError, AttributeError):
         raylet: Any = importlib.import_module("ray._raylet")
         raylet.Config.initialize("")
@@ -331,7 +356,8 @@ def _check_reachable(address: str) -> None:
         reason = getattr(error, "strerror", None) or error
         raise ClusterError(
             f"There is no Ray cluster at {address} ({reason}).",
-            f"Start it there: RAY_USAGE_STATS_ENABLED=0 ray start --head --port {port}",
+            start := f"Start it there: RAY_USAGE_STATS_ENABLED=0 ray start --head --port {port}",
+            python=start,
         ) from error
 
 
@@ -358,5 +384,6 @@ def _connect_error(address: str, error: Exception) -> ClusterError:
     reason = text.strip().splitlines()[0] if text.strip() else type(error).__name__
     return ClusterError(
         f"The Ray cluster at {address} cannot be used: {reason}",
-        f"This machine must be a node of it: ray start --address {address}. From another machine: ray://HOST:10001",
+        join := f"This machine must be a node of it: ray start --address {address}. Otherwise use ray://HOST:10001",
+        python=join,
     )

@@ -126,6 +126,7 @@ class WorkerPool:
         workers: How many workers there are if the cluster has the processors.
         threads: How many items a worker works on at a time.
         gpus: How many GPUs each worker gets.
+        say: Called with a message for people when a worker is lost.
     """
 
     ray: Any
@@ -133,7 +134,8 @@ class WorkerPool:
     function: bytes
     workers: int
     threads: int
-    gpus: float = 0.0
+    gpus: float
+    say: Callable[[str], None]
     _actors: dict[int, Any] = field(default_factory=dict)
     _starting: dict[Any, int] = field(default_factory=dict)
     _load: dict[int, int] = field(default_factory=dict)
@@ -245,6 +247,7 @@ class WorkerPool:
                 del self._running[each]
                 task.losses += 1
                 self._again.append(task)
+            self.say("A worker of the Ray cluster was lost; its work is given to another one.")
             del self._load[worker]
             self._kill(self._actors.pop(worker))
             worst = max(task.losses for task in tasks.values())

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +21,6 @@ import pytest
 
 from kgqa.cache import Cache
 from kgqa.cluster import PlainLoop, open_cluster
-from kgqa.cluster_node import PASSED_ON
 from kgqa.corpus.building.build import build_corpus
 from kgqa.corpus.building.options import BuildOptions
 from kgqa.corpus.building.tools import open_tools
@@ -30,6 +29,7 @@ from kgqa.corpus.rdf.triples import quad_blocks
 from kgqa.errors import ClusterError, LoadError
 from kgqa.rank.embedding.encoder import open_encoder
 from kgqa.settings import resolve
+from tests.cluster_nodes import ROOT, nodes, processes_of
 from tests.cluster_work import (
     Squares,
     fail_at_three,
@@ -43,7 +43,6 @@ from tests.cluster_work import (
 )
 
 NUMBERS = list(range(40))
-ROOT = Path(__file__).resolve().parent.parent
 
 
 def squares(cluster, **options):
@@ -79,47 +78,11 @@ def test_import_is_lazy():
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
-@contextmanager
-def node(folder: Path, *arguments: str, environment: dict[str, str]):
-    """Run a node of a cluster with one processor."""
-    folder.mkdir(parents=True)
-    command = [sys.executable, "-m", "kgqa.cluster_node", *arguments, "--block", "--disable-usage-stats"]
-    command += ["--num-cpus", "1", "--object-store-memory", "80000000", "--temp-dir", str(folder)]
-    with open(folder / "log", "wb") as log:
-        process = subprocess.Popen(
-            command, env=environment, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True
-        )
-    try:
-        while b"runtime started" not in (folder / "log").read_bytes():
-            assert process.poll() is None, (folder / "log").read_text()
-            time.sleep(0.05)
-        yield
-    finally:
-        process.terminate()
-        process.wait(30)
-
-
 @pytest.fixture(scope="module")
 def two_nodes():
-    """The address of a cluster of two nodes, as a user starts it: here both are on the loopback interface."""
-    with ExitStack() as stack:
-        patch = stack.enter_context(pytest.MonkeyPatch.context())
-        patch.setenv("RAY_AUTH_MODE", "token")
-        patch.setenv("RAY_AUTH_TOKEN", "f" * 64)
-        with socket.socket() as free:
-            free.bind(("127.0.0.2", 0))
-            port = free.getsockname()[1]
-        names = (*PASSED_ON, "RAY_AUTH_MODE", "RAY_AUTH_TOKEN")
-        environment = {name: os.environ[name] for name in names if name in os.environ}
-        environment |= {"PYTHONPATH": str(ROOT), "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0"}
-        folder = Path(tempfile.mkdtemp(prefix="kt-", dir="/tmp"))  # paths of sockets have to be short
-        stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        head = ("--head", "--include-dashboard", "false", "--node-ip-address", "127.0.0.2", "--port", str(port))
-        stack.enter_context(node(folder / "a", *head, environment=environment))
-        other = ("--address", f"127.0.0.2:{port}", "--node-ip-address", "127.0.0.3")
-        stack.enter_context(node(folder / "b", *other, environment=environment))
+    with pytest.MonkeyPatch.context() as patch, nodes(patch) as (address, _):
         patch.setenv("SOME_API_KEY", "sk-0123456789")  # after the nodes: it is the secret of the driver alone
-        yield f"127.0.0.2:{port}"
+        yield address
 
 
 @pytest.fixture(scope="module")
@@ -312,16 +275,6 @@ def test_cluster_of_this_machine_ends_with_its_process(end):
         assert not processes_of(folder) and not list(folder.iterdir())
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def processes_of(folder: Path) -> list[int]:
-    """The processes that were started with this folder for temporary files."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            if f"TMPDIR={folder}".encode() in (process / "environ").read_bytes().split(b"\0"):
-                found.append(int(process.name))
-    return found
 
 
 def test_no_other_module_knows_ray():

@@ -63,7 +63,7 @@ def ask_remaining(
         division = divided(cluster, plan, len(questions) - len(folder.done), resources)
         concurrency = division.in_flight
         observer.note(division.note)
-        ask_all = ask_on(cluster, division, resources, topics=plan.topics, losses=plan.losses)
+        ask_all = ask_on(cluster, division, resources, topics=plan.topics, losses=plan.losses, say=observer.note)
     progress = RunProgress(total=len(questions), concurrency=concurrency)
     for record in Run(folder.path, {}).records():
         progress.add(record, asked=False)

@@ -191,7 +191,7 @@ def _until_error(batches: Asked, progress: RunProgress, stop: StopSignal) -> Ite
     except ClusterError as error:
         if not progress.asked:
             raise
-        stop.end(f"{error} {error.hint}")
+        stop.end(str(error))
 
 
 def _remove_lost(lost: Sequence[Record], folder: RunFolder, progress: RunProgress, stop: StopSignal) -> None:

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kgqa.errors import ClusterError
 from kgqa.evaluation.runs.manifest import differences, new_manifest
 from kgqa.evaluation.runs.plan import RunPlan, Selection, select_questions
 from kgqa.evaluation.runs.progress import RunObserver, RunResult, default_observer
@@ -88,9 +89,13 @@ def start_run(
     ):
         before = partial(record_own_run, manifest, resources.settings, out, observer)
         with create_run(out, manifest, before=before) as folder:
-            return ask_remaining(
-                plan, selection.questions, resources, folder, observer, estimate=estimate, cluster=cluster
-            )
+            try:
+                return ask_remaining(
+                    plan, selection.questions, resources, folder, observer, estimate=estimate, cluster=cluster
+                )
+            except ClusterError:  # nothing was asked
+                (out / MANIFEST).unlink()
+                raise
 
 
 def has_run(out: Path, plan: RunPlan, settings: Settings) -> bool:

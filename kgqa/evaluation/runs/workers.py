@@ -6,7 +6,7 @@ import gc
 import json
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -73,7 +73,7 @@ class AskTask:
             resources = open_resources(settings=self._settings())
             open_name_index(resources, required=self.topics == "linked", note=lambda text: None)
         except KgqaError as error:
-            raise ClusterError(f"The node {where} cannot ask questions: {error}", error.hint) from error
+            raise ClusterError(f"The node {where} cannot ask questions: {error.message}", error.hint) from error
         found = identity(resources)
         if differing := [name for name, value in self.expected.items() if found[name] != value]:
             resources.close()
@@ -131,8 +131,8 @@ def opened_cluster(plan: RunPlan, resources: Resources) -> Iterator[Cluster | No
     settings = resources.settings
     if asked_in_order(settings):
         raise SettingsError(
-            f"The method {settings['ask.method']} asks one question after the other, so a cluster cannot help.",
-            f"Leave out {hint_text('--ray')}",
+            "With these settings, each question depends on those before it, so a cluster cannot help.",
+            "Leave out --ray",
         )
     if settings["llm.replay"] and settings["llm.replay_only"] != "on" and plan.ray != LOCAL:
         raise SettingsError(
@@ -189,6 +189,7 @@ def ask_on(
     *,
     topics: Topics,
     losses: bool,
+    say: Callable[[str], None],
 ) -> partial[Asked]:
     """Return a function that asks questions on a cluster; see `kgqa.evaluation.runs.runner`."""
     base, kinds = os.getcwd(), path_kinds()
@@ -196,7 +197,9 @@ def ask_on(
     values = {key: value for key, value in settings.values.items() if key not in NODE_SETTINGS}
     values |= {key: located(values[key], base, kinds=kinds) for key in PATH_SETTINGS if key in values}
     task = AskTask(values, settings.origins, settings.local, identity(resources), topics, losses)
-    return partial(cluster.stream, task, workers=division.workers, threads=division.threads, gpus=division.gpus)
+    return partial(
+        cluster.stream, task, workers=division.workers, threads=division.threads, gpus=division.gpus, say=say
+    )
 
 
 def _in_process(settings: Settings) -> bool:
