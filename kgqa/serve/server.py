@@ -52,11 +52,15 @@ class PromptProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def _watch(self) -> None:
-        """Start the time for headers that are not complete, and end it when they are."""
-        if self.conn.their_state is not h11.IDLE:
+        """Start the time for headers that are not complete, or for a body that nobody reads; end it afterwards."""
+        if not self._is_waiting:
             self._forget()
         elif self._deadline is None:
             self._deadline = self.loop.call_later(self._read_seconds, self._give_up)
+
+    @property
+    def _is_waiting(self) -> bool:
+        return self.conn.their_state is h11.IDLE or (self.cycle is not None and self.cycle.response_complete)
 
     def _forget(self) -> None:
         if self._deadline is not None:
@@ -64,8 +68,9 @@ class PromptProtocol(H11Protocol):
             self._deadline = None
 
     def _give_up(self) -> None:
-        if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
-            if self.conn.trailing_data[0] or self.cycle is None:
+        self._deadline = None
+        if self._is_waiting and not self.transport.is_closing():
+            if self.conn.their_state is h11.IDLE:
                 self.transport.write(_TOO_SLOW)
             self.transport.close()
 
