@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from contextlib import suppress
 from functools import cache
@@ -23,6 +24,20 @@ def install_command(extra: str) -> str:
     return f"{change}pip install -c constraints.txt -e '.[{extra}]'"
 
 
+def extra_of(module: str) -> str | None:
+    """Return the extra of kgqa that installs a module of another package; None if none does."""
+    from importlib.metadata import PackageNotFoundError, requires
+
+    top = module.partition(".")[0].replace("_", "-").lower()
+    wanted = _PACKAGES.get(top, top)
+    with suppress(PackageNotFoundError):
+        for line in requires("kgqa") or ():
+            found = re.match(r"([\w.-]+).*extra == ['\"](\w+)['\"]", line)
+            if found and re.sub(r"[-_.]+", "-", found[1]).lower() == wanted and found[2] not in _NOT_FOR_USERS:
+                return found[2]
+    return None
+
+
 @cache
 def clone_folder() -> Path | None:
     """Return the folder of the clone that kgqa is imported or was installed from; None if there is none."""
@@ -37,3 +52,9 @@ def clone_folder() -> Path | None:
 
 _FILES = ("constraints.txt", "setup.cfg", "kgqa/installation.py")
 """Files that a clone has."""
+_PACKAGES = {
+    "docx": "python-docx", "markdown-it": "markdown-it-py", "pydantic": "fastapi", "starlette": "fastapi",
+    "torch": "sentence-transformers", "transformers": "sentence-transformers",
+}  # fmt: skip
+"""Packages that install a module of another name."""
+_NOT_FOR_USERS = ("lint", "test")

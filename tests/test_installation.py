@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from kgqa.installation import install_command
+from kgqa.installation import extra_of, install_command
+from tests.cli_runner import run_cli
 
 ROOT = Path(__file__).parent.parent
 SHOW = "from kgqa.installation import install_command; print(install_command('minilm'))"
@@ -59,3 +60,17 @@ def test_every_hint_names_an_extra_that_exists():
     assert {"minilm", "openai", "serve"} <= named <= {*setup["options.extras_require"]}
     hinted = [text for text in texts if "pip install 'kgqa[" in text]
     assert len(hinted) == 1, "use install_command"
+
+
+def test_extra_that_installs_a_module():
+    modules = {"pathspec": "corpus", "docx.shared": "corpus", "prompt_toolkit": "chat", "starlette.types": "serve"}
+    assert {module: extra_of(module) for module in modules} == modules
+    assert [extra_of(module) for module in ("numpy", "no_such_module", "pytest", "")] == [None] * 4
+
+
+def test_command_without_its_extra_names_it(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pathspec", None)  # as if it were not installed
+    done = run_cli("corpus", "build", "--demo", "--into", "corpus", "--embeddings", "off", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.err.splitlines()[-1].startswith("kgqa: This needs the package pathspec, which is not installed. ")
+    assert "[corpus]'" in done.err

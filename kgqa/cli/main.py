@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -14,6 +14,7 @@ from kgqa.cli.groups import LazyGroup
 from kgqa.cli.options import verbosity_options
 from kgqa.errors import KgqaError
 from kgqa.hints import command_line_wording
+from kgqa.installation import extra_of, install_command
 from kgqa.version import __version__
 from kgqa.words import clean
 
@@ -128,11 +129,17 @@ def main(arguments: list[str] | None = None) -> None:
         # for example, missing permission or a full disk
         _print_error(f"{error.filename}: {error.strerror}.")
         sys.exit(1)
+    except ModuleNotFoundError as error:
+        extra = extra_of(error.name or "")
+        if extra is None:
+            _report_defect(error, arguments)
+        _print_error(f"This needs the package {error.name}, which is not installed. {install_command(extra)}")
+        sys.exit(1)
     except Exception as error:  # noqa: BLE001  (a defect of kgqa is reported in one line)
         _report_defect(error, arguments)
 
 
-def _report_defect(error: Exception, arguments: list[str]) -> None:
+def _report_defect(error: Exception, arguments: list[str]) -> NoReturn:
     if any(a in ("-v", "--verbose", "-vv") for a in arguments):
         raise error
     _print_error(
