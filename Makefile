@@ -136,6 +136,7 @@ bench: $(STAMP) ## measure loading, exploration, answering, ranking and corpora 
 	$(BIN)/python benchmarks/editing.py
 	$(BIN)/python benchmarks/asking.py
 	$(BIN)/python benchmarks/report.py
+	$(BIN)/python -m benchmarks.page
 	$(BIN)/python benchmarks/ranking.py
 	$(BIN)/python benchmarks/tournament.py --trials 500
 	$(BIN)/python benchmarks/endpoint.py
