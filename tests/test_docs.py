@@ -236,3 +236,8 @@ def test_make_help_lists_the_main_targets():
     done = subprocess.run(["make", "help"], capture_output=True, text=True, cwd=ROOT, timeout=60)
     for target in ("setup", "demo", "check", "test", "soak", "lint", "bench", "clean"):
         assert f"make {target}" in done.stdout
+
+
+def test_make_demo_ends_with_what_comes_next():
+    done = subprocess.run(["make", "-n", "demo"], capture_output=True, text=True, cwd=ROOT, timeout=60)
+    assert "make serve" in done.stdout.splitlines()[-1]

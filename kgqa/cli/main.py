@@ -92,6 +92,9 @@ def cli() -> None:
       kgqa graph load triples.nt.gz --into mygraph/
       kgqa graph search "alta verapaz" --graph mygraph/
       kgqa ask "..." --graph mygraph/
+    To keep a graph, a language model and keys for later:
+      kgqa init
+      kgqa keys set openai
     """
 
 

@@ -16,8 +16,9 @@ from kgqa.errors import KeyRefused, KgqaError, LoginRefused, SettingsError
 from kgqa.graph.endpoint.requests.access import PASSWORD_VARIABLE
 from kgqa.graph.store import is_address
 from kgqa.keys import find_key, remove_key, server_address, set_key
+from kgqa.plugins import plugin_names
 from kgqa.servers import KEY_VARIABLE, OPENAI_KEY_VARIABLE, OPENAI_URL
-from kgqa.settings import FILE_NAME, Settings, resolve, user_settings_file
+from kgqa.settings import FILE_NAME, PRESETS, Settings, resolve, user_settings_file
 from kgqa.settings_file import LOCAL_KEYS, OWN_KEYS, commented_file, with_value
 from kgqa.settings_table import BY_KEY
 
@@ -80,6 +81,7 @@ def command(yes: bool, replace: bool, no_check: bool, **options: Any) -> int:
         else:
             values |= question.ask(values, no_check)
     _write(file, values, yes=yes, replace=replace)
+    say('Ask: kgqa ask "...". Check everything: kgqa doctor. See every setting: kgqa config show')
     return 0
 
 
@@ -98,9 +100,10 @@ class _Question:
         keys: tuple[str, ...],
         read: Callable[[str], dict[str, Any]],
         check: Callable[[Settings], str],
+        note: Callable[[], str] | None = None,
     ) -> None:
         self.title, self.keys = title, keys
-        self._prompt, self._default, self._read, self._check = prompt, default, read, check
+        self._prompt, self._default, self._read, self._check, self._note = prompt, default, read, check, note
 
     def check(self, values: Mapping[str, Any], no_check: bool) -> str:
         """Check the answer and return what was found.
@@ -113,6 +116,8 @@ class _Question:
 
     def ask(self, values: Mapping[str, Any], no_check: bool) -> dict[str, Any]:
         """Ask until the answer can be used, and return the values of its settings."""
+        if self._note:
+            say(self._note())
         failed = False
         while True:
             text = click.prompt(self._prompt, default=self._default, err=True).strip()
@@ -255,6 +260,10 @@ def _read_method(text: str) -> dict[str, Any]:
     return {key: value for key, value in (("ask.method", name), ("ask.preset", preset.strip())) if value}
 
 
+def _list_methods() -> str:
+    return f"Methods: {', '.join(plugin_names('method'))}. Presets: {', '.join(PRESETS)} (docs/models.md)."
+
+
 def _check_method(settings: Settings) -> str:
     from kgqa.corpus_file import read_corpus_file
     from kgqa.methods.registry import method
@@ -323,7 +332,13 @@ def _questions() -> Iterator[_Question]:
         _check_model,
     )
     yield _Question(
-        "Method", "Method, and preset after a space", "top", ("ask.method", "ask.preset"), _read_method, _check_method
+        "Method",
+        "Method, and preset after a space",
+        "top",
+        ("ask.method", "ask.preset"),
+        _read_method,
+        _check_method,
+        _list_methods,
     )
     yield _Question(
         "Limits per question",
