@@ -67,6 +67,8 @@ def command(
             f"kgqa serve needs {error.name}, which is not installed.", install_command("serve")
         ) from None
     given = given_options(options, graph_path)
+    if mcp == "stdio":
+        return _serve_stdio(given)
     from kgqa.settings import resolve
 
     settings = resolve(given)
@@ -85,21 +87,35 @@ def command(
         try:
             names = {"localhost", socket.gethostname(), socket.getfqdn(), host}
             names |= {name.strip() for name in (settings["serve.hosts"] or "").split(",") if name.strip()}
-            app = create_app(service, hosts=names, tokens=tokens, log_questions=log_questions)
+            app = create_app(service, hosts=names, tokens=tokens, log_questions=log_questions, mcp=mcp == "http")
             if verbosity() >= 0:
                 _write_log()
             shown = "localhost" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
             url = f"http://{shown}:{listening.getsockname()[1]}/"
+            agents = f" Agents: {url}mcp." if mcp else ""
             interrupted = run_server(
                 make_server(app, service),
                 listening,
-                started=lambda: print(f"Open {url} in a browser. To end: Ctrl-C", flush=True),
+                started=lambda: print(f"Open {url} in a browser.{agents} To end: Ctrl-C", flush=True),
             )
         finally:
             service.close()
     if interrupted:
         say("kgqa: Stopped.")
     return 130 if interrupted else 0
+
+
+def _serve_stdio(given: dict[str, Any]) -> int:
+    """Serve the tools for agents to the program that started this one; only its messages go to standard output."""
+    from kgqa.serve.service import Service
+    from kgqa.serve.tools.mcp_server import serve_stdio
+
+    service = Service({"serve.folder": "none", **given}, say=say)
+    try:
+        serve_stdio(service)
+    finally:
+        service.close()
+    return 0
 
 
 def _is_loopback(host: str) -> bool:

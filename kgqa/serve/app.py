@@ -9,6 +9,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
+from starlette.routing import Route
 
 from kgqa.errors import KgqaError, PartialResult, QueryRejected, StoreError, StoreTimeout
 from kgqa.serve.api import asking, completions, looking_up, monitoring, page
@@ -20,7 +21,12 @@ from kgqa.version import __version__
 
 
 def create_app(
-    service: Service, *, hosts: Iterable[str] = ("localhost",), tokens: Iterable[str] = (), log_questions: bool = False
+    service: Service,
+    *,
+    hosts: Iterable[str] = ("localhost",),
+    tokens: Iterable[str] = (),
+    log_questions: bool = False,
+    mcp: bool = False,
 ) -> Any:
     """Return the ASGI application of a service.
 
@@ -28,6 +34,7 @@ def create_app(
         hosts: The names under which clients reach it; IP addresses are always accepted.
         tokens: The tokens of clients; empty if none is needed.
         log_questions: Whether the log contains the texts of questions.
+        mcp: Whether the tools for agents are served at /mcp.
     """
     app = FastAPI(
         title="kgqa",
@@ -40,6 +47,12 @@ def create_app(
     app.state.service = service
     for module in (asking, completions, looking_up, monitoring, page):
         app.include_router(module.router)
+    if mcp:
+        from kgqa.serve.tools.mcp_server import PATH, McpEndpoint
+
+        endpoint = McpEndpoint(service)
+        app.router.routes.append(Route(PATH, endpoint))
+        service.closing.append(endpoint.close)
     app.add_exception_handler(RequestError, _request_error)
     app.add_exception_handler(KgqaError, _kgqa_error)
     app.add_exception_handler(RequestValidationError, _validation_error)

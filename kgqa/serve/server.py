@@ -86,10 +86,13 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         seconds = self._service.settings["serve.shutdown_seconds"]
         stopping = asyncio.get_running_loop().call_later(seconds, self._service.stop_all)
+        closing = [asyncio.create_task(close()) for close in self._service.closing]
         try:
             await super().shutdown(sockets)
         finally:
             stopping.cancel()
+            for task in closing:
+                task.cancel()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self.ended_by = self.ended_by or sig

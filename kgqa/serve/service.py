@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
@@ -101,6 +101,8 @@ class Service:
         self.questions = FairQueue(workers, limit=limit, name="kgqa-ask")
         self.lookups = FairQueue(cores, limit=LOOKUPS * limit, name="kgqa-lookup")
         self.jobs: dict[str, Job] = {}
+        self.closing: list[Callable[[], Coroutine[Any, Any, None]]] = []
+        """Called when the server of the service accepts nothing more."""
 
     # --- questions
 

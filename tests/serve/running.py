@@ -30,12 +30,14 @@ class Running:
 
 
 @contextmanager
-def running(*, tokens: Sequence[str] = (), writable: bool = False, **given: Any) -> Iterator[Running]:
+def running(
+    *, tokens: Sequence[str] = (), writable: bool = False, mcp: bool = False, **given: Any
+) -> Iterator[Running]:
     """Serve a graph until the context ends. `given`: settings by key, with an underscore in place of the dot."""
     given = {"serve_folder": "none", **given}
     service = Service(given, writable=writable)
     started = threading.Event()
-    server = make_server(create_app(service, hosts=["localhost"], tokens=tokens), service)
+    server = make_server(create_app(service, hosts=["localhost"], tokens=tokens, mcp=mcp), service)
     with open_socket("127.0.0.1", 0) as listening:
         port = listening.getsockname()[1]
         thread = threading.Thread(target=run_server, args=(server, listening), kwargs={"started": started.set})

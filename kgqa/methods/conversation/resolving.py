@@ -16,7 +16,7 @@ from kgqa.methods.conversation.rewriting import rewrite
 from kgqa.methods.conversation.turns import Resolved, Turn
 from kgqa.methods.resources import Resources
 from kgqa.model import Named
-from kgqa.trace import BudgetExhausted, QuestionStopped, Trace
+from kgqa.trace import BudgetExhausted, Trace
 from kgqa.words import display_name
 
 MAX_TOGETHER = 3
@@ -31,7 +31,7 @@ def resolve(question: str, turns: Sequence[Turn], resources: Resources, *, trace
     """Return what is asked, given the turns so far, the latest last.
 
     A question that refers to nothing before it is returned as it is. If the reply of the language model cannot be
-    read, or the model cannot be used, the rules decide.
+    read, or the model cannot be used, the rules decide; a question that was stopped ends when it is asked.
 
     Args:
         question: The question.
@@ -42,7 +42,6 @@ def resolve(question: str, turns: Sequence[Turn], resources: Resources, *, trace
     Raises:
         QuestionError: The question is empty or too long.
         StoreError: A query failed.
-        QuestionStopped: The question was stopped.
     """
     text = check_text(question)
     turns = [turn for turn in turns if turn.answers or turn.topics][-TURNS:]
@@ -53,8 +52,6 @@ def resolve(question: str, turns: Sequence[Turn], resources: Resources, *, trace
     if resources.by_model and trace is not None:
         try:
             found = rewrite(text, referents, resources, trace)
-        except QuestionStopped:
-            raise
         except (BudgetExhausted, KgqaError):
             found = None
         if found is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
@@ -74,7 +74,7 @@ async def answer_of(job: Job, service: Service, request: Request) -> dict[str, A
     return job.answer
 
 
-async def events_of(job: Job, service: Service) -> AsyncIterator[tuple[str, dict[str, Any]] | None]:
+async def events_of(job: Job, service: Service) -> AsyncGenerator[tuple[str, dict[str, Any]] | None, None]:
     """Yield the events of a question by name, and None after `PING_SECONDS` without one.
 
     The question is stopped if nobody takes its events any more.
