@@ -97,6 +97,11 @@ def _graph_whole(manifest: Mapping[str, Any]) -> str:
     return f"graph {fingerprint[:12]}" if fingerprint else ""
 
 
+def _topics(manifest: Mapping[str, Any]) -> str:
+    """Name the choice of topics; `gold` takes those of the data set, which need not have any."""
+    return {"gold": "topics as given", "linked": "topics linked"}.get(text_of(manifest.get("topics")), "")
+
+
 def _worded(key: str, prefix: str, without: str = "") -> Words:
     def words(manifest: Mapping[str, Any]) -> str:
         value = text_of(manifest.get(key))
@@ -109,10 +114,10 @@ _PROPERTIES: tuple[tuple[Words, Words], ...] = (
     (_models, _models_whole),
     (_dataset, _dataset_whole),
     (_graph, _graph_whole),
+    (_topics, _topics),
     *(
         (_worded(key, words, without),) * 2
         for key, words, without in (
-            ("topics", "topics", ""),
             ("seed", "seed", ""),
             ("sample", "sample", "whole data set"),
             ("shard", "shard", ""),

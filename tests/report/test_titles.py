@@ -8,6 +8,7 @@ from typing import Any
 from kgqa.report.comparison import compare
 from kgqa.report.tables import as_text
 from kgqa.report.titles import run_titles
+from kgqa.settings import resolve
 from tests.report.test_comparison import run_of
 
 
@@ -46,6 +47,12 @@ def test_titles_name_only_what_differs():
     )
 
 
+def test_title_does_not_say_that_topics_were_gold():
+    """The data set may have no topics for some questions."""
+    linked = {**manifest(), "topics": "linked"}
+    assert titles(manifest(), linked) == ("top-2, topics as given", "top-2, topics linked")
+
+
 def test_equal_short_names_are_written_in_full():
     assert titles(manifest(dataset="a/test.json"), manifest(dataset="b/test.json")) == (
         "top-2, a/test.json",
@@ -54,13 +61,13 @@ def test_equal_short_names_are_written_in_full():
 
 
 def test_settings_that_follow_from_the_method_are_left_out():
-    published = manifest(ask__method="top-1", explore__retain="all")
-    presets = {"ask.method": "top-1"}
-    from kgqa.plugins import method_extension
-
-    own = {**published, "settings": {**published["settings"], **method_extension("top-1").presets["ours"], **presets}}
-    found = titles(manifest(), own, names=("top-2", "top-1"))
-    assert found[1].startswith("top-1") and "prune" not in found[1]
+    both = [
+        {**manifest(), "settings": dict(resolve({"ask.method": method, "explore.depth": depth}, environment={}).values)}
+        for method, depth in (("top-2", 3), ("top-1", 1))
+    ]
+    assert both[0]["settings"]["rank.tournament"] != both[1]["settings"]["rank.tournament"]
+    first, second = titles(*both, names=("top-2", "top-1"))
+    assert "depth 3" in first and "depth 1" in second and "tournament" not in first + second
 
 
 def test_many_settings_are_counted():

@@ -45,10 +45,16 @@ def index_page(comparison: Comparison, lines: Sequence[Sequence[IndexRow]]) -> I
     )
 
 
-def _shown_row(row: MetricRow) -> tuple[str, list[tuple[str, str]], str]:
-    """Return the label of a row, each figure with its p in a text of its own, and the number of questions."""
-    cells = [figure_text(figure).partition(" p") for figure in row.figures]
-    return row.label, [(figure, f"p{p}" if sign else "") for figure, sign, p in cells], questions_text(row)
+def _shown_row(row: MetricRow) -> tuple[str, list[tuple[str, str, str]], str]:
+    """Return the label of a row, the value, interval and p of each figure, and the number of questions."""
+    return row.label, [_parts(figure_text(figure)) for figure in row.figures], questions_text(row)
+
+
+def _parts(figure: str) -> tuple[str, str, str]:
+    """Split a formatted figure into value, interval and p, so that narrow screens show them below each other."""
+    figure, sign, p = figure.partition(" p")
+    value, _, interval = figure.partition(" ")
+    return value, interval, f"p{p}" if sign else ""
 
 
 def losses_of(lines: Sequence[Sequence[IndexRow]]) -> list[StageCounts]:
