@@ -25,12 +25,13 @@ from kgqa.trace import Trace
 from kgqa.words import clean, display_name, normalise
 
 MAX_QUESTION_CHARS = 4000
-MAX_NAME_CHARS = 80
+MAX_NAME_CHARS = 300
 MAX_SHOWN = 5
 """How many entities a message lists."""
 NAME = "E1"
 """What stands for the names of entities while cue words are read."""
 _ALTERNATIVES = re.compile(r"\b(?:or|than|and)\b", re.IGNORECASE)
+_IRI = re.compile(r"\w+:\S+")
 _MOST = re.compile(r"\b(?:most|least|fewest)\b", re.IGNORECASE)
 MANY_EDGES = 1000
 
@@ -159,18 +160,15 @@ def check_topics(
     # the labels are needed next, and what has a label is in the graph
     labels = graph.labels(ids)
     known = dict(zip(ids, graph.map(lambda each: each in labels or graph.exists(each), ids)))
-    entities = []
-    for topic, entity in zip(topics, found):
-        if entity is not None and known[entity]:
-            entities.append(entity)
-        elif entity is not None and ":" in str(topic if isinstance(topic, str) else topic.iri):
-            raise QuestionError(
-                f"There is no entity {clean(graph.schema.short_id(entity.iri))} in this graph.",
-                f"Look it up by name: {_search_command(settings, 'NAME')}",
-            )
-        else:
-            entities.append(entity_called(graph, str(topic), settings, notes))
+    entities = [
+        entity if entity is not None and known[entity] else entity_called(graph, _text_of(topic), settings, notes)
+        for topic, entity in zip(topics, found)
+    ]
     return list(dict.fromkeys(entities))
+
+
+def _text_of(topic: str | Entity) -> str:
+    return topic.iri if isinstance(topic, Entity) else topic
 
 
 def entity_called(graph: KnowledgeGraph, name: str, settings: Settings, notes: list[str]) -> Entity:
@@ -182,6 +180,11 @@ def entity_called(graph: KnowledgeGraph, name: str, settings: Settings, notes: l
     text = clean(name)[:MAX_NAME_CHARS].strip()
     try:
         matches = graph.names.for_text(text).exact([normalise(text)]).get(normalise(text), [])
+        if not matches and _IRI.fullmatch(text):
+            raise QuestionError(
+                f"There is no entity {clean(graph.schema.short_id(text))} in this graph.",
+                f"Look it up by name: {_search_command(settings, 'NAME')}",
+            )
         near = [] if matches else [each for mention in find_mentions(graph, text) for each in mention.matches]
         near += [] if matches else graph.search(text, limit=MAX_SHOWN)
     except NamesNotIndexed:

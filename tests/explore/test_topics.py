@@ -10,6 +10,7 @@ from kgqa.settings import resolve
 
 from .conftest import ent
 
+LONG = "A long title about " + "very " * 30 + "much"
 NAMES = (
     'm.spring type.object.name "Springfield"@en',
     'm.field type.object.name "Springfield"@en',
@@ -17,6 +18,8 @@ NAMES = (
     'm.shelby common.topic.alias "The Rival"@en',
     'm.ogden type.object.name "Ogdenville"@en',
     'm.ogden common.topic.alias "Shelbyville"@en',
+    'm.alien type.object.name "Alien:Romulus"@en',
+    f'm.long type.object.name "{LONG}"@en',
 )
 
 
@@ -37,6 +40,10 @@ def test_a_name_of_one_entity_is_taken_and_said(topics):
         [ent("m.shelby")],
         ["Read the topic “The Rival” as Shelbyville (m.shelby)."],
     )
+
+
+def test_a_name_may_look_like_an_iri_or_be_long(topics):
+    assert topics("alien:romulus")[0] == [ent("m.alien")] and topics(LONG)[0] == [ent("m.long")]
 
 
 def test_a_label_comes_before_an_alias_of_another_entity_which_the_note_names(topics):
