@@ -11,6 +11,7 @@ SERVE_SETTINGS: tuple[Setting, ...] = (
         None,
         "token that every request must send, or several, separated by commas, one per client",
         trusted=True,
+        secret=True,
     ),
     Setting(
         "serve.hosts",

@@ -23,7 +23,7 @@ class Setting:
     environment variable, if the name is not formed from KGQA_ and the key. `option`: the command line options,
     separated by a space; the first one names the keyword argument in Python (`--graph-iri`: `graph_iri`). `metavar`:
     the option's value in help texts. `plugin`: the value is the name of a plugin of this kind. `each_of`: the value is
-    a list, separated by commas, of some of these.
+    a list, separated by commas, of some of these. `secret`: `kgqa config show` hides the value.
     """
 
     key: str
@@ -39,6 +39,7 @@ class Setting:
     metavar: str | None = None
     plugin: PluginKind | None = None
     each_of: tuple[str, ...] = ()
+    secret: bool = False
 
     @property
     def variable(self) -> str:

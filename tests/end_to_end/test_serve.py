@@ -101,3 +101,17 @@ def test_a_service_that_cannot_start_says_why(kgqa, tmp_path):
     ):
         done = kgqa("serve", *options, "--port", "0")
         assert done.returncode in (1, 2) and message in done.err and done.out == "", (options, done.err)
+
+
+def test_the_token_is_shown_nowhere_else(kgqa, tmp_path):
+    """Not by `kgqa config show`, and not in the folder of a run, which is often given to others."""
+    token = {"KGQA_SERVE_TOKEN": "a-long-secret"}
+    for options in ((), ("--json",)):
+        shown = kgqa("config", "show", *options, **token).out
+        assert "(hidden)" in shown and "a-long-secret" not in shown
+    run = ("--dataset", "demo", "--sample", "1", "--embeddings", "off", "--out", "run")
+    assert kgqa("eval", "run", *run, **token).returncode == 0
+    assert not [
+        file for file in (tmp_path / "run").rglob("*") if file.is_file() and b"a-long-secret" in file.read_bytes()
+    ]
+    assert kgqa("eval", "resume", "run").returncode == 0

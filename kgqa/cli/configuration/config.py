@@ -16,6 +16,9 @@ from kgqa.plugins import plugin_errors
 from kgqa.settings import FILE_NAME, Settings, user_settings_file
 from kgqa.words import clean
 
+HIDDEN = "(hidden)"
+"""What is shown in place of a secret."""
+
 
 @click.group("config", cls=HelpfulGroup)
 def command() -> None:
@@ -40,7 +43,12 @@ def show(graph_path: str | None, as_json: bool, **options: Any) -> None:
     except StoreError as error:
         say(f"kgqa: settings stored in the graph are not shown: {error}")
     data = {
-        s.key: {"value": settings[s.key], "from": settings.origins[s.key], "variable": s.variable, "help": s.help}
+        s.key: {
+            "value": HIDDEN if s.secret and settings[s.key] else settings[s.key],
+            "from": settings.origins[s.key],
+            "variable": s.variable,
+            "help": s.help,
+        }
         for s in settings.table.values()
     }
     print_result(as_json, data, _lines(data))

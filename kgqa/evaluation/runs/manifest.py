@@ -26,6 +26,7 @@ from kgqa.methods.registry import asked_in_order
 from kgqa.methods.resources import Resources
 from kgqa.model_json import to_json
 from kgqa.plugins import known_settings, plugin_names
+from kgqa.serve_settings import SERVE_SETTINGS
 from kgqa.settings import Settings, resolve
 from kgqa.settings_table import check
 from kgqa.version import __version__
@@ -33,10 +34,13 @@ from kgqa.version import __version__
 PACKAGES = ("pyoxigraph", "openai", "vllm", "sentence-transformers", "onnxruntime", "numpy", "jinja2", "urllib3")
 SECRET_SETTINGS = ("llm.extra_body", "llm.stages")
 """Settings that may contain API keys; run.json contains only digests of their values."""
+SERVICE_SETTINGS = tuple(setting.key for setting in SERVE_SETTINGS)
+"""Settings of `kgqa serve`, among them its tokens; run.json does not contain them."""
 MACHINE_SETTINGS = (
     *("cache.folder", "cache.limit_gb", "llm.concurrency", "llm.timeout", "llm.retries", "endpoint.user"),
     *("endpoint.concurrency", "endpoint.rate", "endpoint.contact", "endpoint.connect_timeout", "endpoint.patience"),
     *("endpoint.cache", "endpoint.cache_days", "endpoint.cache_gb", "graph.load_memory"),
+    *SERVICE_SETTINGS,
 )
 """Settings that depend on the machine and do not change the answers."""
 PATH_SETTINGS = (
@@ -74,7 +78,11 @@ def new_manifest(plan: RunPlan, selection: Selection, resources: Resources) -> d
         "graph": to_json(graph),
         "models": resources.models.stage_settings() if resources.models else None,
         "embeddings": resources.encoder.name if resources.encoder else None,
-        "settings": {key: value for key, value in settings.values.items() if key not in SECRET_SETTINGS},
+        "settings": {
+            key: value
+            for key, value in settings.values.items()
+            if key not in SECRET_SETTINGS and key not in SERVICE_SETTINGS
+        },
         "given": sorted(key for key, origin in settings.origins.items() if origin not in ("default", "graph")),
         "secret": _secret_digests(settings),
         "prompts": prompt_digests(resources.prompts),

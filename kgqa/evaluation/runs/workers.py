@@ -16,7 +16,15 @@ from kgqa.cluster import LOCAL, Cluster, node_name, open_cluster
 from kgqa.errors import ClusterError, KgqaError, SettingsError
 from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.runs.asking import ask_question
-from kgqa.evaluation.runs.manifest import PATH_SETTINGS, SECRET_SETTINGS, digest, located, path_kinds, prompt_digests
+from kgqa.evaluation.runs.manifest import (
+    PATH_SETTINGS,
+    SECRET_SETTINGS,
+    SERVICE_SETTINGS,
+    digest,
+    located,
+    path_kinds,
+    prompt_digests,
+)
 from kgqa.evaluation.runs.plan import DEFAULT_CONCURRENCY, RunPlan, Topics
 from kgqa.evaluation.runs.records import Record
 from kgqa.evaluation.runs.runner import GC_THRESHOLD, Asked
@@ -32,7 +40,7 @@ from kgqa.servers import KEY_VARIABLE, OPENAI_KEY_VARIABLE
 from kgqa.settings import Settings, resolve
 from kgqa.words import counted
 
-NODE_SETTINGS = (*SECRET_SETTINGS, "cache.folder", "cache.limit_gb", "endpoint.user")
+NODE_SETTINGS = (*SECRET_SETTINGS, *SERVICE_SETTINGS, "cache.folder", "cache.limit_gb", "endpoint.user")
 """Settings that each node reads from its own environment and its own settings file; their values are not sent."""
 LOCAL_VARIABLES = (
     *(OPENAI_KEY_VARIABLE, KEY_VARIABLE, EMBEDDINGS_KEY_VARIABLE, PASSWORD_VARIABLE, "SSL_CERT_FILE"),
