@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kgqa.errors import SettingsError
+from kgqa.serve_settings import SERVE_SETTINGS
 from kgqa.settings import read_file, resolve
 from kgqa.settings_table import BY_KEY, BY_KEYWORD, SETTINGS, check
 from tests.conftest import ROOT
@@ -320,6 +321,8 @@ def test_variables_that_are_no_settings_are_not_noted(folder_and_user_file):
     assert len(names) > 10
     folder, user = folder_and_user_file
     found = resolve(
-        environment=dict.fromkeys(names - {each.variable for each in SETTINGS}, "x"), folder=folder, user_file=user
+        environment=dict.fromkeys(names - {each.variable for each in (*SETTINGS, *SERVE_SETTINGS)}, "x"),
+        folder=folder,
+        user_file=user,
     )
     assert found.notes == ()
