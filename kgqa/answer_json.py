@@ -46,6 +46,7 @@ def answer_object(answer: Answer, *, trace: bool = False) -> dict[str, Any]:
         "citations": to_json(answer.citations),
         "sparql": answer.sparql,
         "query_class": answer.query_class,
+        "prefixes": dict(answer.prefixes),
         "grounding": answer.grounding,
         "approximate": answer.approximate,
         "accepted": answer.accepted,

@@ -342,6 +342,8 @@ class Answer:
     `confidence`: the share of right answers (0 to 1) that was measured among similar answers to test questions; None if
     a language model or chance chose the answer.
 
+    `prefixes`: names of the namespaces in the queries, from the schema and from the files of the graph.
+
     `nearest`: if there is no answer, the best paths of the search, best first. `hints`: what would help if there is no
     answer or the budget is used up.
     """
@@ -370,6 +372,7 @@ class Answer:
     hints: tuple[str, ...] = ()
     accepted: bool = True
     confidence: float | None = None
+    prefixes: tuple[tuple[str, str], ...] = ()
 
     @property
     def weak(self) -> bool:

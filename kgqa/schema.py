@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.resources import files
@@ -128,6 +128,12 @@ class Schema:
             )
         return text
 
+    def with_prefixes(self, declared: Mapping[str, str]) -> Schema:
+        """Return a copy of this schema with further prefixes; its own names and namespaces keep their meaning."""
+        own = set(self.prefixes.values())
+        new = {name: iri for name, iri in declared.items() if name not in self.prefixes and iri not in own}
+        return replace(self, prefixes={**self.prefixes, **new}) if new else self
+
     def is_noise(self, relation: str) -> bool:
         """Check whether exploration ignores a relation, such as one for names, types or administrative data."""
         if relation in self.noise_except:
@@ -170,6 +176,29 @@ class Schema:
         if not named or "." not in relation[len(self.id_base) :]:
             return None
         return relation.rsplit(".", 1)[0]
+
+
+MAX_PREFIXES = 200
+_PREFIX_NAME = re.compile(r"(?:[A-Za-z][A-Za-z0-9_-]{0,31})?\Z")
+
+
+def usable_prefixes(declared: Any) -> dict[str, str]:
+    """Return the prefixes of a file, or of any JSON, that names and queries can use: at most `MAX_PREFIXES`.
+
+    A prefix has a plain name that is not the scheme of an IRI, and an absolute IRI that ends in `/`, `#`, `:` or `_`.
+    """
+    found = {
+        name: iri
+        for name, iri in (declared.items() if isinstance(declared, Mapping) else ())
+        if isinstance(name, str)
+        and isinstance(iri, str)
+        and _PREFIX_NAME.match(name)
+        and name.lower() not in (*_SCHEMES, "http", "https")
+        and len(iri) <= 500
+        and _IRI.match(iri)
+        and iri[-1] in "/#:_"
+    }
+    return dict(list(found.items())[:MAX_PREFIXES])
 
 
 def _is_strings(value: Any, size: int | None = None) -> bool:

@@ -189,12 +189,14 @@ def _show(
     first: bool,
     beside: dict[str, Any],
 ) -> None:
+    from kgqa.graph.query.tokens import shorten_iris
     from kgqa.report.answer import answer_text
     from kgqa.report.path_text import signs_for
 
     if only_sparql:
         if answer.sparql:
-            print(safe_text(answer.sparql), flush=True)
+            query = answer.sparql if iris else shorten_iris(answer.sparql, dict(answer.prefixes))
+            print(safe_text(query), flush=True)
         else:
             more = " --json shows the query of its evidence." if answer.evidence_sparql else ""
             print(f"kgqa: {clean(answer.reason) or f'No query returns this answer.{more}'}", file=sys.stderr)

@@ -20,6 +20,7 @@ from kgqa.schema import (
     Schema,
     language_list,
     load_schema,
+    usable_prefixes,
 )
 from kgqa.settings import Settings
 from kgqa.settings_table import WALK_RULES, WalkRule
@@ -110,13 +111,14 @@ def open_graph(
         store = open_store(demo_folder(cache) if location is None else location, writable=writable)
     try:
         settings = dict(store.settings)
-        kept = settings.pop("schema", None)
+        kept, declared = settings.pop("schema", None), usable_prefixes(settings.pop("prefixes", {}))
         schema = schema or (corpus.schema_source if corpus else kept)
         view = view or default_view(store)
         if isinstance(schema, Schema):
             chosen = schema
         else:
             chosen = load_schema(schema) if schema is not None else detect_schema(store, view)
+        chosen = chosen.with_prefixes(declared)
         rule = walks or settings.get("walks")
         if rule is not None and rule not in WALK_RULES:
             raise SettingsError(f"walks must be one of {', '.join(WALK_RULES)}, not {rule!r}.")

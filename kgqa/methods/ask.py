@@ -33,6 +33,7 @@ from kgqa.explore.topics import (
 )
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph_of
+from kgqa.graph.query.tokens import used_prefixes
 from kgqa.installation import install_command
 from kgqa.llm.models import open_models
 from kgqa.llm.prompts import Prompts
@@ -257,7 +258,8 @@ def ask(
             resources.close()
     usage, events = trace.usage(), trace.events()
     found = with_advice(found, events, usage, resources.settings, models=resources.by_model)
-    return replace(found, usage=usage, trace=events, graph=asked)
+    prefixes = used_prefixes((found.sparql, found.evidence_sparql), resources.graph.schema.prefixes)
+    return replace(found, usage=usage, trace=events, graph=asked, prefixes=tuple(prefixes.items()))
 
 
 def ask_all(

@@ -92,10 +92,10 @@ def answer_text(
         fields.append(("source", source))
     if answer.sparql:
         fields.append(("query", QUERY_CLASSES[answer.query_class]))
-        fields += [("", line) for line in _query_lines(answer.sparql, iris)]
+        fields += [("", line) for line in _query_lines(answer.sparql, answer, iris)]
     if answer.evidence_sparql:
         fields.append(("query", EVIDENCE_CLASSES[answer.evidence_class]))
-        fields += [("", line) for line in _query_lines(answer.evidence_sparql, iris)]
+        fields += [("", line) for line in _query_lines(answer.evidence_sparql, answer, iris)]
     if answer.status not in ("failed", "unsupported"):
         fields.append(("cost", cost_line(answer)))
     if graph and answer.graph:
@@ -186,13 +186,13 @@ def _unverified(verified: bool) -> str:
 
 
 def _shown(named: Named, iris: bool) -> str:
-    if iris and isinstance(named.value, Entity):
+    if isinstance(named.value, Entity) and (iris or named.id in ("", named.value.iri)):
         return f"{clean(named.name)}  <{clean(named.value.iri)}>"
     return display_name(named)
 
 
-def _query_lines(sparql: str, iris: bool) -> list[str]:
-    text = sparql if iris else shorten_iris(sparql)
+def _query_lines(sparql: str, answer: Answer, iris: bool) -> list[str]:
+    text = sparql if iris else shorten_iris(sparql, dict(answer.prefixes))
     return [f"  {line}" for line in safe_text(text).split("\n")]
 
 

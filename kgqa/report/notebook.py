@@ -11,6 +11,7 @@ from markupsafe import Markup
 from kgqa.answer_json import answer_object, json_text
 from kgqa.evaluation.runs.run_files import Run
 from kgqa.events.words import step_lines
+from kgqa.graph.query.tokens import shorten_iris
 from kgqa.model import Answer, HyperedgeEvidence, QuoteEvidence, Span, StatementEvidence
 from kgqa.report.answer import (
     EVIDENCE_CLASSES,
@@ -53,7 +54,7 @@ def answer_html(answer: Answer) -> str:
         source=source_text(answer),
         steps=step_lines(answer.trace),
         queries=[
-            (title, text, classes[class_])
+            (title, shorten_iris(text, dict(answer.prefixes)), classes[class_])
             for title, text, classes, class_ in (
                 ("Query", answer.sparql, QUERY_CLASSES, answer.query_class),
                 ("Query of the evidence", answer.evidence_sparql, EVIDENCE_CLASSES, answer.evidence_class),

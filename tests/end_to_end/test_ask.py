@@ -15,7 +15,7 @@ CAPITAL = "Which city is the capital of the country whose anthem is Kimigayo?"
 KEYS = {
     "id", "question", "status", "reason", "answers", "topics", "paths", "sparql", "query_class", "grounding",
     "approximate", "method", "notes", "defects", "graph", "usage",
-    "accepted", "confidence", "weak", "evidence", "evidence_sparql", "evidence_class", "response", "citations", "nearest", "hints",
+    "accepted", "confidence", "weak", "evidence", "evidence_sparql", "evidence_class", "response", "citations", "nearest", "hints", "prefixes",
 }  # fmt: skip
 
 
@@ -238,3 +238,41 @@ def test_damaged_demo_graph_is_rebuilt(kgqa, tmp_path):
     shutil.rmtree(folder / "gen-1")
     done = kgqa("graph", "info", **own)
     assert done.returncode == 0 and "triples" in done.out
+
+
+TURTLE = """
+@prefix ex: <http://example.org/people/> .
+@prefix ns: <http://example.org/vocab#> .
+@prefix http: <http://evil/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+ex:ada rdfs:label "Ada Lovelace" ; ns:birthPlace ex:london .
+ex:london rdfs:label "London" ; ns:country <http://places.example/uk/GB> .
+<http://places.example/uk/GB> rdfs:label "United Kingdom" .
+ns:birthPlace rdfs:label "birth place" . ns:country rdfs:label "country" .
+"""
+
+
+def test_prefixes_of_a_file_name_entities_and_shorten_queries(kgqa, tmp_path):
+    """A second file that uses a prefix for something else does not change what it means."""
+    (tmp_path / "a.ttl").write_text(TURTLE)
+    (tmp_path / "b.ttl").write_text("@prefix ns: <http://other/> . ns:a <http://other/p> ns:b .")
+    for name in "ab":
+        assert kgqa("graph", "load", f"{name}.ttl", "--into", "g").returncode == 0
+    options = ("--graph", "g", "--embeddings", "off")
+    city = kgqa("ask", "What is the birth place of Ada Lovelace?", "--topic", "ex:ada", *options)
+    assert city.out.startswith("London (ex:london)\n") and "# Ada Lovelace = ex:ada\n" in city.out
+    country = kgqa("ask", "What is the country of the birth place of Ada Lovelace?", *options).out
+    assert country.startswith("United Kingdom  <http://places.example/uk/GB>\n")
+    query = kgqa("ask", "What is the country of the birth place of Ada Lovelace?", "--show-sparql", *options).out
+    assert query.startswith("PREFIX ex: <http://example.org/people/>\nPREFIX ns: <http://example.org/vocab#>\n#")
+    assert "ex:ada ns:birthPlace ?e1" in query and "http://other" not in query
+    graph = rdflib.Graph()
+    graph.parse(data=TURTLE, format="turtle")
+    assert [str(row[0]) for row in graph.query(query)] == ["http://places.example/uk/GB"]
+    assert kgqa("explain", *options[:2], input=query).out.startswith("Find every ?answer such that\n")
+    record = json.loads((tmp_path / "g" / "graph.json").read_text())
+    assert record["prefixes"].keys() == {"ex", "ns", "rdfs"} and record["prefixes"]["ns"].endswith("vocab#")
+    record["prefixes"] = {"ns": "x> } DROP ALL #/", "ok": "http://example.org/people/", "a b": "http://e/", "n": 7}
+    (tmp_path / "g" / "graph.json").write_text(json.dumps(record))
+    damaged = kgqa("ask", "What is the birth place of Ada Lovelace?", *options).out
+    assert damaged.startswith("London (ok:london)\n") and "DROP" not in damaged

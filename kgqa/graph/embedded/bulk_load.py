@@ -70,8 +70,8 @@ def run_load(
         report: called regularly with the fields of `store.Progress`.
 
     Returns:
-        The `lines`, `malformed`, `examples`, `empty`, `added` and `triples` of `store.LoadReport`, and as `graphs` the
-        record of the `DatasetHash`.
+        The `lines`, `malformed`, `examples`, `empty`, `added` and `triples` of `store.LoadReport`, as `graphs` the
+        record of the `DatasetHash`, and as `prefixes` those that each file declares.
 
     Raises:
         LoadError: a file is malformed or cut short; the caller discards the generation.
@@ -93,6 +93,7 @@ def run_load(
         "examples": [asdict(example) for example in load.malformed.examples],
         "added": int(merged.size - old.size),
         "triples": int(merged.size),
+        "prefixes": [job.prefixes for job in journal.files],
         "graphs": before.plus(_new_hashes(load.hashes, old, GraphHash.of(merged) - before.total)).record(),
     }
 

@@ -46,9 +46,9 @@ class GraphMeta:
     """The content of graph.json.
 
     `settings` are the graph's own settings, such as its walk rule. `files` lists the path and SHA-256 of each loaded
-    file. `hashes` are the hashes by named graph; None in a folder of format 1. `id` is a random name of the folder,
-    the same in all generations. `stale` is true in a folder of format 1 that was updated: its fingerprint and number
-    of triples are wrong.
+    file, `prefixes` what the files declare. `hashes` are the hashes by named graph; None in a folder of format 1. `id`
+    is a random name of the folder, the same in all generations. `stale` is true in a folder of format 1 that was
+    updated: its fingerprint and number of triples are wrong.
     """
 
     generation: int
@@ -61,6 +61,7 @@ class GraphMeta:
     triples: int = 0
     stale: bool = False
     format: int = FORMAT
+    prefixes: dict[str, str] = field(default_factory=dict)
 
     def with_hashes(self, generation: int, hashes: DatasetHash, **changes: Any) -> GraphMeta:
         """Return the record of a later generation, in the present format."""
@@ -82,6 +83,8 @@ class GraphMeta:
     def record(self) -> dict[str, Any]:
         """Return the content of graph.json, in the format of this record."""
         record = {key: value for key, value in asdict(self).items() if key not in ("hashes", "stale", "id")}
+        if not self.prefixes:
+            del record["prefixes"]
         if self.hashes is None:
             return {**record, "stale": self.stale}
         return {**record, "id": self.id, "graphs": self.hashes.record()}

@@ -20,6 +20,7 @@ from kgqa.graph.embedded.graph_hashes import DatasetHash
 from kgqa.graph.embedded.worker_client import OUT_OF_MEMORY, TOO_FEW_FILES, Worker
 from kgqa.graph.rdf.files import check_unchanged, file_job
 from kgqa.graph.store import LoadReport, MalformedLine, OnError, Progress
+from kgqa.schema import usable_prefixes
 
 _OWN_FILES = re.compile(rf"write\.lock|\.?schema-\w+\.toml(?:\.[0-9]+)?|{HALF_WRITTEN.pattern}")
 LOAD_MEMORY = 4 << 30
@@ -159,12 +160,14 @@ def load_graph(
             )
             result = _run_worker(folder, lock, progress, limit)
             history = (*(base.files if base else ()), *({"path": j.path, "sha256": j.sha256} for j in journal.files))
+            declared = [base.prefixes if base else {}, *result["prefixes"]]
             meta = (base or GraphMeta(0)).with_hashes(
                 journal.generation,
                 DatasetHash.of_record(result["graphs"]),
                 schema=schema or journal.schema or (base.schema if base else ""),
                 settings={**(base.settings if base else {}), **journal.settings, **(settings or {})},
                 files=history,
+                prefixes=usable_prefixes({name: iri for each in reversed(declared) for name, iri in each.items()}),
             )
             folder.publish(meta)
     finally:

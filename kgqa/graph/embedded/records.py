@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from kgqa.schema import usable_prefixes
 from kgqa.untrusted_json import Check, is_flag, load_json
 
 FORMAT = 2
@@ -41,17 +42,20 @@ def read_graph_record(file: Path) -> dict[str, Any]:
     written = record.get("format")
     if type(written) is int and written not in _GRAPH:
         return {"format": written}
+    prefixes = usable_prefixes(record.pop("prefixes", {}))
     _checked(record, _GRAPH[1 if written == 1 else FORMAT], "")
     for graph, graph_hash in record.get("graphs", {}).items():
         _checked(graph_hash, _GRAPH_HASH, f"graphs[{reprlib.repr(graph)}].")
-    return record
+    return {**record, "prefixes": prefixes}
 
 
 def read_journal_record(file: Path) -> dict[str, Any]:
     """Read and check loading.json. Raises the same errors as `read_graph_record`."""
     record = _checked(_read_object(file), _JOURNAL, "")
     for number, job in enumerate(record["files"]):
+        prefixes = usable_prefixes(job.pop("prefixes", {})) if isinstance(job, dict) else {}
         _checked(job, _JOB, f"files[{number}].")
+        job["prefixes"] = prefixes
     return record
 
 

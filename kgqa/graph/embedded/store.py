@@ -115,7 +115,8 @@ class EmbeddedStore:
         schema = self._meta.schema
         if schema and schema.endswith(".toml"):
             schema = str(self.folder.path / schema)
-        return {**self._meta.settings, **({"schema": schema} if schema else {})}
+        more = {"schema": schema, "prefixes": self._meta.prefixes}
+        return {**self._meta.settings, **{key: value for key, value in more.items() if value}}
 
     def triples_of(self, graphs: Sequence[str] = ()) -> int:
         found = self._hash_of(graphs)

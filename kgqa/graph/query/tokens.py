@@ -7,7 +7,8 @@ comment or IRI is therefore never mistaken for a keyword of the query.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kgqa.errors import QueryRejected
@@ -250,24 +251,63 @@ def query_kind(sparql: str) -> str:
     return word
 
 
-def shorten_iris(sparql: str) -> str:
-    """Make a query easier to read by declaring a PREFIX for each namespace that the query uses at least twice.
+_LOCAL_PLAIN = rf"[{_BASE}0-9_](?:[{_CHARS}.]*[{_CHARS}])?"
+_SPLIT = re.compile(rf"(.+[/#])({_LOCAL_PLAIN})")
+_WORDS = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+_MEANINGLESS = ("www", "com", "org", "net", "ns")
+_AFTER_KNOWN = re.compile(_LOCAL_PLAIN)
 
-    An IRI is shortened only if its local part needs no escapes. A query with PREFIX or BASE is returned unchanged.
+
+def shorten_iris(sparql: str, prefixes: Mapping[str, str] | None = None) -> str:
+    """Make a query easier to read by declaring prefixes. A query with PREFIX or BASE is returned unchanged.
+
+    An IRI is shortened only if its local part needs no escapes. Other namespaces than those of `prefixes` get a name
+    made from their IRI if the query uses them at least twice. A name always stands for one namespace.
+
+    Args:
+        prefixes: known namespaces by the names of their prefixes.
     """
     items = list(tokens(sparql))
     if any(token.kind == "word" and token.text.upper() in ("PREFIX", "BASE") for token in items):
         return sparql
-    split = re.compile(rf"<(.+[/#])([{_BASE}0-9_](?:[{_CHARS}.]*[{_CHARS}])?)>")
-    spaces: dict[str, int] = {}
-    for token in items:
-        if token.kind == "iri" and (match := split.fullmatch(token.text)):
-            spaces[match[1]] = spaces.get(match[1], 0) + 1
-    names = (f"ns{index or ''}" for index in range(len(spaces)))
-    prefixes = dict(zip((s for s, n in spaces.items() if n > 1), names))
+    known = sorted((prefixes or {}).items(), key=lambda item: (-len(item[1]), item[0]))
+    split = {token.text: _split_iri(token.text[1:-1], known) for token in items if token.kind == "iri"}
+    found = [split[token.text] for token in items if token.kind == "iri"]
+    uses = Counter(space for _, space, _ in found if space)
+    names = {space: name for name, space, _ in found if name is not None}
+    for space, count in uses.items():
+        if space not in names and count > 1:
+            names[space] = _new_name(space, {*(prefixes or {}), *names.values()})
     out = []
     for token in items:
-        match = split.fullmatch(token.text) if token.kind == "iri" else None
-        out.append(f"{prefixes[match[1]]}:{match[2]}" if match and match[1] in prefixes else token.text)
-    head = "".join(f"PREFIX {name}: <{space}>\n" for space, name in prefixes.items())
+        _, space, local = split.get(token.text, (None, "", "")) if token.kind == "iri" else (None, "", "")
+        out.append(f"{names[space]}:{local}" if space in names else token.text)
+    head = "".join(f"PREFIX {name}: <{space}>\n" for space, name in names.items())
     return head + "".join(out)
+
+
+def used_prefixes(queries: Iterable[str], prefixes: Mapping[str, str]) -> dict[str, str]:
+    """Return those of the prefixes that `shorten_iris` uses in a query."""
+    known = sorted(prefixes.items(), key=lambda item: (-len(item[1]), item[0]))
+    iris = dict.fromkeys(token.text[1:-1] for query in queries for token in tokens(query) if token.kind == "iri")
+    names = dict.fromkeys(name for iri in iris if (name := _split_iri(iri, known)[0]) is not None)
+    return {name: prefixes[name] for name in names}
+
+
+def _split_iri(iri: str, known: Sequence[tuple[str, str]]) -> tuple[str | None, str, str]:
+    """Return the known prefix of an IRI, or None, its namespace, and the rest; an IRI that can't be split has none."""
+    for name, space in known:
+        if iri.startswith(space) and _AFTER_KNOWN.fullmatch(iri, len(space)):
+            return name, space, iri[len(space) :]
+    match = _SPLIT.fullmatch(iri)
+    return (None, match[1], match[2]) if match else (None, "", "")
+
+
+def _new_name(space: str, taken: set[str]) -> str:
+    """Name a namespace after the last word of its IRI: `vocab` for `http://example.org/vocab#`."""
+    host, _, path = (space.partition("://")[2] or space).partition("/")
+    plain = [word.lower() for word in _WORDS.findall(path or host)]
+    words: list[str] = [word for word in plain if word not in _MEANINGLESS] or ["ns"]
+    name = (words[-1] if path else words[0])[:20]
+    numbered = (f"{name}{number}" for number in range(2, len(taken) + 3))
+    return next(each for each in (name, *numbered) if each not in taken)

@@ -15,7 +15,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -25,6 +25,7 @@ from kgqa.errors import LoadError
 from kgqa.graph.rdf.limits import Readable, ShallowJson, XmlWithFlatEntities, check_no_doctype
 from kgqa.graph.rdf.lines import GENID, LineReader, blocks, quad_line
 from kgqa.graph.store import MalformedLine, OnError
+from kgqa.schema import usable_prefixes
 
 MAX_EXAMPLES = 20
 MAX_IN_MEMORY_BYTES = 512 << 20
@@ -48,7 +49,7 @@ COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open,
 
 @dataclass
 class FileJob:
-    """One file of a load: its path and format, its size and hash when the load began, and its progress."""
+    """One file of a load: its path and format, its size and hash when the load began, its progress, its prefixes."""
 
     path: str
     format: str
@@ -56,6 +57,7 @@ class FileJob:
     sha256: str
     lines_done: int = 0
     done: bool = False
+    prefixes: dict[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -264,7 +266,7 @@ def _stage(
     written = 0
     with open(unfinished, "wb") as out:
         try:
-            for quad in _parse(stream, job.format, Path(job.path)):
+            for quad in _parse(stream, job):
                 if job.format == ".n3" and not isinstance(quad.graph_name, ox.DefaultGraph):
                     raise ValueError("N3 formulas and rules are not supported, only triples")
                 out.write(quad_line(quad, genid))
@@ -281,16 +283,23 @@ def _stage(
     unfinished.replace(staged)
 
 
-def _parse(stream: IO[bytes], format: str, path: Path) -> Iterator[ox.Quad]:
+def _parse(stream: IO[bytes], job: FileJob) -> Iterator[ox.Quad]:
+    """Yield the quads of a file, and keep the prefixes that it declares in its job."""
+    format = job.format
     if format in STREAMED:
         source: Readable = stream
         if STREAMED[format] == ox.RdfFormat.RDF_XML:
             source = XmlWithFlatEntities(stream)
         elif STREAMED[format] == ox.RdfFormat.JSON_LD:
             source = ShallowJson(stream)
-        yield from ox.parse(
-            cast(IO[bytes], source), format=STREAMED[format], base_iri=path.as_uri(), rename_blank_nodes=False
+        quads = ox.parse(
+            cast(IO[bytes], source),
+            format=STREAMED[format],
+            base_iri=Path(job.path).as_uri(),
+            rename_blank_nodes=False,
         )
+        yield from quads
+        job.prefixes = usable_prefixes(quads.prefixes)
         return
     data = stream.read(MAX_IN_MEMORY_BYTES + 1)
     if len(data) > MAX_IN_MEMORY_BYTES:

@@ -125,7 +125,7 @@ def with_labels(values: Iterable[Value], *, schema: Schema, labels: Callable[...
             result.append(Named(value, "", value.value))
         else:
             short = schema.short_id(value.iri)
-            unnamed = local_words(value.iri) if short == value.iri else short
+            unnamed = short if schema.id_base and short != value.iri else local_words(value.iri)
             result.append(Named(value, short, found.get(value) or unnamed))
     return result
 

@@ -25,6 +25,7 @@ from kgqa.graph.query.tokens import (
     prepare_for_server,
     shorten_iris,
     tokens,
+    used_prefixes,
 )
 
 NS = "http://rdf.freebase.com/ns/"
@@ -311,6 +312,23 @@ class TestShortening:
         assert len(short) <= len(full) or "PREFIX" in short
         assert _result(graph.query(short)) == _result(graph.query(full))
 
+    def test_a_name_stands_for_one_namespace(self):
+        """Known prefixes keep their names; new names avoid them, whether or not the query uses them."""
+        query = "SELECT ?x { <http://e/ns#a> <http://e/vocab/b> ?x . ?x <http://e/vocab/c> <urn:k:e:d>, <http://o.org/vocab#f>, <http://o.org/vocab#g> }"
+        short = shorten_iris(
+            query, {"vocab": "http://other/", "ns": "http://e/ns#", "k": "urn:k:e:", "rdf": "http://r/"}
+        )
+        head, body = short.rsplit(">\n", 1)
+        assert head.splitlines() == [
+            "PREFIX ns: <http://e/ns#>",
+            "PREFIX k: <urn:k:e:>",
+            "PREFIX vocab2: <http://e/vocab/>",
+            "PREFIX vocab3: <http://o.org/vocab#",
+        ]
+        assert body == "SELECT ?x { ns:a vocab2:b ?x . ?x vocab2:c k:d, vocab3:f, vocab3:g }"
+        assert expand_prefixes(short).endswith(query)
+        assert used_prefixes([query], {"ns": "http://e/ns#", "rdf": "http://r/"}) == {"ns": "http://e/ns#"}
+
     def test_only_repeated_namespaces_are_shortened(self):
         assert (
             shorten_iris("SELECT ?x { <http://e/a> <http://f/b> ?x }") == "SELECT ?x { <http://e/a> <http://f/b> ?x }"
@@ -319,7 +337,7 @@ class TestShortening:
             "SELECT ?x FROM <http://e/g> { <http://e/a> <http://f/b.c.d> ?x . ?x <http://f/b.> '<http://e/a>' } # <http://e/a>"
         )
         assert (
-            "FROM ns:g { ns:a <http://f/b.c.d> ?x" in short and "<http://f/b.> '<http://e/a>' } # <http://e/a>" in short
+            "FROM e:g { e:a <http://f/b.c.d> ?x" in short and "<http://f/b.> '<http://e/a>' } # <http://e/a>" in short
         )
 
     @given(
