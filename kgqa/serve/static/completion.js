@@ -1,7 +1,7 @@
 // A text field that completes names of entities: the combobox pattern of ARIA, with the keyboard or the mouse.
 
 import { get } from "./api.js";
-import { clean, el, say, words } from "./dom.js";
+import { clean, el, say, shorter, words } from "./dom.js";
 
 const PAUSE = 150;
 const LIMIT = 8;
@@ -54,8 +54,8 @@ export function complete(input, list, choose) {
         onmousedown: (event) => event.preventDefault(),
         onclick: () => take(index),
       },
-      words(entity.name || entity.id, "b"),
-      words(about.join(" · "), "span", { class: "note" }),
+      words(shorter(entity.name || entity.id, 120), "b"),
+      words(shorter(about.join(" · "), 200), "span", { class: "note" }),
     );
   }
 

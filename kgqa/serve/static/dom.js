@@ -1,6 +1,9 @@
 // Makes elements. Text from data is only ever set as text, never as HTML.
 
 const SVG = "http://www.w3.org/2000/svg";
+const LONGEST = 2000;
+const LONGEST_NAME = 160;
+const LONGEST_LITERAL = 400;
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}]/gu;
 
 /** Return a text as one line without control and direction characters, like `kgqa.words.clean`. */
@@ -36,7 +39,7 @@ export const el = (name, attributes, ...children) => build(document.createElemen
 export const svg = (name, attributes, ...children) => build(document.createElementNS(SVG, name), attributes, children);
 
 /** Make an element with text from data; its direction follows from the text. */
-export const words = (text, name = "span", attributes = {}) => el(name, { dir: "auto", ...attributes }, clean(text));
+export const words = (text, name = "span", attributes = {}) => el(name, { dir: "auto", ...attributes }, shorter(text, LONGEST));
 
 export const byId = (id) => document.getElementById(id);
 export const note = (...children) => el("p", { class: "note" }, ...children);
@@ -86,11 +89,13 @@ export function copyButton(text, label = "Copy") {
 /** Make a link to an entity in the explorer; literals are plain text. */
 export function nodeLink(node, attributes = {}) {
   const name = clean(node.words) || clean(node.name ?? node.value) || clean(node.id) || "(no name)";
+  const long = name.length > (node.id ? LONGEST_NAME : LONGEST_LITERAL) ? { title: shorter(name, LONGEST) } : {};
   if (!node.id) {
-    return words(node.unit ? `${name} ${node.unit}` : name, "span", { class: "literal", ...attributes });
+    const text = shorter(node.unit ? `${name} ${node.unit}` : name, LONGEST_LITERAL);
+    return words(text, "span", { class: "literal", ...long, ...attributes });
   }
   const record = node.words ? { class: "record", title: clean(node.id) } : {};
-  return el("a", { href: entityLink(node.id), dir: "auto", ...record, ...attributes }, name);
+  return el("a", { href: entityLink(node.id), dir: "auto", ...long, ...record, ...attributes }, shorter(name, LONGEST_NAME));
 }
 
 export const entityLink = (id) => `#explore=${encodeURIComponent(id)}`;

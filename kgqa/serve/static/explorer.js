@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { complete } from "./completion.js";
 import { drawNeighbours, fitted } from "./drawing.js";
-import { button, byId, clean, counted, el, entityLink, nodeLink, note, problem, say, words } from "./dom.js";
+import { button, byId, clean, counted, el, entityLink, nodeLink, note, problem, say, shorter, words } from "./dom.js";
 
 const PAGE = 20;
 let asked = null;
@@ -55,7 +55,7 @@ function entityParts(around) {
     el(
       "header",
       { class: "entity" },
-      words(around.name || around.id, "h2", { tabindex: -1 }),
+      words(shorter(around.name || around.id, 300), "h2", { tabindex: -1 }),
       el("p", { class: "note" }, el("code", { dir: "ltr" }, clean(around.id)), " ", types),
       button("Ask about this entity", () => startExplorer.askAbout({ id: around.id, name: around.name || around.id }), { class: "primary" }),
     ),
@@ -75,7 +75,7 @@ function relation(each, id) {
   const arrow = el("span", { class: "arrow", "aria-hidden": "true" }, each.direction === "in" ? "← " : "→ ");
   const count = each.count === null || each.count === undefined ? "" : each.count.toLocaleString("en");
   if (each.more) cell.append(moreButton(each, id, list));
-  return el("div", {}, el("dt", { title: clean(each.iri) }, arrow, words(each.words), " ", el("span", { class: "count" }, count)), cell);
+  return el("div", {}, el("dt", { title: clean(each.iri) }, arrow, words(shorter(each.words, 120)), " ", el("span", { class: "count" }, count)), cell);
 }
 
 const nodeItem = (node) => el("li", {}, nodeLink(node));

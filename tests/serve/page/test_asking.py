@@ -29,7 +29,7 @@ def test_an_example_is_asked_and_answered(page):
 
 def test_steps_arrive_while_the_question_is_answered(browser):
     """The position in the queue, each step, and the time are seen before there is an answer."""
-    with ScriptedServer(lambda messages: "none", latency=1.5) as model:
+    with ScriptedServer(lambda messages: "none", latency=0.8) as model:
         with running(llm_model=f"{model.url}#slow", serve_workers=1) as address:
             page = Page(browser, address)
             page.open()
@@ -98,6 +98,15 @@ def test_permanent_links_history_and_back(page):
     ]
     page.one("#past button").click()
     assert page.one("#past").text == "Nothing was asked yet."
+
+
+def test_a_follow_up_says_what_is_asked(page):
+    page.ask("What is the capital city of Brazil?")
+    first = page.browser.url
+    page.one("#question").clear()
+    page.ask("Which country is it the capital of?")
+    page.wait_for(f"location.href !== {first!r}")
+    assert page.one(".resolved").text == "asked as: Which country is Brasília the capital of?"
 
 
 def test_an_answer_that_is_not_kept_and_a_question_without_an_answer_say_what_helps(page):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kgqa.corpus.building.build import build_corpus
 from kgqa.corpus.corpus import Corpus
 from tests.corpus.editing.edited_corpus import segments
 from tests.report.test_pages import ATTACKS
@@ -22,6 +23,22 @@ def test_a_quote_is_marked_in_its_document(browser, demo_corpus):
         quotes = [text.strip("“”") for text in page.texts(".statements q")]
         marked = page.run("return [...document.querySelectorAll('.chunk mark')].map(e => e.textContent)")
         assert marked == quotes and marked[1].startswith("| Gull Point Light | Nils Aaberg")
+
+
+def test_marks_count_letters_of_all_scripts_and_show_markup_as_text(browser, tmp_path):
+    """Positions count code points; an emoji has one, but two units in JavaScript."""
+    text = "# Mara Holt\n\n😀😀 <img src=x onerror=window.hacked=1> 𝔘\u202e\n\nBirthplace: Tarn Harbour\nOccupation: clockmaker\n"
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "mara.md").write_text(text, encoding="utf-8")
+    build_corpus(tmp_path / "corpus", [tmp_path / "docs"], embeddings="off")
+    with running(graph_path=str(tmp_path / "corpus")) as address:
+        page = Page(browser, address)
+        page.open()
+        page.ask("What is the birthplace of Mara Holt?")
+        page.wait_for("document.querySelectorAll('.chunk mark').length")
+        assert page.texts(".chunk mark") == ["Birthplace: Tarn Harbour"]
+        assert "<img src=x onerror=window.hacked=1> 𝔘" in page.one(".chunk").text
+        assert page.run("return window.hacked") is None and page.find("main img") == []
 
 
 def test_edits_are_reviewed_only_if_the_service_may_write(browser, edited_corpus):

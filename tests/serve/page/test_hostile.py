@@ -44,7 +44,9 @@ def test_answer_and_query(hostile, hostile_graph):
 def test_explorer_search_and_history(hostile, hostile_graph):
     hostile.open("/#explore=" + "http%3A%2F%2Fe.example%2Fhub")
     hostile.wait_for("document.querySelectorAll('#around svg .node').length > 5")
+    hostile.browser.set_width(400)
     text = hostile.run("return document.querySelector('#around').textContent")
+    assert "x" * 100 in text and "x" * 400 not in text.replace("…", "") and "مرحبا بالعالم" in text
     assert "<svg onload=window.hacked=1>" in text and not set("\u202e\u2066\x1b\u200b") & set(text)
     hostile.one("#entity").type("script")
     hostile.wait_for("document.querySelectorAll('#entity-list [role=option]').length")
