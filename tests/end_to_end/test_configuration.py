@@ -144,6 +144,18 @@ def test_a_script_gives_options_and_nothing_is_replaced_without_asking(kgqa, tmp
     )
 
 
+def test_what_the_own_file_says_is_the_default_answer(kgqa, tmp_path, own):
+    own.mkdir(parents=True)
+    with ScriptedServer(key=SECRET) as server:
+        text = f"[llm]\nmodel = '{server.url}'\n[explore]\nbeam = 3\n"
+        (own / "kgqa.toml").write_text(text)
+        done = kgqa("init", input=f"\n\n{SECRET}\n\n\n\n")
+    assert done.returncode == 0 and f"[{server.url}]" in done.err, done.err
+    assert (own / "kgqa.toml").read_text() == text and json.loads((own / "keys.json").read_text()) == {
+        server.url: SECRET
+    }
+
+
 def test_a_script_is_told_what_is_wrong(kgqa, tmp_path):
     for options, message in (
         (("--graph", "nowhere/"), "no graph at nowhere"),

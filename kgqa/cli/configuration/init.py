@@ -33,6 +33,8 @@ Every setting, its value and its source: kgqa config show. Keys do not belong he
 LIMIT = re.compile(r"(\d+(?:\.\d+)?)\s*(s|seconds?|quer(?:y|ies)|calls?|tokens?|usd|\$)", re.IGNORECASE)
 LIMITS = {"s": "seconds", "q": "queries", "c": "calls", "t": "tokens", "u": "cost", "$": "cost"}
 """The budget of each unit, by its first letter."""
+NOWHERE = Path(os.devnull)
+"""A folder without kgqa.toml: the file that is about to be replaced does not count."""
 SECONDS = 20.0
 """Time limit of the check of a language model."""
 
@@ -111,18 +113,20 @@ class _Question:
         Raises:
             KgqaError: the answer is wrong, or what it names cannot be used.
         """
-        settings = resolve(values, folder=Path(os.devnull))
+        settings = resolve(values, folder=NOWHERE)
         return "" if no_check else self._check(settings)
 
     def ask(self, values: Mapping[str, Any], no_check: bool) -> dict[str, Any]:
         """Ask until the answer can be used, and return the values of its settings."""
         if self._note:
             say(self._note())
+        own = resolve(values, folder=NOWHERE)
+        default = self._default if own.origins[self.keys[0]] == "default" else str(own[self.keys[0]])
         failed = False
         while True:
-            text = click.prompt(self._prompt, default=self._default, err=True).strip()
+            text = click.prompt(self._prompt, default=default, err=True).strip()
             try:
-                new = self._read("" if text == self._default else text)
+                new = self._read("" if text == default else text)
                 found = self._with_login(values, new, no_check)
             except KgqaError as error:
                 say(f"  {error}")
@@ -143,12 +147,13 @@ class _Question:
         try:
             return self.check({**values, **new}, no_check)
         except KeyRefused as error:
-            server, refusal = str(new["llm.model"]), error
+            server, refusal = "llm.model", error
             say(f"  {error.message}")
         except LoginRefused as error:
-            server, refusal = str(new["graph.path"]), error
+            server, refusal = "graph.path", error
             say(f"  {error.message}")
             new["endpoint.user"] = click.prompt("User name (empty: none)", "", show_default=False, err=True)
+        server = str(resolve({**values, **new}, folder=NOWHERE)[server])
         name = "Password" if isinstance(refusal, LoginRefused) else "Key"
         ask = f"{name} for {server_address(server)} (empty: none)"
         key = click.prompt(ask, "", hide_input=True, show_default=False, err=True)
@@ -173,7 +178,7 @@ def _write(file: Path, values: Mapping[str, Any], *, yes: bool, replace: bool) -
 
 def _gets_login(key: str, values: Mapping[str, Any]) -> bool:
     """Return whether a setting names the endpoint that gets the user's login; see `EndpointOptions.of`."""
-    login = resolve(values, folder=Path(os.devnull))["endpoint.user"] or os.environ.get(PASSWORD_VARIABLE)
+    login = resolve(values, folder=NOWHERE)["endpoint.user"] or os.environ.get(PASSWORD_VARIABLE)
     return key == "graph.path" and is_address(values[key]) and bool(login)
 
 
@@ -199,7 +204,7 @@ def _change(own: Path, key: str, value: Any, *, yes: bool, replace: bool) -> Non
     Raises:
         SettingsError: the value was not changed.
     """
-    settings = resolve(user_file=own, folder=Path(os.devnull), environment={})
+    settings = resolve(user_file=own, folder=NOWHERE, environment={})
     old = settings[key] if settings.origins[key] == str(own) else None
     if old == value:
         return
