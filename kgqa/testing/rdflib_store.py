@@ -16,13 +16,13 @@ from typing import Any
 import pyoxigraph as ox
 import rdflib
 from rdflib.graph import ReadOnlyGraphAggregate
-from rdflib.plugins.sparql import prepareQuery
 from rdflib.plugins.sparql.algebra import traverse
 from rdflib.plugins.sparql.parserutils import CompValue
 
 from kgqa.errors import InvalidTerm, LoadError, PartialResult, QueryRejected, StoreUnavailable
 from kgqa.graph.editing import EditHistory, net_changes, terms
 from kgqa.graph.endpoint.replies.canonical_values import canonical_text
+from kgqa.graph.query.parsing import parse_query
 from kgqa.graph.query.templates import render_term
 from kgqa.graph.query.tokens import dataset_of, prepare_for_engine, without_dataset
 from kgqa.graph.rdf.lines import GENID
@@ -180,7 +180,7 @@ class RdflibStore:
 
 def _prepared(query: str) -> Any:
     """Parse a query, and let joins with a pattern of triples look up each row; rdflib compares all rows otherwise."""
-    prepared = prepareQuery(query)
+    prepared = parse_query(query)
 
     def improve(node: Any) -> None:
         if isinstance(node, CompValue) and node.name == "Join" and node.p2.name == "BGP":

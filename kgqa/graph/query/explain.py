@@ -10,6 +10,7 @@ from kgqa.errors import QueryRejected
 from kgqa.graph.query.aggregate_words import Aggregates
 from kgqa.graph.query.export import ExportableGraph
 from kgqa.graph.query.operation_words import COMPARED, EXISTS, converted, own_operation, value_kind
+from kgqa.graph.query.parsing import parse_query
 from kgqa.graph.query.tokens import forbid_fetching
 from kgqa.model import Entity
 from kgqa.words import clean, short_words
@@ -25,11 +26,9 @@ def explain(graph: ExportableGraph, sparql: str) -> str:
     Raises:
         QueryRejected: the text is not valid SPARQL 1.1, or not a SELECT or ASK query.
     """
-    from rdflib.plugins.sparql import prepareQuery
-
     forbid_fetching(sparql)
     try:
-        algebra = prepareQuery(sparql).algebra
+        algebra = parse_query(sparql).algebra
     except Exception as error:  # rdflib raises many kinds of errors, including RecursionError
         first = (str(error).splitlines() or [type(error).__name__])[0]
         raise QueryRejected(f"Not valid SPARQL 1.1: {first[:200]}") from error
