@@ -1,15 +1,17 @@
 """Hints: what the user should do next, in the words of the place where they are shown.
 
 A hint is written as on the command line: `allow more time: --timeout`, `look it up: kgqa graph search NAME`. The
-command line shows it unchanged. In Python, options become keyword arguments (`timeout=`, `graph_iri="IRI"`), and
-commands with a counterpart in Python become calls; other commands, such as `kgqa virtuoso start`, stay commands.
+command line adds --graph and similar options that the user gave to commands that take them. In Python, options become
+keyword arguments (`timeout=`, `graph_iri="IRI"`), and commands with a counterpart in Python become calls; other
+commands, such as `kgqa virtuoso start`, stay commands.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 _FLAGS = ("as-published", "keep-going", "losses", "replay-only", "restart", "resume", "trust")
@@ -32,8 +34,14 @@ _END = r"(?=[,;)]|[.:]?$|[.:] | --)"
 _TAKES_VALUE = "".join(f"(?<!--{flag})" for flag in _FLAGS)
 _OPTION = rf"--([a-z][a-z-]*[a-z])(?:{_TAKES_VALUE} (?!--)((?=['\"A-Z0-9]|\S*[:/]\S){_ARGUMENT}|{_ARGUMENT}{_END}))?"
 _COMMAND = re.compile(rf"`?(kgqa(?: {_ARGUMENT})+)`?|(?<![\w-]){_OPTION}")
+_LOGIN = re.compile(r"^([a-z]+://)[^/]*@")
 _places = ["Python"]
 """Where hints are shown; the last item counts."""
+_OF_ENDPOINTS = ("ask", "chat", "doctor")
+"""The commands that take the options of SPARQL endpoints."""
+_ASKS_GRAPH = re.compile(r"kgqa (ask|chat|doctor|explain|graph info|graph search|serve)\b(?![^`\n]*--graph\b)")
+_given: list[tuple[str, str]] = []
+"""The options of the running command that choose the graph, and those of its endpoint, each as one text."""
 
 
 @contextmanager
@@ -44,6 +52,26 @@ def command_line_wording() -> Iterator[None]:
         yield
     finally:
         _places.pop()
+        _given.clear()
+
+
+def repeat_options(graph: Sequence[tuple[str, str]], endpoint: Sequence[tuple[str, str]] = ()) -> None:
+    """Add options to the commands in hints until the command line's context ends.
+
+    Args:
+        graph: the names and values of the options that choose the graph; a login in an address is left out.
+        endpoint: those of its SPARQL endpoint, for commands that take them.
+    """
+    _given[:] = [(_option_text(graph), _option_text(endpoint))]
+
+
+def _option_text(options: Sequence[tuple[str, str]]) -> str:
+    return "".join(" " + name + " " + shlex.quote(_LOGIN.sub(r"\1", value)) for name, value in options)
+
+
+def _with_options(match: re.Match[str]) -> str:
+    graph, endpoint = _given[-1] if _given else ("", "")
+    return match[0] + graph + (endpoint if match[1] in _OF_ENDPOINTS else "")
 
 
 def place() -> str:
@@ -58,7 +86,9 @@ def hint_text(hint: str, *, python: str = "") -> str:
         hint: the hint, as on the command line.
         python: the hint in Python, if it cannot be derived from `hint`.
     """
-    return hint if place() != "Python" else python or _COMMAND.sub(_in_python, hint)
+    if place() != "Python":
+        return _ASKS_GRAPH.sub(_with_options, hint)
+    return python or _COMMAND.sub(_in_python, hint)
 
 
 def _in_python(match: re.Match[str]) -> str:

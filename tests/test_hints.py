@@ -11,7 +11,7 @@ import pytest
 
 from kgqa import errors
 from kgqa.errors import KgqaError, LoginRefused, StoreTimeout
-from kgqa.hints import command_line_wording, hint_text
+from kgqa.hints import command_line_wording, hint_text, repeat_options
 from tests.conftest import ROOT
 
 
@@ -60,6 +60,24 @@ def test_a_hint_is_worded_for_its_place(hint, python):
     assert hint_text(hint) == python
     with command_line_wording():
         assert hint_text(hint) == hint
+
+
+def test_hints_repeat_the_graph_of_the_command():
+    with command_line_wording():
+        repeat_options([("--graph", "my graph's/"), ("--graph-iri", "urn:g")], [("--profile", "qlever")])
+        graph = """ --graph 'my graph'"'"'s/' --graph-iri urn:g"""
+        for hint, shown in {
+            "Use `kgqa graph search NAME` and add --topic ID": f"Use `kgqa graph search{graph} NAME` and add --topic ID",
+            "Give the id: kgqa ask --topic ID": f"Give the id: kgqa ask{graph} --profile qlever --topic ID",
+            "Run kgqa doctor again.": f"Run kgqa doctor{graph} --profile qlever again.",
+            "Look it up: kgqa graph search a --graph other/": "Look it up: kgqa graph search a --graph other/",
+            "Load it: kgqa graph load FILE --into g/": "Load it: kgqa graph load FILE --into g/",
+        }.items():
+            assert hint_text(hint) == shown
+        repeat_options([("--graph", "http://ada:secret@h:1/sparql")])
+        assert hint_text("kgqa graph info") == "kgqa graph info --graph http://h:1/sparql"
+    with command_line_wording():
+        assert hint_text("kgqa graph info") == "kgqa graph info"
 
 
 def test_an_error_is_shown_as_message_and_hint():

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from kgqa.hints import repeat_options
 from kgqa.plugins import known_settings, plugin_names
 from kgqa.settings import Settings, resolve, value_of_text
 from kgqa.settings_table import SETTINGS, PluginKind
@@ -134,6 +135,8 @@ def given_options(options: dict[str, Any], graph_path: str | None = None) -> dic
         if key in assigned:
             assigned[key] = value_of_text(setting, assigned[key], f"--set {key}")
     given = {key: value for key, value in given.items() if value is not None or key not in assigned}
+    graph = ("graph.path", "graph.iri", "graph.view", "graph.schema", "graph.languages")
+    repeat_options(_chosen(given, *graph), _chosen(given, "endpoint.profile"))
     given |= {flag: True for flag in ("as_published", "replay_only") if options.get(flag)}
     return {**assigned, **given}
 
@@ -144,6 +147,12 @@ def settings_from(options: dict[str, Any], graph_path: str | None = None, *, ins
     for note in settings.notes:
         say(f"kgqa: {note}")
     return settings
+
+
+def _chosen(given: dict[str, Any], *keys: str) -> list[tuple[str, str]]:
+    """Return the options that were given for some settings, by their names."""
+    names = {each.key: (each.option or "--graph").split()[0] for each in SETTINGS}
+    return [(names[key], str(given[key])) for key in keys if given.get(key) is not None]
 
 
 def verbosity() -> int:

@@ -252,6 +252,14 @@ ns:birthPlace rdfs:label "birth place" . ns:country rdfs:label "country" .
 """
 
 
+def test_a_hint_can_be_run_as_it_is(kgqa, tmp_path):
+    (tmp_path / "a.ttl").write_text(TURTLE)
+    assert kgqa("graph", "load", "a.ttl", "--into", "my graph").returncode == 0
+    done = kgqa("ask", "Who is Nobody?", "--graph", "my graph", "--embeddings", "off")
+    assert "`kgqa graph search --graph 'my graph' NAME`" in done.out
+    assert "--graph" not in kgqa("ask", "Who is Zzyzx Qwrt?").out
+
+
 def test_prefixes_of_a_file_name_entities_and_shorten_queries(kgqa, tmp_path):
     """A second file that uses a prefix for something else does not change what it means."""
     (tmp_path / "a.ttl").write_text(TURTLE)
