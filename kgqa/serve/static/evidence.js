@@ -5,11 +5,15 @@ import { clean, counted, el, nodeLink, note, problem, verbatim, words } from "./
 
 const MAX_ITEMS = 40;
 const OPEN = 2;
+const NEAR = 600;
+const LONGEST = 4000;
+const MAX_PARTS = 5;
 
 /** Show the citations and the evidence of an answer, and the passages in which they stand. */
 export function evidenceSection(answer) {
-  const evidence = answer.evidence ?? [];
   const citations = answer.citations ?? [];
+  const cited = new Set(citations.map((each) => JSON.stringify([each.quote, each.span])));
+  const evidence = (answer.evidence ?? []).filter((each) => !cited.has(JSON.stringify([each.words, each.span])));
   if (!evidence.length && !citations.length) return null;
   const places = passages(evidence, citations);
   return el(
@@ -19,7 +23,7 @@ export function evidenceSection(answer) {
     citations.length ? el("ol", { class: "cited" }, citations.slice(0, MAX_ITEMS).map(citation)) : null,
     evidence.length ? el("ul", { class: "statements" }, evidence.slice(0, MAX_ITEMS).map(item)) : null,
     evidence.length > MAX_ITEMS ? note(`and ${counted(evidence.length - MAX_ITEMS, "more fact")}`) : null,
-    [...places].slice(0, MAX_ITEMS).map(([id, spans], index) => passage(id, spans, index < OPEN)),
+    places.slice(0, MAX_ITEMS).map(([id, spans], index) => passage(id, spans, index < OPEN)),
   );
 }
 
@@ -51,43 +55,66 @@ function place(span) {
   return [" ", el("span", { class: "note", dir: "ltr" }, `[${clean(span.source)}, ${span.begin}–${span.end}]`)];
 }
 
-/** Collect the spans of each chunk, or of each document if their chunks are not named. */
+/** Collect the spans of each document, each span once. */
 function passages(evidence, citations) {
   const found = new Map();
   const spans = [...citations.map((each) => each.span), ...evidence.flatMap((each) => each.spans ?? [each.span])];
   for (const span of spans) {
-    const id = span?.chunk || span?.document;
-    if (!id) continue;
-    if (!found.has(id)) found.set(id, []);
-    found.get(id).push(span);
+    if (!span?.document) continue;
+    if (!found.has(span.document)) found.set(span.document, new Map());
+    found.get(span.document).set(`${span.chunk} ${span.begin} ${span.end}`, span);
   }
-  return found;
+  return [...found].map(([id, each]) => [id, [...each.values()]]);
 }
 
 function passage(id, spans, open) {
-  const text = el("div", { class: "chunk", dir: "auto" }, "…");
+  const texts = el("div", {}, note("…"));
   const source = spans.find((span) => span.source)?.source || id;
   const title = words(source, "b");
-  const box = el("details", { class: "passage" }, el("summary", {}, title, el("span", { class: "note" }, ` ${counted(spans.length, "quote")}`)), text);
+  const count = el("span", { class: "note" }, ` ${counted(spans.length, "quote")}`);
+  const box = el("details", { class: "passage" }, el("summary", {}, title, count), texts);
   let asked = false;
   box.addEventListener("toggle", async () => {
     if (!box.open || asked) return;
     asked = true;
     try {
-      const whole = Boolean(spans[0].chunk);
-      const ends = { begin: Math.min(...spans.map((each) => each.begin)), end: Math.max(...spans.map((each) => each.end)) };
-      const chunk = await get("/chunk", whole ? { id } : { id, ...ends });
-      if (chunk.title) title.textContent = clean(chunk.title);
-      text.replaceChildren(...marked(chunk.text, spans, whole ? 0 : chunk.begin));
-      const first = text.querySelector("mark");
-      if (first) text.scrollTop = first.offsetTop - text.offsetTop - 60;
+      const excerpts = await excerptsOf(id, spans);
+      if (excerpts[0].title) title.textContent = clean(excerpts[0].title);
+      texts.replaceChildren(...excerpts.map(excerptBox));
+      for (const each of texts.children) {
+        const first = each.querySelector("mark");
+        if (first) each.scrollTop = first.offsetTop - each.offsetTop - 60;
+      }
     } catch (error) {
       asked = false;
-      text.replaceChildren(problem(error));
+      texts.replaceChildren(problem(error));
     }
   });
   box.open = open;
   return box;
+}
+
+/** Get the parts of a document around spans; spans that are near each other share a part. */
+async function excerptsOf(id, spans) {
+  const chunks = [...new Set(spans.map((span) => span.chunk).filter(Boolean))];
+  const begins = new Map(await Promise.all(chunks.map(async (chunk) => [chunk, (await get("/chunk", { id: chunk })).begin])));
+  const places = spans
+    .map(({ chunk, begin, end }) => ({ begin: begin + (begins.get(chunk) ?? 0), end: end + (begins.get(chunk) ?? 0) }))
+    .sort((one, other) => one.begin - other.begin);
+  const parts = [];
+  for (const each of places) {
+    const last = parts.at(-1);
+    if (last && each.begin - last.end < NEAR && each.end - last.begin < LONGEST) {
+      last.end = Math.max(last.end, each.end);
+      last.places.push(each);
+    } else parts.push({ ...each, places: [each] });
+  }
+  const asks = parts.slice(0, MAX_PARTS).map(async ({ begin, end, places: marks }) => ({ ...(await get("/chunk", { id, begin, end })), marks }));
+  return Promise.all(asks);
+}
+
+function excerptBox({ text, begin, marks }) {
+  return el("div", { class: "chunk", dir: "auto", tabindex: 0, role: "region", "aria-label": "Passage" }, marked(text, marks, begin));
 }
 
 /** Return a text with its spans marked; positions count code points, `first` is the position of its first one. */

@@ -49,6 +49,17 @@ def test_axe_finds_no_fault_in_edits(browser, edited_corpus, axe):
         assert faults(page.browser, axe) == []
 
 
+def test_axe_finds_no_fault_in_evidence(browser, demo_corpus, axe):
+    with running(graph_path=str(demo_corpus)) as address:
+        page = Page(browser, address)
+        page.open()
+        page.ask("Who is the architect of the lighthouse of Sandrey?")
+        page.wait_for("document.querySelectorAll('.chunk mark').length === 2")
+        assert faults(page, axe) == []
+        page.browser.set_width(400)
+        assert page.run("return document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+
+
 def test_a_phone_needs_no_horizontal_scrolling(page):
     page.browser.set_width(400)
     wide = {}
