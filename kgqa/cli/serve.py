@@ -110,7 +110,7 @@ def _serve_stdio(given: dict[str, Any]) -> int:
     from kgqa.serve.service import Service
     from kgqa.serve.tools.mcp_server import serve_stdio
 
-    service = Service({"serve.folder": "none", **given}, say=say)
+    service = Service({"serve.folder": "none", **given}, say=note_printer())
     try:
         serve_stdio(service)
     finally:
