@@ -152,7 +152,7 @@ function tripleTable(path) {
 
 /** Wrap what may be wider than the page, so that it scrolls on its own, also with the keyboard. */
 export function scrolling(label, ...content) {
-  return el("div", { class: "wide", tabindex: 0, role: "region", "aria-label": label }, ...content);
+  return el("div", { class: "wide", tabindex: 0, role: "group", "aria-label": label }, ...content);
 }
 
 function queries(answer) {

@@ -114,7 +114,7 @@ async function excerptsOf(id, spans) {
 }
 
 function excerptBox({ text, begin, marks }) {
-  return el("div", { class: "chunk", dir: "auto", tabindex: 0, role: "region", "aria-label": "Passage" }, marked(text, marks, begin));
+  return el("div", { class: "chunk", dir: "auto", tabindex: 0, role: "group", "aria-label": "Passage" }, marked(text, marks, begin));
 }
 
 /** Return a text with its spans marked; positions count code points, `first` is the position of its first one. */

@@ -13,7 +13,7 @@ export function queryBlock(title, sparql, about = "") {
     { class: "query" },
     el("summary", {}, title),
     about ? note(about) : null,
-    el("pre", { tabindex: 0, role: "region", dir: "ltr", "aria-label": title }, verbatim(sparql)),
+    el("pre", { tabindex: 0, role: "group", dir: "ltr", "aria-label": title }, verbatim(sparql)),
     el(
       "div",
       { class: "row buttons" },
@@ -81,7 +81,7 @@ function table(columns, rows) {
   const head = columns.map((name) => words(name, "th", { scope: "col" }));
   const body = rows.slice(0, MAX_ROWS).map((row) => el("tr", {}, columns.map((name, index) => cell(Array.isArray(row) ? row[index] : row[name]))));
   const found = el("table", {}, el("thead", {}, el("tr", {}, head)), el("tbody", {}, body));
-  return el("div", { class: "wide tall", tabindex: 0, role: "region", "aria-label": "Rows" }, found);
+  return el("div", { class: "wide tall", tabindex: 0, role: "group", "aria-label": "Rows" }, found);
 }
 
 function cell(value) {

@@ -35,7 +35,7 @@ def test_axe_finds_no_fault(page, axe):
         found["answer", scheme] = faults(page.browser, axe)
     for view in VIEWS:
         page.open(view)
-        page.wait_for("document.querySelector('#around svg') || !location.hash.startsWith('#view-explore')")
+        page.wait_for("document.querySelector('#around svg') || !location.hash.startsWith('#explore')")
         for scheme in schemes(page):
             found[view, scheme] = faults(page.browser, axe)
     assert {view: each for view, each in found.items() if each} == {}
@@ -55,7 +55,7 @@ def test_axe_finds_no_fault_in_evidence(browser, demo_corpus, axe):
         page.open()
         page.ask("Who is the architect of the lighthouse of Sandrey?")
         page.wait_for("document.querySelectorAll('.chunk mark').length === 2")
-        assert faults(page, axe) == []
+        assert faults(page.browser, axe) == []
         page.browser.set_width(400)
         assert page.run("return document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
@@ -68,7 +68,7 @@ def test_a_phone_needs_no_horizontal_scrolling(page):
     for view in ("", *VIEWS):
         if view:
             page.open(view)
-            page.wait_for("document.querySelector('#around svg') || !location.hash.startsWith('#view-explore')")
+            page.wait_for("document.querySelector('#around svg') || !location.hash.startsWith('#explore')")
         else:  # the path stacks: its names stand below each other
             page.wait_for("document.querySelector('.path svg')?.clientWidth <= 400")
             places = page.run(
