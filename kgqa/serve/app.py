@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.routing import Route
@@ -45,8 +46,11 @@ def create_app(
         redirect_slashes=False,
     )
     app.state.service = service
+    tokens = list(tokens)
+    # only for the description of the API: the guard checks tokens
+    bearer = [Depends(HTTPBearer(auto_error=False, description="The token of the service"))] if tokens else []
     for module in (asking, completions, looking_up, monitoring, page):
-        app.include_router(module.router)
+        app.include_router(module.router, dependencies=bearer)
     if mcp:
         from kgqa.serve.tools.mcp_server import PATH, McpEndpoint
 

@@ -191,6 +191,7 @@ def test_what_the_service_offers(served):
 def test_the_api_is_documented_without_other_servers(served):
     paths = served.client.get("/openapi.json").json()["paths"]
     assert {"/ask", "/ask/{id}/stop", "/search", "/neighbours", "/explain", "/health", "/metrics"} <= paths.keys()
+    assert all("422" not in each["responses"] for path in paths.values() for each in path.values())
     page = served.client.get("/docs")
     assert page.status_code == 200 and "//" not in page.text.replace("<!doctype", "")
     for name in ("swagger-ui.css", "swagger-ui-bundle.js", "start.js"):

@@ -174,6 +174,8 @@ def test_a_token_is_needed(guarded):
             assert refused(reply, 401) and reply.headers["www-authenticate"] == "Bearer", (path, given)
     for token in TOKENS:
         assert client.get("/about", headers={"Authorization": f"Bearer {token}"}).status_code == 200
+    schemes = client.get("/openapi.json").json()["components"]["securitySchemes"]
+    assert [each["scheme"] for each in schemes.values()] == ["bearer"]
     # the page asks for the token, and shows nothing of the graph without one
     assert client.get("/").status_code == 200
     twice = [("Authorization", f"Bearer {TOKENS[0]}"), ("Authorization", "Bearer wrong")]

@@ -7,21 +7,38 @@ from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
+from pydantic import BaseModel
 
 from kgqa.serve.errors import RequestError
 from kgqa.serve.fair_queue import QueueFull
 from kgqa.serve.service import Service
 
 T = TypeVar("T")
+
+
+class ErrorText(BaseModel):
+    """What is wrong, and what to do; `hint` may be empty."""
+
+    message: str
+    hint: str
+
+
+class ErrorBody(BaseModel):
+    """The body of a reply with an error."""
+
+    error: ErrorText
+
+
+_MEANINGS: dict[int | str, str] = {
+    400: "The request is wrong; `error.message` says why.",
+    401: "A token is needed, or the token is wrong.",
+    404: "There is no such thing.",
+    429: "The client has reached a limit; see the header Retry-After.",
+    503: "Too many requests wait; see the header Retry-After.",
+    "default": "Another error.",
+}
 ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"description": text}
-    for status, text in {
-        400: "The request is wrong; `error.message` says why.",
-        401: "A token is needed, or the token is wrong.",
-        404: "There is no such thing.",
-        429: "The client has reached a limit; see the header Retry-After.",
-        503: "Too many requests wait; see the header Retry-After.",
-    }.items()
+    status: {"description": text, "model": ErrorBody} for status, text in _MEANINGS.items()
 }
 
 
