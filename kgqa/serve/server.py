@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -114,10 +116,13 @@ def open_socket(host: str, port: int) -> socket.socket:
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family, backlog=512)
-    except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+    except OSError as error:
+        code = error.errno or 0
+        reason = os.strerror(code) if code > 0 else error.strerror
+        port_taken = code in (errno.EADDRINUSE, errno.EACCES)
         raise SettingsError(
-            f"The service cannot listen at {host}, port {port}: {reason}.", "Choose another: --port 8081"
+            f"The service cannot listen at {host}, port {port}: {reason}.",
+            "Choose another port: --port 8081" if port_taken else "Choose another address: --host 127.0.0.1",
         ) from error
 
 

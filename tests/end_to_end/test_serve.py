@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import time
 
@@ -40,6 +41,12 @@ def reply(connection: http.client.HTTPConnection) -> tuple[int, dict]:
 @pytest.fixture(autouse=True)
 def _own_data(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+
+
+@pytest.fixture
+def taken_port():
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening.getsockname()[1]
 
 
 def test_a_service_is_asked_and_ended(started):
@@ -90,7 +97,7 @@ def test_shutdown_stops_what_takes_too_long(started):
         assert "Traceback" not in process.stderr.read().decode()
 
 
-def test_a_service_that_cannot_start_says_why(kgqa, tmp_path):
+def test_a_service_that_cannot_start_says_why(kgqa, tmp_path, taken_port):
     for options, message in (
         (("--host", "0.0.0.0"), "needs a token. Set the environment variable KGQA_SERVE_TOKEN"),
         (("--host", "192.0.2.1"), "needs a token"),
@@ -98,8 +105,9 @@ def test_a_service_that_cannot_start_says_why(kgqa, tmp_path):
         (("--method", "tog"), "needs a language model"),
         (("--set", "serve.queue=-1"), "serve.queue"),
         (("--llm", "nonsense"), "is not a language model"),
+        (("--host", "127.0.0.1", "--port", str(taken_port)), "Address already in use. Choose another port: --port"),
     ):
-        done = kgqa("serve", *options, "--port", "0")
+        done = kgqa("serve", "--port", "0", *options)
         assert done.returncode in (1, 2) and message in done.err and done.out == "", (options, done.err)
 
 
