@@ -112,7 +112,7 @@ def test_reader_in_an_evaluation(installed, kgqa, tmp_path, server):
     (tmp_path / "mine.csv").write_text(
         "id,question,topic,answer\nq1,Who directed the film Parasite?,m.demo_parasite,m.demo_bong_joon_ho\n"
     )
-    assert "1 questions" in kgqa("data", "check", "csv:mine.csv").out
+    assert "1 question;" in kgqa("data", "check", "csv:mine.csv").out
     assert "csv" in kgqa("data", "list").out
     model = ("--llm", f"{server.url}#m", "--method", "planner", "--set", "planner.relations=50")
     done = kgqa("eval", "run", "--dataset", "csv:mine.csv", "--out", "run", *model)

@@ -91,7 +91,7 @@ def test_answers_of_kgqa(kgqa, tmp_path):
         (["q.jsonl", "--format", "tog"], 1, "the key 'results' is missing"),
         (["broken.jsonl", "--format", "tog"], 1, "broken.jsonl, line 1 is not JSON"),
         (["t.jsonl", "--format", "tog"], 1, "contains no gold answers. Give the questions"),
-        (["t.jsonl", "--format", "tog", "--dataset", "q.jsonl"], 1, "None of the 1 questions of t.jsonl is in q.jsonl"),
+        (["t.jsonl", "--format", "tog", "--dataset", "q.jsonl"], 1, "No question of t.jsonl (1) is in q.jsonl"),
         (["p.jsonl", "--format", "gnn-rag", "--dataset", "nowhere.jsonl"], 1, "nowhere.jsonl"),
     ],
 )

@@ -108,7 +108,7 @@ def command(
     found = rescore(predictions, format_, questions, aliases=aliases, count_missing=count_missing)
     if found.unmatched and found.unmatched == len({each.id or each.question for each in predictions}):
         raise PublishedError(
-            f"None of the {counted(found.unmatched, 'question')} of {file} is in {dataset}.",
+            f"No question of {file} ({found.unmatched:,}) is in {dataset}.",
             "Give the data set of these questions: --dataset NAME:FILE",
         )
     if not found.n:

@@ -150,8 +150,8 @@ def _no_lines_message(dump: Path, tally: Tally) -> str:
     by_options = sum(count for reason, count in tally.dropped.items() if reason.startswith(OPTIONAL_DROP_REASONS))
     if by_options:
         return (
-            f"{dump} has no line to load: {by_options:,} of its {counted(tally.lines, 'line')} are noise or in other "
-            f"languages. Keep more lines with --languages or --keep-noise."
+            f"{dump} has no line to load; noise or in other languages: {by_options:,} of "
+            f"{counted(tally.lines, 'line')}. Keep more lines with --languages or --keep-noise."
         )
     first = min((example["line"], example["text"]) for shown in tally.examples.values() for example in shown)[1]
     return (

@@ -193,7 +193,7 @@ class TestRefusedLoads:
             (b"", "is empty"),
             (b"\x1f\x8b" + b"x" * 50, "freebase.gz"),
             (b"<!DOCTYPE html>\x1b[2J\n<p>404</p>\n", r"none of its 2 lines is a triple.*'<!DOCTYPE html>\[2J'"),
-            (b'<urn:s>\t<urn:p>\t"hallo"@de\t.\n', "1 of its 1 lines are noise or in other languages.*--languages"),
+            (b'<urn:s>\t<urn:p>\t"hallo"@de\t.\n', "noise or in other languages: 1 of 1 line.*--languages"),
         ],
     )
     def test_invalid_dump(self, virtuoso_server, options, tmp_path, content, message):
