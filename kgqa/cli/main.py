@@ -20,6 +20,7 @@ from kgqa.words import clean
 
 COMMANDS = {
     "ask": ("kgqa.cli.ask:command", "Answer QUESTION from a graph and show why."),
+    "chat": ("kgqa.cli.chat.command:command", "Ask a graph in a conversation."),
     "serve": ("kgqa.cli.serve:command", "Serve a page to ask in, an HTTP API and tools for agents."),
     "eval": ("kgqa.cli.groups:eval_", "Answer the questions of a data set and measure the results."),
     "data": ("kgqa.cli.data:command", "List and check question data sets."),

@@ -47,6 +47,7 @@ def answer_text(
     iris: bool = False,
     notes: bool = True,
     graph: bool = False,
+    short: bool = False,
     width: int = 120,
     signs: Signs = UNICODE,
 ) -> str:
@@ -54,6 +55,7 @@ def answer_text(
 
     Args:
         iris: show full IRIs instead of ids.
+        short: leave out the steps, the queries and the cost.
         graph: show the graph's location and fingerprint too.
         width: columns that a drawing of a path may take.
         signs: what drawings are made of.
@@ -71,7 +73,7 @@ def answer_text(
     if answer.response:
         lines += ["", *safe_text(answer.response).split("\n")]
     if answer.confidence is not None and answer.answers:
-        fields.append(("score", f"{answer.confidence:.0%}: {SCORE}"))
+        fields.append(("score", f"{answer.confidence:.0%}" + ("" if short else f": {SCORE}")))
     near = [clean(each.words) + ("" if each.score is None else f" ({each.score:.3g})") for each in answer.nearest]
     fields += [*_labelled("near", near), *_labelled("try", [clean(hint) for hint in answer.hints])]
     for cited in answer.citations:
@@ -87,16 +89,16 @@ def answer_text(
             fields += _evidence_fields(evidence, width - _MARGIN, signs)
     if len(facts) > MAX_FACTS:
         fields.append(("", f"... and {counted(len(facts) - MAX_FACTS, 'more fact')} from the text (--json shows all)"))
-    fields += _labelled("steps", list(map(clean, step_lines(answer.trace))))
+    fields += _labelled("steps", [] if short else list(map(clean, step_lines(answer.trace))))
     if source := source_text(answer):
         fields.append(("source", source))
-    if answer.sparql:
+    if answer.sparql and not short:
         fields.append(("query", QUERY_CLASSES[answer.query_class]))
         fields += [("", line) for line in _query_lines(answer.sparql, answer, iris)]
-    if answer.evidence_sparql:
+    if answer.evidence_sparql and not short:
         fields.append(("query", EVIDENCE_CLASSES[answer.evidence_class]))
         fields += [("", line) for line in _query_lines(answer.evidence_sparql, answer, iris)]
-    if answer.status not in ("failed", "unsupported"):
+    if answer.status not in ("failed", "unsupported") and not short:
         fields.append(("cost", cost_line(answer)))
     if graph and answer.graph:
         fields.append(("graph", graph_line(answer.graph)))

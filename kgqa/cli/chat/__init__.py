@@ -1,0 +1,1 @@
+"""`kgqa chat`: a conversation about a graph in the terminal."""
