@@ -111,14 +111,13 @@ def test_a_person_at_a_terminal(session_cache, tmp_path):
             person.expect("Stopped: Stopped by the user.", seconds=10)
             person.expect("Compared by scripted.kgqa>")
             person.type("/topics\r")
-            person.expect("Who directed Parasite?")
-            person.expect("kgqa>")
+            person.expect("1. Who directed Parasite   about    Parasite (m.demo_parasite)kgqa>")
             person.type(CTRL_D)
             assert person.ended() == 0
             assert "Traceback" not in person.shown
         over.set()
     assert history.stat().st_mode & 0o777 == 0o600
-    assert "+Who directed Parasite?" in history.read_text()
+    assert "+Who directed Parasite\n" in history.read_text()
 
 
 def test_without_history_nothing_is_written(session_cache, tmp_path):
