@@ -16,6 +16,7 @@ from kgqa.errors import ClusterError, SettingsError
 from kgqa.evaluation import Changes, RunPlan, open_run, resume, run
 from kgqa.evaluation.runs.workers import divided, opened_cluster
 from kgqa.graph.loading import load_into_folder
+from kgqa.hints import command_line_wording
 from kgqa.settings import resolve
 from kgqa.testing.server import ScriptedServer
 from tests.cli_runner import KGQA
@@ -26,6 +27,13 @@ from tests.evaluation.runs.test_start import Recorder
 
 KEY = "sk-0123456789"
 OFFLINE = {"rank.embeddings": "off"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def hints():
+    """Answers contain hints, which workers give in the words of the place where the run was started."""
+    with command_line_wording():
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -184,7 +192,7 @@ def test_limits_of_servers_hold_for_all_workers_together(settings):
     found = division(SimpleNamespace(workers=64, gpus=0), **{"llm.concurrency": 3})
     assert found.workers == 3 and found.settings["llm.concurrency"] == 1
     found = division(SimpleNamespace(workers=64, gpus=0), plan=RunPlan("demo", concurrency=2, ray="here"))
-    assert found.in_flight == 2 and "raise concurrency" in found.note
+    assert found.in_flight == 2 and "raise --concurrency" in found.note
     assert division(SimpleNamespace(workers=64, gpus=0), questions=1).workers == 1
     vllm = {"llm.model": "vllm:some/model"}
     assert division(SimpleNamespace(workers=64, gpus=2), **vllm).workers == 2
