@@ -62,6 +62,9 @@ def command(
         from kgqa.serve.app import create_app
         from kgqa.serve.server import make_server, open_socket, run_server
         from kgqa.serve.service import Service
+
+        if mcp:
+            from kgqa.serve.tools import mcp_server  # noqa: F401
     except ModuleNotFoundError as error:
         raise ModelUnavailable(
             f"kgqa serve needs {error.name}, which is not installed.", install_command("serve")

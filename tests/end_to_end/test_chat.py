@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 
 from kgqa.testing.server import ScriptedServer
 from tests.cli_runner import KGQA
+from tests.conftest import ROOT
 from tests.pseudo_terminal import CTRL_C, CTRL_D, LEFT, TAB, UP, terminal
 
 OFF = ("--embeddings", "off")
@@ -36,6 +38,14 @@ def test_piped_questions_refer_to_earlier_answers(kgqa):
     assert sparql.startswith("PREFIX ns:") and "m.demo_marie_curie" in sparql
     assert "Marie Curie (m.demo_marie_curie)" in explained
     assert "the wording suggests 1 hop" in trace and "SELECT" in trace and "cost" in trace
+
+
+def test_the_example_in_the_docs(kgqa):
+    command, shown = re.search(r"```\n\$ (.*?)\n(.*?)```", (ROOT / "docs" / "chat.md").read_text(), re.DOTALL).groups()
+    typed = re.search(r"printf '(.*)'", command)[1].replace("\\n", "\n")
+    done = kgqa("chat", *OFF, input=typed)
+    lines = [line for line in shown.splitlines() if line != "..."]
+    assert len(lines) > 4 and set(lines) <= set(done.out.splitlines())
 
 
 def test_commands_change_topic_method_and_graph(kgqa, tmp_path):

@@ -26,6 +26,7 @@ MAX_RESULT_CHARS = 100_000
 """Maximum size of a tool's result as JSON."""
 _SHOWN_ANSWERS = 100
 _SHOWN_EVIDENCE = 10
+_TEXT_CHARS, _RESPONSE_CHARS = 500, 20_000
 _ANSWER_KEYS = (
     "id", "asked", "status", "reason", "topics", "confidence", "weak", "accepted", "approximate", "grounding",
     "response", "query_class", "method", "notes", "nearest",
@@ -76,8 +77,8 @@ class AgentTools:
     ) -> dict[str, Any]:
         """List what stands around one entity: its relations in both directions, with some neighbours along each.
 
-        Returns relations: each with iri, words, direction, count, nodes and, if there are further nodes, more. To see
-        the next nodes of one relation, give its iri as `relation`, its direction, and an offset.
+        Returns relations: each with step, iri, words, direction, count, nodes and more: whether there are further nodes.
+        To see the next nodes of one relation, give its iri as `relation`, its direction, and an offset.
         """
         return await self._look_up(
             ctx,
@@ -197,29 +198,41 @@ class AgentTools:
 
 
 def answer_for_agents(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parts of an answer object (docs/answer-json.md) that an agent reads."""
+    """Return the parts of an answer object (docs/answer-json.md) that an agent reads; long texts in it are cut."""
     paths = [
         {**{key: path.get(key) for key in _PATH_KEYS}, "steps": [_written(step) for step in path.get("steps", ())]}
         for path in answer.get("paths", ())
     ]
     evidence = [
-        {key: each[key] for key in ("kind", "words", "iri", "quotes", "verified") if each.get(key)}
+        {key: _cut(each[key]) for key in ("kind", "words", "iri", "quotes", "verified") if each.get(key)}
         for each in answer.get("evidence", ())[:_SHOWN_EVIDENCE]
     ]
+    sparql = answer.get("short_sparql") or answer.get("sparql", "")
     answers = answer.get("answers", ())
     return {
-        **{key: answer[key] for key in _ANSWER_KEYS if key in answer},
+        **{key: _cut(answer[key], most=_RESPONSE_CHARS) for key in _ANSWER_KEYS if key in answer},
         "answers": answers[:_SHOWN_ANSWERS],
         "more": len(answers) > _SHOWN_ANSWERS,
         "paths": paths,
         "evidence": evidence,
-        "citations": answer.get("citations", [])[:_SHOWN_EVIDENCE],
-        "sparql": answer.get("short_sparql") or answer.get("sparql", ""),
+        "citations": _cut(answer.get("citations", [])[:_SHOWN_EVIDENCE]),
+        "sparql": sparql if len(sparql) <= _RESPONSE_CHARS else "",
     }
 
 
+def _cut(value: Any, *, most: int = _TEXT_CHARS) -> Any:
+    """Return JSON data whose texts are cut, with an ellipsis."""
+    if isinstance(value, str):
+        return value if len(value) <= most else f"{value[: most - 1]}…"
+    if isinstance(value, list):
+        return [_cut(each, most=most) for each in value]
+    if isinstance(value, dict):
+        return {key: _cut(each, most=most) for key, each in value.items()}
+    return value
+
+
 def _written(step: Mapping[str, str]) -> str:
-    return (path_tools.BACKWARDS if step["direction"] == "in" else "") + step["relation"]
+    return (graph_tools.BACKWARDS if step["direction"] == "in" else "") + step["relation"]
 
 
 def _told(function: Callable[[], T]) -> T:

@@ -8,10 +8,12 @@ from kgqa.answer_json import named_object
 from kgqa.errors import QuestionError, SchemaError
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.conversation.referents import types_in_words
-from kgqa.model import Direction, Entity, Value
+from kgqa.model import Direction, Entity, Step, Value
 from kgqa.schema import value_of
 from kgqa.words import clean, is_unnamed, short_words
 
+BACKWARDS = "<-"
+"""What stands before a relation that is followed backwards, from object to subject."""
 MAX_ENTITIES = 50
 MAX_RELATIONS = 200
 MAX_NEIGHBOURS = 1000
@@ -97,6 +99,7 @@ def neighbours(
         "types": types_in_words(graph, [entity])[entity][:_TYPES_SHOWN],
         "relations": [
             {
+                "step": written(graph, step),
                 "iri": step.relation,
                 "words": short_words(step.relation, graph.schema, graph.relation_labels),
                 "direction": step.direction,
@@ -122,6 +125,11 @@ def _record_words(graph: KnowledgeGraph, nodes: list[Entity], entity: Entity) ->
     for node, value in edges:
         found.setdefault(node, []).append(clean(names[value].name)[:MAX_TEXT])
     return {node: ", ".join(list(dict.fromkeys(texts))[:_NAMES_SHOWN]) for node, texts in found.items()}
+
+
+def written(graph: KnowledgeGraph, step: Step) -> str:
+    """Return a step as it is written in a path."""
+    return (BACKWARDS if step.direction == "in" else "") + graph.schema.short_id(step.relation)
 
 
 def entity_by_id(graph: KnowledgeGraph, id: str) -> Entity:

@@ -14,10 +14,9 @@ from kgqa.errors import QuestionError, SchemaError
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.tokens import shorten_iris
 from kgqa.model import RelationPath, Step
-from kgqa.serve.tools.graph_tools import MAX_TEXT, entity_by_id
+from kgqa.serve.tools.graph_tools import BACKWARDS, MAX_TEXT, entity_by_id, written
 from kgqa.words import arrow_words, clean, short_words, type_words
 
-BACKWARDS = "<-"
 MAX_STEPS = 8
 """Maximum steps of a path; the two steps through a mediator count as two."""
 MAX_NEXT = 500
@@ -110,11 +109,6 @@ def _read_step(graph: KnowledgeGraph, text: str) -> Step:
             f"Write the id of a relation, with {BACKWARDS} before it to follow it backwards; next_steps lists them.",
         )
     return Step(relation, "in" if backwards else "out")
-
-
-def written(graph: KnowledgeGraph, step: Step) -> str:
-    """Return a step as it is written in a path."""
-    return (BACKWARDS if step.direction == "in" else "") + graph.schema.short_id(step.relation)
 
 
 def _step_object(graph: KnowledgeGraph, step: Step) -> dict[str, Any]:

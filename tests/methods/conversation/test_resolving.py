@@ -16,7 +16,10 @@ from kgqa.methods.conversation.turns import Resolved, Turn, turn_of_object
 from kgqa.model import Entity, Named
 from kgqa.testing.server import ScriptedServer
 from kgqa.trace import Trace
+from tests.memory_graph import memory_graph
 
+WD = "http://www.wikidata.org/entity/"
+NAMES = ("Ada Quill", "Ulm", "Thing")
 NS = "http://rdf.freebase.com/ns/m.demo_"
 
 
@@ -96,6 +99,35 @@ def test_ambiguity_is_said_and_what_fits_nothing_is_not_guessed(resources):
     nobody = resolve("Where was he born?", [CAPITAL], resources)
     assert nobody == Resolved("Where was he born?", notes=("Nothing before this question fits “he”.",))
     assert resolve("Where was he born?", [], resources) == Resolved("Where was he born?")
+
+
+@pytest.mark.parametrize(
+    ("schema", "type_", "person", "city"),
+    [
+        ("rdfs", "http://www.w3.org/1999/02/22-rdf-syntax-ns#type", "urn:t:Person", "urn:t:City"),
+        ("wikidata", "http://www.wikidata.org/prop/direct/P31", f"{WD}Q5", f"{WD}Q515"),
+    ],
+)
+def test_types_of_other_graphs_tell_persons_from_places(session_cache, schema, type_, person, city):
+    """The types of plain RDF have readable names; those of Wikidata have labels."""
+    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
+    lines = [
+        f"<{WD}Q1> <{type_}> <{person}> .", f"<{WD}Q2> <{type_}> <{city}> .", f'<{WD}Q3> {label} "Thing"@en .',
+        f'<{person}> {label} "human"@en .', f'<{city}> {label} "city"@en .',
+        f'<{WD}Q1> {label} "Ada Quill"@en .', f'<{WD}Q2> {label} "Ulm"@en .',
+    ]  # fmt: skip
+    ada, ulm, thing = (Named(Entity(f"{WD}Q{number}"), "", name) for number, name in enumerate(NAMES, 1))
+    with open_resources(memory_graph(lines, schema=schema), embeddings="off") as resources:
+
+        def meant(question: str, *answers: Named) -> tuple[Named, ...]:
+            return resolve(question, [Turn("?", answers)], resources).topics
+
+        assert meant("Where does she live?", ulm, ada) == (ada,)
+        assert meant("Who lives there?", ada, ulm) == (ulm,)
+        assert meant("How old is it?", ada, ulm) == (ulm,)
+        assert meant("Who rules that city?", ada, ulm) == (ulm,)
+        # without a type, anything is possible
+        assert meant("Where does she live?", ulm, thing) == (thing,)
 
 
 @given(
