@@ -16,7 +16,7 @@ _KINDS: dict[str, Kind] = {
 _NUMBERS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "last": -1, "former": 0, "latter": -1}
 _WORD = re.compile(
     rf"\b(?:(?P<numbered>the ({'|'.join(_NUMBERS)}) (?:one|of (?:them|these|those)))"
-    r"|(?P<noun>(?:that|this|these|those) (?P<named>[a-z]+))"
+    rf"|(?P<noun>(?:that|this|these|those) (?!(?:{'|'.join(_KINDS)})\b)(?P<named>[a-z]+))"
     r"|(?P<any>(?:that|this|these|those)(?=\s*[?.!]*$))"
     rf"|(?P<word>{'|'.join(_KINDS)}))\b",
     re.IGNORECASE,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from kgqa.errors import KgqaError, NamesNotIndexed
 from kgqa.explore.linking import find_mentions
@@ -25,6 +26,22 @@ _SHOWN = 4
 _TOGETHER = re.compile(
     r"\b(?:both|together|each other|in common|share[ds]?|same|all of (?:them|these|those))\b", re.IGNORECASE
 )
+
+
+_OF = re.compile(r"\bof\s+\Z", re.IGNORECASE)
+"""Before a reference, says that it means a whole list: which of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Name:
+    """An entity that a question names, and the characters of its name."""
+
+    start: int
+    end: int
+    entity: Named
+
+    def overlaps(self, reference: Reference) -> bool:
+        return reference.start < self.end and self.start < reference.end
 
 
 def resolve(question: str, turns: Sequence[Turn], resources: Resources, *, trace: Trace | None = None) -> Resolved:
@@ -65,15 +82,22 @@ def _by_rules(text: str, referents: Referents, graph: KnowledgeGraph) -> Resolve
     references = find_references(text)
     if not references:
         return Resolved(text)
-    named = _named_in(text, graph, references)
+    named = _named_in(text, graph)
+    # in "Who sang Let It Be?", It is part of a name
+    references = [
+        each for each in references if all(each.end <= name.start or name.end <= each.start for name in named)
+    ]
     parts, topics, notes, at = [], list[Named](), list[str](), 0
     for reference in references:
-        if _refers_within(reference, named, referents, graph):
+        if _refers_within(reference, named, graph):
             continue
         found = referents.choose(reference)
         if not found:
             if reference.kind != "noun":
                 notes.append(f"Nothing before this question fits “{reference.text}”.")
+            continue
+        if len(found) > 1 and _OF.search(text[: reference.start]):
+            notes.append(_too_many(reference, found))
             continue
         chosen = found if _TOGETHER.search(text) and len(found) <= MAX_TOGETHER else found[:1]
         if len(found) > len(chosen):
@@ -84,48 +108,51 @@ def _by_rules(text: str, referents: Referents, graph: KnowledgeGraph) -> Resolve
     if not topics:
         return Resolved(text, notes=tuple(notes))
     resolved = Resolved("".join([*parts, text[at:]]), tuple(dict.fromkeys(topics)), tuple(notes), "rules")
-    return _with_named(resolved, graph, [entity for _, entity in named])
+    return _with_named(resolved, graph, named)
 
 
-def _refers_within(
-    reference: Reference, named: Sequence[tuple[int, Named]], referents: Referents, graph: KnowledgeGraph
-) -> bool:
+def _refers_within(reference: Reference, names: Sequence[_Name], graph: KnowledgeGraph) -> bool:
     """Return whether a reference may mean an entity that the question names before it."""
-    before = [each for start, each in named if start < reference.start]
+    before = tuple(each.entity for each in names if each.start < reference.start)
     if not before or reference.kind in ("several", "any", "numbered"):
         return False
-    known = Referents.of(graph, [Turn("", tuple(before))])
-    return bool(known.choose(reference))
+    return bool(Referents.of(graph, [Turn("", before)]).choose(reference))
 
 
-def _named_in(text: str, graph: KnowledgeGraph, references: Sequence[Reference] = ()) -> list[tuple[int, Named]]:
-    """Return the entities that a text names in full and in capitals, each with the position of its name."""
+def _named_in(text: str, graph: KnowledgeGraph) -> list[_Name]:
+    """Return the entities that a text names in full and in capitals."""
     try:
         mentions = find_mentions(graph, text, whole_only=True)
     except NamesNotIndexed:
         return []
-    found = []
-    for mention in mentions:
-        start = text.find(mention.text)
-        taken = any(each.start < start + len(mention.text) and start < each.end for each in references)
-        # "Who" at the beginning of a question is no name of an organisation
-        if start > 0 and not taken and mention.certain and any(map(str.isupper, mention.text)):
-            found.append((start, mention.matches[0].entity))
-    return list(zip((start for start, _ in found), graph.named(entity for _, entity in found)))
+    # "Who" at the beginning of a question is no name of an organisation
+    found = [
+        (start, mention)
+        for mention in mentions
+        if (start := text.find(mention.text)) > 0 and mention.certain and any(map(str.isupper, mention.text))
+    ]
+    entities = graph.named(mention.matches[0].entity for _, mention in found)
+    return [_Name(start, start + len(mention.text), each) for (start, mention), each in zip(found, entities)]
 
 
-def _with_named(resolved: Resolved, graph: KnowledgeGraph, named: Sequence[Named] | None = None) -> Resolved:
+def _with_named(resolved: Resolved, graph: KnowledgeGraph, names: Sequence[_Name] | None = None) -> Resolved:
     """Add the entities that the question names itself to those that it refers to."""
     if not resolved.topics:
         return resolved
-    others = [each for _, each in _named_in(resolved.question, graph)] if named is None else named
-    topics = {each.value: each for each in (*resolved.topics, *others)}
+    names = _named_in(resolved.question, graph) if names is None else names
+    topics = {each.value: each for each in (*resolved.topics, *(name.entity for name in names))}
     return Resolved(resolved.question, tuple(topics.values()), resolved.notes, resolved.by)
 
 
 def _listed(named: Sequence[Named]) -> str:
     names = [each.name for each in named]
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _too_many(reference: Reference, found: Sequence[Named]) -> str:
+    names = ", ".join(map(display_name, found[:_SHOWN]))
+    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    return f"“{reference.text}” means {names}{more}: ask about one of them by its name."
 
 
 def _ambiguous(reference: Reference, found: Sequence[Named]) -> str:

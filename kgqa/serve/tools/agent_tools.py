@@ -77,7 +77,7 @@ class AgentTools:
     ) -> dict[str, Any]:
         """List what stands around one entity: its relations in both directions, with some neighbours along each.
 
-        Returns relations: each with step, iri, words, direction, count, nodes and more: whether there are further nodes.
+        Returns relations: each with step, iri, words, direction, count, nodes, and more: whether there are more nodes.
         To see the next nodes of one relation, give its iri as `relation`, its direction, and an offset.
         """
         return await self._look_up(

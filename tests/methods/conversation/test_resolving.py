@@ -53,6 +53,7 @@ def resources(session_cache):
         ([DIRECTED], "When was it released?", "When was Parasite released?", [PARASITE]),
         ([DIRECTED], "Who starred in that film?", "Who starred in Parasite?", [PARASITE]),
         ([DIRECTED], "Who starred in this movie?", "Who starred in Parasite?", [PARASITE]),
+        ([DIRECTED], "Which award that he won is known?", "Which award that Bong Joon-ho won is known?", [BONG]),
         ([DIRECTED, CAPITAL], "Who is he married to?", "Who is Bong Joon-ho married to?", [BONG]),
         ([DIRECTED], "Was he born in Tokyo?", "Was Bong Joon-ho born in Tokyo?", [BONG, TOKYO]),
         ([CAPITAL], "Who was born there?", "Who was born in Tokyo?", [TOKYO]),
@@ -96,6 +97,11 @@ def test_ambiguity_is_said_and_what_fits_nothing_is_not_guessed(resources):
     assert one_of_two.notes == (
         "Asked about English (m.demo_english) only; “they” may also mean French (m.demo_french).",
     )
+    whole = resolve("Which of them is spoken in France?", [LANGUAGES], resources)
+    assert (whole.question, whole.topics) == ("Which of them is spoken in France?", ())
+    assert whole.notes == (
+        "“them” means English (m.demo_english), French (m.demo_french): ask about one of them by its name.",
+    )
     nobody = resolve("Where was he born?", [CAPITAL], resources)
     assert nobody == Resolved("Where was he born?", notes=("Nothing before this question fits “he”.",))
     assert resolve("Where was he born?", [], resources) == Resolved("Where was he born?")
@@ -128,6 +134,16 @@ def test_types_of_other_graphs_tell_persons_from_places(session_cache, schema, t
         assert meant("Who rules that city?", ada, ulm) == (ulm,)
         # without a type, anything is possible
         assert meant("Where does she live?", ulm, thing) == (thing,)
+
+
+def test_a_pronoun_in_a_name_refers_to_nothing(session_cache):
+    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
+    lines = [f'<urn:e:{number}> {label} "{name}" .' for number, name in enumerate(("Let It Be", "It", "Her", "Ulm"))]
+    before = [Turn("?", (Named(Entity("urn:e:3"), "", "Ulm"),))]
+    with open_resources(memory_graph(lines, schema="rdfs"), embeddings="off") as resources:
+        for question in ("Who sang Let It Be?", "Who directed It?", "Who directed Her in 2013?"):
+            assert resolve(question, before, resources) == Resolved(question)
+        assert resolve("Who directed it?", before, resources).question == "Who directed Ulm?"
 
 
 @given(
