@@ -147,12 +147,12 @@ function begin(job) {
   byId("progress").hidden = false;
   byId("progress").open = true;
   byId("progress").classList.add("working");
-  byId("state").textContent = "Working";
+  byId("state").textContent = "Asked";
   byId("submit").hidden = true;
   byId("stop").hidden = false;
   byId("stop").disabled = false;
   byId("stop").focus({ preventScroll: true });
-  say("Asked; working");
+  say("Asked");
   const tick = () => (byId("elapsed").textContent = `${((performance.now() - job.started) / 1000).toFixed(1)} s`);
   tick();
   job.clock = setInterval(tick, 100);

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
+import httpx
 import pytest
 
 from kgqa.testing.server import ScriptedServer
@@ -29,21 +33,40 @@ def test_an_example_is_asked_and_answered(page):
 
 def test_steps_arrive_while_the_question_is_answered(browser):
     """The position in the queue, each step, and the time are seen before there is an answer."""
-    with ScriptedServer(lambda messages: "none", latency=0.8) as model:
+    first, second = threading.Event(), threading.Event()
+
+    def reply(messages):
+        (second if "river" in str(messages) else first).wait(30)
+        return "none"
+
+    with ScriptedServer(reply) as model:
         with running(llm_model=f"{model.url}#slow", serve_workers=1) as address:
             page = Page(browser, address)
             page.open()
+            sent = {
+                "target": httpx.post,
+                "args": (f"{address}/ask",),
+                "kwargs": {"json": {"question": ANTHEM}, "timeout": 60},
+            }
+            before = [threading.Thread(**sent) for _ in range(2)]
+            for each in before:
+                each.start()
+            while "kgqa_questions_waiting 1" not in httpx.get(f"{address}/metrics").text:
+                time.sleep(0.02)
             page.one("#question").type(SLOW + "\n")
+            page.wait_for("document.querySelector('#state').textContent === 'Waiting: 1 question before yours'")
+            first.set()
             page.wait_for("document.querySelectorAll('#steps li').length > 2")
             assert page.find("article.answer") == [] and page.run("return document.querySelector('#progress').open")
             assert page.focused == "stop"
-            found = len(page.find("#steps li"))
+            found, asked = len(page.find("#steps li")), len(model.requests)
             page.keys(ENTER)
-            page.wait_for("document.querySelector('article.answer')", 3)
+            page.wait_for("document.querySelector('article.answer')")
             assert "Stopped by the user" in page.one("article.answer .status").text
             assert len(page.find("#steps li")) >= found and page.one("#state").text.startswith("Stopped after")
-            asked = len(model.requests)
-            page.run("return new Promise(done => setTimeout(done, 300))")
+            second.set()
+            for each in before:
+                each.join(30)
             assert len(model.requests) == asked
 
 
