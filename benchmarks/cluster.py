@@ -162,11 +162,11 @@ def main() -> None:
     if options.json:
         print(json.dumps(rows))
     else:
-        for row in rows:
-            memory = ", ".join(f"{kind} {count} x {mb}" for kind, (count, mb) in row["memory_mb"].items())
+        for found in rows:
+            memory = ", ".join(f"{kind} {count} x {mb}" for kind, (count, mb) in found["memory_mb"].items())
             print(
-                f"{row['model']:14} {row['way']:16} {row['per_second']:7} q/s  {row['cpu_ms_per_question']:7} ms cpu/q  "
-                f"start {row['first_s']} s, {row['cpu_start_s']} s cpu;  MB: {memory}"
+                f"{found['model']:14} {found['way']:16} {found['per_second']:7} q/s  {found['cpu_ms_per_question']:7} ms cpu/q  "
+                f"start {found['first_s']} s, {found['cpu_start_s']} s cpu;  MB: {memory}"
             )
 
 
