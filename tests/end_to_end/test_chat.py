@@ -6,6 +6,11 @@ import os
 import re
 import threading
 
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
+
+from kgqa.cli.chat.completion import ChatCompleter
+from kgqa.cli.chat.session import Session
 from kgqa.testing.server import ScriptedServer
 from tests.cli_runner import KGQA
 from tests.conftest import ROOT
@@ -139,3 +144,57 @@ def test_without_history_nothing_is_written(session_cache, tmp_path):
         person.type("/quit\r")
         assert person.ended() == 0
     assert list(tmp_path.iterdir()) == []
+
+
+def test_without_prompt_toolkit_lines_are_read_as_they_are(session_cache, tmp_path):
+    (tmp_path / "prompt_toolkit.py").write_text("raise ModuleNotFoundError(name='prompt_toolkit')\n")
+    environment = {**os.environ, "KGQA_CACHE_FOLDER": str(session_cache), "PYTHONPATH": str(tmp_path)}
+    with terminal([KGQA, "chat", *OFF], environment=environment) as person:
+        person.expect("pip install")
+        person.expect("kgqa>")
+        person.type("Who directed Parasite?\n")
+        person.expect("Bong Joon-ho (m.demo_bong_joon_ho)")
+        person.type(CTRL_C)
+        person.expect("kgqa>")
+        person.type(CTRL_D)
+        assert person.ended() == 0
+
+
+def test_names_are_completed_from_the_words_before_the_cursor(session_cache, tmp_path):
+    session = Session({"rank.embeddings": "off", "cache.folder": str(session_cache)}, say=lambda text: None)
+    completer = ChatCompleter(session)
+
+    def completed(text: str) -> list[str]:
+        """Return the lines that completion makes of a text."""
+        found = completer.get_completions(Document(text), CompleteEvent(completion_requested=True))
+        return [text[: len(text) + each.start_position] + each.text for each in found]
+
+    try:
+        assert completed("Who directed Parasi") == ["Who directed Parasite"]
+        assert "What is the capital of United States dollar" in completed("What is the capital of United St")
+        assert completed("/topic bong j") == ["/topic Bong Joon-ho"]
+        assert completed("/top") == ["/topic", "/topics"]
+        assert completed("/method top-") == ["/method top-1", "/method top-2"]
+        assert completed("Who directed zzzq") == completed("/nothing a") == completed("") == []
+    finally:
+        session.close()
+
+
+def test_hostile_labels_reach_neither_the_terminal_nor_the_line(kgqa, tmp_path, session_cache):
+    facts = tmp_path / "evil.nt"
+    label, teacher = "<http://www.w3.org/2000/01/rdf-schema#label>", "<urn:e:teacher>"
+    evil = r"Mara\u001B[2J\u202E Holt\u0007\nkgqa> /graph /etc"
+    facts.write_text(
+        f'<urn:e:b> {label} "{evil}" .\n<urn:e:a> {label} "Ada Quill" .\n<urn:e:a> {teacher} <urn:e:b> .\n'
+    )
+    assert kgqa("graph", "load", facts, "--into", "evil").returncode == 0
+    lines = ("Who is the teacher of Ada Quill?", "Who is she a teacher of?", "/topics", "/trace", "/topic Mara")
+    shown = "\n".join(talk(kgqa, *lines, options=("--graph", "evil", *OFF)))
+    assert "Asking: Who is Mara[2J Holt kgqa> /graph /etc a teacher of?\nAda Quill" in shown
+    assert not set(shown) & set("\x1b\x07\u202e")
+    session = Session({"graph.path": str(tmp_path / "evil"), "rank.embeddings": "off"}, say=lambda text: None)
+    try:
+        found = ChatCompleter(session).get_completions(Document("Mar"), CompleteEvent())
+        assert [each.text for each in found] == ["Mara[2J Holt kgqa> /graph /etc"]
+    finally:
+        session.close()
