@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kgqa.errors import QueryRejected
@@ -123,9 +123,23 @@ def forbid_fetching(sparql: str) -> None:
     """Refuse queries that would make an engine fetch data: SERVICE in queries, LOAD in updates.
 
     Raises:
-        QueryRejected: one of these keywords occurs outside strings, IRIs and comments.
+        QueryRejected: one of these keywords occurs outside strings, IRIs and comments, or an engine could read a part
+            of an IRI as a part of the query.
     """
+    operand, depth = False, 0
+    prefixes: set[str] = set()
     for token in tokens(sparql):
+        if token.kind in ("space", "comment"):
+            continue
+        if token.kind == "iri" and operand and depth and _may_be_less(token.text, prefixes):
+            raise QueryRejected(
+                f"It is not clear whether {clean(token.text[:80])} is an IRI or begins with “less than”.",
+                "Write a space after <.",
+            )
+        if token.kind == "name" and token.text.endswith(":"):
+            prefixes.add(token.text[:-1])
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+        operand = token.text.lower() in (")", "true", "false") or token.kind not in ("mark", "word")
         if token.kind == "mark" and token.text in ("\\", '"', "'"):
             # never valid here: an engine that accepts it would see strings begin and end elsewhere than this check
             raise QueryRejected("Not valid SPARQL: an unmatched quote, or a backslash outside a string.")
@@ -136,7 +150,22 @@ def forbid_fetching(sparql: str) -> None:
             )
 
 
-_KEYWORD_IN_NAME = re.compile(r"(?i)service|silent|load")
+_SCHEME = re.compile(r"<(?:[A-Za-z][A-Za-z0-9+.-]*://|([A-Za-z][A-Za-z0-9]*):)")
+
+
+def _may_be_less(iri: str, prefixes: Collection[str]) -> bool:
+    """Return whether an IRI after an operand, read as “less than” and what follows, could hide a part of the query.
+
+    `FILTER(1<2)SERVICE:x#>` contains an IRI by the longest match, but the embedded engine finds the keyword SERVICE.
+
+    Args:
+        prefixes: the prefixes that the query declares; a name with another one is not valid.
+    """
+    scheme = _SCHEME.match(iri)
+    return not (scheme and scheme[1] not in prefixes) and any(sign in iri for sign in "()'#")
+
+
+_KEYWORD_IN_NAME = re.compile(r"(?i)service|silent|load|graph|from")
 _NEEDS_CHECKING = ("service", "load", "define", "bif:", "sql:", "\\u")
 _HARMLESS_FUNCTIONS = ("bif:contains",)
 _NEEDS_READING = ("prefix", "service", "load", "\\u")

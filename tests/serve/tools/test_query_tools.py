@@ -27,6 +27,14 @@ CAPITAL = "SELECT ?c { ?c <http://rdf.freebase.com/ns/location.country.capital> 
         "PREFIX a: <urn:a:> SELECT * FROM a:b { ?s ?p ?o }",
         "SELECT * { GRAPH ?g { ?s ?p ?o } }",
         r"SELECT * { GR\u0041PH ?g { ?s ?p ?o } }",
+        # "less than" without a space: the longest match is an IRI, but the engine finds what is in it
+        "PREFIX : <http://127.0.0.1:9/> SELECT * { FILTER(1<2)SERVICE:x#>\n{ ?s ?p ?o } }",
+        "PREFIX a: <http://127.0.0.1:9/> SELECT * { FILTER(true<a:b)SERVICE a:x#>\n{ ?s ?p ?o } }",
+        "SELECT * { FILTER(1<2)GRAPH?g#>\n{ ?s ?p ?o } }",
+        "SELECT * { FILTER(1<2)#>'''\nGRAPH ?g { ?s ?p ?o } #'''\n}",
+        "PREFIX : <urn:g:> SELECT (1<2AS?x)FROM:closed#>\n{ ?s ?p ?o }",
+        # the engine ends such a name at its second dot
+        "BASE <urn:x:> PREFIX p: <r> SELECT * { ?s p:a p:a.b.GRAPH ?g { ?s ?p ?o } }",
         "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }",
         "DESCRIBE <urn:a>",
         "",
