@@ -68,7 +68,10 @@ def _check(sparql: str) -> str:
     if not sparql.strip():
         raise QueryRejected("The query is empty.", "Write a SELECT or ASK query.")
     sparql = decode_codepoints(sparql)
-    forbid_fetching(sparql)
+    try:
+        forbid_fetching(sparql)
+    except QueryRejected as error:
+        raise QueryRejected(error.message, "Leave it out.") from None  # a client cannot load data
     kind = query_kind(sparql)
     if kind not in ("SELECT", "ASK"):
         raise QueryRejected(f"Only SELECT and ASK queries are run{f', not {kind[:40]}' if kind else ''}.")
