@@ -87,8 +87,8 @@ class Trace:
     def stop(self, why: str = "Stopped by the user") -> None:
         """End the question at its next query, model call or check; it gets no time for a final answer.
 
-        A model call that is waiting for its reply is abandoned. May be called from any thread, and more than once.
-        `why`: the reason in the answer.
+        A query or a model call that is waiting for its result is abandoned. May be called from any thread,
+        and more than once. `why`: the reason in the answer.
         """
         self._why = self._why or why
         self.stopped.set()

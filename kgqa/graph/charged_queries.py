@@ -11,6 +11,7 @@ from kgqa.events import Timeout
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Rows, Store
 from kgqa.model import Entity
+from kgqa.stopping import stoppable
 from kgqa.trace import Trace
 
 
@@ -69,7 +70,11 @@ class ChargedQueries:
     def _charge(self, *, recorded: bool = True) -> Iterator[float | None]:
         """Charge a query to the budget and yield the seconds that it may take. The trace records a timeout."""
         try:
-            yield self._trace.charge_query(self._timeout) if self._trace else self._timeout
+            if self._trace is None:
+                yield self._timeout
+            else:
+                with stoppable(self._trace.stopped):
+                    yield self._trace.charge_query(self._timeout)
         except StoreTimeout as error:
             if self._trace and recorded:
                 self._trace.record(Timeout(error=type(error).__name__))

@@ -17,6 +17,7 @@ from typing import Any
 
 from kgqa import errors
 from kgqa.errors import StoreCrashed, StoreError, StoreTimeout
+from kgqa.stopping import CHECK_SECONDS, current_stop
 
 OUT_OF_MEMORY = re.compile(
     r"memory allocation of \d+ bytes failed|bad_alloc|MemoryError|what\(\): +Resource temporarily unavailable"
@@ -144,14 +145,7 @@ class Worker:
         parts = [self._received]
         missing = size - len(self._received)
         while missing > 0:
-            if deadline is not None:
-                left = deadline - time.monotonic()
-                if left <= 0 or not select.select([fd], [], [], left)[0]:
-                    limit = f" after {timeout:.3g} s" if timeout is not None else ""
-                    raise StoreTimeout(
-                        f"The query was stopped{limit} without a result.",
-                        "Allow more time (--timeout), or narrow the query.",
-                    )
+            _wait(fd, deadline, timeout)
             data = os.read(fd, max(PIPE_BYTES, min(missing, MAX_READ_BYTES)))
             if not data:
                 raise self._crashed()
@@ -189,3 +183,23 @@ class Worker:
         for stream in (self._stdin, self._stdout, self._stderr):
             if not stream.closed:
                 stream.close()
+
+
+def _wait(fd: int, deadline: float | None, timeout: float | None) -> None:
+    """Wait until a response can be read. `timeout`: the seconds until `deadline`, for the message.
+
+    Raises:
+        StoreTimeout: the deadline has passed, or the question of this thread was stopped.
+    """
+    stop, ready = current_stop(), False
+    while not ready:
+        left = None if deadline is None else deadline - time.monotonic()
+        if stop is not None and stop.is_set():
+            raise StoreTimeout("The query was stopped together with its question.")
+        if left is not None and left <= 0:
+            limit = f" after {timeout:.3g} s" if timeout is not None else ""
+            raise StoreTimeout(
+                f"The query was stopped{limit} without a result.", "Allow more time (--timeout), or narrow the query."
+            )
+        waits = [seconds for seconds in (left, CHECK_SECONDS if stop else None) if seconds is not None]
+        ready = bool(select.select([fd], [], [], min(waits, default=None))[0])

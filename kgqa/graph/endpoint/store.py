@@ -339,7 +339,7 @@ class EndpointStore:
             except QueueTimeout:
                 raise
             except StoreTimeout:
-                if len(self._slow_queries) < MAX_SLOW_QUERIES:
+                if len(self._slow_queries) < MAX_SLOW_QUERIES and not deadline.stopped:
                     self._slow_queries[key] = max(deadline.seconds, self._slow_queries.get(key, 0.0))
                 raise
         # after an edit, the result may include it or not

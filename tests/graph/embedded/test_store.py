@@ -20,6 +20,7 @@ from kgqa.errors import (
     StoreTimeout,
     StoreUnavailable,
 )
+from kgqa.graph.charged_queries import ChargedQueries
 from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
@@ -27,6 +28,7 @@ from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.opening import open_store
 from kgqa.graph.store import Store
 from kgqa.model import Entity, Literal
+from kgqa.trace import QuestionStopped, Trace
 from tests.graph.edits import triples
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -204,6 +206,20 @@ class TestTimeout:
             store.select(SLOW, timeout=0.5)
         assert time.monotonic() - started < 10
         assert not running(worker)
+        assert len(store.select(QUICK)) == 1
+
+    def test_a_stopped_question_ends_its_running_query(self, store):
+        store.select(QUICK)
+        (worker,) = store.worker_pids()
+        trace, started = Trace(), time.monotonic()
+        threading.Timer(0.3, trace.stop).start()
+        queries = ChargedQueries(store, (), timeout=60, trace=trace)
+        with pytest.raises(StoreTimeout, match="together with its question"):
+            queries.rows(SLOW)
+        assert time.monotonic() - started < 10
+        assert not running(worker)
+        with pytest.raises(QuestionStopped):
+            queries.rows(QUICK)
         assert len(store.select(QUICK)) == 1
 
     def test_default_timeout_of_the_store(self, folder):

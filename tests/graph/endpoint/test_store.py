@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 import tracemalloc
 
 import pytest
 
 from kgqa.errors import PartialResult, QueryRejected, SettingsError, StoreError, StoreTimeout, StoreUnavailable
+from kgqa.graph.charged_queries import ChargedQueries
 from kgqa.graph.endpoint.requests.access import Access, check_address
 from kgqa.graph.endpoint.requests.retries import ConnectionLost
 from kgqa.graph.endpoint.store import EndpointStore
@@ -16,6 +18,7 @@ from kgqa.graph.query.templates import render
 from kgqa.model import Entity, Literal
 from kgqa.testing import sparql_faults as faults
 from kgqa.testing.sparql_server import SparqlReply, table, table_bytes, truth
+from kgqa.trace import Trace
 from tests.graph import scripted_endpoint
 from tests.graph.scripted_endpoint import (
     ASK,
@@ -209,6 +212,16 @@ def test_long_result_is_complete(serve, store_of):
 
 
 # --- queries that timed out
+
+
+def test_a_stopped_question_cuts_its_query_which_is_not_taken_for_a_slow_one(serve, store_of):
+    server = serve(lambda request: SparqlReply(body=BODY, seconds=0.0 if len(server.requests) > 1 else 3.0))
+    store, trace, started = store_of(server), Trace(), time.monotonic()
+    threading.Timer(0.2, trace.stop).start()
+    with pytest.raises(StoreTimeout, match="together with its question"):
+        ChargedQueries(store, (), timeout=5.0, trace=trace).rows(QUERY)
+    assert time.monotonic() - started < 2.0
+    assert store.select(QUERY, timeout=0.5).rows
 
 
 def test_timed_out_query_is_repeated_only_with_more_time(serve, store_of):

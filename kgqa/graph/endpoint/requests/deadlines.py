@@ -15,13 +15,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 
-CHECK_INTERVAL_SECONDS = 0.1
+from kgqa.stopping import CHECK_SECONDS, current_stop
+
 _current = threading.local()
 _active: set[RequestDeadline] = set()
 
 
 class RequestDeadline:
-    """The deadline of one active request, and the socket to cut when the deadline passes.
+    """The deadline of one active request, and the socket to cut when it passes or the question is stopped.
 
     Attributes:
         at: the deadline, in seconds of `time.monotonic`. seconds: the total time given to the request.
@@ -32,14 +33,20 @@ class RequestDeadline:
         self.at = at
         self.seconds = at - time.monotonic()
         self.failures = 0
+        self._stop = current_stop()
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
         self._cancelled = False
 
     @property
     def passed(self) -> bool:
-        """Whether the deadline has passed."""
-        return time.monotonic() >= self.at
+        """Whether the deadline has passed, or the question that sent the request was stopped."""
+        return time.monotonic() >= self.at or self.stopped
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the question that sent the request was stopped."""
+        return self._stop is not None and self._stop.is_set()
 
     def attach(self, connection: socket.socket | None) -> None:
         """Set the socket on which the reply arrives; None detaches it."""
@@ -67,7 +74,7 @@ def _cancel_passed() -> None:
         for deadline in list(_active):
             if deadline.passed:
                 deadline.cancel()
-        time.sleep(CHECK_INTERVAL_SECONDS)
+        time.sleep(CHECK_SECONDS)
 
 
 @cache

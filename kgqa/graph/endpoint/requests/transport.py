@@ -315,6 +315,8 @@ class Transport:
         """Raise an error if kgqa itself ended the connection, by closing the endpoint or at the deadline."""
         if self._closed.is_set():
             raise StoreUnavailable(f"The connection to {self.url} has been closed.", "Open it again.") from error
+        if deadline.stopped:
+            raise StoreTimeout("The query was stopped together with its question.") from error
         if deadline.passed or isinstance(error, ReadTimeoutError):
             raise StoreTimeout(
                 f"The server at {self.url} did not answer in time.", "Narrow the query, or raise graph.timeout."
