@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 _FLAGS = ("as-published", "keep-going", "losses", "replay-only", "restart", "resume", "trust")
@@ -37,11 +37,9 @@ _COMMAND = re.compile(rf"`?(kgqa(?: {_ARGUMENT})+)`?|(?<![\w-]){_OPTION}")
 _LOGIN = re.compile(r"^([a-z]+://)[^/]*@")
 _places = ["Python"]
 """Where hints are shown; the last item counts."""
-_OF_ENDPOINTS = ("ask", "chat", "doctor")
-"""The commands that take the options of SPARQL endpoints."""
 _ASKS_GRAPH = re.compile(r"kgqa (ask|chat|doctor|explain|graph info|graph search|serve)\b(?![^`\n]*--graph\b)")
-_given: list[tuple[str, str]] = []
-"""The options of the running command that choose the graph, and those of its endpoint, each as one text."""
+_given: list[tuple[str, dict[str, str]]] = []
+"""The options of the running command that choose the graph, and further options by command, each as one text."""
 
 
 @contextmanager
@@ -55,14 +53,17 @@ def command_line_wording() -> Iterator[None]:
         _given.clear()
 
 
-def repeat_options(graph: Sequence[tuple[str, str]], endpoint: Sequence[tuple[str, str]] = ()) -> None:
+def repeat_options(
+    graph: Sequence[tuple[str, str]], others: Mapping[str, Sequence[tuple[str, str]]] | None = None
+) -> None:
     """Add options to the commands in hints until the command line's context ends.
 
     Args:
         graph: the names and values of the options that choose the graph; a login in an address is left out.
-        endpoint: those of its SPARQL endpoint, for commands that take them.
+        others: further options by command, such as those of the SPARQL endpoint for `doctor`.
     """
-    _given[:] = [(_option_text(graph), _option_text(endpoint))]
+    texts = {command: _option_text(options) for command, options in (others or {}).items()}
+    _given[:] = [(_option_text(graph), texts)]
 
 
 def _option_text(options: Sequence[tuple[str, str]]) -> str:
@@ -70,8 +71,8 @@ def _option_text(options: Sequence[tuple[str, str]]) -> str:
 
 
 def _with_options(match: re.Match[str]) -> str:
-    graph, endpoint = _given[-1] if _given else ("", "")
-    return match[0] + graph + (endpoint if match[1] in _OF_ENDPOINTS else "")
+    graph, others = _given[-1] if _given else ("", {})
+    return match[0] + graph + others.get(match[1], "")
 
 
 def place() -> str:

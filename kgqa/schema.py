@@ -55,6 +55,7 @@ class Schema:
     alias: tuple[str, ...] = ()
     languages: tuple[str, ...] = ("en", "")
     types: tuple[str, ...] = ()
+    gender: tuple[str, ...] = ()
     domain: tuple[str, ...] = ()
     range: tuple[str, ...] = ()
     domain_from_name: bool = False
@@ -255,6 +256,7 @@ _FIELDS: dict[str, tuple[str, _Shape]] = {
     "alias": ("names.alias", _IRIS),
     "languages": ("names.languages", _STRINGS),
     "types": ("types.predicates", _IRIS),
+    "gender": ("types.gender", _IRIS),
     "domain": ("types.domain", _IRIS),
     "range": ("types.range", _IRIS),
     "domain_from_name": ("types.domain_from_name", _FLAG),

@@ -7,9 +7,12 @@ import pickle
 import re
 from collections.abc import Iterator
 
+import click
 import pytest
 
 from kgqa import errors
+from kgqa.cli.main import cli
+from kgqa.cli.options import repeat_graph
 from kgqa.errors import KgqaError, LoginRefused, StoreTimeout
 from kgqa.hints import command_line_wording, hint_text, repeat_options
 from tests.conftest import ROOT
@@ -64,11 +67,11 @@ def test_a_hint_is_worded_for_its_place(hint, python):
 
 def test_hints_repeat_the_graph_of_the_command():
     with command_line_wording():
-        repeat_options([("--graph", "my graph's/"), ("--graph-iri", "urn:g")], [("--profile", "qlever")])
+        repeat_options([("--graph", "my graph's/"), ("--graph-iri", "urn:g")], {"doctor": [("--profile", "qlever")]})
         graph = """ --graph 'my graph'"'"'s/' --graph-iri urn:g"""
         for hint, shown in {
             "Use `kgqa graph search NAME` and add --topic ID": f"Use `kgqa graph search{graph} NAME` and add --topic ID",
-            "Give the id: kgqa ask --topic ID": f"Give the id: kgqa ask{graph} --profile qlever --topic ID",
+            "Give the id: kgqa ask --topic ID": f"Give the id: kgqa ask{graph} --topic ID",
             "Run kgqa doctor again.": f"Run kgqa doctor{graph} --profile qlever again.",
             "Look it up: kgqa graph search a --graph other/": "Look it up: kgqa graph search a --graph other/",
             "Load it: kgqa graph load FILE --into g/": "Load it: kgqa graph load FILE --into g/",
@@ -78,6 +81,20 @@ def test_hints_repeat_the_graph_of_the_command():
         assert hint_text("kgqa graph info") == "kgqa graph info --graph http://h:1/sparql"
     with command_line_wording():
         assert hint_text("kgqa graph info") == "kgqa graph info"
+
+
+def test_commands_take_the_options_that_hints_repeat():
+    chosen = ["path", "iri", "view", "schema", "languages"]
+    given = {**{f"graph.{key}": "x" for key in chosen}, "endpoint.profile": "qlever"}
+    with command_line_wording():
+        repeat_graph(given)
+        for name in ("ask", "chat", "doctor", "explain", "graph info", "graph search", "serve"):
+            words = hint_text(f"kgqa {name}").split()[1:]
+            command, context = cli, click.Context(cli)
+            while isinstance(command, click.Group):
+                command = command.get_command(context, words.pop(0))
+                context = click.Context(command)
+            command.make_parser(context).parse_args(words)
 
 
 def test_an_error_is_shown_as_message_and_hint():

@@ -135,10 +135,18 @@ def given_options(options: dict[str, Any], graph_path: str | None = None) -> dic
         if key in assigned:
             assigned[key] = value_of_text(setting, assigned[key], f"--set {key}")
     given = {key: value for key, value in given.items() if value is not None or key not in assigned}
-    graph = ("graph.path", "graph.iri", "graph.view", "graph.schema", "graph.languages")
-    repeat_options(_chosen(given, *graph), _chosen(given, "endpoint.profile"))
+    repeat_graph({**assigned, **given})
     given |= {flag: True for flag in ("as_published", "replay_only") if options.get(flag)}
     return {**assigned, **given}
+
+
+def repeat_graph(given: dict[str, Any]) -> None:
+    """Let the commands in hints read the graph that these settings choose."""
+    graph = ("graph.path", "graph.iri", "graph.view", "graph.schema", "graph.languages")
+    profile = given.get("endpoint.profile")
+    setting = [("--set", f"endpoint.profile={profile}")]
+    others = {"doctor": [("--profile", profile)], "ask": setting, "chat": setting, "serve": setting} if profile else {}
+    repeat_options(_chosen(given, *graph), others)
 
 
 def settings_from(options: dict[str, Any], graph_path: str | None = None, *, installed: bool = False) -> Settings:

@@ -243,7 +243,7 @@ class Service:
             "id": job.id,
             "asked": job.asked.question,
             "model": job.asked.model,
-            "short_sparql": shorten_iris(answer.sparql),
+            "short_sparql": shorten_iris(answer.sparql, dict(answer.prefixes)),
             "steps": steps,
         }
 

@@ -54,21 +54,26 @@ def test_the_example_in_the_docs(kgqa):
 
 
 def test_commands_change_topic_method_and_graph(kgqa, tmp_path):
-    facts = tmp_path / "ada.nt"
-    label, knows = "<http://www.w3.org/2000/01/rdf-schema#label>", "<http://example.org/teacher>"
-    ada, bob = "<http://example.org/ada>", "<http://example.org/bob>"
-    facts.write_text(f'{ada} {label} "Ada Quill" .\n{bob} {label} "Bob Moss" .\n{ada} {knows} {bob} .\n')
+    facts = tmp_path / "ada.ttl"
+    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
+    facts.write_text(
+        f'@prefix fam: <http://example.org/> . fam:ada {label} "Ada Quill" ; fam:teacher fam:bob .'
+        f'fam:bob {label} "Bob Moss" .'
+    )
     assert kgqa("graph", "load", facts, "--into", "small").returncode == 0
-    topic, country, method, _, graph, teacher, new, unknown, back = talk(
+    topic, country, method, _, graph, teacher, sparql, new, unknown, back, elsewhere = talk(
         kgqa, "/topic Tokyo", "Which country is it the capital of?", "/method top-2", "Who directed Parasite?",
-        "/graph small", "Who is the teacher of Ada Quill?", "/new", "Where was he born?", "/graph demo",
+        "/graph small", "Who is the teacher of Ada Quill?", "/sparql", "/new", "Where was he born?", "/graph demo",
+        "Where was he born?",
     )  # fmt: skip
     assert topic == "The next question is about Tokyo (m.demo_tokyo)."
     assert country.startswith("Japan (m.demo_japan)")
     assert method == "The next questions are answered by top-2."
     assert graph.startswith("Opened small.") and teacher.startswith("Bob Moss")
+    assert "PREFIX fam: <http://example.org/>" in sparql and "fam:ada fam:teacher ?answer" in sparql
     assert new == "The conversation begins anew."
     assert unknown.startswith("Failed: No entity of this graph was found") and "/topic ID" in unknown
+    assert "kgqa graph search --graph small NAME" in unknown and "kgqa graph search NAME" in elsewhere
     assert back.startswith("Opened the demo graph.")
 
 

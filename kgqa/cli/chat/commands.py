@@ -58,7 +58,7 @@ def _sparql(session: Session, argument: str) -> str:
     if session.last is None:
         return NOTHING
     query = session.last.sparql or session.last.evidence_sparql
-    return safe_text(shorten_iris(query)) if query else "No query returns the last answer."
+    return safe_text(shorten_iris(query, dict(session.last.prefixes))) if query else "No query returns the last answer."
 
 
 def _explain(session: Session, argument: str) -> str:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from kgqa.cli.bars import StatusLine
+from kgqa.cli.options import repeat_graph
 from kgqa.errors import KgqaError
 from kgqa.methods.ask import ask, budget_of, open_resources
 from kgqa.methods.conversation.resolving import resolve as resolve_references
@@ -26,6 +27,8 @@ from kgqa.words import clean
 T = TypeVar("T")
 MAX_TURNS = 50
 _MAX_SHOWN = 300
+_OF_ONE_GRAPH = ("graph.iri", "graph.view", "graph.schema", "endpoint.profile")
+"""Settings that another graph does not take over."""
 
 
 def in_chat(text: str) -> str:
@@ -157,9 +160,11 @@ class Session:
         Raises:
             KgqaError: it cannot be opened; the graph stays as it is.
         """
-        given = {**self._given, "ask.method": self.method, "graph.path": place}
+        kept = {key: value for key, value in self._given.items() if key not in _OF_ONE_GRAPH}
+        given = {**kept, "ask.method": self.method, "graph.path": place}
         opened = self._open(given)
         self._close_all()
+        repeat_graph(given)
         self._given, self.resources, self._opened = given, opened, {self.method: opened}
         self.forget()
 

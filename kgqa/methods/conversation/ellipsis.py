@@ -69,12 +69,17 @@ def _only_entity(text: str, graph: KnowledgeGraph) -> Named | None:
 
 
 def _with_other_topic(last: Turn, new: Named, graph: KnowledgeGraph) -> Resolved | None:
-    """Return the last question about another entity, in place of the topic that is most like it."""
+    """Return the last question about another entity, in place of the topic that is most like it.
+
+    An entity that shares no type with a topic, where the graph has types, is not asked about.
+    """
     topics = [each.value for each in last.topics if isinstance(each.value, Entity)]
     if not isinstance(new.value, Entity) or new.value in topics:
         return None
     types = types_in_words(graph, [new.value, *topics])
     alike = [len(set(types[new.value]) & set(types[topic])) for topic in topics]
+    if types[new.value] and all(types[topic] for topic in topics) and not any(alike):
+        return None
     replaced = topics[max(range(len(topics)), key=lambda at: (alike[at], at))]
     known = graph.names.names_of(topics)
     names = {each.value: [each.name, *known.get(each.value, [])] for each in last.topics if each.value in topics}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["person", "thing", "several", "place", "noun", "any", "numbered"]
+Gender = Literal["", "male", "female"]
 _KINDS: dict[str, Kind] = {
     **dict.fromkeys(("he", "she", "him", "his", "her", "himself", "herself"), "person"),
     **dict.fromkeys(("it", "its", "itself"), "thing"),
@@ -21,15 +22,23 @@ _WORD = re.compile(
     rf"|(?P<word>{'|'.join(_KINDS)}))\b",
     re.IGNORECASE,
 )
+_GENDERS: dict[str, Gender] = {
+    **dict.fromkeys(("he", "him", "his", "himself"), "male"),
+    **dict.fromkeys(("she", "her", "herself"), "female"),
+}
 _POSSESSIVE = ("his", "its", "their")
 _EXISTENTIAL = re.compile(
     r"\b(?:is|are|was|were|be|has|have)\s+there\b|\bthere\s+(?:is|are|was|were|be|been|exist|lives?)\b", re.IGNORECASE
 )
 _IMPERSONAL = re.compile(
-    r"\btime is it\b|\b(?:is|was) it (?:true|possible|known|that)\b|"
+    r"\btime is it\b|\b(?:is|was) it (?:true|possible|known|that|raining|snowing|cold|hot|warm|dark)\b|"
     r"\bit (?:is|was) (?:true|possible|known|said|that)\b",
     re.IGNORECASE,
 )
+_TIME = re.compile(
+    r"\b(?:when|(?:what|which) (?:year|month|day|date|time)) (?:is|was) (?=that\s*[?.!]*$)", re.IGNORECASE
+)
+"""Before `that`, which then means what happened: what year was that?"""
 _AFTER_OBJECT = frozenset(
     [
         "a",
@@ -84,7 +93,8 @@ class Reference:
         text: The words.
         kind: What they can mean.
         possessive: Whether what they mean owns what follows: his, its, their, her.
-        noun: The noun after that, this, these or those.
+        noun: The noun after that, this, these or those; after a possessive, the next word.
+        gender: The gender of the person that is meant, as far as the word tells.
         number: The place of the answer that is meant, for the kind `numbered`; -1: the last.
     """
 
@@ -95,6 +105,7 @@ class Reference:
     possessive: bool = False
     noun: str = ""
     number: int = 0
+    gender: Gender = ""
 
     def filled(self, question: str, name: str) -> str:
         """Return the text that stands in place of the reference, if it means what is called `name`."""
@@ -117,10 +128,13 @@ def find_references(question: str) -> list[Reference]:
         elif match["noun"]:
             found.append(Reference(start, end, text, "noun", noun=match["named"].lower()))
         elif match["any"]:
-            found.append(Reference(start, end, text, "any"))
+            if not any(each.end() == start for each in _TIME.finditer(question)):
+                found.append(Reference(start, end, text, "any"))
         elif not _is_idiom(question, match.start(), word):
-            possessive = word in _POSSESSIVE or (word == "her" and _owns(question[end:]))
-            found.append(Reference(start, end, text, _KINDS[word], possessive))
+            following = _next_word(question[end:])
+            possessive = word in _POSSESSIVE or (word == "her" and following not in ("", *_AFTER_OBJECT))
+            owned = following if possessive else ""
+            found.append(Reference(start, end, text, _KINDS[word], possessive, owned, gender=_GENDERS.get(word, "")))
     return found
 
 
@@ -130,6 +144,6 @@ def _is_idiom(question: str, start: int, word: str) -> bool:
     return pattern is not None and any(each.start() <= start < each.end() for each in pattern.finditer(question))
 
 
-def _owns(rest: str) -> bool:
+def _next_word(rest: str) -> str:
     word = re.match(r"\s+([a-z]+)", rest, re.IGNORECASE)
-    return word is not None and word[1].lower() not in _AFTER_OBJECT
+    return word[1].lower() if word else ""

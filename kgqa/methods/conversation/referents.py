@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.conversation.references import Reference
@@ -98,6 +99,15 @@ THINGS = frozenset(
         "work",
     ]
 )
+SPOUSES = frozenset(["spouse", "husband", "wife", "partner", "married"])
+"""Words of a relation that leads back to the person from whom it came."""
+GENDERS = {"male": "male", "man": "male", "female": "female", "woman": "female"}
+_KIN = re.compile(
+    r"\s*who(?: is| was| are| were|['’]s) (?:the |.+['’]s? )"
+    r"(?:(?P<male>husband|father|son|brother)|(?P<female>wife|mother|daughter|sister))s?(?: of .+)?",
+    re.IGNORECASE,
+)
+_ADDITION = re.compile(r" (?:of|in|for|or|with|from|by) ")
 _SAME = {"movie": "film", "nation": "country", "town": "city"}
 TURNS = 3
 """How many of the last turns a reference may reach back."""
@@ -111,20 +121,28 @@ class Referents:
     Attributes:
         turns: The turns so far, the latest last.
         types: The types of their entities, in words; none if the graph does not say.
+        genders: "male" or "female", for persons of whom the graph or a question says it.
     """
 
     turns: Sequence[Turn]
     types: Mapping[Entity, Sequence[str]]
+    genders: Mapping[Value, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, graph: KnowledgeGraph, turns: Sequence[Turn]) -> Referents:
         """Look up the types of the entities of the last turns. Raises StoreError if a query fails."""
         turns = turns[-TURNS:]
-        entities = [each.value for turn in turns for group in turn.groups for each in group]
-        return cls(turns, types_in_words(graph, (each for each in entities if isinstance(each, Entity))))
+        named = [each.value for turn in turns for group in turn.groups for each in group]
+        entities = list(dict.fromkeys(each for each in named if isinstance(each, Entity)))
+        types = types_in_words(graph, entities)
+        persons = [entity for entity in entities if not types[entity] or _has(types[entity], PERSONS)]
+        return cls(turns, types, {**genders_in_questions(turns), **genders_of(graph, persons)})
 
     def choose(self, reference: Reference) -> tuple[Named, ...]:
-        """Return the entities that a reference may mean, most likely first; none if nothing fits."""
+        """Return the entities that a reference may mean, most likely first; none if nothing fits.
+
+        A person may be an answer or a topic of a question, if both fit; so may several, if there is only one answer.
+        """
         if reference.kind == "numbered":
             for turn in reversed(self.turns):
                 if turn.answers:
@@ -134,20 +152,44 @@ class Referents:
         tests = (_has_type, _may_be_called) if reference.kind == "noun" else (None,)
         for test in tests:
             for turn in reversed(self.turns):
-                for group in turn.groups:
-                    if fitting := tuple(each for each in group if self._fits(reference, each.value, test)):
-                        return fitting
+                groups = [
+                    tuple(each for each in group if self._fits(reference, each.value, test)) for group in turn.groups
+                ]
+                if any(sure := [tuple(each for each in group if self._is_sure(reference, each)) for group in groups]):
+                    groups = sure
+                if reference.noun in SPOUSES and set(turn.question.lower().split()) & SPOUSES:
+                    groups.reverse()
+                first, second = groups if groups[0] else reversed(groups)
+                if first and (reference.kind == "person" or (reference.kind == "several" and len(first) == 1)):
+                    return tuple(dict.fromkeys((*first, *(each for each in second if self._alike(each, first[0])))))
+                if first:
+                    return first
         return ()
+
+    def _is_sure(self, reference: Reference, named: Named) -> bool:
+        """Return whether the gender of a person is known to be that of the reference."""
+        return bool(reference.gender) and self.genders.get(named.value) == reference.gender
+
+    def _alike(self, one: Named, other: Named) -> bool:
+        """Return whether both are persons, or neither is."""
+        return self._is_person(one.value) == self._is_person(other.value)
+
+    def _is_person(self, value: Value) -> bool:
+        return isinstance(value, Entity) and _has(self.types.get(value, ()), PERSONS)
 
     def _fits(self, reference: Reference, value: Value, is_called: Callable[[str, Sequence[str]], bool] | None) -> bool:
         """Return whether a reference may mean an entity, as far as its types tell."""
         types = self.types.get(value, ()) if isinstance(value, Entity) else ()
         if is_called is not None:
             return is_called(reference.noun, types)
-        if not types or reference.kind in ("several", "any"):
+        gender = self.genders.get(value, "")
+        if reference.gender and gender and gender != reference.gender:
+            return False
+        if not types or reference.kind == "several":
             return True
         person = _has(types, PERSONS)
-        return {"person": person, "thing": not person, "place": _has(types, PLACES) and not person}[reference.kind]
+        place = _has(types, PLACES) and not person
+        return {"person": person, "thing": not person, "any": not person, "place": place}[reference.kind]
 
 
 def types_in_words(graph: KnowledgeGraph, entities: Iterable[Entity]) -> dict[Entity, list[str]]:
@@ -162,8 +204,35 @@ def types_in_words(graph: KnowledgeGraph, entities: Iterable[Entity]) -> dict[En
     return found
 
 
+def genders_of(graph: KnowledgeGraph, persons: Sequence[Entity]) -> dict[Value, str]:
+    """Return the gender of each person that the graph calls male or female. Raises StoreError if a query fails."""
+    found: dict[Value, str] = {}
+    for relation in graph.schema.gender if persons else ():
+        values = graph.along(persons, [Step(relation, "out")], limit=2)
+        names = {each.value: each.name for each in graph.named({each for ends in values.values() for each in ends})}
+        for person, ends in values.items():
+            words = {GENDERS.get(clean(names[each]).lower().split(" ")[-1], "") for each in ends}
+            if len(words) == 1 and (word := words.pop()):
+                found.setdefault(person, word)
+    return found
+
+
+def genders_in_questions(turns: Iterable[Turn]) -> dict[Value, str]:
+    """Return the genders of the answers to questions such as "Who is the wife of X?"."""
+    asked = [(turn, _KIN.fullmatch(turn.question)) for turn in turns]
+    return {
+        each.value: "female" if match["female"] else "male" for turn, match in asked if match for each in turn.answers
+    }
+
+
 def _has(types: Iterable[str], kinds: frozenset[str]) -> bool:
-    return any(word.lower() in kinds for each in types for word in each.split())
+    """Return whether a type is of some kinds, by its main word: a human language is a language, no human."""
+    return any((_main_word(each.lower()) in kinds) for each in types)
+
+
+def _main_word(type_: str) -> str:
+    """Return the word of a type that says what it is: language of human language, anthem of anthem of a country."""
+    return _singular(_ADDITION.split(type_, maxsplit=1)[0].split(" ")[-1])
 
 
 def _has_type(noun: str, types: Sequence[str]) -> bool:

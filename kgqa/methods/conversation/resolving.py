@@ -99,7 +99,8 @@ def _by_rules(text: str, referents: Referents, graph: KnowledgeGraph) -> Resolve
         if len(found) > 1 and _OF.search(text[: reference.start]):
             notes.append(_too_many(reference, found))
             continue
-        chosen = found if _TOGETHER.search(text) and len(found) <= MAX_TOGETHER else found[:1]
+        together = reference.kind in ("several", "noun") and _TOGETHER.search(text) and len(found) <= MAX_TOGETHER
+        chosen = found if together else found[:1]
         if len(found) > len(chosen):
             notes.append(_ambiguous(reference, found))
         parts += [text[at : reference.start], reference.filled(text, _listed(chosen))]

@@ -79,7 +79,7 @@ def ends(graph: KnowledgeGraph, topic: str, steps: Sequence[str], *, limit: int 
         **_described(graph, path),
         "ends": [named_object(each) for each in graph.named(found.values)],
         "more": found.approximate,
-        "sparql": shorten_iris(graph.answer_query(path)),
+        "sparql": shorten_iris(graph.answer_query(path), graph.schema.prefixes),
     }
 
 
