@@ -85,6 +85,8 @@ class RequestHandler:
 
     def do_open(self, request: dict[str, Any]) -> bytes:
         path = request["path"]
+        if request["mode"] != "write":
+            _limit_memory(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4)
         try:
             self._opened = ox.Store(path) if request["mode"] == "write" else ox.Store.read_only(path)
         except (OSError, RuntimeError, ValueError) as error:
@@ -153,15 +155,10 @@ class RequestHandler:
         return json.dumps(by_graph.record()).encode()
 
     def do_load(self, request: dict[str, Any]) -> bytes:
-        import resource
-
         from kgqa.graph.embedded.bulk_load import Journal, run_load
         from kgqa.graph.embedded.folder import GraphFolder
 
-        # RLIMIT_DATA, not RLIMIT_AS: threads and the engine reserve more addresses than they use
-        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        memory = request["memory"] if hard == resource.RLIM_INFINITY else min(request["memory"], hard)
-        resource.setrlimit(resource.RLIMIT_DATA, (memory, hard))
+        _limit_memory(request["memory"])
         folder = GraphFolder(Path(request["folder"]))
         return json.dumps(run_load(folder, Journal.read(folder), self._progress)).encode()
 
@@ -170,6 +167,15 @@ class RequestHandler:
         if now - self._last_progress >= PROGRESS_SECONDS:
             self._last_progress = now
             send(b"P", json.dumps(fields).encode())
+
+
+def _limit_memory(size: int) -> None:
+    """Let this process use at most `size` bytes of memory: one query must not take all of the machine's."""
+    import resource
+
+    # RLIMIT_DATA, not RLIMIT_AS: threads and the engine reserve more addresses than they use
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (size if hard == resource.RLIM_INFINITY else min(size, hard), hard))
 
 
 def _block(quads: list[ox.Quad]) -> str:
