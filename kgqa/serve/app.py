@@ -55,7 +55,7 @@ def create_app(
         from kgqa.serve.tools.mcp_server import PATH, McpEndpoint
 
         endpoint = McpEndpoint(service)
-        app.router.routes.append(Route(PATH, endpoint))
+        app.router.routes.append(Route(PATH, endpoint, methods=["POST"]))
         service.closing.append(endpoint.close)
     app.add_exception_handler(RequestError, _request_error)
     app.add_exception_handler(KgqaError, _kgqa_error)

@@ -21,7 +21,7 @@ class FairQueue:
 
     Args:
         workers: number of threads.
-        limit: maximum number of functions that wait.
+        limit: maximum number of functions that wait; those of one client take up about half of it at most.
         name: the name of the threads.
     """
 
@@ -44,11 +44,12 @@ class FairQueue:
         """Call a function when it is the client's turn.
 
         Raises:
-            QueueFull: too many functions wait, or the queue is closed.
+            QueueFull: too many functions wait, in all or of this client, or the queue is closed.
         """
         future: Future[T] = Future()
         with self._changed:
-            if self._closed or self._count >= self._limit + self._idle:
+            own = len(self._waiting.get(client, ()))
+            if self._closed or self._count >= self._limit + self._idle or own > self._limit // 2 + self._idle:
                 raise QueueFull
             self._waiting.setdefault(client, deque()).append((future, function))
             self._count += 1

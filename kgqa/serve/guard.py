@@ -16,6 +16,7 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
+WRITE_BYTES = 64 << 10
 SECURITY_HEADERS = (
     (
         b"content-security-policy",
@@ -61,7 +62,11 @@ class Guard:
                 added = [each for each in SECURITY_HEADERS if each[0] not in known]
                 cached = [] if b"cache-control" in known else [(b"cache-control", b"no-store")]
                 message = {**message, "headers": [*message.get("headers", ()), *added, *cached]}
-            await send(message)
+            body = message.get("body", b"")
+            last = max(0, len(body) - 1) // WRITE_BYTES * WRITE_BYTES
+            for at in range(0, last, WRITE_BYTES):  # a client that reads slowly holds up one part, and not all of it
+                await send({**message, "body": body[at : at + WRITE_BYTES], "more_body": True})
+            await send({**message, "body": body[last:]} if last else message)
 
         try:
             headers = _headers(scope)
@@ -117,6 +122,9 @@ class Guard:
         )
 
     async def _body(self, headers: dict[str, str], receive: Receive, method: str) -> bytes:
+        if "transfer-encoding" in headers and "content-length" in headers:
+            # a proxy may believe the other of the two, and take a part of the body for a request
+            raise RequestError(400, "The request has two lengths.", "", {"Connection": "close"})
         length = headers.get("content-length", "0")
         too_large = RequestError(
             413, f"The request is larger than {self._body_bytes >> 10:,} KB.", "Send less.", {"Connection": "close"}

@@ -95,10 +95,13 @@ class ClientLimits:
         client = self._clients.get(name)
         if client is None:
             if len(self._clients) >= MAX_CLIENTS:  # those that use nothing of a limit now may be forgotten
+                recent = time.monotonic() - 60
                 self._clients = {
                     each: known
                     for each, known in self._clients.items()
-                    if known.running or (known.day == day and (known.cost or known.tokens)) or known.starts
+                    if known.running
+                    or (known.day == day and (known.cost or known.tokens))
+                    or recent < max(known.starts, default=0)
                 }
             client = self._clients[name] = _Client(day=day)
         if client.day != day:

@@ -22,6 +22,8 @@ from kgqa.serve.service import Service
 
 MAX_CONNECTIONS = 1000
 HEADER_BYTES = 32 << 10
+UNREAD = 3
+"""How many times `read_seconds` a client may take to read 64 KB of a reply."""
 REPLY_SECONDS = 5
 """How long the replies to stopped questions may take at the end of the service."""
 _TOO_SLOW = (
@@ -31,13 +33,14 @@ _TOO_SLOW = (
 
 
 class PromptProtocol(H11Protocol):
-    """HTTP/1.1 that closes a connection whose headers have not arrived within `read_seconds`."""
+    """HTTP/1.1 that ends a connection whose headers have not arrived within `read_seconds`, or that reads no reply."""
 
     def __init__(self, *args: Any, read_seconds: float, **options: Any) -> None:
         super().__init__(*args, **options)
         self.access_log = False  # it would contain query strings; see RequestLog
         self._read_seconds = read_seconds
         self._deadline: asyncio.TimerHandle | None = None
+        self._unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -49,8 +52,27 @@ class PromptProtocol(H11Protocol):
         super().data_received(data)
         self._watch()
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._abort_later()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if not self.transport.is_closing():
+            self._read_on()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.transport.is_closing():
+            self._abort_later()
+
+    def timeout_keep_alive_handler(self) -> None:
+        super().timeout_keep_alive_handler()
+        self._abort_later()
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._forget()
+        self._read_on()
         super().connection_lost(exc)
 
     def _watch(self) -> None:
@@ -69,12 +91,23 @@ class PromptProtocol(H11Protocol):
             self._deadline.cancel()
             self._deadline = None
 
+    def _abort_later(self) -> None:
+        """End the connection if what is written is not read in time; closing it would wait for the client."""
+        self._read_on()
+        self._unread = self.loop.call_later(UNREAD * self._read_seconds, self.transport.abort)
+
+    def _read_on(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
+
     def _give_up(self) -> None:
         self._deadline = None
         if self._is_waiting and not self.transport.is_closing():
             if self.conn.their_state is h11.IDLE:
                 self.transport.write(_TOO_SLOW)
             self.transport.close()
+            self._abort_later()
 
 
 class Server(uvicorn.Server):

@@ -45,6 +45,8 @@ NO_MODEL = "none"
 HEALTH_SECONDS = 5.0
 LOOKUPS = 4
 """How many times more look-ups than questions may wait."""
+QUERIES = 2
+"""Maximum clients' own queries at the same time."""
 
 
 class Service:
@@ -100,6 +102,8 @@ class Service:
         limit = self.settings["serve.queue"]
         self.questions = FairQueue(workers, limit=limit, name="kgqa-ask")
         self.lookups = FairQueue(cores, limit=LOOKUPS * limit, name="kgqa-lookup")
+        # apart, and fewer than the workers of a store: queries of clients can be slow, and other look-ups pass them
+        self.queries = FairQueue(QUERIES if cores > QUERIES else 1, limit=limit, name="kgqa-query")
         self.jobs: dict[str, Job] = {}
         self.closing: list[Callable[[], Coroutine[Any, Any, None]]] = []
         """Called when the server of the service accepts nothing more."""
@@ -153,9 +157,13 @@ class Service:
         """Return how many questions come before a job."""
         return 0 if job.future is None else self.questions.position(job.asked.client, job.future)
 
-    def look_up(self, client: str, function: Callable[[], T]) -> Future[T]:
-        """Call a function that only reads the graph, when it is the client's turn. Raises QueueFull."""
-        return self.lookups.submit(client, function)
+    def look_up(self, client: str, function: Callable[[], T], *, query: bool = False) -> Future[T]:
+        """Call a function that only reads the graph, when it is the client's turn. Raises QueueFull.
+
+        Args:
+            query: whether it runs or explains a query of the client.
+        """
+        return (self.queries if query else self.lookups).submit(client, function)
 
     def resources_for(self, name: str, model: str = "") -> Resources:
         """Return the resources of a method and a model, opened at their first use. Raises the errors of opening."""
@@ -178,6 +186,7 @@ class Service:
         """Stop all questions, and close the graph and the models."""
         self.questions.close()
         self.lookups.close()
+        self.queries.close()
         self.stop_all()
         with self._lock:
             for resources in self._opened.values():

@@ -61,3 +61,9 @@ def test_names_of_a_graph_make_no_markup():
     answer = {"id": "1", "answers": [named], "response": "", "reason": "", "weak": False, "hints": []}
     text = chat_text({**answer, "citations": [], "paths": [{"words": "[a](b)"}], "evidence": []}, "http://h/a/")
     assert text == "!\\[x\\](http://evil.example/?q)\\<img src=x\\>\\` [1]\n\n[1] \\[a\\](b)\n\nhttp://h/a/1"
+
+
+def test_half_a_character_in_a_message_is_answered(served):
+    body = b'{"model": "\\udc00", "messages": [{"role": "user", "content": "\\ud800 Which city is the capital of Brazil?"}]}'
+    headers = {"Authorization": "Bearer a-token", "Content-Type": "application/json"}
+    assert served.client.post("/v1/chat/completions", content=body, headers=headers).status_code == 200

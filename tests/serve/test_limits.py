@@ -91,6 +91,21 @@ def test_a_full_queue_takes_no_more():
         queue.submit("a", begin.wait)
 
 
+def test_one_client_does_not_fill_the_queue():
+    queue = FairQueue(1, limit=4, name="test")
+    begin = threading.Event()
+    queue.submit("greedy", begin.wait)
+    while not queue.running:
+        pass
+    waiting = [queue.submit("greedy", begin.wait) for _ in range(3)]
+    with pytest.raises(QueueFull):
+        queue.submit("greedy", begin.wait)
+    waiting.append(queue.submit("b", begin.wait))
+    begin.set()
+    assert [each.result(5) for each in waiting] == [True] * 4
+    queue.close()
+
+
 def test_limits_are_told_with_the_time_to_wait(session_cache):
     given = {"cache_folder": str(session_cache), "rank_embeddings": "off", "serve_cache": 0, "llm_retries": 0}
     limited = {"serve_workers": 1, "serve_queue": 1, "serve_client_questions": 3}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import os
 import socket
 import time
 from collections.abc import Iterator
@@ -11,6 +13,7 @@ from contextlib import closing, suppress
 import httpx
 import pytest
 
+from kgqa.serve.api.monitoring import _asset
 from tests.serve.running import Running, running
 
 QUESTION = {"question": "What is the capital city of Brazil?"}
@@ -102,6 +105,17 @@ def received(connection: socket.socket, seconds: float = 10) -> bytes:
     return b"".join(parts)
 
 
+def test_a_request_has_one_length(served):
+    head = b"POST /explain HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    with closing(socket.create_connection(("127.0.0.1", served.port))) as connection:
+        connection.sendall(
+            head + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /about HTTP/1.1"
+        )
+        connection.sendall(b"\r\nHost: localhost\r\n\r\n")
+        reply = received(connection)
+        assert reply.split()[1] == b"400" and reply.count(b"HTTP/1.1") == 1
+
+
 def test_an_oversized_body_is_not_read(served):
     assert refused(served.client.post("/ask", json={"question": "x" * 9000}), 413)
 
@@ -146,6 +160,36 @@ def test_slow_clients_time_out_and_block_nobody(served):
     assert time.monotonic() - started < 10
 
 
+def test_a_client_that_reads_no_reply_is_let_go(served):
+    query = {"sparql": "SELECT * { BIND('abcdefghijklmnop' AS ?a) " + doubled("a", 18) + " }"}
+    body = json.dumps(query).encode()
+    head = (
+        f"POST /query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+    )
+    with closing(socket.socket()) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect(("127.0.0.1", served.port))
+        connection.sendall(head.encode() + b"\r\n" + body)
+        assert connection.recv(1)
+        opened, ends = served.server.server_state.connections, time.monotonic() + 10
+        held = next(each for each in opened if each.transport.get_extra_info("peername") == connection.getsockname())
+        while held in opened and time.monotonic() < ends:
+            time.sleep(0.05)
+        assert held not in opened
+    wait_until_logged(served)
+
+
+def wait_until_logged(served: Running) -> None:
+    """Wait until the requests so far are in the log, which is written after the reply."""
+    while served.server.server_state.tasks:
+        time.sleep(0.01)
+
+
+def doubled(name: str, times: int) -> str:
+    """Return BINDs that double the length of a value."""
+    return " ".join(f"BIND(CONCAT(?{name}{at or ''}, ?{name}{at or ''}) AS ?{name}{at + 1})" for at in range(times))
+
+
 def test_a_proxy_names_the_client_only_if_it_is_known(served, session_cache, caplog):
     caplog.set_level(logging.INFO, "kgqa.serve")
     headers = {"X-Forwarded-For": "192.0.2.7"}
@@ -180,6 +224,7 @@ def test_a_token_is_needed(guarded):
     assert client.get("/").status_code == 200
     twice = [("Authorization", f"Bearer {TOKENS[0]}"), ("Authorization", "Bearer wrong")]
     assert refused(client.get("/about", headers=twice), 400)
+    wait_until_logged(guarded)
 
 
 def test_the_log_holds_no_question_and_no_token(guarded, caplog):
@@ -216,3 +261,20 @@ def test_every_reply_forbids_foreign_scripts_and_frames(served):
         assert "frame-ancestors 'none'" in policy and "unsafe" not in policy
         assert headers["x-content-type-options"] == "nosniff" and headers["referrer-policy"] == "no-referrer"
         assert "server" not in headers
+
+
+def test_queries_of_a_client_do_not_hold_up_other_look_ups(served):
+    slow = {"sparql": "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i }"}
+    for _ in range(os.cpu_count() or 1):
+        with suppress(httpx.TimeoutException):
+            served.client.post("/query", json=slow, timeout=0.1)
+    started = time.monotonic()
+    assert served.client.get("/search?q=brazil").status_code == 200
+    assert time.monotonic() - started < 2
+
+
+def test_only_files_of_the_documentation_are_remembered(served):
+    before = _asset.cache_info().currsize
+    for name in ("a.js", "b.js", "start.css"):
+        assert refused(served.client.get(f"/docs/{name}"), 404)
+    assert _asset.cache_info().currsize == before

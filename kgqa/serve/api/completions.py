@@ -10,9 +10,9 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 
-from kgqa.serve.api.asking import answer_of, events_of, submit
+from kgqa.serve.api.asking import AnswerResponse, answer_of, events_of, submit
 from kgqa.serve.api.shared import ERRORS, Client, Served
 from kgqa.serve.errors import RequestError, error_object
 from kgqa.serve.jobs import Asked, Job
@@ -84,7 +84,7 @@ async def chat_route(body: ChatBody, request: Request, service: Served, client: 
     answer = await answer_of(job, service, request)
     message = {"role": "assistant", "content": chat_text(answer, link)}
     choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
-    return JSONResponse(
+    return AnswerResponse(
         {**head, "object": "chat.completion", "choices": [choice], "usage": _usage(answer), "kgqa": answer}
     )
 

@@ -89,6 +89,7 @@ async def query_route(service: Served, client: Client, body: QueryBody) -> Any:
             lambda: query_tools.run_query(
                 service.graph, body.sparql, seconds=seconds, rows=rows, graphs=corpus_tools.graphs_of(service.corpus)
             ),
+            query=True,
         )
     )
 
@@ -96,7 +97,7 @@ async def query_route(service: Served, client: Client, body: QueryBody) -> Any:
 @router.post("/explain", summary="Explain a SPARQL query")
 async def explain_route(service: Served, client: Client, body: QueryBody) -> Any:
     """Return {words}: what a SELECT or ASK query asks for."""
-    words = await looked_up(service, client, lambda: query_tools.explain_query(service.graph, body.sparql))
+    words = await looked_up(service, client, lambda: query_tools.explain_query(service.graph, body.sparql), query=True)
     return AnswerResponse({"words": words})
 
 

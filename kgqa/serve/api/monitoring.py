@@ -14,6 +14,7 @@ from kgqa.serve.api.shared import Served
 from kgqa.serve.errors import RequestError
 
 router = APIRouter(tags=["service"])
+_ASSETS = ("swagger-ui.css", "swagger-ui-bundle.js")
 _TYPES = {"css": "text/css", "js": "text/javascript"}
 _DOCS = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>kgqa API</title>
@@ -52,7 +53,9 @@ async def docs_route() -> HTMLResponse:
 @router.get("/docs/{name}", include_in_schema=False)
 async def docs_file_route(name: str) -> Response:
     """Return one of the three files of Swagger UI."""
-    content = _START.encode() if name == "start.js" else await asyncio.to_thread(_asset, name)
+    content = _START.encode() if name == "start.js" else None
+    if name in _ASSETS:
+        content = await asyncio.to_thread(_asset, name)
     if content is None:
         raise RequestError(404, "There is no such file.")
     return Response(content, media_type=_TYPES[name.rpartition(".")[2]], headers={"Cache-Control": "max-age=86400"})
@@ -60,8 +63,6 @@ async def docs_file_route(name: str) -> Response:
 
 @cache
 def _asset(name: str) -> bytes | None:
-    if name not in ("swagger-ui.css", "swagger-ui-bundle.js"):
-        return None
     try:
         return files("fastapi_swagger").joinpath("resources", name).read_bytes()
     except (ModuleNotFoundError, OSError):

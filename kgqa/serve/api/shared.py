@@ -62,10 +62,10 @@ def busy() -> RequestError:
     return RequestError(503, "Too many requests are waiting.", "Try again in a moment.", {"Retry-After": "2"})
 
 
-async def looked_up(service: Service, client: str, function: Callable[[], T]) -> T:
+async def looked_up(service: Service, client: str, function: Callable[[], T], *, query: bool = False) -> T:
     """Call a function that reads the graph, in a thread of the service. Raises RequestError if too many calls wait."""
     try:
-        future = service.look_up(client, function)
+        future = service.look_up(client, function, query=query)
     except QueueFull:
         raise busy() from None
     return await asyncio.wrap_future(future)

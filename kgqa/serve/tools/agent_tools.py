@@ -131,7 +131,9 @@ class AgentTools:
         seconds, most = service.settings["serve.query_seconds"], min(rows, service.settings["serve.query_rows"])
         graphs = corpus_tools.graphs_of(service.corpus)
         return await self._look_up(
-            ctx, lambda: query_tools.run_query(service.graph, sparql, seconds=seconds, rows=most, graphs=graphs)
+            ctx,
+            lambda: query_tools.run_query(service.graph, sparql, seconds=seconds, rows=most, graphs=graphs),
+            query=True,
         )
 
     async def retrieve(
@@ -188,9 +190,11 @@ class AgentTools:
                     await ctx.report_progress(count, message=data["words"])
         raise ToolError("The question ended without an answer.")
 
-    async def _look_up(self, ctx: Context, function: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    async def _look_up(
+        self, ctx: Context, function: Callable[[], dict[str, Any]], *, query: bool = False
+    ) -> dict[str, Any]:
         """Call a function that reads the graph when it is the client's turn; its errors are for the agent."""
-        future = _told(lambda: self._service.look_up(_client(ctx), function))
+        future = _told(lambda: self._service.look_up(_client(ctx), function, query=query))
         try:
             return _bounded(await asyncio.wrap_future(future))
         except KgqaError as error:

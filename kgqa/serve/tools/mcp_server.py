@@ -16,7 +16,6 @@ from kgqa.serve.tools.agent_tools import AgentTools
 from kgqa.version import __version__
 
 PATH = "/mcp"
-MAX_SESSIONS = 1000
 _INSTRUCTIONS = """\
 Tools that read one knowledge graph. Nothing is written.
 - An entity has an id (such as m.0abc or Q42) and a name. Find ids with search.
@@ -65,28 +64,28 @@ class McpEndpoint:
     def __init__(self, service: Service) -> None:
         server = create_mcp(service)
         unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+        # without sessions, since a client could open all that there may be
         self._app = server.streamable_http_app(
-            streamable_http_path=PATH, max_sessions=MAX_SESSIONS, transport_security=unchecked
+            streamable_http_path=PATH, stateless_http=True, transport_security=unchecked
         )
         self._manager = server.session_manager
         self._task: asyncio.Task[None] | None = None
         self._ready, self._idle, self._ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        self._posts = 0
+        self._calls = 0
         self._idle.set()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if self._task is None:
             self._task = asyncio.create_task(self._run())
         await self._ready.wait()
-        calls = scope["method"] == "POST"  # an open GET only waits for messages
-        self._count(calls)
+        self._count(1)
         try:
             await self._app(scope, receive, send)
         finally:
-            self._count(-calls)
+            self._count(-1)
 
     async def close(self) -> None:
-        """End all sessions as soon as the calls in progress are answered."""
+        """End the task as soon as the calls in progress are answered."""
         if self._task is not None:
             await self._idle.wait()
             self._ended.set()
@@ -94,8 +93,8 @@ class McpEndpoint:
                 await self._task
 
     def _count(self, change: int) -> None:
-        self._posts += change
-        (self._idle.clear if self._posts else self._idle.set)()
+        self._calls += change
+        (self._idle.clear if self._calls else self._idle.set)()
 
     async def _run(self) -> None:
         async with self._manager.run():

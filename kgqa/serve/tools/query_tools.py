@@ -14,6 +14,9 @@ from kgqa.graph.query.tokens import dataset_of, decode_codepoints, forbid_fetchi
 from kgqa.words import clean_line
 
 MAX_CHARS = 100_000
+MAX_RESULT_CHARS = 10 << 20
+MAX_EXPLAINED = 10_000
+"""Maximum size of a query to explain: its parser needs about a second for 2,000 characters."""
 
 
 def run_query(
@@ -45,6 +48,8 @@ def run_query(
         except PartialResult as error:
             raise PartialResult(f"The result has more than {rows:,} rows.", "Add a LIMIT or a condition.") from error
         columns = list(result.variables)
+        if sum(len(str(value)) for row in result for value in row if value is not None) > MAX_RESULT_CHARS:
+            raise PartialResult(f"The result has more than {MAX_RESULT_CHARS:,} characters.", "Ask for fewer values.")
         values = list(dict.fromkeys(value for row in result for value in row if value is not None))
         objects = dict(zip(values, map(named_object, graph.named(values))))
         found = [[None if value is None else objects[value] for value in row] for row in result]
@@ -57,14 +62,14 @@ def explain_query(graph: KnowledgeGraph, sparql: str) -> str:
     Raises:
         QueryRejected: the query is too long or not valid, or of another kind.
     """
-    _check(sparql)
+    _check(sparql, MAX_EXPLAINED)
     return "\n".join(map(clean_line, explain(graph, sparql).split("\n")))
 
 
-def _check(sparql: str) -> str:
+def _check(sparql: str, chars: int = MAX_CHARS) -> str:
     """Return the text of a SELECT or ASK query without escapes that could hide a keyword."""
-    if len(sparql) > MAX_CHARS:
-        raise QueryRejected(f"The query has more than {MAX_CHARS:,} characters.", "Shorten it.")
+    if len(sparql) > chars:
+        raise QueryRejected(f"The query has more than {chars:,} characters.", "Shorten it.")
     if not sparql.strip():
         raise QueryRejected("The query is empty.", "Write a SELECT or ASK query.")
     sparql = decode_codepoints(sparql)

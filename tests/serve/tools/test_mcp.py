@@ -189,20 +189,19 @@ def test_http_has_the_checks_of_the_page(session_cache):
         assert without.client.post("/mcp", json=ping, headers=accept).status_code in (404, 405)
 
 
-def test_an_open_connection_does_not_keep_the_service_from_ending(session_cache):
-    async def work(served: Running) -> float:
+def test_no_client_can_use_up_sessions_or_wait_for_messages(session_cache):
+    async def found(served: Running) -> dict[str, Any] | None:
         async with Client(f"{served.url}/mcp", mode="legacy") as client:
-            await client.call_tool("search", {"text": "Tokyo"})
-            await asyncio.sleep(0.2)  # by now the client waits for messages
-            served.server.should_exit = True
-            assert served.server.server_state.connections
-            started = time.monotonic()
-            while served.server.server_state.connections and time.monotonic() - started < 20:
-                await asyncio.sleep(0.05)
-            return time.monotonic() - started
+            return (await client.call_tool("search", {"text": "Tokyo"})).structured_content
 
+    accept = {"Accept": "application/json, text/event-stream"}
+    client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    start = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client}
     with running(mcp=True, cache_folder=str(session_cache), rank_embeddings="off") as served:
-        assert asyncio.run(work(served)) < 10
+        reply = served.client.post("/mcp", json=start, headers=accept)
+        assert reply.status_code == 200 and "mcp-session-id" not in reply.headers
+        assert served.client.get("/mcp", headers=accept, timeout=5).status_code == 405
+        assert asyncio.run(found(served))
 
 
 def test_retrieve_finds_passages_of_a_corpus(session_cache, tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kgqa.errors import PartialResult, QueryRejected
-from kgqa.serve.tools.query_tools import run_query
+from kgqa.serve.tools.query_tools import explain_query, run_query
 from tests.memory_graph import memory_graph
 
 CAPITAL = "SELECT ?c { ?c <http://rdf.freebase.com/ns/location.country.capital> ?o }"
@@ -52,6 +52,14 @@ def test_a_result_that_is_too_long_is_an_error_and_no_short_result(demo):
     assert len(run_query(demo, CAPITAL, seconds=5, rows=total)["rows"]) == total
     with pytest.raises(PartialResult, match="more than"):
         run_query(demo, CAPITAL, seconds=5, rows=total - 1)
+
+
+def test_what_would_take_long_to_parse_or_hold_much_memory_is_refused(demo):
+    with pytest.raises(QueryRejected, match="more than 10,000 characters"):
+        explain_query(demo, f"SELECT * {{ ?s ?p {','.join(f'?o{number}' for number in range(2000))} }}")
+    doubled = " ".join(f"BIND(CONCAT(?o{at}, ?o{at}) AS ?o{at + 1})" for at in range(20))
+    with pytest.raises(PartialResult, match="characters"):
+        run_query(demo, f"SELECT * {{ BIND('abcdefghijklmnop' AS ?o0) {doubled} }}", seconds=5, rows=9)
 
 
 def test_a_query_reads_the_view_and_no_graph_beside_it():
