@@ -48,8 +48,8 @@ class KeptAnswers:
                 self._sizes[name.removesuffix(".json")] = size
             self._size = sum(self._sizes.values())
 
-    def put(self, id: str, answer: dict[str, Any]) -> None:
-        """Keep an answer. If it cannot be written to the disk, it is kept in memory."""
+    def put(self, id: str, answer: dict[str, Any]) -> int:
+        """Keep an answer, and return its size in bytes. If it cannot be written to the disk, it is kept in memory."""
         data = json_text(answer).encode("utf-8", "surrogatepass")
         if self._folder is not None and self._number:
             with suppress(OSError):
@@ -70,6 +70,7 @@ class KeptAnswers:
         for name in gone if self._folder is not None else ():
             with suppress(OSError):
                 (self._folder / f"{name}.json").unlink()  # type: ignore[operator]
+        return len(data)
 
     def get(self, id: str) -> dict[str, Any] | None:
         """Return a kept answer; None if there is none with this id, or its file cannot be read."""

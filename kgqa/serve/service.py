@@ -39,6 +39,8 @@ from kgqa.words import clean, clean_line
 T = TypeVar("T")
 CACHED = ("answered", "no_answer", "unsupported")
 """The statuses of answers that are given again for the same question."""
+CACHED_BYTES = 64 << 10
+"""Maximum size of such an answer as JSON."""
 ENDS = "Stopped, because the service ends"
 NO_MODEL = "none"
 """What a client sends to use no language model although there is a default."""
@@ -219,9 +221,9 @@ class Service:
         except Exception as error:  # noqa: BLE001  one question must not end the thread of the queue
             answer = _failed(job, f"internal error: {type(error).__name__}: {error}. This is a defect of kgqa.")
         found = self._object(job, answer)
-        if key is not None and answer.status in CACHED and not job.stopped:
+        size = self.kept.put(job.id, found)
+        if key is not None and answer.status in CACHED and size <= CACHED_BYTES and not job.stopped:
             self._cache.put(key, found)
-        self.kept.put(job.id, found)
         tokens = usage.prompt_tokens + usage.completion_tokens if usage else 0
         self.metrics.question(asked.method, answer.status, tokens, (usage.cost if usage else None) or 0.0)
         self._end(job, found)

@@ -61,6 +61,10 @@ def test_names_of_a_graph_make_no_markup():
     answer = {"id": "1", "answers": [named], "response": "", "reason": "", "weak": False, "hints": []}
     text = chat_text({**answer, "citations": [], "paths": [{"words": "[a](b)"}], "evidence": []}, "http://h/a/")
     assert text == "!\\[x\\](http://evil.example/?q)\\<img src=x\\>\\` [1]\n\n[1] \\[a\\](b)\n\nhttp://h/a/1"
+    many = [{**answer["answers"][0], "name": f"a\n# {number}\u202e{'x' * 5000}"} for number in range(200)]
+    text = chat_text({**answer, "answers": many, "citations": [], "paths": [], "evidence": []}, "http://h/a/")
+    assert text.count("\n") == 2 and "\u202e" not in text and len(text) < 110_000
+    assert text.endswith(" and 100 more\n\nhttp://h/a/1")
 
 
 def test_half_a_character_in_a_message_is_answered(served):

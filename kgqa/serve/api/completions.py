@@ -17,9 +17,12 @@ from kgqa.serve.api.shared import ERRORS, Client, Served
 from kgqa.serve.errors import RequestError, error_object
 from kgqa.serve.jobs import Asked, Job
 from kgqa.serve.service import Service
+from kgqa.words import clean, safe_text
 
 router = APIRouter(prefix="/v1", tags=["chat front ends"], responses=ERRORS)
 MAX_CITATIONS = 20
+MAX_NAMES = 100
+MAX_LINE = 1000
 _LINK = re.compile(r"/a/([0-9a-f]{32})\b")
 """The permanent links in earlier replies: their answers are the history of the chat."""
 _MARKUP = re.compile(r"([\\\[\]<>`])")
@@ -130,14 +133,17 @@ def chat_text(answer: dict[str, Any], link: str) -> str:
         answer: The JSON object of an answer.
         link: The address to which the id of the answer is appended.
     """
-    cited = [_escaped(text) for text in _citations(answer)][:MAX_CITATIONS]
+    cited = [_line(text) for text in _citations(answer)][:MAX_CITATIONS]
     marks = "".join(f" [{number}]" for number in range(1, len(cited) + 1))
-    names = ", ".join(_escaped(str(each["name"] or each["id"] or each.get("value"))) for each in answer["answers"])
-    lines = [_escaped(answer["response"]) or names or _escaped(answer["reason"]) or "No answer was found."]
-    lines[0] += marks if answer["answers"] or answer["response"] else ""
-    if answer["answers"] and answer["weak"]:
+    found = answer["answers"]
+    names = ", ".join(_line(str(each["name"] or each["id"] or each.get("value"))) for each in found[:MAX_NAMES])
+    names += f" and {len(found) - MAX_NAMES:,} more" if len(found) > MAX_NAMES else ""
+    response = _escaped(safe_text(answer["response"]))
+    lines = [response or names or _line(answer["reason"]) or "No answer was found."]
+    lines[0] += marks if found or response else ""
+    if found and answer["weak"]:
         lines.append("This is a weak match.")
-    lines += [*(f"[{number}] {text}" for number, text in enumerate(cited, 1)), *map(_escaped, answer["hints"])]
+    lines += [*(f"[{number}] {text}" for number, text in enumerate(cited, 1)), *map(_line, answer["hints"])]
     return "\n\n".join([*lines, f"{link}{answer['id']}"])
 
 
@@ -153,6 +159,11 @@ def _citations(answer: dict[str, Any]) -> list[str]:
 def _source(cited: dict[str, Any]) -> str:
     source = (cited.get("span") or {}).get("source", "")
     return f" ({source})" if source else ""
+
+
+def _line(text: str) -> str:
+    """Return a text as one line: line breaks in names would be headings, lists or code."""
+    return _escaped(clean(text)[:MAX_LINE])
 
 
 def _escaped(text: str) -> str:
