@@ -21,6 +21,8 @@ from kgqa.errors import SettingsError
 from kgqa.serve.service import Service
 
 MAX_CONNECTIONS = 1000
+ADDRESS_CONNECTIONS = 500
+"""Maximum connections from one address, unless the address of a client is what a proxy says."""
 HEADER_BYTES = 32 << 10
 UNREAD = 3
 """How many times `read_seconds` a client may take to read 64 KB of a reply."""
@@ -46,7 +48,14 @@ class PromptProtocol(H11Protocol):
         super().connection_made(transport)
         # asyncio does so only for sockets of a named protocol; without it, a reply in two parts takes 40 ms more
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if not self.config.proxy_headers and self._from_same_address() > ADDRESS_CONNECTIONS:
+            transport.abort()
+            return
         self._watch()
+
+    def _from_same_address(self) -> int:
+        address = self.client and self.client[0]
+        return sum(isinstance(each, H11Protocol) and (each.client or ("",))[0] == address for each in self.connections)
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)

@@ -179,6 +179,17 @@ def test_a_client_that_reads_no_reply_is_let_go(served):
     wait_until_logged(served)
 
 
+def test_one_address_does_not_take_all_connections(served, monkeypatch):
+    monkeypatch.setattr("kgqa.serve.server.ADDRESS_CONNECTIONS", 3)
+    idle = [socket.create_connection(("127.0.0.1", served.port)) for _ in range(6)]
+    assert received(idle[-1]) == b""
+    other = httpx.HTTPTransport(local_address="127.0.0.2")
+    with httpx.Client(transport=other, base_url=served.url) as client:
+        assert client.get("/about").status_code == 200
+    for connection in idle:
+        connection.close()
+
+
 def wait_until_logged(served: Running) -> None:
     """Wait until the requests so far are in the log, which is written after the reply."""
     while served.server.server_state.tasks:
