@@ -38,19 +38,31 @@ _LOGIN = re.compile(r"^([a-z]+://)[^/]*@")
 _places = ["Python"]
 """Where hints are shown; the last item counts."""
 _ASKS_GRAPH = re.compile(r"kgqa (ask|chat|doctor|explain|graph info|graph search|serve)\b(?![^`\n]*--graph\b)")
-_given: list[tuple[str, dict[str, str]]] = []
+Repeated = list[tuple[str, dict[str, str]]]
+_given: Repeated = []
 """The options of the running command that choose the graph, and further options by command, each as one text."""
 
 
 @contextmanager
-def command_line_wording() -> Iterator[None]:
-    """Show hints in the words of the command line, in all threads of this process, until the context ends."""
+def command_line_wording(repeated: Repeated | None = None) -> Iterator[None]:
+    """Show hints in the words of the command line, in all threads of this process, until the context ends.
+
+    Args:
+        repeated: what `repeated_options` returned in another process.
+    """
     _places.append("command line")
+    _given[:] = repeated or _given
     try:
         yield
     finally:
         _places.pop()
-        _given.clear()
+        if place() == "Python":
+            _given.clear()
+
+
+def repeated_options() -> Repeated:
+    """Return the options that hints repeat now, for `command_line_wording` in another process."""
+    return list(_given)
 
 
 def repeat_options(

@@ -77,7 +77,7 @@ def commented_file(values: Mapping[str, Any], keys: Iterable[str], *, heading: s
     """Return the text of a settings file with a comment on each setting.
 
     Args:
-        values: values by key; those equal to the default are commented out.
+        values: values by key; settings without a value are commented out.
         keys: settings that are explained although they have no value, in the order of the table of settings.
         heading: first lines of the file, without comment signs.
     """
@@ -98,7 +98,7 @@ def _lines(setting: Setting, value: Any) -> Iterator[str]:
     text += "" if default is not None or "if not set" in text else "; not set by default"
     yield from textwrap.wrap(text, WIDTH, initial_indent="# ", subsequent_indent="#   ", break_on_hyphens=False)
     name = setting.key.partition(".")[2]
-    if value is None or value == default:
+    if value is None:
         shown = _EXAMPLES[setting.key] if default is None else default
         yield f"#{name} = {_toml(shown)}"
     else:

@@ -86,7 +86,7 @@ def test_each_wrong_answer_is_said_at_once_and_asked_again(kgqa, tmp_path, own):
         assert message in done.err, message
     assert SECRET not in done.err + done.out
     found = tomllib.loads((tmp_path / "kgqa.toml").read_text())
-    assert found["ask"] == {"preset": "economy"} and found["budget"] == {"seconds": 60.0, "calls": 20}
+    assert found["ask"] == {"method": "top", "preset": "economy"} and found["budget"] == {"seconds": 60.0, "calls": 20}
     assert found["graph"] == {} and "llm" not in found
     mine = tomllib.loads((own / "kgqa.toml").read_text())
     assert mine["llm"] == {"model": server.url} and mine["cache"] == {"folder": str(tmp_path / "caches")}
@@ -156,12 +156,22 @@ def test_what_the_own_file_says_is_the_default_answer(kgqa, tmp_path, own):
     }
 
 
+def test_an_answer_that_is_the_default_counts_more_than_the_own_file(kgqa, tmp_path, own):
+    own.mkdir(parents=True)
+    (own / "kgqa.toml").write_text("[budget]\nseconds = 5.0\n[ask]\nmethod = 'top-2'\n")
+    assert kgqa("init", "--yes", "--no-check", "--max-seconds", "300", "--method", "top").returncode == 0
+    found = resolve(folder=tmp_path, user_file=own / "kgqa.toml", environment={})
+    assert (found["budget.seconds"], found["ask.method"]) == (300.0, "top")
+
+
 def test_a_script_is_told_what_is_wrong(kgqa, tmp_path):
     for options, message in (
         (("--graph", "nowhere/"), "no graph at nowhere"),
         (("--llm", "openai:gpt-x"), "kgqa keys set openai"),
         (("--method", "rag"), "needs a language model"),
         (("--max-calls", "-1"), "at least 0"),
+        (("--no-check", "--method", "tup"), "Did you mean top?"),
+        (("--no-check", "--graph", "a\udcffb"), "has bytes that a settings file cannot hold"),
     ):
         done = kgqa("init", "--yes", *options)
         assert done.returncode in (1, 2) and message in done.err, done.err

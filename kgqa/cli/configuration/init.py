@@ -16,11 +16,12 @@ from kgqa.errors import KeyRefused, KgqaError, LoginRefused, SettingsError
 from kgqa.graph.endpoint.requests.access import PASSWORD_VARIABLE
 from kgqa.graph.store import is_address
 from kgqa.keys import find_key, remove_key, server_address, set_key
-from kgqa.plugins import plugin_names
+from kgqa.plugins import plugin, plugin_names
 from kgqa.servers import KEY_VARIABLE, OPENAI_KEY_VARIABLE, OPENAI_URL
 from kgqa.settings import FILE_NAME, PRESETS, Settings, resolve, user_settings_file
 from kgqa.settings_file import LOCAL_KEYS, OWN_KEYS, commented_file, with_value
 from kgqa.settings_table import BY_KEY
+from kgqa.words import clean
 
 HEADING = """Settings of kgqa for the commands that are run in this folder.
 A line that begins with # and a name has the default, or an example if there is no default; remove the # to change it.
@@ -79,7 +80,8 @@ def command(yes: bool, replace: bool, no_check: bool, **options: Any) -> int:
             new = {key: given[key] for key in question.keys if key in given}
             found = question.check(values | new, no_check)
             values |= new
-            say(f"{question.title}: {found}" if found else "")
+            if found:
+                say(f"{question.title}: {found}")
         else:
             values |= question.ask(values, no_check)
     _write(file, values, yes=yes, replace=replace)
@@ -113,7 +115,12 @@ class _Question:
         Raises:
             KgqaError: the answer is wrong, or what it names cannot be used.
         """
+        for key in self.keys:
+            if isinstance(text := values.get(key), str) and not _is_unicode(text):
+                raise SettingsError(f"{key} {clean(text)} has bytes that a settings file cannot hold.", "Rename it.")
         settings = resolve(values, folder=NOWHERE)
+        if "ask.method" in values:
+            plugin("method", values["ask.method"])
         return "" if no_check else self._check(settings)
 
     def ask(self, values: Mapping[str, Any], no_check: bool) -> dict[str, Any]:
@@ -165,6 +172,15 @@ class _Question:
         except (KeyRefused, LoginRefused):
             remove_key(server)
             raise
+
+
+def _is_unicode(text: str) -> bool:
+    """Return whether a text can be written as UTF-8; the name of a file may have other bytes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _write(file: Path, values: Mapping[str, Any], *, yes: bool, replace: bool) -> None:

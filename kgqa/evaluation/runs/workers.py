@@ -29,7 +29,7 @@ from kgqa.evaluation.runs.plan import DEFAULT_CONCURRENCY, RunPlan, Topics
 from kgqa.evaluation.runs.records import Record
 from kgqa.evaluation.runs.runner import GC_THRESHOLD, Asked
 from kgqa.graph.endpoint.requests.access import PASSWORD_VARIABLE
-from kgqa.hints import command_line_wording, hint_text, place
+from kgqa.hints import Repeated, command_line_wording, hint_text, place, repeated_options
 from kgqa.methods.ask import graph_id, open_resources
 from kgqa.methods.name_index import open_name_index
 from kgqa.methods.registry import asked_in_order
@@ -54,8 +54,8 @@ _opening = threading.Lock()
 class AskTask:
     """Asks a question in a worker, which opens graph and models once, with the settings of the run.
 
-    `expected`: what `identity` returns for the resources of the run; `command_line`: whether hints are
-    shown in the words of the command line.
+    `expected`: what `identity` returns for the resources of the run; `repeated`: the options that hints repeat, in the
+    words of the command line; None for those of Python.
     """
 
     values: Mapping[str, Any]
@@ -64,11 +64,11 @@ class AskTask:
     expected: Mapping[str, str]
     topics: Topics
     losses: bool
-    command_line: bool
+    repeated: Repeated | None
     opened: Resources | None = field(default=None, init=False)
 
     def __call__(self, question: GoldQuestion) -> Record:
-        with command_line_wording() if self.command_line else nullcontext():
+        with nullcontext() if self.repeated is None else command_line_wording(self.repeated):
             with _opening:
                 self.opened = self.opened or self._open()
             return ask_question(question, self.opened, topics=self.topics, losses=self.losses)
@@ -207,9 +207,8 @@ def ask_on(
     settings = division.settings
     values = {key: value for key, value in settings.values.items() if key not in NODE_SETTINGS}
     values |= {key: located(values[key], base, kinds=kinds) for key in PATH_SETTINGS if key in values}
-    task = AskTask(
-        values, settings.origins, settings.local, identity(resources), topics, losses, place() == "command line"
-    )
+    repeated = repeated_options() if place() == "command line" else None
+    task = AskTask(values, settings.origins, settings.local, identity(resources), topics, losses, repeated)
     return partial(
         cluster.stream, task, workers=division.workers, threads=division.threads, gpus=division.gpus, say=say
     )

@@ -14,9 +14,11 @@ import pytest
 
 from kgqa.errors import ClusterError, SettingsError
 from kgqa.evaluation import Changes, RunPlan, open_run, resume, run
-from kgqa.evaluation.runs.workers import divided, opened_cluster
+from kgqa.evaluation.datasets.questions import GoldQuestion
+from kgqa.evaluation.runs.workers import Division, ask_on, divided, opened_cluster
 from kgqa.graph.loading import load_into_folder
-from kgqa.hints import command_line_wording
+from kgqa.hints import command_line_wording, repeat_options
+from kgqa.methods.ask import open_resources
 from kgqa.settings import resolve
 from kgqa.testing.server import ScriptedServer
 from tests.cli_runner import KGQA
@@ -198,3 +200,14 @@ def test_limits_of_servers_hold_for_all_workers_together(settings):
     assert division(SimpleNamespace(workers=64, gpus=2), **vllm).workers == 2
     with pytest.raises(ClusterError, match="needs a GPU"):
         division(SimpleNamespace(workers=64, gpus=0), **vllm)
+
+
+def test_a_worker_repeats_the_options_of_the_command(session_cache):
+    with open_resources(cache_folder=str(session_cache), embeddings="off") as resources:
+        repeat_options([("--graph", "mine/")])
+        cluster, division = SimpleNamespace(stream=print), Division(1, 1, resources.settings, 0.0, "")
+        (task,) = ask_on(cluster, division, resources, topics="linked", losses=False, say=print).args
+        repeat_options([])  # as in the process of a worker
+        record = task(GoldQuestion("Who is Zzyzx?", "1", "demo", 0))
+        task.opened.close()
+    assert "kgqa graph search --graph mine/" in record.answer["reason"]
