@@ -96,7 +96,7 @@ class Schema:
         return sorted(self.prefixes.items(), key=lambda item: -len(item[1]))
 
     def short_id(self, iri: str) -> str:
-        """Return the shortest id that `iri()` accepts: `m.0abc`, `Q42`, `rdfs:label`, or the IRI itself."""
+        """Return the shortest id that `iri()` accepts: `m.0abc`, `Q42`, `rdfs:label`, the IRI, or the IRI in `<>`."""
         if self.id_base and iri.startswith(self.id_base):
             rest = iri[len(self.id_base) :]
             if self._id_pattern.fullmatch(rest) and not _IRI.match(rest):
@@ -105,7 +105,8 @@ class Schema:
             rest = iri[len(namespace) :]
             if iri.startswith(namespace) and rest and not re.search(r"[/#:\s]", rest):
                 return f"{prefix}:{rest}"
-        return iri
+        scheme, _, rest = iri.partition(":")
+        return f"<{iri}>" if scheme in self.prefixes and not rest.startswith("//") else iri
 
     def iri(self, text: str) -> str:
         """Expand an id to an IRI. `text` is a full IRI, `<IRI>`, `prefix:local`, or an id such as `m.0abc`.
@@ -114,10 +115,10 @@ class Schema:
             SchemaError: the text is not an id in this schema.
         """
         text = text.strip()
+        prefix, colon, local = text.partition(":")
         if text.startswith("<") and text.endswith(">"):
             text = text[1:-1]
-        prefix, colon, local = text.partition(":")
-        if colon and prefix in self.prefixes and not local.startswith("//"):
+        elif colon and prefix in self.prefixes and not local.startswith("//"):
             text = self.prefixes[prefix] + local
         elif self.id_base and self._id_pattern.fullmatch(text) and not _IRI.match(text):
             text = self.id_base + text
@@ -180,13 +181,15 @@ class Schema:
 
 
 MAX_PREFIXES = 200
+_RESERVED = ("http", "https", "bif", "sql")
 _PREFIX_NAME = re.compile(r"(?:[A-Za-z][A-Za-z0-9_-]{0,31})?\Z")
 
 
 def usable_prefixes(declared: Any) -> dict[str, str]:
     """Return the prefixes of a file, or of any JSON, that names and queries can use: at most `MAX_PREFIXES`.
 
-    A prefix has a plain name that is not the scheme of an IRI, and an absolute IRI that ends in `/`, `#`, `:` or `_`.
+    A prefix has a plain name that is not the scheme of an IRI, nor one that Virtuoso calls functions by, and an
+    absolute IRI that ends in `/`, `#`, `:` or `_`.
     """
     found = {
         name: iri
@@ -194,7 +197,7 @@ def usable_prefixes(declared: Any) -> dict[str, str]:
         if isinstance(name, str)
         and isinstance(iri, str)
         and _PREFIX_NAME.match(name)
-        and name.lower() not in (*_SCHEMES, "http", "https")
+        and name.lower() not in (*_SCHEMES, *_RESERVED)
         and len(iri) <= 500
         and _IRI.match(iri)
         and iri[-1] in "/#:_"

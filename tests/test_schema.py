@@ -19,6 +19,7 @@ from kgqa.schema import (
     load_schema,
     parse_schema,
     schema_text,
+    usable_prefixes,
     value_of,
 )
 
@@ -379,3 +380,19 @@ def test_undeclared_prefix_is_an_error():
     with pytest.raises(SchemaError, match="'foo:name' is not declared"):
         parse_schema('name = "own"\n[names]\nlabel = ["foo:name"]\n')
     assert parse_schema('name = "own"\n[names]\nlabel = ["urn:x:name"]\n').label == ("urn:x:name",)
+
+
+def test_ids_with_the_prefixes_of_a_file_lead_back_to_their_iris():
+    """A file may give any name to a namespace, also one with which IRIs of the graph begin."""
+    declared = {"": "http://e.org/", "isbn": "http://isbn.org/", "bif": "http://e.org/bif#", "urn": "http://e.org/urn#"}
+    assert set(usable_prefixes(declared)) == {"", "isbn"}
+    schema = load_schema("rdfs").with_prefixes(usable_prefixes(declared))
+    for iri, id_ in {
+        "http://e.org/ada": ":ada",
+        "http://isbn.org/0441": "isbn:0441",
+        "isbn:0441": "<isbn:0441>",
+        "isbn://x/0441": "isbn://x/0441",
+        "urn:isbn:0441": "urn:isbn:0441",
+        "http://e.org/bif#f": "http://e.org/bif#f",
+    }.items():
+        assert (schema.short_id(iri), schema.iri(id_)) == (id_, iri)

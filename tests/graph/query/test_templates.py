@@ -105,6 +105,7 @@ FULL = {
         )
     ],
     "quoted_answers": [{"places": [(A, 1, 5), (B, 7, 2)], "text_relation": R}],
+    "relation_examples": [{"relation": R, "limit": 5}],
     "relation_totals": [{"entities": [A, B], "out": out} for out in (True, False)],
     "relation_ends": [{"out": True, "relations": []}, {"out": False, "relations": [R, B]}],
     "relations": [
