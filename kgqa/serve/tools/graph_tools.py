@@ -8,7 +8,7 @@ from kgqa.answer_json import named_object
 from kgqa.errors import QuestionError, SchemaError
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.conversation.referents import types_in_words
-from kgqa.model import Direction, Entity, Step, Value
+from kgqa.model import Direction, Entity, Named, Step, Value
 from kgqa.schema import value_of
 from kgqa.words import clean, is_unnamed, short_words
 
@@ -19,6 +19,8 @@ MAX_RELATIONS = 200
 MAX_NEIGHBOURS = 1000
 """Maximum neighbours along one relation that can be listed."""
 MAX_TEXT = 200
+MAX_NAME = 1000
+"""Maximum characters of a name or a literal."""
 PREVIEW = 8
 """Neighbours of each relation that are shown until one relation is asked for."""
 MAX_RECORDS = 100
@@ -42,7 +44,7 @@ def search(graph: KnowledgeGraph, text: str, *, limit: int = 10) -> list[dict[st
         entities = [entity]
     types = types_in_words(graph, entities)
     return [
-        {**named_object(named), "types": types[entity][:_TYPES_SHOWN], "note": notes.get(entity, "")}
+        {**_shown(named), "types": types[entity][:_TYPES_SHOWN], "note": notes.get(entity, "")}
         for entity, named in zip(entities, graph.named(entities))
     ]
 
@@ -90,12 +92,12 @@ def neighbours(
     pages = [found[offset:most] for found in values]
     every = list(dict.fromkeys(value for page in pages for value in page))
     named = graph.named(every)
-    objects = dict(zip(every, map(named_object, named)))
+    objects = dict(zip(every, map(_shown, named)))
     unnamed = [each for each, name in zip(every, named) if isinstance(each, Entity) and is_unnamed(name, graph.schema)]
     for node, words in _record_words(graph, unnamed[:MAX_RECORDS], entity).items():
         objects[node]["words"] = words
     return {
-        **named_object(graph.named([entity])[0]),
+        **_shown(graph.named([entity])[0]),
         "types": types_in_words(graph, [entity])[entity][:_TYPES_SHOWN],
         "relations": [
             {
@@ -111,6 +113,13 @@ def neighbours(
         ],
         "more": len(steps) > len(shown),
     }
+
+
+def _shown(named: Named) -> dict[str, Any]:
+    """Return the JSON object of an entity or literal; a long text is cut, so that one name does not hide the others."""
+    found = named_object(named)
+    long = {key: text for key in ("name", "value") if len(text := found.get(key) or "") > MAX_NAME}
+    return {**found, **{key: f"{text[:MAX_NAME]}…" for key, text in long.items()}}
 
 
 def _record_words(graph: KnowledgeGraph, nodes: list[Entity], entity: Entity) -> dict[Entity, str]:

@@ -6,6 +6,7 @@ import pytest
 
 from kgqa.errors import QuestionError
 from kgqa.serve.tools.graph_tools import neighbours, search
+from tests.memory_graph import memory_graph
 
 
 def test_entities_are_found_by_name_and_id(demo):
@@ -34,6 +35,17 @@ def test_pages_together_are_all_neighbours_once(demo):
         if not page["more"]:
             break
     assert len(ids) == len(set(ids)) == large["count"] and ids[:5] == [node["id"] for node in large["nodes"]]
+
+
+def test_one_very_long_name_does_not_hide_the_others():
+    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
+    lines = [
+        f'<urn:a> {label} "Very {"long " * 50_000}" .',
+        f'<urn:b> {label} "Very short" .',
+        "<urn:b> <urn:p> <urn:a> .",
+    ]
+    graph = memory_graph(lines)
+    assert len(neighbours(graph, "urn:b")["relations"][0]["nodes"][0]["name"]) == 1001
 
 
 @pytest.mark.parametrize("id", ["", "m.nothing", "http://rdf.freebase.com/ns/m.demo_tokyo> . <x", "../../etc/passwd"])
