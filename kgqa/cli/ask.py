@@ -17,6 +17,7 @@ import click
 from kgqa.answer_json import answer_object, json_text
 from kgqa.cli.options import (
     JSON,
+    GroupedCommand,
     asking_options,
     check_usage,
     graph_options,
@@ -56,7 +57,7 @@ class Asked:
     """Why the input line is invalid; "" for a valid line."""
 
 
-@click.command("ask")
+@click.command("ask", cls=GroupedCommand, heading="Question")
 @click.argument("question", nargs=-1)
 @click.option(
     "--topic",

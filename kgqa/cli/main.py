@@ -18,31 +18,43 @@ from kgqa.installation import extra_of, install_command
 from kgqa.version import __version__
 from kgqa.words import clean
 
-COMMANDS = {
-    "ask": ("kgqa.cli.ask:command", "Answer QUESTION from a graph and show why."),
-    "chat": ("kgqa.cli.chat.command:command", "Ask a graph in a conversation."),
-    "serve": ("kgqa.cli.serve:command", "Serve a page to ask in, an HTTP API and tools for agents."),
-    "eval": ("kgqa.cli.groups:eval_", "Answer the questions of a data set and measure the results."),
-    "data": ("kgqa.cli.data:command", "List and check question data sets."),
-    "report": ("kgqa.cli.report:command", "Compare runs: every metric with its 95% interval."),
-    "export": ("kgqa.cli.report:export", "Write the SPARQL queries behind the answers of a run."),
-    "trajectories": ("kgqa.cli.groups:trajectories", "Export what a language model did, to train a model."),
-    "score": ("kgqa.cli.eval.score:command", "Score the published predictions of other systems."),
-    "graph": ("kgqa.cli.groups:graph", "Load, inspect and search a graph."),
-    "corpus": ("kgqa.cli.groups:corpus", "Turn documents into a graph, to search and to ask."),
-    "edits": ("kgqa.cli.groups:edits", "Review, undo and merge the edits of a corpus."),
-    "virtuoso": ("kgqa.cli.groups:virtuoso", "Install, start, inspect and stop a Virtuoso server."),
-    "freebase": ("kgqa.cli.groups:freebase", "Clean the Freebase dump and load it into a server."),
-    "rank": ("kgqa.cli.rank:command", "Train a ranker of relation paths."),
-    "prompts": ("kgqa.cli.prompts:command", "List, show and copy the prompts."),
-    "explain": ("kgqa.cli.explain:command", "Explain a SPARQL query in plain words."),
-    "doctor": ("kgqa.cli.doctor:command", "Check a graph, a language model and the settings."),
-    "init": ("kgqa.cli.configuration.init:command", "Ask for the main settings and write kgqa.toml."),
-    "keys": ("kgqa.cli.configuration.keys:command", "Keep API keys in a file that only you can read."),
-    "config": ("kgqa.cli.configuration.config:command", "Show the settings."),
-    "cache": ("kgqa.cli.cache:command", "Show or clear the cache."),
-    "completion": ("kgqa.cli.configuration.completion:command", "Print the shell completion script."),
+SECTIONS = {
+    "Ask": {
+        "ask": ("kgqa.cli.ask:command", "Answer QUESTION from a graph and show why."),
+        "chat": ("kgqa.cli.chat.command:command", "Ask a graph in a conversation."),
+        "serve": ("kgqa.cli.serve:command", "Serve a page to ask in, an HTTP API and tools for agents."),
+        "explain": ("kgqa.cli.explain:command", "Explain a SPARQL query in plain words."),
+    },
+    "Graphs": {
+        "graph": ("kgqa.cli.groups:graph", "Load, inspect and search a graph."),
+        "virtuoso": ("kgqa.cli.groups:virtuoso", "Install, start, inspect and stop a Virtuoso server."),
+        "freebase": ("kgqa.cli.groups:freebase", "Clean the Freebase dump and load it into a server."),
+        "doctor": ("kgqa.cli.doctor:command", "Check a graph, a language model and the settings."),
+    },
+    "Documents": {
+        "corpus": ("kgqa.cli.groups:corpus", "Turn documents into a graph, to search and to ask."),
+        "edits": ("kgqa.cli.groups:edits", "Review, undo and merge the edits of a corpus."),
+    },
+    "Evaluate": {
+        "eval": ("kgqa.cli.groups:eval_", "Answer the questions of a data set and measure the results."),
+        "data": ("kgqa.cli.data:command", "List and check question data sets."),
+        "report": ("kgqa.cli.report:command", "Compare runs: every metric with its 95% interval."),
+        "export": ("kgqa.cli.report:export", "Write the SPARQL queries behind the answers of a run."),
+        "score": ("kgqa.cli.eval.score:command", "Score the published predictions of other systems."),
+        "trajectories": ("kgqa.cli.groups:trajectories", "Export what a language model did, to train a model."),
+        "rank": ("kgqa.cli.rank:command", "Train a ranker of relation paths."),
+    },
+    "Configure": {
+        "init": ("kgqa.cli.configuration.init:command", "Ask for the main settings and write kgqa.toml."),
+        "config": ("kgqa.cli.configuration.config:command", "Show the settings."),
+        "keys": ("kgqa.cli.configuration.keys:command", "Keep API keys in a file that only you can read."),
+        "prompts": ("kgqa.cli.prompts:command", "List, show and copy the prompts."),
+        "cache": ("kgqa.cli.cache:command", "Show or clear the cache."),
+        "completion": ("kgqa.cli.configuration.completion:command", "Print the shell completion script."),
+    },
 }
+"""The commands, under the headings of the help."""
+COMMANDS = {name: command for commands in SECTIONS.values() for name, command in commands.items()}
 EXIT_CODES = """\b
 Exit codes:
   0    answered, or done
@@ -65,6 +77,12 @@ def _end_on_closed_output() -> Iterator[None]:
 
 class _Commands(LazyGroup):
     """All commands; handles a closed output, because click would end with exit code 1."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands under their headings."""
+        for heading, commands in SECTIONS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name, text) for name, (_, text) in commands.items()])
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:
         with _end_on_closed_output():

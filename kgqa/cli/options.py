@@ -64,6 +64,44 @@ _VERBOSE = click.option(
 verbosity_options = combined(_VERBOSE, _QUIET)
 
 
+_HEADINGS = {
+    "graph": "Graph", "graph_path": "Graph", "endpoint": "Graph",
+    "ask": "Method", "as_published": "Method", "explore": "Search", "rank": "Ranking of paths",
+    "llm": "Language model", "replay_only": "Language model", "corpus": "Facts from texts",
+    "budget": "Limits", "max_cost": "Limits", "concurrency": "Limits", "keep_going": "Limits",
+    "assignments": "Other",
+    "as_json": "Output", "show_trace": "Output", "show_sparql": "Output", "iris": "Output", "verbose": "Output",
+    "quiet": "Output",
+}  # fmt: skip
+"""The headings in the help of a GroupedCommand, in order: by the first part of a setting's key, or by parameter."""
+
+
+class GroupedCommand(click.Command):
+    """A command whose help lists its many options under headings.
+
+    Args:
+        heading: heading of the options that only commands like this one have; they come first.
+    """
+
+    def __init__(self, *args: Any, heading: str, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.heading = heading
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options under their headings."""
+        found: dict[str, list[tuple[str, str]]] = {name: [] for name in (self.heading, *_HEADINGS.values())}
+        for parameter in self.get_params(ctx):
+            section = (parameter.name or "").partition("__")[0]
+            name = "Output" if "--help" in parameter.opts else _HEADINGS.get(section, self.heading)
+            record = parameter.get_help_record(ctx)
+            if record and isinstance(parameter, click.Option):
+                found[name].append(record)
+        for name, records in found.items():
+            if records:
+                with formatter.section(name):
+                    formatter.write_dl(records)
+
+
 class _PluginName(click.types.StringParamType):
     """The name of a plugin; the help and the shell completion list the names."""
 

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from kgqa.cli.options import (
+    GroupedCommand,
     asking_options,
     given_options,
     graph_options,
@@ -24,7 +25,7 @@ from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.installation import install_command
 
 
-@click.command("serve")
+@click.command("serve", cls=GroupedCommand, heading="Service")
 @graph_options
 @click.option(
     "--host", default="127.0.0.1", help="address to listen at; other than this machine's own needs a token. [127.0.0.1]"

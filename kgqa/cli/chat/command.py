@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from kgqa.cli.options import (
+    GroupedCommand,
     asking_options,
     given_options,
     graph_options,
@@ -19,7 +20,7 @@ from kgqa.cli.options import (
 )
 
 
-@click.command("chat")
+@click.command("chat", cls=GroupedCommand, heading="Conversation")
 @graph_options
 @click.option("--no-history", is_flag=True, help="neither read nor write the history of your input")
 @asking_options

@@ -21,7 +21,7 @@ from kgqa.cli.corpus.options import (
     reading_options,
     writing_options,
 )
-from kgqa.cli.options import JSON, check_usage, print_result, say, stop_message
+from kgqa.cli.options import JSON, GroupedCommand, check_usage, print_result, say, stop_message
 from kgqa.corpus.building.options import BuildOptions
 from kgqa.corpus.building.report import BuildReport
 from kgqa.words import clean, counted
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kgqa.corpus.building.tools import Tools
 
 
-@click.command("build")
+@click.command("build", cls=GroupedCommand, heading="Documents")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--into", "folder", required=True, type=click.Path(path_type=Path), metavar="CORPUS", help="the corpus")
 @click.option(
@@ -98,7 +98,7 @@ def build(
     return run_build(folder, (*paths, *([demo_documents()] if demo else ())), chosen, options, given, as_json)
 
 
-@click.command("add")
+@click.command("add", cls=GroupedCommand, heading="Documents")
 @CORPUS
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @reading_options

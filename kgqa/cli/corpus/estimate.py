@@ -16,11 +16,11 @@ from kgqa.cli.corpus.options import (
     opened_tools,
     reading_options,
 )
-from kgqa.cli.options import JSON, print_result, verbosity_options
+from kgqa.cli.options import JSON, GroupedCommand, print_result, verbosity_options
 from kgqa.words import counted
 
 
-@click.command("estimate")
+@click.command("estimate", cls=GroupedCommand, heading="Documents")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--into",

@@ -10,6 +10,7 @@ import click
 from kgqa.cli.eval.console import ConsoleObserver, exit_code, print_results, say_next_steps
 from kgqa.cli.options import (
     JSON,
+    GroupedCommand,
     asking_options,
     combined,
     graph_options,
@@ -44,7 +45,7 @@ run_options = combined(
 )
 
 
-@click.command("run")
+@click.command("run", cls=GroupedCommand, heading="Run")
 @click.option("--dataset", required=True, metavar="[NAME:]FILE", help="questions; see docs/datasets.md")
 @click.option("--out", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="folder for the run")
 @click.option(

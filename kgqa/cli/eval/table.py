@@ -9,14 +9,22 @@ from typing import Any
 import click
 
 from kgqa.cli.eval.console import EXIT_INTERRUPTED, ConsoleObserver
-from kgqa.cli.options import JSON, check_usage, graph_options, print_result, setting_option, verbosity_options
+from kgqa.cli.options import (
+    JSON,
+    GroupedCommand,
+    check_usage,
+    graph_options,
+    print_result,
+    setting_option,
+    verbosity_options,
+)
 from kgqa.evaluation.published.printed_tables import read_models, tables
 from kgqa.evaluation.published.table_cells import as_object, as_text
 from kgqa.evaluation.published.table_runs import TableOptions, fill_table
 from kgqa.evaluation.runs.plan import DEFAULT_CONCURRENCY
 
 
-@click.command("table")
+@click.command("table", cls=GroupedCommand, heading="Table")
 @click.argument("numbers", nargs=-1, required=True, type=click.Choice(list(tables())), metavar="NUMBER...")
 @click.option(
     "--models",
