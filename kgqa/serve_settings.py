@@ -74,6 +74,15 @@ SERVE_SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("serve.client_questions", int, 64, "maximum questions of a client at the same time", minimum=1),
     Setting("serve.client_per_minute", int, None, "maximum questions of a client per minute", minimum=1),
-    Setting("serve.client_cost", float, None, "maximum cost of a client per day (UTC), in USD", minimum=0),
-    Setting("serve.client_tokens", int, None, "maximum tokens of language models of a client per day (UTC)", minimum=0),
+    Setting(
+        "serve.client_cost", float, None, "maximum cost of a client per day (UTC), in USD", minimum=0, trusted=True
+    ),
+    Setting(
+        "serve.client_tokens",
+        int,
+        None,
+        "maximum tokens of language models of a client per day (UTC)",
+        minimum=0,
+        trusted=True,
+    ),
 )
