@@ -49,7 +49,7 @@ def answer_object(answer: Answer, *, trace: bool = False) -> dict[str, Any]:
         "prefixes": dict(answer.prefixes),
         "grounding": answer.grounding,
         "approximate": answer.approximate,
-        "accepted": answer.accepted,
+        "accepted": answer.accepted and (answer.status == "answered" or bool(answer.answers)),
         "confidence": _finite(answer.confidence),
         "weak": answer.weak,
         "method": answer.method,

@@ -3,7 +3,9 @@
 A hint is written as on the command line: `allow more time: --timeout`, `look it up: kgqa graph search NAME`. The
 command line adds --graph and similar options that the user gave to commands that take them. In Python, options become
 keyword arguments (`timeout=`, `graph_iri="IRI"`), and commands with a counterpart in Python become calls; other
-commands, such as `kgqa virtuoso start`, stay commands.
+commands, such as `kgqa virtuoso start`, stay commands. A client of `kgqa serve` has no options: it is told what it can
+do in words. Answers of the service are worded for its page and its API, and `reworded` for agents and chats, so that a
+kept answer can be shown in every place.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Literal
 
 _FLAGS = ("as-published", "keep-going", "losses", "replay-only", "restart", "resume", "trust")
 _KEYWORDS = {"topic": "topics"}
@@ -37,6 +41,37 @@ _COMMAND = re.compile(rf"`?(kgqa(?: {_ARGUMENT})+)`?|(?<![\w-]){_OPTION}")
 _LOGIN = re.compile(r"^([a-z]+://)[^/]*@")
 _places = ["Python"]
 """Where hints are shown; the last item counts."""
+_serving = ContextVar("serving", default=False)
+"""Whether the running call answers a client of the service."""
+_SEARCH, _GIVE, _CHOOSE = "search for it", "give its id as a topic", "choose a model, if the service offers one"
+_CLIENT: dict[str, dict[str, str]] = {
+    "agent": {
+        _SEARCH: "call search",
+        _GIVE: "pass its id in topics",
+        _CHOOSE: "start the server with a language model",
+    },
+    "chat": {
+        _SEARCH: "look it up on the page of the service",
+        _GIVE: "write its full name in the question",
+        _CHOOSE: "choose a model with @ in its name, if there is one",
+    },
+}
+"""The words of agents and of chat front ends for those of the page and the API."""
+_SEARCH_COMMAND = rf"`?kgqa graph search(?: (?!--){_ARGUMENT})?(?: --graph {_ARGUMENT})?`?"
+_FOR_CLIENTS = [
+    (re.compile(pattern, re.IGNORECASE), words)
+    for pattern, words in (
+        (rf"look up its id with {_SEARCH_COMMAND} and add --topic ID", f"{_SEARCH}, and {_GIVE}"),
+        (rf"(?:look it up|search): {_SEARCH_COMMAND}", _SEARCH),
+        (r"(?:add|use) --topic(?: ID)?", _GIVE),
+        (r"with --topic(?: ID)?", "by its id"),
+        (r"(?<=: )(?:kgqa ask )?--topic(?: ID)?", _GIVE),
+        (r"(?<=: )(?:--chooser llm )?--llm MODEL|(?:add|set) --llm [^.]*[^.,; ]", _CHOOSE),
+        (r"(?<=: )(--[a-z][a-z-]*(?: [^ -]\S*?)?)(?=\.?$)", r"\1 (an option of kgqa serve)"),
+        ("`", ""),
+    )
+]
+"""What a client of the service can do, for what a user of the command line can."""
 _ASKS_GRAPH = re.compile(r"kgqa (ask|chat|doctor|explain|graph info|graph search|serve)\b(?![^`\n]*--graph\b)")
 Repeated = list[tuple[str, dict[str, str]]]
 _given: Repeated = []
@@ -65,6 +100,16 @@ def repeated_options() -> Repeated:
     return list(_given)
 
 
+@contextmanager
+def service_wording() -> Iterator[None]:
+    """Show hints in the words of the service's page and API until the context ends, in the calls made in it."""
+    token = _serving.set(True)
+    try:
+        yield
+    finally:
+        _serving.reset(token)
+
+
 def repeat_options(
     graph: Sequence[tuple[str, str]], others: Mapping[str, Sequence[tuple[str, str]]] | None = None
 ) -> None:
@@ -88,7 +133,7 @@ def _with_options(match: re.Match[str]) -> str:
 
 
 def place() -> str:
-    """Return where hints are shown: "Python" or "command line"."""
+    """Return where this process was started: "Python" or "command line"."""
     return _places[-1]
 
 
@@ -99,9 +144,29 @@ def hint_text(hint: str, *, python: str = "") -> str:
         hint: the hint, as on the command line.
         python: the hint in Python, if it cannot be derived from `hint`.
     """
+    if _serving.get():
+        return _for_clients(hint)
     if place() != "Python":
         return _ASKS_GRAPH.sub(_with_options, hint)
     return python or _COMMAND.sub(_in_python, hint)
+
+
+def _for_clients(hint: str) -> str:
+    for pattern, words in _FOR_CLIENTS:
+        hint = pattern.sub(lambda match, words=words: _as_begun(match[0], match.expand(words)), hint)  # type: ignore[misc]
+    return hint
+
+
+def reworded(text: str, client: Literal["agent", "chat"]) -> str:
+    """Return a text of the service with hints in the words of an agent or of a chat front end."""
+    for words, own in _CLIENT[client].items():
+        text = re.sub(words, lambda match, own=own: _as_begun(match[0], own), text, flags=re.IGNORECASE)  # type: ignore[misc]
+    return text
+
+
+def _as_begun(text: str, words: str) -> str:
+    """Return words that begin with a capital letter if a text does."""
+    return words[0].upper() + words[1:] if text[:1].isupper() and words else words
 
 
 def _in_python(match: re.Match[str]) -> str:

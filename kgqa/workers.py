@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Collection
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from contextlib import suppress
+from contextvars import copy_context
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
@@ -36,7 +37,8 @@ class Workers:
         with self._lock:
             if self._closed:
                 raise RuntimeError("cannot submit: the pool is closed")
-            self._queue.put((future, function, args))
+            # with the context of the caller, which knows in whose words hints are
+            self._queue.put((future, copy_context().run, (function, *args)))
             if len(self._threads) < self._max_threads:
                 # threads hold a reference only to the queue, so a pool that was not closed can be garbage-collected
                 thread = threading.Thread(target=_work, args=(self._queue,), daemon=True, name=self._name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kgqa import ask, open_resources
 from kgqa.advice import MAX_NEAREST, with_advice
 from kgqa.events import (
     Expanded,
@@ -18,8 +19,10 @@ from kgqa.events import (
     Unparsed,
 )
 from kgqa.hints import command_line_wording
+from kgqa.methods.ask import budget_of
 from kgqa.model import Answer, NearPath, Question, Usage
 from kgqa.settings import resolve
+from kgqa.trace import Trace
 
 
 def advised(*events, status="no_answer", usage=None, models=False, **given) -> Answer:
@@ -107,6 +110,14 @@ def test_unsupported():
 def test_no_advice_for_answers_and_failures(status):
     found = advised(FULL_DEPTH, ranked(0.5), status=status)
     assert found.nearest == () and found.hints == ()
+
+
+def test_nothing_would_help_a_question_that_was_stopped(session_cache):
+    settings = resolve({"rank.embeddings": "off", "budget.calls": 5, "cache.folder": str(session_cache)})
+    trace = Trace(budget_of(settings))
+    trace.stop()
+    answer = ask("Who directed Parasite?", resources=open_resources(settings=settings), trace=trace)
+    assert (answer.status, answer.hints) == ("budget_exhausted", ())
 
 
 def test_few_paths_are_listed():

@@ -14,7 +14,8 @@ from kgqa import errors
 from kgqa.cli.main import cli
 from kgqa.cli.options import repeat_graph
 from kgqa.errors import KgqaError, LoginRefused, StoreTimeout
-from kgqa.hints import command_line_wording, hint_text, repeat_options
+from kgqa.hints import command_line_wording, hint_text, repeat_options, reworded, service_wording
+from kgqa.workers import Workers
 from tests.conftest import ROOT
 
 
@@ -63,6 +64,38 @@ def test_a_hint_is_worded_for_its_place(hint, python):
     assert hint_text(hint) == python
     with command_line_wording():
         assert hint_text(hint) == hint
+
+
+@pytest.mark.parametrize(
+    ("hint", "api", "agent", "chat"),
+    [
+        (
+            "Look up its id with `kgqa graph search NAME` and add --topic ID",
+            "Search for it, and give its id as a topic",
+            "Call search, and pass its id in topics",
+            "Look it up on the page of the service, and write its full name in the question",
+        ),
+        ("Look it up: kgqa graph search 'a b' --graph g/", "Search for it", "Call search", None),
+        ("Choose one by its id: --topic ID", "Choose one by its id: give its id as a topic", None, None),
+        ("use --topic to choose another", "give its id as a topic to choose another", None, None),
+        (
+            "Let a language model compare the paths: --chooser llm --llm MODEL",
+            "Let a language model compare the paths: choose a model, if the service offers one",
+            "Let a language model compare the paths: start the server with a language model",
+            "Let a language model compare the paths: choose a model with @ in its name, if there is one",
+        ),
+        ("Follow longer paths: --depth 3", "Follow longer paths: --depth 3 (an option of kgqa serve)", None, None),
+    ],
+)
+def test_clients_of_the_service_have_no_command_line(hint, api, agent, chat):
+    with command_line_wording(), service_wording():
+        repeat_options([("--graph", "private/")])
+        assert hint_text(hint) == api
+        workers = Workers(1)
+        assert workers.submit(lambda: hint_text(hint)).result(10) == api
+        workers.close()
+    assert agent is None or reworded(api, "agent") == agent
+    assert chat is None or reworded(api, "chat") == chat
 
 
 def test_hints_repeat_the_graph_of_the_command():

@@ -258,6 +258,8 @@ def ask(
             resources.close()
     usage, events = trace.usage(), trace.events()
     found = with_advice(found, events, usage, resources.settings, models=resources.by_model)
+    if trace.stopped.is_set():
+        found = replace(found, hints=())  # nothing more is wanted
     prefixes = used_prefixes((found.sparql, found.evidence_sparql), resources.graph.schema.prefixes)
     return replace(found, usage=usage, trace=events, graph=asked, prefixes=tuple(prefixes.items()))
 

@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from kgqa.errors import KgqaError, PartialResult, QueryRejected, StoreError, StoreTimeout
+from kgqa.hints import service_wording
 from kgqa.serve.api import asking, completions, looking_up, monitoring, page
 from kgqa.serve.errors import RequestError, error_object
 from kgqa.serve.guard import Guard
@@ -81,12 +82,15 @@ async def _kgqa_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, KgqaError)
     wrong = not isinstance(error, StoreError) or isinstance(error, (PartialResult, QueryRejected, StoreTimeout))
     status = 400 if wrong else 503
-    return JSONResponse(error_object(error.message, error.hint), status)
+    with service_wording():
+        return JSONResponse(error_object(error.message, error.hint), status)
 
 
 async def _validation_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
+    if first["type"] == "json_invalid":
+        return JSONResponse(error_object(f"The request is not valid JSON (character {first['loc'][-1]})."), 400)
     place = ".".join(str(part) for part in first["loc"][1:])
     return JSONResponse(error_object(f"{place or 'The request'}: {first['msg']}.", "See /docs."), 400)
 

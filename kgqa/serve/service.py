@@ -7,7 +7,9 @@ import threading
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
+from contextvars import Context
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,6 +17,7 @@ from kgqa.answer_json import answer_object
 from kgqa.errors import KgqaError, QuestionError, SettingsError, StoreError
 from kgqa.explore.topics import check_text
 from kgqa.graph.query.tokens import shorten_iris
+from kgqa.hints import service_wording
 from kgqa.methods.ask import ask, budget_of, graph_id, open_resources
 from kgqa.methods.conversation.referents import TURNS
 from kgqa.methods.conversation.resolving import resolve as resolve_references
@@ -165,7 +168,7 @@ class Service:
         Args:
             query: whether it runs or explains a query of the client.
         """
-        return (self.queries if query else self.lookups).submit(client, function)
+        return (self.queries if query else self.lookups).submit(client, service_wording()(function))
 
     def resources_for(self, name: str, model: str = "") -> Resources:
         """Return the resources of a method and a model, opened at their first use. Raises the errors of opening."""
@@ -173,7 +176,10 @@ class Service:
         key = (name, settings["llm.model"] or "none")
         with self._lock:
             if key not in self._opened:
-                opened = open_resources(self.graph, settings=settings, corpus=self.corpus, say=self._say)
+                # what `say` gets is for the person who started the service, not for the client who asks
+                opened = Context().run(
+                    partial(open_resources, self.graph, settings=settings, corpus=self.corpus, say=self._say)
+                )
                 self._require_prices(opened)
                 self._opened[key] = opened
             return self._opened[key]
@@ -198,6 +204,7 @@ class Service:
 
     # --- one question, in a thread of the queue
 
+    @service_wording()
     def _answer(self, job: Job, key: tuple[Any, ...] | None) -> None:
         asked = job.asked
         usage = None

@@ -99,6 +99,30 @@ def test_a_question_refers_to_the_answers_before_it(served):
     assert ask(served, "Who is it?", history=["0" * 32, "nonsense"])["question"] == "Who is it?"
 
 
+def test_advice_is_for_clients_wherever_it_was_asked_first(served):
+    """An answer that is kept or cached is shown in other places, too."""
+    question = "Who invented the flux capacitor?"
+    chat = {"messages": [{"role": "user", "content": question}]}
+    said = served.client.post("/v1/chat/completions", json=chat).json()
+    text = said["choices"][0]["message"]["content"]
+    assert "write its full name in the question" in text and "--" not in text and "\\" not in text
+    again = ask(served, question)
+    kept = served.client.get(f"/answers/{said['kgqa']['id']}").json()
+    assert again["reason"] == kept["reason"]
+    assert again["reason"].endswith("Search for it, and give its id as a topic")
+    assert (again["status"], again["accepted"]) == ("failed", False)
+    error = served.client.get("/neighbours", params={"id": "m.nobody"}).json()["error"]
+    assert "kgqa graph" not in error["message"] + error["hint"]
+
+
+def test_broken_json_is_told_from_wrong_json(served):
+    reply = served.client.post("/ask", content=b'{"question": oh}', headers={"Content-Type": "application/json"})
+    assert (reply.status_code, reply.json()["error"]["message"]) == (
+        400,
+        "The request is not valid JSON (character 13).",
+    )
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [

@@ -43,7 +43,7 @@ class UnindexedNames:
                 f"{store.location} has no triples with the label predicates of the schema {schema.name}. Use a schema "
                 "that lists the graph's label predicates under [names] label: kgqa ask --schema FILE."
             )
-        self._message = hint_text(f"{problem} Until then, give the id of the question's topic: kgqa ask --topic ID")
+        self._message = f"{problem} Until then, choose the question's topic: kgqa ask --topic ID"
 
     def within(self, limit: Limit) -> UnindexedNames:
         bound = copy.copy(self)
@@ -58,7 +58,7 @@ class UnindexedNames:
         return self._reader.labelled
 
     def _refuse(self, *values: Any, **options: Any) -> NoReturn:
-        raise NamesNotIndexed(self._message)
+        raise NamesNotIndexed(hint_text(self._message))
 
     exact = loose = initials_with_prefix = frequencies = similar_words = containing = search = _refuse
 

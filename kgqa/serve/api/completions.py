@@ -12,6 +12,7 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response, StreamingResponse
 
+from kgqa.hints import reworded
 from kgqa.serve.api.asking import AnswerResponse, answer_of, events_of, submit
 from kgqa.serve.api.shared import ERRORS, Client, Served
 from kgqa.serve.errors import RequestError, error_object
@@ -138,12 +139,13 @@ def chat_text(answer: dict[str, Any], link: str) -> str:
     found = answer["answers"]
     names = ", ".join(_line(str(each["name"] or each["id"] or each.get("value"))) for each in found[:MAX_NAMES])
     names += f" and {len(found) - MAX_NAMES:,} more" if len(found) > MAX_NAMES else ""
+    reason, *hints = (_line(reworded(text, "chat")) for text in (answer["reason"], *answer["hints"]))
     response = _escaped(safe_text(answer["response"]))
-    lines = [response or names or _line(answer["reason"]) or "No answer was found."]
+    lines = [response or names or reason or "No answer was found."]
     lines[0] += marks if found or response else ""
     if found and answer["weak"]:
         lines.append("This is a weak match.")
-    lines += [*(f"[{number}] {text}" for number, text in enumerate(cited, 1)), *map(_line, answer["hints"])]
+    lines += [*(f"[{number}] {text}" for number, text in enumerate(cited, 1)), *hints]
     return "\n\n".join([*lines, f"{link}{answer['id']}"])
 
 

@@ -8,7 +8,6 @@ import { queryBlock } from "./query.js";
 const TEXTS = JSON.parse(byId("texts")?.textContent || "{}");
 const MAX_ANSWERS = 30;
 const MAX_ROWS = 20;
-const NO_TOPIC = "Add an entity that the question is about, in the field “About”.";
 
 /** Show an answer object (docs/answer-json.md) in `place`; return a title for it. */
 export function showAnswer(place, answer) {
@@ -69,11 +68,10 @@ function result(answer) {
     parts.push(el("h3", {}, "Nearest paths"));
     parts.push(el("ol", {}, answer.nearest.map((each) => el("li", {}, words(each.words), each.score === null ? null : el("span", { class: "note" }, ` ${each.score.toPrecision(3)}`)))));
   }
-  const hints = [...(answer.topics?.length || found.length ? [] : [NO_TOPIC]), ...(answer.hints ?? [])];
+  const hints = answer.hints ?? [];
   if (hints.length) {
     parts.push(el("h3", {}, "What would help"));
     parts.push(el("ul", { class: "hints" }, hints.map((each) => words(each, "li"))));
-    if (hints.some((each) => each.includes("--"))) parts.push(note("Options are those of kgqa serve."));
   }
   return parts;
 }

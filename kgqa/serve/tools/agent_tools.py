@@ -13,6 +13,7 @@ from pydantic import Field
 
 from kgqa.answer_json import json_text
 from kgqa.errors import KgqaError
+from kgqa.hints import reworded, service_wording
 from kgqa.serve.api.asking import events_of
 from kgqa.serve.fair_queue import QueueFull
 from kgqa.serve.jobs import Asked
@@ -28,8 +29,8 @@ _SHOWN_ANSWERS = 100
 _SHOWN_EVIDENCE = 10
 _TEXT_CHARS, _RESPONSE_CHARS = 500, 20_000
 _ANSWER_KEYS = (
-    "id", "asked", "status", "reason", "topics", "confidence", "weak", "accepted", "approximate", "grounding",
-    "response", "query_class", "method", "notes", "nearest",
+    "id", "asked", "status", "topics", "confidence", "weak", "accepted", "approximate", "grounding",
+    "response", "query_class", "method", "nearest",
 )  # fmt: skip
 _PATH_KEYS = ("words", "topic", "score", "operation")
 
@@ -215,6 +216,8 @@ def answer_for_agents(answer: Mapping[str, Any]) -> dict[str, Any]:
     answers = answer.get("answers", ())
     return {
         **{key: _cut(answer[key], most=_RESPONSE_CHARS) for key in _ANSWER_KEYS if key in answer},
+        "reason": reworded(answer.get("reason", ""), "agent"),
+        "notes": [reworded(each, "agent") for each in answer.get("notes", ())],
         "answers": answers[:_SHOWN_ANSWERS],
         "more": len(answers) > _SHOWN_ANSWERS,
         "paths": paths,
@@ -252,7 +255,8 @@ def _told(function: Callable[[], T]) -> T:
 
 
 def _words(error: KgqaError) -> str:
-    return clean(str(error))
+    with service_wording():
+        return reworded(clean(str(error)), "agent")
 
 
 def _bounded(result: dict[str, Any]) -> dict[str, Any]:

@@ -138,7 +138,8 @@ def test_an_answer_that_is_not_kept_and_a_question_without_an_answer_say_what_he
     assert page.browser.console()  # the browser reports the 404
     page.ask("Who invented the flux capacitor?")
     assert "No entity of this graph was found in the question" in page.one("article .status").text
-    assert page.texts("article .hints li")[0].startswith("Add an entity")
+    assert "Search for it, and give its id as a topic" in page.one("article .status").text
+    assert "kgqa graph" not in page.one("article").text and not page.texts("article .hints li")
 
 
 def test_a_query_is_run_explained_and_changed(page):
@@ -165,6 +166,8 @@ def test_a_service_with_a_token_asks_for_it(browser):
     with running(tokens=("secret",)) as address:
         browser.go(address)
         browser.wait_for("!document.querySelector('#login').hidden")
+        gap = "document.querySelector('#login').getBoundingClientRect().top - document.querySelector('header').getBoundingClientRect().bottom"
+        assert browser.run(f"return {gap}") > 8
         browser.one("#token").type("wrong\n")
         browser.wait_for("document.querySelector('#login-note').textContent.includes('does not accept')")
         browser.one("#token").clear()

@@ -93,12 +93,23 @@ def test_an_agent_goes_from_a_name_to_the_answer_and_asks_with_steps_as_progress
         ("ends", {"topic": "../../etc/passwd", "steps": ["film.film.genre"]}, "no entity"),
         ("ask", {"question": "?"}, "question is empty"),
         ("ask", {"question": "Who?", "method": "../evil"}, "not offered here.*Choose one of"),
+        ("ask", {}, r"^ask needs the argument question\.$"),
+        (
+            "search",
+            {"text": "a", "limit": "many"},
+            r"^The argument limit of search is wrong: input should be [^\n]*\.$",
+        ),
         ("read_file", {"path": "/etc/passwd"}, "Unknown tool"),
         ("retrieve", {"text": "a"}, "Unknown tool"),
     ],
 )
 def test_what_is_refused_is_a_tool_error_that_says_what_to_do(served, tool, arguments, said):
     assert re.search(said, call(served, tool, **arguments), re.DOTALL)
+
+
+def test_advice_is_in_the_words_of_an_agent(served):
+    answer = call(served, "ask", question="Who invented the flux capacitor?")
+    assert answer["reason"].endswith("Call search, and pass its id in topics")
 
 
 def test_names_of_files_in_arguments_are_neither_read_nor_written(served, tmp_path):
