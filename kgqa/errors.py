@@ -19,7 +19,8 @@
       · RowCapMet
       · DamagedResult
     · ResultCapped
-    · QueryRejected
+    * QueryRejected
+      · InvalidQuery
     * StoreUnavailable
       · LoginRefused
       · StoreBusy
@@ -145,6 +146,20 @@ class DamagedResult(PartialResult):
 
 class QueryRejected(StoreError):
     """A query is not valid SPARQL, or is not allowed (SERVICE, LOAD, or an update of a read-only store)."""
+
+
+class InvalidQuery(QueryRejected):
+    """A query is not valid SPARQL.
+
+    `at`: the number of characters before the error; `exact`: whether it is not further on; `reason`: why, if known.
+    """
+
+    def __init__(self, query: str, at: int, reason: str = "", *, exact: bool = True) -> None:
+        before = query[:at].split("\n")
+        place = f"Not valid SPARQL at {'' if exact else 'or after '}line {len(before)}, column {len(before[-1]) + 1}"
+        super().__init__(place + (f": {reason}." if reason else "."))
+        self.at = at
+        self.reason = reason
 
 
 class StoreUnavailable(StoreError):

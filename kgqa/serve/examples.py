@@ -1,4 +1,4 @@
-"""Example questions for the page."""
+"""Example questions and an example query for the page."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from contextlib import suppress
 from importlib.resources import files
 from itertools import islice
 
-from kgqa.errors import StoreError
+from kgqa.errors import InvalidTerm, StoreError
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.query.templates import render
+from kgqa.graph.query.tokens import shorten_iris
 from kgqa.model import Entity
 from kgqa.words import clean, local_name, split_words
 
@@ -18,6 +20,7 @@ MAX_EXAMPLES = 5
 MAX_RELATIONS = 20
 MAX_EDGES = 20
 MAX_NAME = 40
+ROWS = 10
 _VERBS = ("has", "is", "was", "are", "same", "see", "sub", "type")
 _PREPOSITIONS = ("at", "by", "for", "from", "in", "of", "on", "to", "with", "as", "class", "type")
 
@@ -49,6 +52,18 @@ def graph_examples(graph: KnowledgeGraph) -> list[str]:
             if len(found) == MAX_EXAMPLES:
                 break
     return list(found.values())
+
+
+def example_query(graph: KnowledgeGraph) -> str:
+    """Return a query for some pairs of a frequent relation; "" for a graph without relations."""
+    hidden = {*graph.schema.label, *graph.schema.alias, *graph.schema.types}
+    relations = [iri for iri in graph.relations if iri not in hidden and not graph.is_noise(iri)]
+    named = next((iri for iri in relations[:MAX_RELATIONS] if _noun(graph, iri)), None)
+    for iri in filter(None, [named, *relations, *graph.relations]):
+        with suppress(InvalidTerm):
+            query = render("relation_examples", relation=Entity(iri), view=(), limit=ROWS)
+            return shorten_iris(query, graph.schema.prefixes).strip()
+    return ""
 
 
 def _noun(graph: KnowledgeGraph, iri: str) -> str:

@@ -27,7 +27,7 @@ from kgqa.methods.registry import method
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, Question
 from kgqa.plugins import plugin_names
-from kgqa.serve.examples import demo_examples, graph_examples
+from kgqa.serve.examples import demo_examples, example_query, graph_examples
 from kgqa.serve.fair_queue import FairQueue
 from kgqa.serve.jobs import Asked, Job
 from kgqa.serve.kept_answers import AnswerCache, KeptAnswers
@@ -262,6 +262,7 @@ class Service:
             "asked": job.asked.question,
             "model": job.asked.model,
             "short_sparql": shorten_iris(answer.sparql, dict(answer.prefixes)),
+            "short_evidence_sparql": shorten_iris(answer.evidence_sparql, dict(answer.prefixes)),
             "steps": steps,
         }
 
@@ -352,6 +353,7 @@ class Service:
             "model": self.default_model,
             "corpus": self.corpus is not None,
             "examples": self._examples(),
+            "query": example_query(self.graph),
             "writable": self.writable,
             "limits": {
                 "body_kb": self.settings["serve.body_kb"],

@@ -1,10 +1,12 @@
-"""Example questions about any graph."""
+"""Example questions about any graph, and an example query."""
 
 from __future__ import annotations
 
 from kgqa import ask, open_resources
-from kgqa.serve.examples import MAX_EXAMPLES, graph_examples
+from kgqa.serve.examples import MAX_EXAMPLES, example_query, graph_examples
+from kgqa.serve.tools.query_tools import run_query
 from kgqa.settings import resolve
+from tests.memory_graph import memory_graph
 
 
 def test_examples_read_like_questions_and_are_answered(demo):
@@ -13,3 +15,10 @@ def test_examples_read_like_questions_and_are_answered(demo):
     resources = open_resources(demo, settings=resolve({"rank.embeddings": "off"}))
     answered = [ask(text, resources=resources).status == "answered" for text in found]
     assert sum(answered) >= MAX_EXAMPLES - 1
+
+
+def test_the_example_query_returns_rows_and_a_graph_without_relations_has_none(demo):
+    query = example_query(demo)
+    assert query.startswith("PREFIX ns: <http://rdf.freebase.com/ns/>\nSELECT")
+    assert run_query(demo, query, seconds=5, rows=10)["rows"]
+    assert example_query(memory_graph([])) == ""

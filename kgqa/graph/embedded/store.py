@@ -21,6 +21,7 @@ from kgqa.graph.embedded.tsv import decode_tsv
 from kgqa.graph.embedded.worker_client import Worker
 from kgqa.graph.embedded.worker_pool import WorkerPool
 from kgqa.graph.embedded.working_copy import Change, WorkingCopy, disk_errors
+from kgqa.graph.query.handwritten import engine_error
 from kgqa.graph.query.tokens import prepare_for_engine
 from kgqa.graph.query.virtuoso_dialect import to_standard_sparql
 from kgqa.graph.store import (
@@ -289,10 +290,10 @@ class EmbeddedStore:
         prepared = self._prepared(query)
         try:
             return self._pool.call({**request, "query": prepared}, timeout)
-        except QueryRejected:
+        except QueryRejected as error:
             standard = to_standard_sparql(prepared)
             if standard == prepared:
-                raise
+                raise engine_error(error, query, prepared) from None
             return self._pool.call({**request, "query": standard}, timeout)
 
     def _prepared(self, query: str) -> str:

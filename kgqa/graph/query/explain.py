@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from kgqa.errors import QueryRejected
+from kgqa.errors import InvalidQuery, QueryRejected
 from kgqa.graph.query.aggregate_words import Aggregates
 from kgqa.graph.query.export import ExportableGraph
+from kgqa.graph.query.handwritten import declare_prefixes, unknown_prefix
 from kgqa.graph.query.operation_words import COMPARED, EXISTS, converted, own_operation, value_kind
 from kgqa.graph.query.parsing import parse_query
-from kgqa.graph.query.tokens import forbid_fetching
+from kgqa.graph.query.tokens import decode_codepoints, forbid_fetching
 from kgqa.model import Entity
 from kgqa.words import clean, short_words
 
@@ -21,20 +22,30 @@ _JOINED = {"LeftJoin": "optionally: ", "Minus": "but not: "}
 
 
 def explain(graph: ExportableGraph, sparql: str) -> str:
-    """Explain a SELECT or ASK query, one line per condition.
+    """Explain a SELECT or ASK query, one line per condition. It need not declare the prefixes of the graph.
 
     Raises:
         QueryRejected: the text is not valid SPARQL 1.1, or not a SELECT or ASK query.
     """
-    forbid_fetching(sparql)
+    sparql = decode_codepoints(sparql).replace("\t", " ")  # the parser counts a tab as up to 8 characters
+    declared = declare_prefixes(sparql, graph.schema.prefixes)
+    forbid_fetching(declared)
     try:
-        algebra = parse_query(sparql).algebra
+        algebra = parse_query(declared).algebra
     except Exception as error:  # rdflib raises many kinds of errors, including RecursionError
-        first = (str(error).splitlines() or [type(error).__name__])[0]
-        raise QueryRejected(f"Not valid SPARQL 1.1: {first[:200]}") from error
+        raise unknown_prefix(declared) or _parser_error(error, sparql, declared) from error
     if algebra.name not in ("SelectQuery", "AskQuery"):
         raise QueryRejected("Only SELECT and ASK queries can be explained.")
     return _Explainer(graph).query(algebra)
+
+
+def _parser_error(error: Exception, sparql: str, declared: str) -> QueryRejected:
+    from pyparsing import ParseBaseException
+
+    if isinstance(error, ParseBaseException):
+        return InvalidQuery(sparql, max(error.loc - (len(declared) - len(sparql)), 0), exact=False)
+    first = (str(error).splitlines() or [type(error).__name__])[0]
+    return QueryRejected(f"Not valid SPARQL 1.1: {first[:200]}")
 
 
 class _Explainer:

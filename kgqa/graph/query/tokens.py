@@ -299,7 +299,7 @@ def shorten_iris(sparql: str, prefixes: Mapping[str, str] | None = None) -> str:
     items = list(tokens(sparql))
     if any(token.kind == "word" and token.text.upper() in ("PREFIX", "BASE") for token in items):
         return sparql
-    known = sorted((prefixes or {}).items(), key=lambda item: (-len(item[1]), item[0]))
+    known = sorted((prefixes or {}).items(), key=lambda item: -len(item[1]))
     split = {token.text: _split_iri(token.text[1:-1], known) for token in items if token.kind == "iri"}
     found = [split[token.text] for token in items if token.kind == "iri"]
     uses = Counter(space for _, space, _ in found if space)
@@ -317,7 +317,7 @@ def shorten_iris(sparql: str, prefixes: Mapping[str, str] | None = None) -> str:
 
 def used_prefixes(queries: Iterable[str], prefixes: Mapping[str, str]) -> dict[str, str]:
     """Return those of the prefixes that `shorten_iris` uses in a query."""
-    known = sorted(prefixes.items(), key=lambda item: (-len(item[1]), item[0]))
+    known = sorted(prefixes.items(), key=lambda item: -len(item[1]))
     iris = dict.fromkeys(token.text[1:-1] for query in queries for token in tokens(query) if token.kind == "iri")
     names = dict.fromkeys(name for iri in iris if (name := _split_iri(iri, known)[0]) is not None)
     return {name: prefixes[name] for name in names}

@@ -10,6 +10,7 @@ from kgqa.answer_json import json_text
 from kgqa.evaluation.runs.records import Record
 from kgqa.events import Event, Kept, Leaks, Linked, Masked, MatchPlayed, Pool, Shortlist, Shown
 from kgqa.events.acting_words import ACTING_EVENTS
+from kgqa.graph.query.tokens import shorten_iris
 from kgqa.model_json import read_event
 from kgqa.report.agents.section import agents_section
 from kgqa.report.answer import EVIDENCE_CLASSES, QUERY_CLASSES, SCORE, UNPROVEN, UNQUOTED
@@ -33,6 +34,7 @@ from kgqa.report.text.passages import chunk_of
 from kgqa.report.text.piece_texts import NoTexts, PieceTexts
 from kgqa.report.text.rounds import TEXT_EVENTS
 from kgqa.report.text.section import text_section
+from kgqa.schema import usable_prefixes
 from kgqa.words import local_name
 
 MAX_PATHS = 12
@@ -81,6 +83,7 @@ def question_page(record: Record, place: PageContext, texts: PieceTexts = _NO_TE
     agents = agents_section(trace, answer)
     text = text_section(trace, answer, texts, record.support, acting=agents is not None)
     grounds = _GROUNDS_OF_TURNS if agents else _GROUNDS_OF_TEXT if text else GROUNDS
+    prefixes = usable_prefixes(answer.get("prefixes"))
     evidence = objects_of(answer.get("evidence"))
     if text is not None:
         evidence = _uncited(evidence, objects_of(answer.get("citations")))
@@ -118,9 +121,9 @@ def question_page(record: Record, place: PageContext, texts: PieceTexts = _NO_TE
         citations=[_citation(each, texts) for each in objects_of(answer.get("citations"))[:MAX_PIECES]],
         evidence=[_evidence(each, of_text=text is not None) for each in evidence[:MAX_PIECES]],
         evidence_more=max(0, len(evidence) - MAX_PIECES),
-        evidence_query=text_of(answer.get("evidence_sparql")),
+        evidence_query=shorten_iris(text_of(answer.get("evidence_sparql")), prefixes),
         evidence_words=EVIDENCE_CLASSES.get(text_of(answer.get("evidence_class")), ""),
-        query=text_of(answer.get("sparql")),
+        query=shorten_iris(text_of(answer.get("sparql")), prefixes),
         query_words=QUERY_CLASSES.get(text_of(answer.get("query_class")), ""),
         grounding=grounds.get(text_of(answer.get("grounding")), ""),
         approximate=answer.get("approximate") is True,

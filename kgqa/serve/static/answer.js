@@ -156,7 +156,7 @@ export function scrolling(label, ...content) {
 function queries(answer) {
   const parts = [];
   if (answer.sparql) parts.push(queryBlock("Query", answer.short_sparql || answer.sparql));
-  if (answer.evidence_sparql) parts.push(queryBlock("Query of the evidence", answer.evidence_sparql, TEXTS.evidence?.[answer.evidence_class]));
+  if (answer.evidence_sparql) parts.push(queryBlock("Query of the evidence", answer.short_evidence_sparql || answer.evidence_sparql, TEXTS.evidence?.[answer.evidence_class]));
   return parts;
 }
 

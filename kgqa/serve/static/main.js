@@ -104,7 +104,7 @@ async function start() {
   document.querySelector("#views [data-view=edits]").hidden = !about.corpus;
   startAsking(about, answered);
   startExplorer(askAbout);
-  startQuery();
+  startQuery(about.query);
   addEventListener("hashchange", route);
   addEventListener("popstate", route);
   shownAnswer = null;

@@ -26,10 +26,11 @@ export function queryBlock(title, sparql, about = "") {
   );
 }
 
-/** Prepare the view in which a query can be written. */
-export function startQuery() {
+/** Prepare the view in which a query can be written; `example` is a query of the graph to begin with. */
+export function startQuery(example) {
   const result = byId("query-result");
   const area = byId("sparql");
+  area.value ||= verbatim(example ?? "");
   byId("query-form").addEventListener("submit", (event) => {
     event.preventDefault();
     busy(event.submitter ?? event.target.querySelector("button"), () => run(area.value, result));

@@ -123,7 +123,7 @@ class AgentTools:
         sparql: Annotated[str, Field(max_length=query_tools.MAX_CHARS)],
         rows: Annotated[int, Field(ge=1, le=10_000, description="Maximum rows; more are an error.")] = 100,
     ) -> dict[str, Any]:
-        """Run a SPARQL SELECT or ASK query on the graph. It can only read.
+        """Run a SPARQL SELECT or ASK query on the graph. It can only read. Prefixes in ids need no declaration.
 
         Refused are updates, LOAD, SERVICE, GRAPH, FROM other graphs, and results with more than `rows` rows: add a
         LIMIT or a condition. Returns columns and rows; a value is {id, name, iri}, a literal, or null.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from kgqa.answer_json import named_object
 from kgqa.errors import PartialResult, QueryRejected
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.explain import explain
+from kgqa.graph.query.handwritten import declare_prefixes, error_before, unknown_prefix
 from kgqa.graph.query.tokens import dataset_of, decode_codepoints, forbid_fetching, query_kind, tokens
 from kgqa.words import clean_line
 
@@ -36,7 +37,18 @@ def run_query(
         QueryRejected: the query is too long, not valid, of another kind, or uses SERVICE, GRAPH or another graph.
         StoreError: the query failed, took too long, or has more rows.
     """
-    sparql = _within_view(graph, _check(sparql), graphs)
+    written = decode_codepoints(sparql)
+    declared = _check(written, graph.schema.prefixes)
+    sparql = _within_view(graph, declared, graphs)
+    try:
+        return _result(graph, sparql, seconds, rows)
+    except QueryRejected as error:
+        raise unknown_prefix(declared) or error_before(
+            error_before(error, declared, sparql), written, declared
+        ) from None
+
+
+def _result(graph: KnowledgeGraph, sparql: str, seconds: float, rows: int) -> dict[str, Any]:
     started = time.monotonic()
     if query_kind(sparql) == "ASK":
         value = graph.store.ask(sparql, timeout=seconds)
@@ -62,17 +74,17 @@ def explain_query(graph: KnowledgeGraph, sparql: str) -> str:
     Raises:
         QueryRejected: the query is too long or not valid, or of another kind.
     """
-    _check(sparql, MAX_EXPLAINED)
+    _check(sparql, graph.schema.prefixes, MAX_EXPLAINED)
     return "\n".join(map(clean_line, explain(graph, sparql).split("\n")))
 
 
-def _check(sparql: str, chars: int = MAX_CHARS) -> str:
-    """Return the text of a SELECT or ASK query without escapes that could hide a keyword."""
+def _check(sparql: str, prefixes: Mapping[str, str], chars: int = MAX_CHARS) -> str:
+    """Return the text of a SELECT or ASK query with its prefixes, without escapes that could hide a keyword."""
     if len(sparql) > chars:
         raise QueryRejected(f"The query has more than {chars:,} characters.", "Shorten it.")
     if not sparql.strip():
         raise QueryRejected("The query is empty.", "Write a SELECT or ASK query.")
-    sparql = decode_codepoints(sparql)
+    sparql = declare_prefixes(decode_codepoints(sparql), prefixes)
     try:
         forbid_fetching(sparql)
     except QueryRejected as error:

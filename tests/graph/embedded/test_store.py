@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from kgqa.errors import (
+    InvalidQuery,
     PartialResult,
     QueryRejected,
     SettingsError,
@@ -163,8 +164,11 @@ class TestRefused:
         assert shared.select(ALL).rows and shared.meta.triples == len(LINES)
 
     def test_message_has_line_and_column(self, shared):
-        with pytest.raises(QueryRejected, match="Not valid SPARQL: .*1:"):
+        with pytest.raises(InvalidQuery, match=r"^Not valid SPARQL at line 1, column 17\.$"):
             shared.select("SELECT ?x WHERE }")
+        # prefixed names are sent as longer IRIs
+        with pytest.raises(InvalidQuery, match=r"^Not valid SPARQL at line 2, column 19\.$"):
+            shared.select("PREFIX long: <http://example.org/a/long/namespace#>\nSELECT * { long:b }")
 
     def test_rejection_keeps_the_worker(self, store):
         store.select(QUICK)

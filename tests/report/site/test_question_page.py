@@ -70,3 +70,13 @@ def test_matches_are_headed_once(by_model):
     assert len(stages) > 1 and all(
         len(re.findall(r"\bmatch(?:es)?\b", re.sub(r"<[^>]+>", " ", each))) <= 1 for each in stages
     )
+
+
+def test_queries_have_the_prefixes_of_the_graph():
+    """What a record says about prefixes may be damaged."""
+    prefixes = {"vel": "http://velo.example/race/", "bad": "x> } #/", "n": 7}
+    query = "SELECT ?a { ?a <http://velo.example/race/won> <http://velo.example/race/giro> }"
+    record = Record("i", "d", "Who?", {**ANSWER, "sparql": query, "evidence_sparql": query, "prefixes": prefixes}, ())
+    page = "".join(question_page(record, CONTEXT))
+    assert page.count("PREFIX vel: &lt;http://velo.example/race/&gt;\nSELECT ?a { ?a vel:won vel:giro }") == 2
+    assert "bad:" not in page

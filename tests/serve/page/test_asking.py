@@ -159,6 +159,9 @@ def test_a_query_is_run_explained_and_changed(page):
     page.find("#query-form button")[0].click()
     page.wait_for("document.querySelector('#view-query .problem')")
     assert "more than 1,000 rows" in page.one("#view-query .problem").text
+    page.open("/#query")  # begins with an example
+    page.find("#query-form button")[0].click()
+    page.wait_for("document.querySelectorAll('#view-query tbody tr').length === 10")
     page.browser.console()
 
 

@@ -72,3 +72,34 @@ def test_a_query_reads_the_view_and_no_graph_beside_it():
     with pytest.raises(QueryRejected, match="FROM"):
         run_query(graph, more, seconds=5, rows=9)
     assert run_query(graph, more, seconds=5, rows=9, graphs=["urn:g:closed"])["rows"][0][0]["value"] == "closed"
+
+
+def test_prefixes_of_the_graph_need_no_declaration(demo):
+    query = "SELECT ?f WHERE { ?f ns:film.film.directed_by ?d } LIMIT 5"
+    assert len(run_query(demo, query, seconds=5, rows=9)["rows"]) == 5
+    assert "?f has “film directed by”: ?d" in explain_query(demo, query)
+    own = f"PREFIX ns: <urn:other:> {query}"  # a declaration counts
+    assert run_query(demo, own, seconds=5, rows=9)["rows"] == []
+    with pytest.raises(QueryRejected, match="It is not clear whether"):  # ns: is declared when this is checked
+        run_query(demo, "SELECT * { ?s ns:p ?o FILTER(1<ns:x)#>\n}", seconds=5, rows=9)
+
+
+@pytest.mark.parametrize(
+    ("query", "said", "explained"),
+    [
+        ("SELECT ?f { ?f no:film ?d }", "Unknown prefix no. Declare it: PREFIX no: <...>", None),
+        ("SELECT ?f { ?f :film ?d }", "Unknown prefix :. Declare it: PREFIX : <...>", None),
+        ("SELECT ?f { 'no:film' ?p }", "at line 1, column 26.", "at or after line 1, column 13."),
+        ("SELECT ?f\n{ ?f ns:film.film.genre }", "at line 2, column 25.", "at or after line 2, column 3."),
+        ("SELECT ?f {\t?f ns:a 1 } LIMIT", "at line 1, column 30.", "at or after line 1, column 25."),
+        ("SELECT (COUNT(*) AS ?c) ?f { ?f ?p ?o }", "The SELECT contains a variable that is unbound.", ""),
+    ],
+)
+def test_what_is_not_valid_is_said_in_one_line_with_its_place_in_the_query_as_written(demo, query, said, explained):
+    with pytest.raises(QueryRejected) as error:
+        run_query(demo, query, seconds=5, rows=9)
+    assert str(error.value).endswith(said) and "\n" not in str(error.value)
+    if explained != "":
+        with pytest.raises(QueryRejected) as error:
+            explain_query(demo, query)
+        assert str(error.value) == (said if explained is None else f"Not valid SPARQL {explained}")
