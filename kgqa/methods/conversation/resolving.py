@@ -28,17 +28,22 @@ _TOGETHER = re.compile(
 )
 
 
+_EXCEPT = re.compile(
+    r"\b(?:other than|besides|apart from|except(?:ing)?(?: for)?|excluding)\s+(?:the\s+)?\Z", re.IGNORECASE
+)
+"""Before a name, says that the question is not about it."""
 _OF = re.compile(r"\bof\s+\Z", re.IGNORECASE)
 """Before a reference, says that it means a whole list: which of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Name:
-    """An entity that a question names, and the characters of its name."""
+    """An entity that a question names, the characters of its name, and whether it is excluded: other than Paris."""
 
     start: int
     end: int
     entity: Named
+    excluded: bool
 
     def overlaps(self, reference: Reference) -> bool:
         return reference.start < self.end and self.start < reference.end
@@ -133,7 +138,10 @@ def _named_in(text: str, graph: KnowledgeGraph) -> list[_Name]:
         if (start := text.find(mention.text)) > 0 and mention.certain and any(map(str.isupper, mention.text))
     ]
     entities = graph.named(mention.matches[0].entity for _, mention in found)
-    return [_Name(start, start + len(mention.text), each) for (start, mention), each in zip(found, entities)]
+    return [
+        _Name(start, start + len(mention.text), each, bool(_EXCEPT.search(text[:start])))
+        for (start, mention), each in zip(found, entities)
+    ]
 
 
 def _with_named(resolved: Resolved, graph: KnowledgeGraph, names: Sequence[_Name] | None = None) -> Resolved:
@@ -141,7 +149,8 @@ def _with_named(resolved: Resolved, graph: KnowledgeGraph, names: Sequence[_Name
     if not resolved.topics:
         return resolved
     names = _named_in(resolved.question, graph) if names is None else names
-    topics = {each.value: each for each in (*resolved.topics, *(name.entity for name in names))}
+    meant = (name.entity for name in names if not name.excluded)
+    topics = {each.value: each for each in (*resolved.topics, *meant)}
     return Resolved(resolved.question, tuple(topics.values()), resolved.notes, resolved.by)
 
 

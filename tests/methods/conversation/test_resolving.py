@@ -59,6 +59,12 @@ def resources(session_cache):
         ([DIRECTED], "Which award that he won is known?", "Which award that Bong Joon-ho won is known?", [BONG]),
         ([DIRECTED, CAPITAL], "Who is he married to?", "Who is Bong Joon-ho married to?", [BONG]),
         ([DIRECTED], "Was he born in Tokyo?", "Was Bong Joon-ho born in Tokyo?", [BONG, TOKYO]),
+        (
+            [DIRECTED],
+            "Which films other than Parasite did he direct?",
+            "Which films other than Parasite did Bong Joon-ho direct?",
+            [BONG],
+        ),
         ([CAPITAL], "Who was born there?", "Who was born in Tokyo?", [TOKYO]),
         ([CAPITAL], "Who comes from there?", "Who comes from Tokyo?", [TOKYO]),
         ([CAPITAL], "What is the anthem of that country?", "What is the anthem of Japan?", [JAPAN]),
