@@ -17,6 +17,9 @@ LONGEST_REQUESTED = 120.0
 _TEMPORARY = (408, 409, 425, 429)
 _FATAL = (401, 402, 403, 404, 405, 410)
 
+NOTHING_ANSWERS = "nothing answers"
+"""The cause if there is no server at the address."""
+
 T = TypeVar("T")
 
 
@@ -47,6 +50,7 @@ def exchange(send: Callable[[], Any], read: Callable[[Any], T]) -> T | RequestFa
             leaves the JSON to this function.
         read: Turns the JSON into a result, or raises UnreadableBody.
     """
+    from httpx2 import ConnectError
     from openai import APIConnectionError, APIStatusError, APITimeoutError
 
     # failures are returned, not raised, because an exception would keep the request, which contains the API key
@@ -60,6 +64,8 @@ def exchange(send: Callable[[], Any], read: Callable[[Any], T]) -> T | RequestFa
         return RequestFailure("temporary", f"no {missing} within {seconds:g} s" if seconds else f"no {missing} in time")
     except APIConnectionError as error:
         cause = error.__cause__ or error
+        if isinstance(cause, ConnectError) and "SSL" not in str(cause):
+            return RequestFailure("temporary", NOTHING_ANSWERS)
         return RequestFailure("temporary", f"{type(cause).__name__}: {cause}")
     except ReplyTooLarge as error:
         return RequestFailure("temporary", str(error))

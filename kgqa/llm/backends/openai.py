@@ -27,7 +27,7 @@ from kgqa.llm.backends.constraints import (
     mentions_constraint,
     schema_fields,
 )
-from kgqa.llm.backends.exchange import RequestFailure, exchange, retry_pause
+from kgqa.llm.backends.exchange import NOTHING_ANSWERS, RequestFailure, exchange, retry_pause
 from kgqa.llm.backends.parameters import TOKEN_LIMIT_FIELDS, SupportedParameters, refused_parameter
 from kgqa.llm.backends.wire_messages import encodable, wire_messages
 from kgqa.llm.client import Completion, OnCompletion, Prompt
@@ -307,6 +307,8 @@ class OpenAIChat:
         return self._unavailable(failure.cause, hints.get(failure.status, unknown), kind)
 
     def _unavailable(self, cause: str, hint: str, kind: type[ModelUnavailable] = ModelUnavailable) -> ModelUnavailable:
+        if cause == NOTHING_ANSWERS:
+            return kind(f"Nothing answers at {self.url}.", "Start the server, or change --llm.")
         cause = self._shown(cause).rstrip(".")
         return kind(f"The language model {clean(self.name)} at {self.url} cannot be used: {cause}.", hint)
 

@@ -82,6 +82,9 @@ _AFTER_OBJECT = frozenset(
     ]
 )
 """Words before which `her` is an object, not a possessive."""
+_SINGULARS = {"were": "was", "are": "is", "do": "does", "have": "has"}
+_VERB_BEFORE = re.compile(rf"\b({'|'.join(_SINGULARS)})(?=(?:n['’]t)?\s+\Z)", re.IGNORECASE)
+_VERB_AFTER = re.compile(rf"(?<=\A )({'|'.join(_SINGULARS)})\b", re.IGNORECASE)
 _PLACE_PREPOSITIONS = ("from", "in", "near", "to")
 
 
@@ -107,6 +110,17 @@ class Reference:
     number: int = 0
     gender: Gender = ""
 
+    @property
+    def plural(self) -> bool:
+        """Whether the words mean several."""
+        return self.kind == "several" or self.text.lower().startswith(("these", "those"))
+
+    def agreeing(self, before: str, after: str) -> tuple[str, str]:
+        """Return what stands around the reference, with singular verbs if a plural subject is replaced by one name."""
+        if not self.plural or self.possessive or self.text.lower() in ("them", "themselves"):
+            return before, after
+        return _VERB_BEFORE.sub(_singular_verb, before), _VERB_AFTER.sub(_singular_verb, after)
+
     def filled(self, question: str, name: str) -> str:
         """Return the text that stands in place of the reference, if it means what is called `name`."""
         if self.possessive:
@@ -115,6 +129,11 @@ class Reference:
         if self.kind == "place" and before and before[0].lower() not in _PLACE_PREPOSITIONS:
             return f"in {name}"
         return name
+
+
+def _singular_verb(match: re.Match[str]) -> str:
+    verb = _SINGULARS[match[0].lower()]
+    return verb.capitalize() if match[0][0].isupper() else verb
 
 
 def find_references(question: str) -> list[Reference]:

@@ -142,6 +142,7 @@ class Referents:
         """Return the entities that a reference may mean, most likely first; none if nothing fits.
 
         A person may be an answer or a topic of a question, if both fit; so may several, if there is only one answer.
+        A plural means the last several entities, although a later turn is about one of them.
         """
         if reference.kind == "numbered":
             for turn in reversed(self.turns):
@@ -151,20 +152,36 @@ class Referents:
             return ()
         tests = (_has_type, _may_be_called) if reference.kind == "noun" else (None,)
         for test in tests:
-            for turn in reversed(self.turns):
-                groups = [
-                    tuple(each for each in group if self._fits(reference, each.value, test)) for group in turn.groups
-                ]
-                if any(sure := [tuple(each for each in group if self._is_sure(reference, each)) for group in groups]):
-                    groups = sure
-                if reference.noun in SPOUSES and set(turn.question.lower().split()) & SPOUSES:
-                    groups.reverse()
-                first, second = groups if groups[0] else reversed(groups)
-                if first and (reference.kind == "person" or (reference.kind == "several" and len(first) == 1)):
+            found = [each for turn in reversed(self.turns) if (each := self._in_turn(reference, turn, test))[0]]
+            # after a question about a person, "they" are no languages
+            about_person = bool(found) and self._is_person(found[0][0][0].value)
+            several = [
+                (first, second)
+                for first, second in found
+                if (len(first) > 1 or self._are_persons(first, second))
+                and (not about_person or self._is_person(first[0].value))
+            ]
+            for first, second in (several if reference.plural else []) or found:
+                if reference.kind == "person" or (reference.kind == "several" and len(first) == 1):
                     return tuple(dict.fromkeys((*first, *(each for each in second if self._alike(each, first[0])))))
-                if first:
-                    return first
+                return first
         return ()
+
+    def _in_turn(
+        self, reference: Reference, turn: Turn, test: Callable[[str, Sequence[str]], bool] | None
+    ) -> tuple[tuple[Named, ...], tuple[Named, ...]]:
+        """Return the entities of a turn that a reference may mean: those of the likely group, and the others."""
+        groups = [tuple(each for each in group if self._fits(reference, each.value, test)) for group in turn.groups]
+        if any(sure := [tuple(each for each in group if self._is_sure(reference, each)) for group in groups]):
+            groups = sure
+        if reference.noun in SPOUSES and set(turn.question.lower().split()) & SPOUSES:
+            groups.reverse()
+        first, second = groups
+        return (first, second) if first else (second, first)
+
+    def _are_persons(self, first: Sequence[Named], second: Sequence[Named]) -> bool:
+        """Return whether there are persons in both groups: a couple."""
+        return all(any(self._is_person(each.value) for each in group) for group in (first, second))
 
     def _is_sure(self, reference: Reference, named: Named) -> bool:
         """Return whether the gender of a person is known to be that of the reference."""

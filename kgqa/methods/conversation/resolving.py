@@ -92,7 +92,7 @@ def _by_rules(text: str, referents: Referents, graph: KnowledgeGraph) -> Resolve
     references = [
         each for each in references if all(each.end <= name.start or name.end <= each.start for name in named)
     ]
-    parts, topics, notes, at = [], list[Named](), list[str](), 0
+    meant, topics, notes = list[tuple[Reference, Sequence[Named]]](), list[Named](), list[str]()
     for reference in references:
         if _refers_within(reference, named, graph):
             continue
@@ -108,13 +108,22 @@ def _by_rules(text: str, referents: Referents, graph: KnowledgeGraph) -> Resolve
         chosen = found if together else found[:1]
         if len(found) > len(chosen):
             notes.append(_ambiguous(reference, found))
-        parts += [text[at : reference.start], reference.filled(text, _listed(chosen))]
+        meant.append((reference, chosen))
         topics += chosen
-        at = reference.end
     if not topics:
         return Resolved(text, notes=tuple(notes))
-    resolved = Resolved("".join([*parts, text[at:]]), tuple(dict.fromkeys(topics)), tuple(notes), "rules")
+    resolved = Resolved(_with_names(text, meant), tuple(dict.fromkeys(topics)), tuple(notes), "rules")
     return _with_named(resolved, graph, named)
+
+
+def _with_names(text: str, meant: Sequence[tuple[Reference, Sequence[Named]]]) -> str:
+    """Return a question with names in place of its references."""
+    for reference, named in reversed(meant):  # so that the positions of those before stay right
+        before, words, after = text[: reference.start], reference.filled(text, _listed(named)), text[reference.end :]
+        if len(named) == 1:
+            before, after = reference.agreeing(before, after)
+        text = f"{before}{words}{after}"
+    return text
 
 
 def _refers_within(reference: Reference, names: Sequence[_Name], graph: KnowledgeGraph) -> bool:

@@ -348,7 +348,7 @@ def test_permanent_fault_ends_retries_of_other_prompts(open_client):
 def test_refused_connection_is_an_error(open_client, pauses):
     with ScriptedServer() as server:
         pass
-    with pytest.raises(ModelUnavailable, match="(?i)refused"):
+    with pytest.raises(ModelUnavailable, match="Nothing answers at"):
         open_client(server, retries=2).complete([ask()])
     assert len(pauses) == 2
 
@@ -574,8 +574,10 @@ def test_failing_model_list_is_an_error(open_client):
     with ScriptedServer(key="other") as server, pytest.raises(ModelUnavailable, match="KGQA_LLM_KEY") as caught:
         open_client(server, model=None)
     assert not leaks(caught.value, KEY)
-    with pytest.raises(ModelUnavailable, match="(?i)refused.*name the model"):
-        open_client(server, model=None, retries=0)
+    for name in (None, "named"):
+        with pytest.raises(ModelUnavailable) as caught:
+            open_client(server, model=name, retries=0).complete([ask()])
+        assert str(caught.value) == f"Nothing answers at {server.url}. Start the server, or change llm=."
 
 
 # ---- closing ----
@@ -677,7 +679,7 @@ def test_hanging_server_does_not_block_program_exit(how):
 
 def test_missing_library_is_an_error(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ModelUnavailable, match="kgqa\\[openai\\]"):
+    with pytest.raises(ModelUnavailable, match=r"\[openai\]"):
         OpenAIChat("m", url="http://localhost")
 
 

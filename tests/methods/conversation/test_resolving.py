@@ -113,7 +113,7 @@ def test_a_question_without_a_reference_stays_as_it_is(resources, question):
 
 def test_ambiguity_is_said_and_what_fits_nothing_is_not_guessed(resources):
     one_of_two = resolve("Where are they spoken?", [LANGUAGES], resources)
-    assert (one_of_two.question, one_of_two.topics) == ("Where are English spoken?", (ENGLISH,))
+    assert (one_of_two.question, one_of_two.topics) == ("Where is English spoken?", (ENGLISH,))
     assert one_of_two.notes == (
         "Asked about English (m.demo_english) only; “they” may also mean French (m.demo_french).",
     )
@@ -133,6 +133,27 @@ def test_ambiguity_is_said_and_what_fits_nothing_is_not_guessed(resources):
     nobody = resolve("Where was he born?", [CAPITAL], resources)
     assert nobody == Resolved("Where was he born?", notes=("Nothing before this question fits “he”.",))
     assert resolve("Where was he born?", [], resources) == Resolved("Where was he born?")
+
+
+def test_a_plural_means_the_last_several_although_a_later_turn_is_about_one(resources):
+    stars = named("Song Kang-ho"), named("Lee Sun-kyun"), named("Cho Yeo-jeong")
+    turns = [Turn("Who starred in Parasite?", stars, (PARASITE,)), Turn("When was Song Kang-ho born?", (), stars[:1])]
+    for question, asked in (
+        ("Where were they born?", "Where was Song Kang-ho born?"),
+        ("Weren't they in Okja?", "Wasn't Song Kang-ho in Okja?"),
+        ("Which prizes have they won?", "Which prizes has Song Kang-ho won?"),
+        ("Whom do they know?", "Whom does Song Kang-ho know?"),
+        ("Which year is it that they were born in?", "Which year is it that Song Kang-ho was born in?"),
+        ("Who are their children?", "Who are Song Kang-ho's children?"),
+    ):
+        found = resolve(question, turns, resources)
+        assert found.question == asked
+        assert all("may also mean Lee Sun-kyun" in note and "Cho Yeo-jeong" in note for note in found.notes)
+        assert found.notes
+    both = resolve("What do they share?", [*turns, MARRIED], resources)
+    assert both.question == "What do Pierre Curie and Marie Curie share?"
+    assert resolve("When was he born?", turns, resources).topics == stars[:1]
+    assert resolve("Where were they born?", [LANGUAGES, DIRECTED], resources).topics == (BONG,)
 
 
 @pytest.mark.parametrize(
