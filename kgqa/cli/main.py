@@ -38,7 +38,7 @@ SECTIONS = {
     "Evaluate": {
         "eval": ("kgqa.cli.groups:eval_", "Answer the questions of a data set and measure the results."),
         "data": ("kgqa.cli.data:command", "List and check question data sets."),
-        "report": ("kgqa.cli.report:command", "Compare runs: every metric with its 95% interval."),
+        "report": ("kgqa.cli.report:command", "Compare runs: metrics with 95% intervals, or a website."),
         "export": ("kgqa.cli.report:export", "Write the SPARQL queries behind the answers of a run."),
         "score": ("kgqa.cli.eval.score:command", "Score the published predictions of other systems."),
         "trajectories": ("kgqa.cli.groups:trajectories", "Export what a language model did, to train a model."),

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from kgqa.cli.bars import StageBar
-from kgqa.cli.options import JSON, print_result, say, verbosity_options
+from kgqa.cli.options import JSON, print_result, say, verbosity, verbosity_options
 from kgqa.words import clean, counted
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -25,6 +25,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--markdown", type=_FILE, metavar="FILE", help="Write the tables as Markdown.")
 @click.option("--csv", "csv_", type=_FILE, metavar="FILE", help="Write the numbers, one line per metric and run.")
 @click.option("--latex", type=_FILE, metavar="FILE", help="Write the tables as LaTeX (booktabs).")
+@click.option("--all-metrics", is_flag=True, help="Print all metrics, not only the main ones.")
 @JSON
 @verbosity_options
 def command(
@@ -33,9 +34,12 @@ def command(
     markdown: Path | None,
     csv_: Path | None,
     latex: Path | None,
+    all_metrics: bool,
     as_json: bool,
 ) -> None:
-    """Compare runs: every metric with its 95% interval.
+    """Compare runs: the main metrics with their 95% intervals.
+
+    Files, sites and --json contain all metrics. With -q, only the table of metrics is printed.
 
     RUN is a run folder. A run with several methods gets one column per method. Unfinished runs are allowed. Each run is
     compared with the first run on the questions that both have answered.
@@ -49,7 +53,7 @@ def command(
     from kgqa.evaluation.runs.run_files import open_runs
     from kgqa.report.comparison import compare
     from kgqa.report.files import write_file
-    from kgqa.report.tables import as_csv, as_latex, as_markdown, as_object, as_text
+    from kgqa.report.tables import as_csv, as_latex, as_markdown, as_object, as_text, main_metrics
 
     runs = [run for folder in folders for run in open_runs(folder)]
     comparison = compare(runs)
@@ -65,7 +69,10 @@ def command(
                 runs, site, comparison=comparison, on_progress=lambda done, total: bar("pages", done, total)
             )
         say(f"kgqa: open {index.absolute().as_uri()}")
-    print_result(as_json, as_object(comparison), [as_text(comparison)])
+    shown = comparison if all_metrics else main_metrics(comparison, brief=verbosity() < 0)
+    print_result(as_json, as_object(comparison), [as_text(shown)])
+    if not as_json and len(shown.rows) < len(comparison.rows):
+        say(f"kgqa: All {len(comparison.rows)} metrics: --all-metrics")
 
 
 @click.command("export")

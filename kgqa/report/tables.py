@@ -6,12 +6,22 @@ import csv
 import io
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
 from kgqa.report.comparison import LABELS, Comparison, Figure, MetricRow
 from kgqa.words import clean, text_width
 
+MAIN_METRICS = (
+    "hit@1", "f1", "em", "failed questions", "queries that give exactly the answer", "model calls a question",
+    "tokens a question", "USD a question", "seconds a question (mean)",
+)  # fmt: skip
+"""The metrics that a terminal shows, by their names."""
+MAIN_OF_TEXTS = ("token_em", "token_f1", "substring_em", "recall of passages", "answers with a verified quote")
+"""Further metrics that a terminal shows of methods that write a response."""
+_OF_TEXTS = ("answers with a verified quote", "turns per question")
+"""Metrics that only such methods have."""
 _FORMULA = tuple("=+-@＝＋－＠")
 """Characters with which a formula may start in a spreadsheet, including their full-width forms."""
 _LATEX = {
@@ -61,6 +71,14 @@ def questions_text(row: MetricRow) -> str:
     if len(set(counts)) <= 1:
         return counts[0] if counts else ""
     return " / ".join("–" if f is None or f.n is None else f"{f.n:,}" for f in row.figures)
+
+
+def main_metrics(comparison: Comparison, *, brief: bool = False) -> Comparison:
+    """Return a comparison with the main metrics only; if `brief`, without properties of runs and groups."""
+    names = (*MAIN_OF_TEXTS, *MAIN_METRICS) if any(map(comparison.row, _OF_TEXTS)) else MAIN_METRICS
+    rows = tuple(row for name in names if (row := comparison.row(name)))
+    facts, groups = ((), ()) if brief else (comparison.facts, comparison.groups)
+    return replace(comparison, rows=rows, facts=facts, groups=groups)
 
 
 def as_text(comparison: Comparison) -> str:

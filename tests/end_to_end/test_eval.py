@@ -126,6 +126,7 @@ def test_commands_that_come_next(kgqa, questions, tmp_path):
     assert [command[:2] for command in commands] == [
         ["eval", "resume"],
         ["report", "runs/what's new"],
+        ["report", "runs/what's new"],
         ["eval", "status"],
     ]
     for command in commands:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 
 import pytest
@@ -28,6 +29,17 @@ def test_text_table(kgqa, runs):
     assert lines[0].split() == ["other", "top", "n"]
     assert any(line.startswith("Hit@1 ") and line.endswith("2 / 4") for line in lines)
     assert any(line.startswith("topics") and line.split() == ["topics", "gold", "gold"] for line in lines)
+
+
+def test_a_terminal_shows_the_main_metrics(kgqa, runs):
+    short, quiet, full = (kgqa("report", runs / "top", *more) for more in ((), ("-q",), ("--all-metrics",)))
+    counted = re.search(r"All (\d+) metrics: --all-metrics", short.err)
+    assert counted and not quiet.err and "metrics" not in full.err
+    labels = [line.split("  ")[0] for line in quiet.out.splitlines()[2:]]
+    assert labels[:4] == ["Hit@1", "F1", "EM of sets", "failed questions"] and len(labels) == 8
+    assert "MRR" in full.out and "MRR" not in short.out
+    assert "data set" in short.out and "data set" not in quiet.out
+    assert int(counted[1]) == len(json.loads(kgqa("report", runs / "top", "--json").out)["rows"]) > 20
 
 
 def test_all_output_files(kgqa, runs, tmp_path):

@@ -13,12 +13,12 @@ from pathlib import Path
 
 from kgqa.answer_json import json_text
 from kgqa.cli.bars import open_bar
-from kgqa.cli.options import note_printer, say
+from kgqa.cli.options import note_printer, say, verbosity
 from kgqa.evaluation.runs.progress import Estimate, RunObserver, RunProgress, RunResult, StopSignal
 from kgqa.evaluation.runs.remaining import FIRST_QUESTIONS, resume_command
 from kgqa.evaluation.runs.run_files import Run
 from kgqa.report.comparison import compare
-from kgqa.report.tables import as_text
+from kgqa.report.tables import as_text, main_metrics
 from kgqa.words import clean_line, counted
 
 SHOWN_METRICS = ("hit@1", "f1", "em")
@@ -32,12 +32,12 @@ def shown_metrics(progress: RunProgress) -> tuple[str, ...]:
 
 
 def print_results(runs: Sequence[Run], as_json: bool) -> None:
-    """Print the scores of all runs as one table; with `as_json`, print one JSON object per line."""
+    """Print the main metrics of all runs as one table; with `as_json`, print one JSON object per line."""
     if as_json:
         for run in runs:
             print(json_text({"run": str(run.folder), "method": run.name, **run.metrics()}))
     else:
-        print(as_text(compare(runs)))
+        print(as_text(main_metrics(compare(runs), brief=verbosity() < 0)))
 
 
 def say_next_steps(folder: Path) -> None:
@@ -45,6 +45,7 @@ def say_next_steps(folder: Path) -> None:
     run = shlex.quote(str(folder))
     report = shlex.quote(str(folder.with_name(f"{folder.name}-report") if folder.name else folder / "report"))
     say(f"kgqa: See every question in a browser: kgqa report {run} --html {report}")
+    say(f"kgqa: Every metric: kgqa report {run} --all-metrics")
     say(f"kgqa: Failures, losses and costs: kgqa eval status {run}")
 
 
