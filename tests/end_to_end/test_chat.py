@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import threading
+import time
 
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
@@ -159,8 +160,10 @@ def test_without_prompt_toolkit_lines_are_read_as_they_are(session_cache, tmp_pa
         person.expect("kgqa>")
         person.type("Who directed Parasite?\n")
         person.expect("Bong Joon-ho (m.demo_bong_joon_ho)")
-        person.type(CTRL_C)
-        person.expect("kgqa>")
+        person.type(CTRL_C)  # while the answer is still written, or after that
+        time.sleep(0.2)
+        person.type("/new\n")
+        person.expect("begins anew.kgqa>")
         person.type(CTRL_D)
         assert person.ended() == 0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +18,9 @@ from kgqa.cli.options import (
     verbosity,
     verbosity_options,
 )
+
+if TYPE_CHECKING:
+    from kgqa.cli.chat.session import Session
 
 
 @click.command("chat", cls=GroupedCommand, heading="Conversation")
@@ -38,7 +41,6 @@ def command(graph_path: str | None, no_history: bool, **options: Any) -> int:
     Tab completes names of entities and commands; /help lists the commands (docs/chat.md).
     Ctrl-C stops a question, Ctrl-D ends the chat. Lines can also be piped in.
     """
-    from kgqa.cli.chat.commands import ENDING, run_command
     from kgqa.cli.chat.lines import open_lines
     from kgqa.cli.chat.session import Session
 
@@ -48,16 +50,30 @@ def command(graph_path: str | None, no_history: bool, **options: Any) -> int:
         lines = open_lines(session, history=not no_history, say=say)
         if terminal:
             say(f"kgqa chat over {session.place}, method {session.method}. /help lists the commands, Ctrl-D ends.")
-        while (line := lines.read()) is not None:
-            if not (text := line.strip()):
-                continue
-            if not terminal:
-                print(f"> {session.shown(text)}", flush=True)
-            if text.lower() in ENDING:
-                break
-            print(run_command(text, session) if text.startswith("/") else session.ask(text), flush=True)
-            if not terminal:
-                print(flush=True)
+        while True:
+            try:
+                if (line := lines.read()) is None or not _take(line, session, shown=not terminal):
+                    break
+            except KeyboardInterrupt:
+                if not terminal:
+                    raise
+                # a second Ctrl-C may arrive when the question has just been stopped
     finally:
         session.close()
     return 0
+
+
+def _take(line: str, session: Session, *, shown: bool) -> bool:
+    """Answer a question or run a command; return False if it ends the chat. `shown`: whether to print the line."""
+    from kgqa.cli.chat.commands import ENDING, run_command
+
+    if not (text := line.strip()):
+        return True
+    if shown:
+        print(f"> {session.shown(text)}", flush=True)
+    if text.lower() in ENDING:
+        return False
+    print(run_command(text, session) if text.startswith("/") else session.ask(text), flush=True)
+    if shown:
+        print(flush=True)
+    return True
