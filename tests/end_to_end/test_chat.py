@@ -161,7 +161,10 @@ def test_without_prompt_toolkit_lines_are_read_as_they_are(session_cache, tmp_pa
         person.type("Who directed Parasite?\n")
         person.expect("Bong Joon-ho (m.demo_bong_joon_ho)")
         person.type(CTRL_C)  # while the answer is still written, or after that
-        time.sleep(0.2)
+        time.sleep(0.5)
+        person.type("\n")
+        person.expect("kgqa>")
+        time.sleep(0.5)
         person.type("/new\n")
         person.expect("begins anew.kgqa>")
         person.type(CTRL_D)
