@@ -53,7 +53,7 @@ demo: $(DEMO) ## answer two questions on the demo graph
 	@echo; echo "Next, ask in a browser: make serve"; echo "Your own graph and model: $(BIN)/kgqa init (docs/getting-started.md)"
 
 serve: $(DEMO) ## open a page to ask the demo graph in: [PORT=8080] [GRAPH=...] [LLM=...] [METHOD=...]
-	@exec $(BIN)/kgqa serve --port="$${PORT:-8080}" $${GRAPH:+--graph="$$GRAPH"} $${LLM:+--llm="$$LLM"} $${METHOD:+--method="$$METHOD"}
+	@KGQA_BY_MAKE=1 exec $(BIN)/kgqa serve --port="$${PORT:-8080}" $${GRAPH:+--graph="$$GRAPH"} $${LLM:+--llm="$$LLM"} $${METHOD:+--method="$$METHOD"}
 
 corpus-demo: $(STAMP) ## build a corpus from the demo documents and answer three questions, without a language model
 	@rm -rf build/demo-corpus

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import logging
+import os
 import socket
 import sys
 from typing import Any
@@ -23,6 +24,9 @@ from kgqa.cli.options import (
 )
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.installation import install_command
+
+_BY_MAKE = "KGQA_BY_MAKE"
+"""The environment variable that `make serve` sets; make would call the exit code 130 an error."""
 
 
 @click.command("serve", cls=GroupedCommand, heading="Service")
@@ -85,7 +89,8 @@ def command(
             "Set the environment variable KGQA_SERVE_TOKEN, for example to the output of: "
             "python3 -c 'import secrets; print(secrets.token_urlsafe())'",
         )
-    listening = open_socket(host, port)
+    by_make = _BY_MAKE in os.environ
+    listening = open_socket(host, port, port_option="make serve PORT=" if by_make else "--port ")
     with listening:
         service = Service(given, writable=writable, say=note_printer())  # called from other threads, too
         try:
@@ -106,7 +111,7 @@ def command(
             service.close()
     if interrupted:
         say("kgqa: Stopped.")
-    return 130 if interrupted else 0
+    return 130 if interrupted and not by_make else 0
 
 
 def _serve_stdio(given: dict[str, Any]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import suppress
 from importlib.resources import files
 from itertools import islice
@@ -21,8 +22,19 @@ MAX_RELATIONS = 20
 MAX_EDGES = 20
 MAX_NAME = 40
 ROWS = 10
-_VERBS = ("has", "is", "was", "are", "same", "see", "sub", "type")
-_PREPOSITIONS = ("at", "by", "for", "from", "in", "of", "on", "to", "with", "as", "class", "type")
+_NOT_FIRST = frozenset(("are", "has", "is", "member", "part", "same", "see", "sub", "type", "was"))
+_NOT_INSIDE = frozenset(("as", "at", "by", "for", "from", "here", "in", "on", "the", "there", "to", "with"))
+_NOT_LAST = """
+act adjoin appear attend be became begin begun border born built came class come contain create describe did direct do
+done drawn edit employ fought found gave given go has have held include is know known lead led left like live locate
+lost love made marry met notable of own produce publish sang see seen serve shot sold speak spoken study sung taken
+taught teach took type use visit was went win won worn write written wrote
+"""
+_NO_NOUN = re.compile(
+    r".|.*ed|.*ing|.*ly|.*(?:able|ful|ible|ous)|.*(?<![isu])s|children|people|has.+|is[a-z]?"
+    r"|.*(?:ed|en|orn|own)(?:as|at|for|from|in|on|to)|.+by|.+(?<!ro)of"
+)
+"""Words that are verbs, adverbs, adjectives or plurals, and words joined as in containedby."""
 
 
 def demo_examples() -> list[str]:
@@ -67,10 +79,13 @@ def example_query(graph: KnowledgeGraph) -> str:
 
 
 def _noun(graph: KnowledgeGraph, iri: str) -> str:
-    """Return the name of a relation if it reads like a noun; otherwise ""."""
+    """Return the name of a relation if it reads like a noun in the singular, as far as simple rules tell; else ""."""
     if graph.is_noise(iri) or iri in (*graph.schema.label, *graph.schema.alias, *graph.schema.types):
         return ""
     words = clean(graph.relation_labels.get(iri) or split_words(local_name(iri).rsplit(".", 1)[-1]))
     parts = words.lower().split()
-    noun = 0 < len(parts) <= 3 and parts[0] not in _VERBS and parts[-1] not in _PREPOSITIONS and words.isprintable()
-    return words if noun and all(part.isalpha() for part in parts) else ""
+    if not (0 < len(parts) <= 3 and words.isprintable() and all(part.isalpha() for part in parts)):
+        return ""
+    wrong = parts[0] in _NOT_FIRST or parts[-1] in _NOT_LAST.split() or not _NOT_INSIDE.isdisjoint(parts)
+    wrong = wrong or any(part != "of" and _NO_NOUN.fullmatch(part) for part in parts)
+    return "" if wrong else words

@@ -149,8 +149,11 @@ class Server(uvicorn.Server):
             self._captured_signals.clear()  # the caller decides about the exit code
 
 
-def open_socket(host: str, port: int) -> socket.socket:
+def open_socket(host: str, port: int, *, port_option: str = "--port ") -> socket.socket:
     """Return a socket that listens at an address.
+
+    Args:
+        port_option: What the number of another port is appended to in the hint of the error.
 
     Raises:
         SettingsError: the address cannot be used.
@@ -164,7 +167,9 @@ def open_socket(host: str, port: int) -> socket.socket:
         port_taken = code in (errno.EADDRINUSE, errno.EACCES)
         raise SettingsError(
             f"The service cannot listen at {host}, port {port}: {reason}.",
-            "Choose another port: --port 8081" if port_taken else "Choose another address: --host 127.0.0.1",
+            f"Choose another port: {port_option}{port % 65535 + 1}"
+            if port_taken
+            else "Choose another address: --host 127.0.0.1",
         ) from error
 
 

@@ -9,12 +9,17 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import time
+from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
 from kgqa.testing.server import ScriptedServer
+from tests.conftest import ROOT
 
+KGQA = Path(sys.executable).with_name("kgqa")
 QUESTION = "What is the capital city of Brazil?"
 
 
@@ -109,6 +114,25 @@ def test_a_service_that_cannot_start_says_why(kgqa, tmp_path, taken_port):
     ):
         done = kgqa("serve", "--port", "0", *options)
         assert done.returncode in (1, 2) and message in done.err and done.out == "", (options, done.err)
+
+
+def test_make_serve_names_its_own_option_and_ends_quietly(tmp_path, taken_port):
+    for path in ("Makefile", "setup.cfg", "pyproject.toml", "constraints.txt"):
+        (tmp_path / path).write_bytes((ROOT / path).read_bytes())
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / ".venv" / "bin" / "kgqa").symlink_to(KGQA)
+    (tmp_path / ".venv" / ".installed").touch()
+    taken = subprocess.run(["make", "serve", f"PORT={taken_port}"], cwd=tmp_path, capture_output=True, text=True)
+    assert f"Choose another port: make serve PORT={taken_port + 1}\n" in taken.stderr
+    # a terminal sends Ctrl-C to make and to the service
+    process = subprocess.Popen(
+        ["make", "serve", "PORT=0"], cwd=tmp_path, stdout=PIPE, stderr=PIPE, start_new_session=True
+    )
+    with process:
+        port_of(process)
+        os.killpg(process.pid, signal.SIGINT)
+        log = process.communicate(timeout=20)[1].decode()
+    assert log.endswith("kgqa: Stopped.\n") and "make:" not in log
 
 
 def test_the_token_is_shown_nowhere_else(kgqa, tmp_path):

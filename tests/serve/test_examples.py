@@ -8,6 +8,8 @@ from kgqa.serve.tools.query_tools import run_query
 from kgqa.settings import resolve
 from tests.memory_graph import memory_graph
 
+LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
+
 
 def test_examples_read_like_questions_and_are_answered(demo):
     found = graph_examples(demo)
@@ -15,6 +17,22 @@ def test_examples_read_like_questions_and_are_answered(demo):
     resources = open_resources(demo, settings=resolve({"rank.embeddings": "off"}))
     answered = [ask(text, resources=resources).status == "answered" for text in found]
     assert sum(answered) >= MAX_EXAMPLES - 1
+
+
+def test_only_relations_whose_name_is_a_noun_make_examples():
+    verbs = ("won", "contains", "containedby", "directedBy", "directed", "playsFor", "adjoin_s", "partof", "stars",
+             "locatedin", "hascapital", "languages_spoken", "memberOfTeam", "starring", "notable", "winners")  # fmt: skip
+    nouns = ("capital", "place_of_birth", "status", "currencyCode")
+    lines = []
+    for number, name in enumerate((*verbs, *nouns)):
+        lines += [
+            f"<urn:t:a{number}> <urn:t:{name}> <urn:t:b> .",
+            f'<urn:t:a{number}> {LABEL} "Ada {name}" .',
+            f'<urn:t:b> {LABEL} "Bo" .',
+        ]
+    found = graph_examples(memory_graph(lines, schema="rdfs"))
+    words = ("capital", "place of birth", "status", "currency code")
+    assert sorted(found) == sorted(f"What is the {each} of Ada {name}?" for each, name in zip(words, nouns))
 
 
 def test_the_example_query_returns_rows_and_a_graph_without_relations_has_none(demo):
