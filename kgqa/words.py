@@ -100,7 +100,8 @@ def relation_words(relation: str, schema: Schema, labels: Mapping[str, str] | No
 def _relation_words(relation: str, label: str, id_base: str, wording: str) -> str:
     if label:
         return clean(label)
-    name = relation.removeprefix(id_base) if id_base else local_name(relation)
+    own = id_base and relation.startswith(id_base)
+    name = relation.removeprefix(id_base) if own else local_name(relation)
     if wording == "dotted" and "." in name:
         return " ".join(split_words(part) for part in name.split(".")[-2:])
     return split_words(local_name(name)) or clean(name) or relation
@@ -127,7 +128,8 @@ def short_words(relation: str, schema: Schema, labels: Mapping[str, str] | None 
     """
     words = relation_words(relation, schema, labels)
     name = relation.removeprefix(schema.id_base)
-    if relation in (labels or {}) or schema.wording != "dotted" or "." not in name:
+    own = name != relation and schema.wording == "dotted"
+    if relation in (labels or {}) or not own or "." not in name:
         return words
     left, right = (split_words(part).split() for part in name.split(".")[-2:])
     overlap = next((n for n in range(min(len(left), len(right) - 1), 0, -1) if left[-n:] == right[:n]), 0)

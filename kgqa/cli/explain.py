@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from kgqa.cli.options import graph_options, setting_option, settings_from
+from kgqa.cli.options import graph_options, say, setting_option, settings_from
 from kgqa.errors import QuestionError
 from kgqa.words import safe_text
 
@@ -22,9 +22,9 @@ def command(query: str | None, graph_path: str | None, **options: Any) -> None:
     """Explain in plain words what a SPARQL QUERY asks for, without a language model.
 
     QUERY is the text of a SPARQL query, or a file with one. Without QUERY, the query is read from standard input, which
-    may also be the output of `kgqa ask --json`. Names of entities are read from the graph. Of an answer over text, the
-    claims and their quotes are explained, too; with `kgqa ask --json --trace`, also the steps of methods over text and
-    of methods that act in turns.
+    may also be the output of `kgqa ask --json`. Names of entities are read from the graph; --graph names the graph that
+    was asked. Of an answer over text, the claims and their quotes are explained, too; with `kgqa ask --json --trace`,
+    also the steps of methods over text and of methods that act in turns.
 
     \b
     Examples:
@@ -33,7 +33,7 @@ def command(query: str | None, graph_path: str | None, **options: Any) -> None:
       kgqa explain answer.json --graph corpus/
     """
     from kgqa.graph.opening import open_graph_of
-    from kgqa.graph.query.explain import explain
+    from kgqa.graph.query.explain import explain, is_of_graph
     from kgqa.methods.ask import cache_of
 
     settings = settings_from(options, graph_path)
@@ -42,7 +42,11 @@ def command(query: str | None, graph_path: str | None, **options: Any) -> None:
         print(safe_text(about))
     if sparql:
         with open_graph_of(settings, cache=cache_of(settings)) as graph:
-            print(("\n" if about else "") + safe_text(explain(graph, sparql)))
+            words = explain(graph, sparql)
+            if not is_of_graph(graph, sparql):
+                place = "this graph" if settings["graph.path"] else "the demo graph"
+                say(f"kgqa: Nothing in this query is in {place}; its names come from the query. Add --graph GRAPH.")
+            print(("\n" if about else "") + safe_text(words))
 
 
 def _read(query: str | None) -> tuple[str, str]:

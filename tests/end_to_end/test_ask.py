@@ -155,6 +155,22 @@ def test_explain(kgqa):
     assert kgqa("explain", input=kgqa("ask", CAPITAL, "--json").out).out == explained
 
 
+def test_explain_takes_the_names_of_another_graph_from_the_query(kgqa):
+    """A hint says that the graph is another one."""
+    query = (
+        "PREFIX vel: <http://velo.example/race/>\n# Tadej Pogačar = vel:pogacar\n# Vuelta = Q42\nSELECT ?answer WHERE {\n"
+        "vel:pogacar vel:P1 ?answer .  # has won\n?answer vel:heldIn vel:vingegaard, <http://e/Q42> }"
+    )
+    done = kgqa("explain", input=query)
+    assert {line[5:] for line in done.out.splitlines()[1:]} == {
+        "Tadej Pogačar (vel:pogacar) has “has won”: ?answer",
+        "?answer has “held in”: vingegaard (vel:vingegaard)",
+        "?answer has “held in”: Vuelta (http://e/Q42)",
+    }
+    assert done.err.count("\n") == 1 and "Nothing in this query is in the demo graph" in done.err
+    assert not kgqa("explain", "SELECT ?f { ?f ns:film.film.directed_by ?d }").err
+
+
 def test_settings_file_in_the_working_folder(kgqa, tmp_path):
     (tmp_path / "kgqa.toml").write_text("[explore]\ndepth = 1\n")
     assert json.loads(kgqa("ask", CAPITAL, "--json").out)["usage"]["hops"] == 1

@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
 
 from kgqa.errors import InvalidQuery, QueryRejected
 from kgqa.graph.query.aggregate_words import Aggregates
 from kgqa.graph.query.export import ExportableGraph
-from kgqa.graph.query.handwritten import declare_prefixes, unknown_prefix
+from kgqa.graph.query.handwritten import declare_prefixes, declared_prefixes, iris_of, unknown_prefix, words_in_comments
 from kgqa.graph.query.operation_words import COMPARED, EXISTS, converted, own_operation, value_kind
 from kgqa.graph.query.parsing import parse_query
 from kgqa.graph.query.tokens import decode_codepoints, forbid_fetching
 from kgqa.model import Entity
-from kgqa.words import clean, short_words
+from kgqa.schema import usable_prefixes
+from kgqa.words import clean, local_words, short_words
 
 _CONDITION_VALUE = re.compile(r"c[0-9]+_[0-9]+")
 _PATH_NODE = re.compile(r"e([0-9]+)")
 _JOINED = {"LeftJoin": "optionally: ", "Minus": "but not: "}
 
 
-def explain(graph: ExportableGraph, sparql: str) -> str:
+class ExplainableGraph(ExportableGraph, Protocol):
+    """The part of `KnowledgeGraph` that the explanation needs."""
+
+    @property
+    def relations(self) -> Mapping[str, int]: ...
+
+
+def explain(graph: ExplainableGraph, sparql: str) -> str:
     """Explain a SELECT or ASK query, one line per condition. It need not declare the prefixes of the graph.
+
+    The names in a query of another graph are those in its comments, or the ends of its IRIs.
 
     Raises:
         QueryRejected: the text is not valid SPARQL 1.1, or not a SELECT or ASK query.
@@ -36,7 +46,16 @@ def explain(graph: ExportableGraph, sparql: str) -> str:
         raise unknown_prefix(declared) or _parser_error(error, sparql, declared) from error
     if algebra.name not in ("SelectQuery", "AskQuery"):
         raise QueryRejected("Only SELECT and ASK queries can be explained.")
-    return _Explainer(graph).query(algebra)
+    return _Explainer(graph, declared).query(algebra)
+
+
+def is_of_graph(graph: ExplainableGraph, sparql: str) -> bool:
+    """Return whether a query uses an entity or a relation of the graph, or names none."""
+    declared = declare_prefixes(decode_codepoints(sparql), graph.schema.prefixes)
+    iris, base = iris_of(declared), graph.schema.id_base
+    if not iris or (base and any(iri.startswith(base) for iri in iris)):
+        return True
+    return bool(graph.labels(map(Entity, sorted(iris)))) or not iris.isdisjoint(graph.relations)
 
 
 def _parser_error(error: Exception, sparql: str, declared: str) -> QueryRejected:
@@ -51,8 +70,11 @@ def _parser_error(error: Exception, sparql: str, declared: str) -> QueryRejected
 class _Explainer:
     """Collects the conditions of one query."""
 
-    def __init__(self, graph: ExportableGraph) -> None:
+    def __init__(self, graph: ExplainableGraph, sparql: str) -> None:
         self._graph = graph
+        self._foreign = not is_of_graph(graph, sparql)
+        self._comments = words_in_comments(sparql) if self._foreign else {}
+        self._schema = graph.schema.with_prefixes(usable_prefixes(declared_prefixes(sparql)))
         self._names: dict[Entity, str] = {}
         self._aggregates = Aggregates()
         self._values_of_conditions: list[tuple[str, str, str]] = []
@@ -147,7 +169,8 @@ class _Explainer:
         if _is_variable(relation):
             return f"anything (?{relation})"
         if hasattr(relation, "toPython") and not hasattr(relation, "args"):
-            return f"“{clean(short_words(str(relation), self._graph.schema, self._graph.relation_labels))}”"
+            words = short_words(str(relation), self._graph.schema, self._graph.relation_labels)
+            return f"“{clean(self._comments.get(str(relation), words))}”"
         return "a property path"
 
     def _filter(self, expression: Any) -> list[str]:
@@ -179,8 +202,10 @@ class _Explainer:
         if _is_variable(term):
             return self._aggregates.of(term) or f"?{term}"
         if type(term).__name__ == "URIRef":
-            label = self._names.get(Entity(str(term)))
-            short = self._graph.schema.short_id(str(term))
+            label = self._names.get(Entity(str(term))) or self._comments.get(str(term))
+            if not label and self._foreign:
+                label = local_words(str(term))
+            short = self._schema.short_id(str(term))
             return f"{clean(label)} ({short})" if label else clean(short)
         if type(term).__name__ == "Literal":
             return f"“{clean(str(term))}”"

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from kgqa.conditions import Condition, Operation
 from kgqa.errors import KgqaError
+from kgqa.graph.query.handwritten import SELECTED
 from kgqa.graph.query.operations import operation_query
 from kgqa.graph.query.patterns import PathPattern, Restrictions
 from kgqa.graph.query.templates import Comment, render
@@ -86,9 +87,7 @@ def answer_query(
     names = graph.labels([*topics, *tested, *(e for chosen in restricted.values() for e in chosen)])
     comments = [Comment(f"{_name(names, e)} = {graph.schema.short_id(e.iri)}") for e in dict.fromkeys(topics + tested)]
     for chosen in restricted.values():
-        comments += [
-            Comment(f"{_name(names, e)} = {graph.schema.short_id(e.iri)}, selected by a model") for e in chosen
-        ]
+        comments += [Comment(f"{_name(names, e)} = {graph.schema.short_id(e.iri)}{SELECTED}") for e in chosen]
     walk = _commented(graph, graph.pattern(path, joins, chosen_at, conditions)) if path.steps else None
     if operation is None:
         text = render("answer", view=graph.view, walk=walk, comments=comments)

@@ -6,9 +6,12 @@ import re
 from collections.abc import Mapping
 
 from kgqa.errors import InvalidQuery, QueryRejected
-from kgqa.graph.query.tokens import tokens
+from kgqa.graph.query.tokens import Token, expand_prefixes, tokens
+from kgqa.schema import STANDARD_PREFIXES
 from kgqa.words import clean
 
+SELECTED = ", selected by a model"
+"""What stands after the id of an entity in a comment of an exported query if a language model chose it."""
 _POSITION = re.compile(r"error at ([0-9]+):([0-9]+)")
 _REASON = re.compile(r"(?:expected|one of|,) (?!Prefix not found)([A-Z][a-z]+(?: \w+)+)")
 """A sentence among the tokens that the engine expected."""
@@ -28,21 +31,52 @@ def unknown_prefix(sparql: str) -> QueryRejected | None:
     return None
 
 
+def declared_prefixes(sparql: str) -> dict[str, str]:
+    """Return the prefixes that a query declares, with their namespaces as they are written."""
+    solid = [token for token in tokens(sparql) if token.kind not in ("space", "comment")]
+    return {
+        name.text[:-1]: iri.text[1:-1]
+        for word, name, iri in zip(solid, solid[1:], solid[2:])
+        if word.kind == "word" and word.text.upper() == "PREFIX" and name.kind == "name" and iri.kind == "iri"
+    }
+
+
 def _undeclared(sparql: str) -> list[str]:
-    declared: set[str] = set()
-    used: dict[str, None] = {}
-    before = ""
-    for token in tokens(sparql):
-        if token.kind in ("space", "comment"):
-            continue
-        if token.kind == "name":
-            name = token.text.partition(":")[0]
-            if before == "PREFIX":
-                declared.add(name)
-            else:
-                used.setdefault(name)
-        before = token.text.upper() if token.kind == "word" else ""
+    declared = declared_prefixes(sparql)
+    used = dict.fromkeys(token.text.partition(":")[0] for token in tokens(sparql) if token.kind == "name")
     return [name for name in used if name not in declared]
+
+
+def iris_of(sparql: str) -> set[str]:
+    """Return the IRIs that a query uses, apart from those of RDF, RDFS, OWL, SKOS and XSD."""
+    found = {token.text[1:-1] for token in tokens(expand_prefixes(sparql)) if token.kind == "iri"}
+    found -= set(declared_prefixes(sparql).values())
+    return {iri for iri in found if not iri.startswith(tuple(STANDARD_PREFIXES.values()))}
+
+
+def words_in_comments(sparql: str) -> dict[str, str]:
+    """Return what the comments of an exported query call its IRIs.
+
+    `# Ada = ex:ada` names an entity; a comment after a triple names its relation.
+    """
+    declared, iris = declared_prefixes(sparql), iris_of(sparql)
+    found: dict[str, str] = {}
+    line: list[Token] = []
+    for token in tokens(expand_prefixes(sparql)):
+        if token.kind == "space":
+            line = [] if "\n" in token.text else line
+        elif token.kind != "comment":
+            line.append(token)
+        elif len(line) > 2 and line[1].kind == "iri":
+            found.setdefault(line[1].text[1:-1], clean(token.text[1:]))
+        elif not line:
+            name, _, ident = clean(token.text[1:]).removesuffix(SELECTED).rpartition(" = ")
+            prefix, _, local = ident.rpartition(":")
+            full = declared.get(prefix, "") + local
+            for iri in iris if name and local else ():
+                if iri == full or (iri.endswith(full) and iri[-len(full) - 1] in "/#:"):
+                    found.setdefault(iri, name)
+    return found
 
 
 def engine_error(error: QueryRejected, query: str, prepared: str) -> QueryRejected:
