@@ -86,7 +86,7 @@ def answer_text(
     for evidence in answer.evidence:
         shown = isinstance(evidence, QuoteEvidence) and (evidence.words, evidence.span) in cited_quotes
         if evidence not in facts[MAX_FACTS:] and not shown:
-            fields += _evidence_fields(evidence, width - _MARGIN, signs)
+            fields += _evidence_fields(evidence, width - _MARGIN, signs, len(answer.answers))
     if len(facts) > MAX_FACTS:
         fields.append(("", f"... and {counted(len(facts) - MAX_FACTS, 'more fact')} from the text (--json shows all)"))
     fields += _labelled("steps", [] if short else list(map(clean, step_lines(answer.trace))))
@@ -160,9 +160,9 @@ def _labelled(label: str, lines: Sequence[str]) -> Iterator[tuple[str, str]]:
     return zip(chain([label], repeat("")), lines)
 
 
-def _evidence_fields(evidence: Evidence, width: int, signs: Signs) -> list[tuple[str, str]]:
+def _evidence_fields(evidence: Evidence, width: int, signs: Signs, answers: int) -> list[tuple[str, str]]:
     if isinstance(evidence, PathEvidence):
-        drawn = path_lines(evidence, width=width, signs=signs) or [clean(evidence.words)]
+        drawn = path_lines(evidence, width=width, signs=signs, answers=answers) or [clean(evidence.words)]
         fields = [*_labelled("path", drawn), *_labelled("where", list(map(clean, evidence.condition_words)))]
         return [*fields, *([("then", clean(evidence.operation_words))] if evidence.operation_words else [])]
     if isinstance(evidence, QuoteEvidence):

@@ -100,6 +100,7 @@ def _path(path: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "words": path["words"],
         "drawing": drawing,
+        "walks": len(path["walks"]),
         "conditions": [each["words"] for each in path["conditions"] if each["words"]],
         "operation": (path["operation"] or {}).get("words", ""),
     }

@@ -53,8 +53,11 @@ class _Node:
     children: dict[Value | None, _Node] = field(default_factory=dict)
 
 
-def path_lines(evidence: PathEvidence, *, width: int = 120, signs: Signs = UNICODE) -> list[str]:
-    """Draw the walks of a path, in lines of at most `width` columns; an empty list if there is nothing to draw."""
+def path_lines(evidence: PathEvidence, *, width: int = 120, signs: Signs = UNICODE, answers: int = 0) -> list[str]:
+    """Draw the walks of a path, in lines of at most `width` columns; an empty list if there is nothing to draw.
+
+    `answers`: the number of answers; evidence has walks to some of them only if there are many.
+    """
     steps = evidence.path.steps
     walks = [walk for walk in evidence.walks if len(walk) == len(steps) + 1]
     if not steps or not walks:
@@ -67,7 +70,10 @@ def path_lines(evidence: PathEvidence, *, width: int = 120, signs: Signs = UNICO
     lines = _across(root, edges, signs)
     if any(text_width(line) > width for line in lines):
         lines = [_cut(root.label, width, signs), *_down(root, edges, signs, width, "")]
-    return [*lines, f"... and {left_out:,} more"] if left_out else lines
+    if not left_out:
+        return lines
+    known = len({walk[-1].value for walk in walks})
+    return [*lines, "... and more" if known < answers else f"... and {left_out:,} more"]
 
 
 def _tree(walks: list[tuple[Named, ...]], inner: set[int], signs: Signs) -> tuple[_Node, int]:

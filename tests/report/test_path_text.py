@@ -52,6 +52,9 @@ def test_branches_of_inner_nodes_and_walks_left_out():
     ]
     many = path_lines(evidence(["r"], [[node("A"), node(f"B{i}")] for i in range(MAX_BRANCHES + 3)]))
     assert len(many) == MAX_BRANCHES + 1 and many[-1] == "... and 3 more"
+    # evidence has walks to some of many answers
+    some = evidence(["r"], [[node("A"), node(f"B{i}")] for i in range(MAX_BRANCHES + 3)])
+    assert path_lines(some, answers=20_000)[-1] == "... and more"
 
 
 def test_an_answer_without_a_name_is_no_dot_and_namesakes_have_ids():
