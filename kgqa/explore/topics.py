@@ -182,7 +182,7 @@ def entity_called(graph: KnowledgeGraph, name: str, settings: Settings, notes: l
         matches = graph.names.for_text(text).exact([normalise(text)]).get(normalise(text), [])
         if not matches and _IRI.fullmatch(text):
             raise QuestionError(
-                f"There is no entity {clean(graph.schema.short_id(text))} in this graph.",
+                f"There is no entity {clean(graph.schema.short_id(text)).strip('<>')} in this graph.",
                 f"Look it up by name: {_search_command(settings, 'NAME')}",
             )
         near = [] if matches else [each for mention in find_mentions(graph, text) for each in mention.matches]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import chain, repeat
 from typing import get_args
 
@@ -31,6 +32,7 @@ MAX_SHOWN = 30
 MAX_SPANS = 3
 MAX_FACTS = 6
 MAX_QUOTE_CHARS = 200
+MAX_NAME_CHARS = 300
 _MARGIN = 9
 """Columns before the text of a field."""
 STATUS_WORDS = {
@@ -188,6 +190,8 @@ def _unverified(verified: bool) -> str:
 
 
 def _shown(named: Named, iris: bool) -> str:
+    if isinstance(named.value, Entity) and len(named.name) > MAX_NAME_CHARS:
+        named = replace(named, name=f"{named.name[: MAX_NAME_CHARS - 1]}…")
     if isinstance(named.value, Entity) and (iris or named.id in ("", named.value.iri)):
         return f"{clean(named.name)}  <{clean(named.value.iri)}>"
     return display_name(named)

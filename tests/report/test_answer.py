@@ -74,6 +74,14 @@ def test_long_list_of_answers_is_cut():
     assert "more" not in answer_text(Answer(Question("x"), "answered", named[:MAX_SHOWN]))
 
 
+def test_long_name_of_an_entity_is_cut_but_no_text():
+    long = "x" * 10_000
+    entity, text = (
+        Answer(Question("q"), "answered", (Named(each, "", long),)) for each in (Entity("e:1"), Literal(long))
+    )
+    assert len(answer_text(entity).split("\n")[0]) < 400 and long in answer_text(text)
+
+
 def test_answer_of_a_model_names_its_source():
     answer = Answer(Question("x"), "answered", (Named("Paris", "", "Paris"),), grounding="model")
     assert "  source the language model's own knowledge" in answer_text(answer)
