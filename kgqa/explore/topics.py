@@ -17,6 +17,7 @@ from kgqa.explore.question_kind import unsupported_kind
 from kgqa.explore.tolerance import TOLERATED
 from kgqa.graph.ends import Ends
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.names.interface import NameMatch
 from kgqa.hints import hint_text
 from kgqa.model import Answer, Candidate, Entity, Named, Question, RelationPath, Step, Value
 from kgqa.schema import value_of
@@ -172,7 +173,7 @@ def _text_of(topic: str | Entity) -> str:
 
 
 def entity_called(graph: KnowledgeGraph, name: str, settings: Settings, notes: list[str]) -> Entity:
-    """Return the only entity with this name, or the only one whose label it is, and add a note to `notes`.
+    """Return the only entity with this name or a similar one, or whose label it is, and add a note to `notes`.
 
     Raises:
         QuestionError: No entity has this name, or several have it; the message lists them, or similar names.
@@ -185,8 +186,7 @@ def entity_called(graph: KnowledgeGraph, name: str, settings: Settings, notes: l
                 f"There is no entity {clean(graph.schema.short_id(text)).strip('<>')} in this graph.",
                 f"Look it up by name: {_search_command(settings, 'NAME')}",
             )
-        near = [] if matches else [each for mention in find_mentions(graph, text) for each in mention.matches]
-        near += [] if matches else graph.search(text, limit=MAX_SHOWN)
+        whole, parts = ([], []) if matches else _similar(graph, text)
     except NamesNotIndexed:
         raise QuestionError(
             f"{text!r} is not an entity id in this graph.", f"Look it up: {_search_command(settings, text)}"
@@ -204,12 +204,37 @@ def entity_called(graph: KnowledgeGraph, name: str, settings: Settings, notes: l
             f"{len(entities)} entities are called “{text}”: {_listed(graph, entities)}.",
             "Choose one by its id: --topic ID",
         )
-    similar = _listed(graph, list(dict.fromkeys(match.entity for match in near)))
+    near = list(dict.fromkeys(match.entity for match in (*whole, *parts)))
+    similar = _listed(graph, near)
+    if len(near) == 1 and whole:
+        notes.append(
+            f"Read the topic “{text}” as {similar} (inexact match); {hint_text('use --topic ID to choose another')}."
+        )
+        return near[0]
     raise QuestionError(
         f"No entity of this graph has the id or the name “{text}”."
         + (f" Similar names: {similar}." if similar else ""),
         f"Choose an entity with --topic ID, or search: {_search_command(settings, 'NAME')}",
     )
+
+
+def search_similar(graph: KnowledgeGraph, text: str, *, limit: int) -> list[NameMatch]:
+    """Find entities by name as `KnowledgeGraph.search` does; if there are none, by a similar name."""
+    return graph.search(text, limit=limit) or _similar(graph, text)[0][:limit]
+
+
+def _similar(graph: KnowledgeGraph, text: str) -> tuple[list[NameMatch], list[NameMatch]]:
+    """Return the names similar to a text: those that all of it means, and those that a part of it means."""
+    words = normalise(text).split()
+    whole: list[NameMatch] = []
+    parts: list[NameMatch] = []
+    for mention in find_mentions(graph, text):
+        (whole if normalise(mention.text).split() == words else parts).extend(mention.matches)
+    for match in graph.search(text, limit=MAX_SHOWN):
+        found = normalise(match.name).split()
+        is_whole = all(any(each.startswith(word) for each in found) for word in words)
+        (whole if is_whole else parts).append(match)
+    return whole, parts
 
 
 def _listed(graph: KnowledgeGraph, entities: Sequence[Entity]) -> str:

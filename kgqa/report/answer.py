@@ -115,7 +115,9 @@ def answer_text(
     return "\n".join(lines)
 
 
-SCORE = "the share of right answers among answers with such a score (measured on test questions)"
+SCORE = (
+    "the share of right answers among answers with such a score (measured on kgqa's own test questions on other graphs)"
+)
 """A description of a confidence for people."""
 UNQUOTED = "the language model; no verified quote contains the answer"
 """Where an answer over text is from if its grounding is `model`."""

@@ -42,6 +42,12 @@ def test_a_name_of_one_entity_is_taken_and_said(topics):
     )
 
 
+def test_a_single_similar_name_is_taken_and_said(topics):
+    note = 'Read the topic “{}” as Ogdenville (m.ogden) (inexact match); use topics="ID" to choose another.'
+    for name in ("Ogdenvile", "ogden"):  # a slip, and a part of the name
+        assert topics(name) == ([ent("m.ogden")], [note.format(name)])
+
+
 def test_a_name_may_look_like_an_iri_or_be_long(topics):
     assert topics("alien:romulus")[0] == [ent("m.alien")] and topics(LONG)[0] == [ent("m.long")]
 
@@ -55,7 +61,7 @@ def test_a_label_comes_before_an_alias_of_another_entity_which_the_note_names(to
     ("name", "message"),
     [
         ("springfield", "2 entities are called “springfield”: Springfield (m.field), Springfield (m.spring)."),
-        ("Ogdenvile", "Similar names: Ogdenville (m.ogden)."),
+        ("Ogdenville Rivers", "Similar names: Ogdenville (m.ogden)."),
         ("m.nobody", "has the id or the name “m.nobody”. "),
         ("http://rdf.freebase.com/ns/m.nobody", "There is no entity m.nobody"),
         ("rdfs:nobody", "There is no entity rdfs:nobody"),

@@ -15,6 +15,7 @@ from kgqa.cli.options import (
     settings_from,
     verbosity_options,
 )
+from kgqa.explore.topics import search_similar
 from kgqa.graph.names.interface import NameMatch
 from kgqa.graph.opening import open_graph_of
 from kgqa.methods.ask import cache_of
@@ -32,13 +33,15 @@ from kgqa.words import clean, display_name
 def search(text: str, graph_path: str | None, limit: int, as_json: bool, **options: Any) -> int:
     """Find entities whose name or alias matches TEXT, best first; the last word of TEXT may be incomplete.
 
+    If there are none, entities with a similar name are found.
+
     \b
     Example:
       kgqa graph search "alta verapaz" --graph mygraph/
     """
     settings = settings_from(options, graph_path)
     with open_graph_of(settings, cache=cache_of(settings)) as graph:
-        matches = graph.search(text, limit=limit)
+        matches = search_similar(graph, text, limit=limit)
         named = graph.named(match.entity for match in matches)
         empty = not matches and not graph.names.count
     data = [

@@ -168,9 +168,9 @@ class AgentTools:
         """Answer a question from the graph, and show why. One call instead of search, next_steps and ends.
 
         Returns status (answered, no_answer, budget_exhausted, unsupported, failed), answers, paths that lead to them,
-        evidence, sparql and, if it is known, confidence: the share of right answers among answers like this. If `weak`
-        is true, the graph may not contain the answer: check the path. A question takes seconds, with a language model
-        minutes; cancelling the call stops it.
+        evidence, sparql and, if it is known, confidence: the share of right answers among answers like this,
+        measured on questions about other graphs. If `weak` is true, the graph may not contain the answer: check the
+        path. A question takes seconds, with a language model minutes; cancelling the call stops it.
         """
         service = self._service
         asked = Asked(

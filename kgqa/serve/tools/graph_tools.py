@@ -6,6 +6,7 @@ from typing import Any
 
 from kgqa.answer_json import named_object
 from kgqa.errors import QuestionError, SchemaError
+from kgqa.explore.topics import search_similar
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.conversation.referents import types_in_words
 from kgqa.model import Direction, Entity, Named, Step, Value
@@ -37,7 +38,7 @@ def search(graph: KnowledgeGraph, text: str, *, limit: int = 10) -> list[dict[st
     """
     text = clean(text)[:MAX_TEXT]
     limit = max(1, min(limit, MAX_ENTITIES))
-    matches = graph.search(text, limit=limit) if text else []
+    matches = search_similar(graph, text, limit=limit) if text else []
     entities = [match.entity for match in matches]
     notes = {match.entity: f"also called {clean(match.name)}" for match in matches if match.kind == "alias"}
     if not entities and (entity := _by_id(graph, text)) is not None:
