@@ -9,7 +9,8 @@
   * DocumentError
     · DocumentWithheld
   · InvalidTerm
-  · QuestionError
+  * QuestionError
+    · NoTopicFound
   * ModelUnavailable
     · ModelRefused
     · KeyRefused
@@ -101,6 +102,10 @@ class InvalidTerm(KgqaError):
 
 class QuestionError(KgqaError):
     """The question is empty or too long, or its topic is not in the graph."""
+
+
+class NoTopicFound(QuestionError):
+    """The question names no entity of the graph, so it has no answer there; nothing went wrong."""
 
 
 class ModelUnavailable(KgqaError):

@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Collection, Iterable, Sequence
 
-from kgqa.errors import NamesNotIndexed, QuestionError, SchemaError
+from kgqa.errors import NamesNotIndexed, NoTopicFound, QuestionError, SchemaError
 from kgqa.events import Linked, LinkedMention, Unsupported
 from kgqa.explore.conditions.beside import stems
 from kgqa.explore.conditions.requests import Request, read_request
@@ -251,7 +251,8 @@ def link_topics(graph: KnowledgeGraph, found: Sequence[Mention], notes: list[str
     """Return the most likely entity of each mention, and add a note on each uncertain mention to `notes`.
 
     Raises:
-        QuestionError: There is no mention.
+        NoTopicFound: There is no mention.
+        QuestionError: The graph is empty.
     """
     short = graph.schema.short_id
     mentions = [
@@ -266,7 +267,7 @@ def link_topics(graph: KnowledgeGraph, found: Sequence[Mention], notes: list[str
                 f"The graph{named} is empty.",
                 ("Correct --graph-iri, or load data" if named else "Load data") + ": kgqa graph load FILE --into GRAPH",
             )
-        raise QuestionError(
+        raise NoTopicFound(
             "No entity of this graph was found in the question.",
             "Look up its id with `kgqa graph search NAME` and add --topic ID",
         )

@@ -16,7 +16,7 @@ from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.folder import CorpusFolder
 from kgqa.corpus.inspection.evidence import facts_in_text
 from kgqa.corpus_file import read_corpus_file
-from kgqa.errors import CorpusError, KgqaError, ModelUnavailable, QuestionError, SettingsError, StoreError
+from kgqa.errors import CorpusError, KgqaError, ModelUnavailable, NoTopicFound, QuestionError, SettingsError, StoreError
 from kgqa.events import Failed, GaveUp, StageModels
 from kgqa.explore.linking import find_mentions
 from kgqa.explore.question_kind import unsupported_kind
@@ -250,6 +250,8 @@ def ask(
             found = _with_facts(found, resources, resources.corpus)
     except BudgetExhausted as error:
         found = Answer(question, "budget_exhausted", reason=error.reason, method=name)
+    except NoTopicFound as error:
+        found = Answer(question, "no_answer", reason=str(error), method=name, notes=tuple(notes))
     except KgqaError as error:
         trace.record(Failed(error=type(error).__name__, message=str(error)))
         found = Answer(question, "failed", reason=str(error), method=name, notes=tuple(notes))

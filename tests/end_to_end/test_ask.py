@@ -89,7 +89,7 @@ def test_several_questions_from_standard_input(kgqa):
         "Who directed the film Parasite?",
         "",
         json.dumps({"question": "Which currency is used there?", "topics": ["m.demo_japan"], "id": "two"}),
-        "{ is no JSON",
+        '{"question": no JSON}',
         "How many goals did FC Bayern Munich score?",
     ]
     done = kgqa("ask", "--json", input="\n".join(lines))

@@ -73,7 +73,7 @@ def test_commands_change_topic_method_and_graph(kgqa, tmp_path):
     assert graph.startswith("Opened small.") and teacher.startswith("Bob Moss")
     assert "PREFIX fam: <http://example.org/>" in sparql and "fam:ada fam:teacher ?answer" in sparql
     assert new == "The conversation begins anew."
-    assert unknown.startswith("Failed: No entity of this graph was found") and "/topic ID" in unknown
+    assert unknown.startswith("No answer: No entity of this graph was found") and "/topic ID" in unknown
     assert "kgqa graph search --graph small NAME" in unknown and "kgqa graph search NAME" in elsewhere
     assert back.startswith("Opened the demo graph.")
 

@@ -164,6 +164,15 @@ def test_an_answer_that_is_the_default_counts_more_than_the_own_file(kgqa, tmp_p
     assert (found["budget.seconds"], found["ask.method"]) == (300.0, "top")
 
 
+def test_without_a_terminal_the_options_are_named(kgqa, tmp_path, own):
+    for text in ("", "[explore]\nbeam = 3\n"):
+        if text:
+            (tmp_path / "kgqa.toml").write_text(text)
+        done = kgqa("init", input="")
+        assert done.returncode == 2 and "add --yes, and --replace to replace kgqa.toml" in done.err
+    assert (tmp_path / "kgqa.toml").read_text() == text
+
+
 def test_a_script_is_told_what_is_wrong(kgqa, tmp_path):
     for options, message in (
         (("--graph", "nowhere/"), "no graph at nowhere"),

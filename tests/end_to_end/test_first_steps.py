@@ -79,6 +79,20 @@ def test_rdf_is_not_a_file_of_questions(kgqa, tmp_path, name, text):
         )
 
 
+def test_plain_questions_are_not_a_data_set(kgqa, tmp_path):
+    (tmp_path / "q.txt").write_text("Who directed Parasite?\n")
+    done = kgqa("eval", "run", "--dataset", "q.txt", "--out", "r")
+    assert done.returncode == 1 and "q.txt, line 1 is not JSON." in done.err and "kgqa ask --json < q.txt" in done.err
+    (tmp_path / "q.txt").write_text('{"question": "Who?"\n')
+    assert "line 1: Expecting" in kgqa("eval", "run", "--dataset", "q.txt", "--out", "r").err
+
+
+def test_rdf_among_documents_is_named(kgqa, tmp_path):
+    (tmp_path / "a.ttl").write_text(TURTLE)
+    done = kgqa("corpus", "build", "a.ttl", "--into", "c", "--embeddings", "off")
+    assert done.returncode == 0 and "To load it as a graph: kgqa graph load a.ttl --into mygraph/" in done.err
+
+
 def test_a_question_that_begins_like_rdf_is_a_question(kgqa, tmp_path):
     (tmp_path / "q.jsonl").write_text(
         '{"question": "Who directed the film Parasite?", "answers": [{"name": "Bong Joon-ho"}]}\n'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -66,7 +67,18 @@ def command(yes: bool, replace: bool, no_check: bool, **options: Any) -> int:
       kgqa init --yes --graph mygraph/ --max-seconds 60
       kgqa init --yes --graph mygraph/ --llm http://localhost:8000/v1 --method top-2 --max-calls 50
     """
-    file = Path(FILE_NAME)
+    try:
+        return _init(Path(FILE_NAME), yes, replace, no_check, options)
+    except click.Abort:
+        if sys.stdin.isatty():
+            raise
+        raise click.UsageError(
+            f"The input ended before all questions were answered. Without a terminal: add --yes, and --replace to "
+            f"replace {FILE_NAME}."
+        ) from None
+
+
+def _init(file: Path, yes: bool, replace: bool, no_check: bool, options: Mapping[str, Any]) -> int:
     if os.path.lexists(file) and not replace:
         if yes:
             raise click.UsageError(f"{file} exists. Add --replace to replace it.")

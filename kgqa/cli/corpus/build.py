@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -144,7 +145,12 @@ def run_build(
 ) -> int:
     """Build a corpus, show the progress, and print the report. Returns the exit code."""
     from kgqa.corpus.building.build import build_corpus
+    from kgqa.graph.rdf.files import FORMATS
 
+    for path in paths:
+        if path.suffix.lower() in FORMATS and path.suffix != ".xml" and path.is_file():
+            load = f"kgqa graph load {shlex.quote(str(path))} --into mygraph/"
+            say(f"kgqa: {clean(str(path))} looks like RDF, and is read as a text. To load it as a graph: {clean(load)}")
     given |= {name: options.pop(name) for name in ("graph_url", "vectors") if name in options}
     beside = options.pop("beside", None)
     with ExitStack() as opened:

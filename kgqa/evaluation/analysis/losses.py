@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal as OneOf
 
 from kgqa.evaluation.analysis.reach import Reach, Solution
-from kgqa.events import Event, Kept, PathsRanked, Pool, Rejected, Shortlist
+from kgqa.events import Event, Kept, Linked, PathsRanked, Pool, Rejected, Shortlist
 from kgqa.model import Answer, Entity, RelationPath, Step
 from kgqa.schema import Schema
 from kgqa.words import MEETING, path_key, paths_key
@@ -44,7 +44,7 @@ LOSSES: dict[Loss, str] = {
     "unsupported": "the method declined the question before exploring the graph",
     "failed": "the question ended with an error, or a topic entity is not in the graph",
     "budget": "the question's budget was spent before a solution was found",
-    "linking": "the graph was explored from other topic entities than those of the data set",
+    "linking": "the graph was explored from other topic entities than those of the data set, or from none",
     "no path": "no path of the allowed depth, and no join of two paths, leads to exactly the gold answers",
     "unknown": "the search for a solution was incomplete, the trace has no path keys, or the data set of a method over "
     "text names no supporting passages",
@@ -131,6 +131,8 @@ def lost_at(
     early: dict[str, Loss] = {"unsupported": "unsupported", "failed": "failed"}
     if answer.status in early:
         return early[answer.status]
+    if any(isinstance(event, Linked) and not event.mentions for event in answer.trace):
+        return "linking"
     found = {topic.value for topic in answer.topics}
     if gold_topics and found and not found >= set(gold_topics):
         return "linking"

@@ -26,6 +26,8 @@ MAX_ANSWERS = 100_000
 ANSWERABLE = ("observed", "observed+skolem", "exact")
 """Values of `support` and `path_check` of questions whose gold query returns exactly the gold answers."""
 _FIRST_BYTES = 2000
+_BEFORE_JSON = b"\xef\xbb\xbf \t"
+"""Bytes that may stand before an object: the mark of UTF-8, spaces."""
 _RDF = re.compile(
     rb"""\s*(?:\#.*\s+)*+(?:@(?:prefix|base)\s|(?:PREFIX\s+[\w.-]*:|BASE)\s*<|<\w+:[^<>\s]*>[\s;,]|_:\w|<\?xml|<rdf:)""",
     re.IGNORECASE,
@@ -144,6 +146,14 @@ def iter_questions(file: Path, *, max_line_bytes: int = MAX_LINE_BYTES) -> Itera
             question = _question(json.loads(line), number, file.name.split(".")[0])
         except RecursionError:
             raise QuestionFileError(f"{file}, line {line_number}: nested too deeply.") from None
+        except json.JSONDecodeError as error:
+            if line.lstrip(_BEFORE_JSON).startswith((b"{", b"[")):
+                raise QuestionFileError(f"{file}, line {line_number}: {error}.") from None
+            raise QuestionFileError(
+                f"{file}, line {line_number} is not JSON.",
+                "A question is a JSON object on one line (docs/datasets.md). To ask plain questions: "
+                f"kgqa ask --json < {shlex.quote(str(file))}",
+            ) from None
         except ValueError as error:
             raise QuestionFileError(f"{file}, line {line_number}: {error}.") from None
         number += 1
