@@ -164,8 +164,7 @@ class TestTwoNodes:
         taken = []
         stream = cluster.stream(slow, (taken.append(n) or n for n in range(10_000)), workers=2, threads=2)
         while not next(stream):
-            assert not taken
-        assert len(taken) <= 4
+            assert len(taken) <= 4
         stream.close()
         assert squares(cluster) == squares(PlainLoop())  # its processors are free again
 

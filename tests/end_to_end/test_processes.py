@@ -15,6 +15,7 @@ QUERY = "SELECT ?x WHERE { <http://example.org/a> <http://example.org/b> ?x }"
 RUNS = {
     "ask": (["ask", QUESTION, "--embeddings", "off"], 0, "Tokyo (m.demo_tokyo)"),
     "cache": (["cache", "info"], 0, "demo"),
+    "chat": (["chat", "--embeddings", "off"], 0, "> SELECT"),
     "completion": (["completion", "bash"], 0, "_KGQA_COMPLETE"),
     "config": (["config", "show"], 0, "mediator_hop"),
     "corpus": (["corpus", "status", "nowhere"], 1, "nowhere"),
@@ -27,10 +28,13 @@ RUNS = {
     "trajectories": (["trajectories", "export", "nowhere", "--format", "sft", "--out", "chats"], 1, "nowhere"),
     "freebase": (["freebase", "clean", "nowhere.gz", "--dry-run"], 1, "nowhere.gz"),
     "graph": (["graph", "info"], 0, "triples"),
+    "init": (["init", "--yes", "--llm", "nonsense"], 2, "nonsense"),
+    "keys": (["keys", "list"], 0, "kept"),
     "prompts": (["prompts", "list"], 0, "top/compare"),
     "rank": (["rank", "train", "nowhere.jsonl", "--ontology", "nowhere", "--out", "r.npz"], 1, "nowhere"),
     "report": (["report", "nowhere"], 1, "nowhere"),
     "score": (["score", "nowhere.jsonl", "--format", "tog"], 1, "nowhere.jsonl"),
+    "serve": (["serve", "--host", "0.0.0.0"], 2, "token"),
     "virtuoso": (["virtuoso", "status"], 3, "stopped"),
 }
 """Arguments, exit code, and a part of the output, for each command."""
@@ -98,4 +102,4 @@ def test_output_closed_from_the_start(started, arguments):
 def test_output_that_is_not_utf_8(kgqa_process):
     """Names outside the encoding of the terminal are escaped."""
     done = kgqa_process("ask", QUESTION, "--embeddings", "off", PYTHONIOENCODING="ascii")
-    assert done.returncode == 0 and "Kimigayo \\u2192" in done.out
+    assert done.returncode == 0 and "Kimigayo --national anthem of--> " in done.out

@@ -161,7 +161,7 @@ except ModelUnavailable as error:
 
 def test_missing_torch_is_an_error():
     done = subprocess.run([sys.executable, "-c", WITHOUT_TORCH], capture_output=True, text=True, timeout=60)
-    assert install_command("minilm") in done.stdout, done.stderr
+    assert install_command("sbert") in done.stdout, done.stderr
 
 
 # ---- the parts ----
