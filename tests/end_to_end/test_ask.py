@@ -27,7 +27,7 @@ def demo():
 
 
 def test_text_output(kgqa):
-    done = kgqa("ask", CAPITAL)
+    done = kgqa("ask", CAPITAL, COLUMNS="120")
     assert done.returncode == 0
     assert done.out.startswith("Tokyo (m.demo_tokyo)\n")
     assert "  path   Kimigayo ──national anthem of──▶ • ──" in done.out

@@ -43,7 +43,7 @@ def test_a_stopped_load_of_standard_input_leaves_nothing_to_resume(started, kgqa
     while not (tmp_path / "g" / "loading.json").exists() and running.poll() is None:
         time.sleep(0.01)
     running.send_signal(signal.SIGINT)
-    assert running.wait(30) == 130
+    assert running.wait(30) == 130, running.stderr.read()
     assert b"--resume" not in running.stderr.read()
     assert kgqa("graph", "load", "-", "--format", "ttl", "--into", "g", input=TURTLE).returncode == 0
 

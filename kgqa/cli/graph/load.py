@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -22,7 +23,7 @@ from kgqa.cli.options import (
     stop_message,
     verbosity_options,
 )
-from kgqa.errors import LoadError, QueryRejected
+from kgqa.errors import LoadError, QueryRejected, StoreBusy
 from kgqa.graph.detection import load_warnings
 from kgqa.graph.embedded.loading import discard_interrupted
 from kgqa.graph.foreign_stores import is_foreign
@@ -39,6 +40,7 @@ from kgqa.words import clean, counted
 
 MAX_INPUT_BYTES = 64 << 30
 """Most bytes that are read from standard input."""
+RELEASE_SECONDS = 10.0
 
 
 @click.command("load")
@@ -169,7 +171,7 @@ def load(
             raise click.UsageError(str(error)) from None
         except KeyboardInterrupt:
             if stdin and not foreign:
-                _discard(target, remote=remote)
+                _discard_stopped(target, remote=remote)
             raise
 
 
@@ -207,6 +209,18 @@ def _discard(target: str, *, remote: bool) -> None:
     found = "The interrupted load was discarded."
     found += " Triples already loaded stay in the graph." if remote else ""
     say(found if done else f"There is no interrupted load at {target}.")
+
+
+def _discard_stopped(target: str, *, remote: bool) -> None:
+    """Discard the load of this process that Ctrl-C has stopped; its worker may hold the graph for a moment."""
+    until = time.monotonic() + RELEASE_SECONDS
+    while True:
+        try:
+            return _discard(target, remote=remote)
+        except StoreBusy:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.05)
 
 
 def _load_into_store(files: tuple[Path, ...], target: str, on_error: OnError, as_json: bool) -> None:
