@@ -239,5 +239,7 @@ def test_make_help_lists_the_main_targets():
 
 
 def test_make_demo_ends_with_what_comes_next():
-    done = subprocess.run(["make", "-n", "demo"], capture_output=True, text=True, cwd=ROOT, timeout=60)
+    done = subprocess.run(
+        ["make", "--no-print-directory", "-n", "demo"], capture_output=True, text=True, cwd=ROOT, timeout=60
+    )
     assert "make serve" in done.stdout.splitlines()[-1]

@@ -101,5 +101,5 @@ def test_output_closed_from_the_start(started, arguments):
 
 def test_output_that_is_not_utf_8(kgqa_process):
     """Names outside the encoding of the terminal are escaped."""
-    done = kgqa_process("ask", QUESTION, "--embeddings", "off", PYTHONIOENCODING="ascii")
+    done = kgqa_process("ask", QUESTION, "--embeddings", "off", PYTHONIOENCODING="ascii", COLUMNS="120")
     assert done.returncode == 0 and "Kimigayo --national anthem of--> " in done.out

@@ -60,7 +60,7 @@ def test_run_and_its_report(kgqa, corpus, tmp_path):
         assert done.returncode == 0, done.err
     assert "  losses  right 3" in kgqa("eval", "status", "run").out
     assert json.loads(kgqa("eval", "status", "run", "--json").out)[0]["losses"] == {"right": 3}
-    report = kgqa("report", "run", "--html", "site")
+    report = kgqa("report", "run", "--all-metrics", "--html", "site")
     assert "quotes that are verified" in report.out and "Substring EM" in report.out
     pages = [each.read_text() for each in (tmp_path / "site" / "run-1").iterdir()]
     (page,) = [each for each in pages if LONG in each.split("</title>")[1].split("</h1>")[0]]

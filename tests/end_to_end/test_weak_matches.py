@@ -58,4 +58,4 @@ def test_another_language_is_said(kgqa):
         assert "note   The question seems to be in German, but the names in this graph are in English." in done.out
     assert "seems to be" not in kgqa("ask", CAPITAL).out
     unlinked = kgqa("ask", "日本の首都はどこですか")
-    assert unlinked.returncode == 1 and "in Japanese" in unlinked.out and "add --topic ID" in unlinked.out
+    assert unlinked.returncode == 3 and "in Japanese" in unlinked.out and "add --topic ID" in unlinked.out
