@@ -1,7 +1,7 @@
 # `make demo` and `make test` work in a fresh clone; `make help` lists all targets.
 .DEFAULT_GOAL := help
 .PHONY: help setup demo serve corpus-demo check test soak lint format bench accuracy oracle clean
-.PHONY: browser-for-tests axe-for-tests eval table-5.2 table-5.3 table-5.4 table-5.5
+.PHONY: browser-for-tests axe-for-tests curl-for-tests eval table-5.2 table-5.3 table-5.4 table-5.5
 .PHONY: virtuoso-install virtuoso-for-tests virtuoso-start virtuoso-status virtuoso-stop freebase freebase-arguments
 
 PYTHON ?= python3
@@ -71,10 +71,10 @@ PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses=3 --di
 check: $(STAMP) ## run the quick tests: no server, no browser, no killed or separate processes
 	$(PYTEST) -m "not server and not slow and not cli"
 
-test: $(STAMP) virtuoso-for-tests browser-for-tests axe-for-tests ## run all tests
+test: $(STAMP) virtuoso-for-tests browser-for-tests axe-for-tests curl-for-tests ## run all tests
 	$(PYTEST)
 
-soak: $(STAMP) virtuoso-for-tests browser-for-tests axe-for-tests ## run all tests, the long tests with all repetitions
+soak: $(STAMP) virtuoso-for-tests browser-for-tests axe-for-tests curl-for-tests ## run all tests, the long tests with all repetitions
 	KGQA_SOAK=1 $(PYTEST) --timeout=1800
 
 SOURCES := kgqa tests benchmarks scripts
@@ -113,6 +113,14 @@ axe-for-tests:
 	@test -f build/npm/node_modules/axe-core/axe.min.js || ! command -v npm >/dev/null 2>&1 || \
 	  { mkdir -p build/npm && npm install --silent --no-audit --no-fund --ignore-scripts --prefix build/npm axe-core@4.14.1; } || \
 	  echo "axe-core could not be installed with npm; its tests fail."
+
+# Without curl the test of the examples in docs/serve.md is skipped.
+curl-for-tests:
+	@command -v curl >/dev/null || { \
+	  if command -v apt-get >/dev/null && test "$$(id -u)" = 0; then \
+	    { apt-get install -y --no-install-recommends curl || { apt-get update && apt-get install -y --no-install-recommends curl; }; } >/dev/null; \
+	  else false; fi; } || \
+	  echo "curl is not installed; the test of docs/serve.md is skipped. To run it: apt-get install curl"
 
 virtuoso-start: $(STAMP) ## start your own Virtuoso server
 	$(BIN)/kgqa virtuoso start

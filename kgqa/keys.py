@@ -1,4 +1,4 @@
-"""API keys and passwords of servers, in a file of the user that nobody else can read.
+"""API keys and passwords of servers, in a file that only the user can read.
 
 Each key belongs to the address of one server, and is sent to no other. An environment variable takes precedence.
 """

@@ -20,6 +20,17 @@ MEMORY_MB = 64
 """Maximum size of the answers that are held in memory beside those on disk, in MB."""
 
 
+def answers_folder(given: str | None) -> Path | None:
+    """Return the folder that the setting serve.folder means; None if answers are kept in memory only."""
+    if given == "none":
+        return None
+    if given:
+        return Path(given).expanduser()
+    from platformdirs import user_data_path
+
+    return user_data_path("kgqa", appauthor=False) / "answers"
+
+
 class KeptAnswers:
     """Answers by their id, in memory and, with a folder, on disk. The oldest are removed first. Thread-safe.
 

@@ -10,11 +10,10 @@ from contextlib import suppress
 from contextvars import Context
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
 
 from kgqa.answer_json import answer_object
-from kgqa.errors import KgqaError, QuestionError, SettingsError, StoreError
+from kgqa.errors import KgqaError, QuestionError, StoreError
 from kgqa.explore.topics import check_text
 from kgqa.graph.query.tokens import shorten_iris
 from kgqa.hints import service_wording
@@ -26,14 +25,13 @@ from kgqa.methods.name_index import open_name_index
 from kgqa.methods.registry import method
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, Question
-from kgqa.plugins import plugin_names
 from kgqa.serve.examples import demo_examples, example_query, graph_examples
 from kgqa.serve.fair_queue import FairQueue
 from kgqa.serve.jobs import Asked, Job
-from kgqa.serve.kept_answers import AnswerCache, KeptAnswers
+from kgqa.serve.kept_answers import AnswerCache, KeptAnswers, answers_folder
 from kgqa.serve.limits import ClientLimits
 from kgqa.serve.metrics import Metrics
-from kgqa.serve.model_names import client_names
+from kgqa.serve.offers import client_names, offered_methods
 from kgqa.settings import Settings, resolve
 from kgqa.trace import BudgetExhausted, Trace
 from kgqa.version import __version__
@@ -89,11 +87,15 @@ class Service:
             open_name_index(self._base, required=False, note=say)
             if self.corpus is not None:
                 self.corpus.index  # noqa: B018  # is brought up to date before the first request
-            self.methods = self._usable_methods()
+            self.methods = offered_methods(
+                lambda name: self._settings_for(name, self.default_model),
+                models=bool(self.models),
+                corpus=self.corpus is not None,
+            )
             self.limits = ClientLimits(self.settings)
             self._require_prices(self._base)
             self.kept = KeptAnswers(
-                _folder(self.settings),
+                answers_folder(self.settings["serve.folder"]),
                 number=self.settings["serve.kept"],
                 megabytes=self.settings["serve.kept_mb"],
             )
@@ -319,23 +321,6 @@ class Service:
             return base
         return open_resources(settings=resolve({**self._given, "ask.method": "top"}), say=self._say)
 
-    def _usable_methods(self) -> dict[str, dict[str, Any]]:
-        """Return what clients are told about each method that can be used with this graph and these models."""
-        found = {}
-        for name in plugin_names("method"):
-            with suppress(SettingsError):
-                chosen = method(name)
-                self._settings_for(name, self.default_model)
-                if (chosen.model and not self.models) or (chosen.corpus and self.corpus is None):
-                    continue
-                found[name] = {
-                    "name": name,
-                    "summary": chosen.summary,
-                    "model": chosen.model,
-                    "corpus": chosen.corpus,
-                }
-        return found
-
     def about(self) -> dict[str, Any]:
         """Return what clients are told about the service."""
         graph = graph_id(self.graph)
@@ -393,13 +378,3 @@ class Service:
 
 def _failed(job: Job, reason: str) -> Answer:
     return Answer(Question(job.asked.question, id=job.id), "failed", reason=reason, method=job.asked.method)
-
-
-def _folder(settings: Settings) -> Path | None:
-    if settings["serve.folder"] == "none":
-        return None
-    if settings["serve.folder"]:
-        return Path(settings["serve.folder"]).expanduser()
-    from platformdirs import user_data_path
-
-    return user_data_path("kgqa", appauthor=False) / "answers"

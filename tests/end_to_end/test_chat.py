@@ -72,7 +72,7 @@ def test_commands_change_topic_method_and_graph(kgqa, tmp_path):
     assert method == "The next questions are answered by top-2."
     assert graph.startswith("Opened small.") and teacher.startswith("Bob Moss")
     assert "PREFIX fam: <http://example.org/>" in sparql and "fam:ada fam:teacher ?answer" in sparql
-    assert new == "The conversation begins anew."
+    assert new == "A new conversation begins."
     assert unknown.startswith("No answer: No entity of this graph was found") and "/topic ID" in unknown
     assert "kgqa graph search --graph small NAME" in unknown and "kgqa graph search NAME" in elsewhere
     assert back.startswith("Opened the demo graph.")
@@ -146,7 +146,7 @@ def test_without_history_nothing_is_written(session_cache, tmp_path):
     with terminal([KGQA, "chat", "--no-history", *OFF], environment=environment) as person:
         person.expect("kgqa>")
         person.type("/new\r")
-        person.expect("begins anew")
+        person.expect("A new conversation begins")
         person.type("/quit\r")
         assert person.ended() == 0
     assert list(tmp_path.iterdir()) == []
@@ -166,7 +166,7 @@ def test_without_prompt_toolkit_lines_are_read_as_they_are(session_cache, tmp_pa
         person.expect("kgqa>")
         time.sleep(0.5)
         person.type("/new\n")
-        person.expect("begins anew.kgqa>")
+        person.expect("A new conversation begins.kgqa>")
         person.type(CTRL_D)
         assert person.ended() == 0
 

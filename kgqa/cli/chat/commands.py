@@ -113,12 +113,12 @@ def _graph(session: Session, argument: str) -> str:
     if not argument:
         return f"The graph is {session.place}: {session.resources.graph.schema.title}."
     session.use_graph(None if argument == "demo" else argument)
-    return f"Opened {session.place}. The conversation begins anew."
+    return f"Opened {session.place}. A new conversation begins."
 
 
 def _new(session: Session, argument: str) -> str:
     session.forget()
-    return "The conversation begins anew."
+    return "A new conversation begins."
 
 
 def _help(session: Session, argument: str) -> str:

@@ -97,7 +97,7 @@ def open_lines(session: Session, *, history: bool, say: Callable[[str], None]) -
 
 
 def history_file() -> Path:
-    """Return the file of the history in the user's data folder, which nobody else can read.
+    """Return the file of the history in the user's data folder, readable only by the user.
 
     Raises:
         OSError: it cannot be created or protected, or is a link.
