@@ -85,7 +85,10 @@ def request_of(text: str, names: Iterable[str]) -> tuple[str | None, Request | N
     names = list(names)
     topic = Entity("urn:kgqa:topic")
     spans = topic_spans(text, {topic: [name for name in names if name.strip()]})
-    kind = unsupported_kind(replace_spans(text, spans, {topic: NAME})) if unsupported_kind(text) else None
+    shown = unsupported_kind(text)
+    kind = unsupported_kind(replace_spans(text, spans, {topic: NAME})) if shown else None
+    if kind and shown and kind.partition(" (")[0] == shown.partition(" (")[0]:
+        kind = shown  # quotes the words of the question
     return kind, read_request(text, names) if kind else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kgqa.errors import QuestionError
-from kgqa.explore.topics import check_topics
+from kgqa.explore.topics import check_topics, request_of
 from kgqa.settings import resolve
 
 from .conftest import ent
@@ -71,3 +71,8 @@ def test_other_names_list_what_may_be_meant(topics, name, message):
     with pytest.raises(QuestionError) as raised:
         topics(name)
     assert message in str(raised.value)
+
+
+def test_the_kind_of_a_declined_question_is_said_in_its_own_words():
+    question = "what is the most common language spoken in argentina?"
+    assert request_of(question, ["common", "argentina"])[0] == "a superlative (the most common)"

@@ -66,12 +66,12 @@ def resolve(question: str, turns: Sequence[Turn], resources: Resources, *, trace
         StoreError: A query failed.
     """
     text = check_text(question)
-    turns = [turn for turn in turns if turn.answers or turn.topics][-TURNS:]
     if not turns:
         return Resolved(text)
+    known = [turn for turn in turns if turn.answers or turn.topics][-TURNS:]
     graph = resources.graph
-    referents = Referents.of(graph, turns)
-    if resources.by_model and trace is not None:
+    referents = Referents.of(graph, known)
+    if known and resources.by_model and trace is not None:
         try:
             found = rewrite(text, referents, resources, trace)
         except (BudgetExhausted, KgqaError):

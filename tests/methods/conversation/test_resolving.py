@@ -289,3 +289,8 @@ def test_a_stopped_question_and_a_first_question_ask_no_model(session_cache):
 
 def opened(session_cache, server: ScriptedServer):
     return open_resources(cache_folder=str(session_cache), embeddings="off", llm=f"{server.url}#scripted")
+
+
+def test_a_reference_after_turns_without_entities_is_told(resources):
+    found = resolve("what is its capital?", [Turn("What is the most common language?")], resources)
+    assert found == Resolved("what is its capital?", notes=("Nothing before this question fits “its”.",))
