@@ -185,14 +185,19 @@ def test_memory_does_not_grow_with_the_number_of_pages(offline, tmp_path):
             return (replace(records[n % len(records)], id=f"{n}") for n in range(self.record_count))
 
     peaks = []
+    # objects of earlier tests, and thresholds that they left, would put off the collection of garbage
+    thresholds = gc.get_threshold()
     gc.collect()
-    gc.freeze()  # objects of earlier tests would put off the collection of garbage
+    gc.freeze()
+    gc.collect()
+    gc.set_threshold(700, 10, 10)
     for record_count in (20, 20, 120):  # the first run fills the caches
         tracemalloc.start()
         write_site([LargeRun("a", [], record_count=record_count)], tmp_path / f"{record_count}-{len(peaks)}")
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     gc.unfreeze()
+    gc.set_threshold(*thresholds)
     # 100 more pages of over 30 kB would take over 3 MB
     assert peaks[2] - peaks[1] < 1_200_000, peaks
 
