@@ -10,7 +10,7 @@ from typing import Literal as OneOf
 
 from kgqa.errors import KgqaError, PartialResult, StoreTimeout
 from kgqa.model import GraphId
-from kgqa.text.hints import hint_text
+from kgqa.text.written_hints import hint_text
 
 Verdict = OneOf["ok", "warning", "failed", "skipped"]
 ESSENTIAL = ("reachable", "graph", "schema", "tables", "labels", "latency")

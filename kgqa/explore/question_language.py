@@ -17,7 +17,7 @@ from kgqa.explore.masking import drop_mentions
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.graph.tables.labels import languages_of_names
-from kgqa.text.hints import hint_text
+from kgqa.text.written_hints import hint_text
 from kgqa.text.words import relation_words
 
 NAMES = {

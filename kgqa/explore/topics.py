@@ -20,7 +20,7 @@ from kgqa.graph.names.interface import NameMatch
 from kgqa.model import Answer, Candidate, Entity, Named, Question, RelationPath, Step, Value
 from kgqa.schema import value_of
 from kgqa.settings.values import Settings
-from kgqa.text.hints import hint_text
+from kgqa.text.written_hints import hint_text
 from kgqa.text.words import clean, display_name, normalise
 from kgqa.trace import Linked, LinkedMention, Unsupported
 from kgqa.trace.trace import Trace

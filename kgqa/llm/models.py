@@ -22,7 +22,7 @@ from kgqa.settings.keys import find_key
 from kgqa.settings.table import BY_KEY, check
 from kgqa.settings.values import Settings
 from kgqa.storage.toml_text import parse_toml
-from kgqa.text.hints import hint_text
+from kgqa.text.written_hints import hint_text
 from kgqa.text.words import clean
 from kgqa.trace import NoReply, Reasoning
 from kgqa.trace.trace import BudgetExhausted, Trace

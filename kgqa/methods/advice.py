@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from kgqa.model import Answer, NearPath, Usage
 from kgqa.settings.values import Settings
-from kgqa.text.hints import hint_text
+from kgqa.text.written_hints import hint_text
 from kgqa.trace import Event, Expanded, Kept, Linked, PathsRanked, Pool, Rated, Rejected, Retrieved, Unparsed
 
 MAX_NEAREST = 5

@@ -29,7 +29,7 @@ from kgqa.methods.tournament.composition import compose
 from kgqa.methods.tournament.ranking import Ranking
 from kgqa.model import Answer, Candidate, Entity, Named, Question, Value
 from kgqa.settings.values import Settings
-from kgqa.text.hints import hint_text
+from kgqa.text.written_hints import hint_text
 from kgqa.text.words import paths_key
 from kgqa.trace import CuesRead, GaveUp, Leaks, Masked, PathsRanked, RankedPath, Rated, Rejected, Shown
 from kgqa.trace.trace import BudgetExhausted, Trace

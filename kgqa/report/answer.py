@@ -23,7 +23,7 @@ from kgqa.model import (
     StatementEvidence,
 )
 from kgqa.report.path_text import UNICODE, Signs, path_lines
-from kgqa.text.hints import hint_text
+from kgqa.text.written_hints import hint_text
 from kgqa.text.words import clean, counted, display_name, safe_text
 from kgqa.trace import Finished
 from kgqa.trace.words import step_lines

@@ -32,7 +32,7 @@ from kgqa.serve.metrics import Metrics
 from kgqa.serve.offers import client_names, offered_methods
 from kgqa.settings.values import Settings, resolve
 from kgqa.storage.answer_json import answer_object
-from kgqa.text.hints import service_wording
+from kgqa.text.hints import SERVICE, shown_at
 from kgqa.text.words import clean, clean_line
 from kgqa.trace.trace import BudgetExhausted, Trace
 from kgqa.version import __version__
@@ -170,7 +170,7 @@ class Service:
         Args:
             query: whether it runs or explains a query of the client.
         """
-        return (self.queries if query else self.lookups).submit(client, service_wording()(function))
+        return (self.queries if query else self.lookups).submit(client, shown_at(SERVICE)(function))
 
     def resources_for(self, name: str, model: str = "") -> Resources:
         """Return the resources of a method and a model, opened at their first use. Raises the errors of opening."""
@@ -206,7 +206,7 @@ class Service:
 
     # --- one question, in a thread of the queue
 
-    @service_wording()
+    @shown_at(SERVICE)
     def _answer(self, job: Job, key: tuple[Any, ...] | None) -> None:
         asked = job.asked
         usage = None

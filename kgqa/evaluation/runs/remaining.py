@@ -25,7 +25,7 @@ from kgqa.methods.name_index import open_name_index
 from kgqa.methods.registry import asked_in_order
 from kgqa.methods.resources import Resources
 from kgqa.settings.values import Settings, resolve
-from kgqa.text.hints import hint_text
+from kgqa.text.written_hints import hint_text
 
 FIRST_QUESTIONS = 5
 """Number of questions asked for an estimate."""

@@ -20,7 +20,7 @@ from kgqa.evaluation.runs.workers import opened_cluster
 from kgqa.methods.ask import open_resources
 from kgqa.methods.resources import Resources
 from kgqa.settings.values import GIVEN, Settings, resolve
-from kgqa.text.hints import hint_text
+from kgqa.text.written_hints import hint_text
 
 SettingsLike = Settings | Mapping[str, Any] | None
 """Settings; or values by key, with all other values from the user's settings files and environment variables."""

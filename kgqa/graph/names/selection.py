@@ -17,7 +17,7 @@ from kgqa.graph.names.sqlite_index import SqliteNames
 from kgqa.graph.store import Row, Store
 from kgqa.model import Entity, Literal
 from kgqa.schema import Schema
-from kgqa.text.hints import hint_text
+from kgqa.text.written_hints import hint_text
 
 
 class UnindexedNames:

@@ -17,7 +17,6 @@ from kgqa.serve.api.shared import ERRORS, Client, Served
 from kgqa.serve.errors import RequestError, error_object
 from kgqa.serve.jobs import Asked, Job
 from kgqa.serve.service import Service
-from kgqa.text.hints import reworded
 from kgqa.text.words import clean, safe_text
 
 router = APIRouter(prefix="/v1", tags=["chat front ends"], responses=ERRORS)
@@ -139,7 +138,7 @@ def chat_text(answer: dict[str, Any], link: str) -> str:
     found = answer["answers"]
     names = ", ".join(_line(str(each["name"] or each["id"] or each.get("value"))) for each in found[:MAX_NAMES])
     names += f" and {len(found) - MAX_NAMES:,} more" if len(found) > MAX_NAMES else ""
-    reason, *hints = (_line(reworded(text, "chat")) for text in (answer["reason"], *answer["hints"]))
+    reason, *hints = map(_line, (answer["reason"], *answer["hints"]))
     response = _escaped(safe_text(answer["response"]))
     lines = [response or names or reason or "No answer was found."]
     lines[0] += marks if found or response else ""

@@ -15,7 +15,7 @@ from typing import Any
 
 from kgqa.errors import ServerError
 from kgqa.storage.lock_files import only_one
-from kgqa.text.hints import hint_text
+from kgqa.text.written_hints import hint_text
 from kgqa.virtuoso.instance.configuration import render
 from kgqa.virtuoso.instance.folder import ServerFolder, ServerRecord
 from kgqa.virtuoso.instance.isql import SqlAddress, run_sql
