@@ -25,7 +25,7 @@ from typing import Any, Protocol, TypeVar
 from kgqa.cluster_node import LOCAL_SETTINGS, SETTINGS, local_node
 from kgqa.cluster_workers import RETRIES, WorkerPool, _run, cannot_run, lost
 from kgqa.errors import ClusterError
-from kgqa.text.installation import install_command
+from kgqa.text.hints import Hint, Install
 from kgqa.version import __version__
 
 T = TypeVar("T")
@@ -175,7 +175,9 @@ class _RayCluster:
         self._resources.enter_context(_variables({**SETTINGS, **(LOCAL_SETTINGS if is_local else {})}))
         ray = _import_ray()
         if ray.is_initialized():
-            raise ClusterError("This process uses a Ray cluster already.", python="Close it first: ray.shutdown().")
+            raise ClusterError(
+                "This process uses a Ray cluster already.", Hint(python="Close it first: ray.shutdown().")
+            )
         found = self._resources.enter_context(local_node(variables)) if is_local else address
         try:
             # nothing of the environment is sent, whatever the hook of an installation says
@@ -289,7 +291,7 @@ def _import_ray() -> Any:
     try:
         import ray
     except ImportError as error:
-        raise ClusterError("Ray is not installed.", f"Install it: {install_command('ray')}") from error
+        raise ClusterError("Ray is not installed.", f"Install it: {Install('ray')}") from error
     with suppress(ImportError):  # Ray would print the logs of lost nodes to standard output, which is for results
         private: Any = importlib.import_module("ray._private.worker")
         private.print_to_stdstream = lambda *_, **__: None
@@ -356,8 +358,7 @@ def _check_reachable(address: str) -> None:
         reason = getattr(error, "strerror", None) or error
         raise ClusterError(
             f"There is no Ray cluster at {address} ({reason}).",
-            start := f"Start it there: RAY_USAGE_STATS_ENABLED=0 ray start --head --port {port}",
-            python=start,
+            f"Start it there: RAY_USAGE_STATS_ENABLED=0 ray start --head --port {port}",
         ) from error
 
 
@@ -384,6 +385,5 @@ def _connect_error(address: str, error: Exception) -> ClusterError:
     reason = text.strip().splitlines()[0] if text.strip() else type(error).__name__
     return ClusterError(
         f"The Ray cluster at {address} cannot be used: {reason}",
-        join := f"This machine must be a node of it: ray start --address {address}. Otherwise use ray://HOST:10001",
-        python=join,
+        f"This machine must be a node of it: ray start --address {address}. Otherwise use ray://HOST:10001",
     )

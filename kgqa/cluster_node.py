@@ -20,6 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kgqa.errors import ClusterError
+from kgqa.text.hints import Option
 
 PASSED_ON = (
     *("PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH"),
@@ -101,7 +102,7 @@ def _address_in(folder: Path, process: subprocess.Popen[bytes], output: Path) ->
             return (folder / "ray_current_cluster").read_text().strip()
         time.sleep(0.05)
     lines = output.read_text(errors="replace").strip().splitlines() or ["no output"]
-    raise ClusterError(f"Ray cannot be started on this machine: {lines[-1]}", "Leave out --ray")
+    raise ClusterError(f"Ray cannot be started on this machine: {lines[-1]}", "Leave out ", Option("ray"))
 
 
 def _end_with_parent() -> None:

@@ -17,13 +17,16 @@ from typing import TYPE_CHECKING, Any, get_args
 from kgqa.errors import KgqaError, PluginError, SettingsError
 from kgqa.settings.serve import SERVE_SETTINGS
 from kgqa.settings.table import BY_KEY, PluginKind, Setting, check
+from kgqa.text.hints import Hint
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 SELECTORS: Mapping[str, PluginKind] = {key: each.plugin for key, each in BY_KEY.items() if each.plugin}
 """The settings that select a plugin by its name."""
-SHOW_TRACEBACK = "Show the traceback: kgqa -v COMMAND"
+SHOW_TRACEBACK = Hint(
+    "Show the traceback: kgqa -v COMMAND", python='Show the traceback: logging.basicConfig(level="DEBUG")'
+)
 _KEY = re.compile(r"([a-z][a-z0-9]*)\.[a-z][a-z0-9_]*")
 _SECRET_SECTIONS = {"embeddings", "virtuoso"}
 """Sections whose environment variables, such as KGQA_EMBEDDINGS_KEY, hold secrets."""

@@ -19,6 +19,7 @@ from typing import Any
 
 from kgqa.errors import SettingsError, StoreUnavailable
 from kgqa.storage.untrusted_json import check_keys, is_text, list_of, load_json
+from kgqa.text.hints import Command, Hint
 from kgqa.text.words import clean
 
 FILE_NAME = "corpus.json"
@@ -117,7 +118,9 @@ def read_corpus_file(location: str | Path | None) -> CorpusFile | None:
         return corpus_file_of(folder, load_json(file.read_bytes()))
     except (OSError, ValueError) as error:
         raise StoreUnavailable(
-            f"{clean(str(file))} cannot be read: {clean(str(error))}", "Build the corpus again: kgqa corpus build"
+            f"{clean(str(file))} cannot be read: {clean(str(error))}",
+            "Build the corpus again: ",
+            Command("corpus build"),
         ) from error
 
 
@@ -132,8 +135,10 @@ def check_no_corpus(location: str | Path) -> None:
         folder = clean(str(location))
         raise SettingsError(
             f"The graph of the corpus {folder} is made from documents.",
-            f"Change these: kgqa corpus add {folder} FILES",
-            python="Change these: kgqa.corpus.building.build.build_corpus",
+            Hint(
+                f"Change these: kgqa corpus add {folder} FILES",
+                python="Change these: kgqa.corpus.building.build.build_corpus",
+            ),
         )
 
 

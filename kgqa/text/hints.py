@@ -145,9 +145,10 @@ _CALLS = {
     "eval resume": "kgqa.evaluation.resume({values}{options})",
 }
 """The calls for commands."""
+GIVE_TOPIC = "give its id as a topic, or write its full name in the question"
 _AT_SERVICE = {
     "graph search": "search for it",
-    "topic": "give its id as a topic, or its full name in the question",
+    "topic": GIVE_TOPIC,
     "llm": "choose a language model, if the service offers one",
 }
 """What a client of the service does instead of a command or an option."""

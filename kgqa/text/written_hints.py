@@ -45,6 +45,8 @@ _FOR_CLIENTS = [
 ]
 """What a client of the service can do, for what a user of the command line can."""
 _ASKS_GRAPH = re.compile(r"kgqa (ask|chat|doctor|explain|graph info|graph search|serve)\b(?![^`\n]*--graph\b)")
+
+
 def _with_options(match: re.Match[str]) -> str:
     place = current_place()
     return match[0] + place.graph + place.others.get(match[1], "")

@@ -23,6 +23,7 @@ from kgqa.evaluation.datasets.questions import GoldQuestion, QuestionFileError, 
 from kgqa.evaluation.datasets.record_stream import questions_in
 from kgqa.plugins import failure, plugin, plugin_names
 from kgqa.storage.model_json import checked
+from kgqa.text.hints import Option
 
 FOLDER_VARIABLE = "KGQA_DATASETS"
 Reader = Callable[[Path, str], Iterator[GoldQuestion]]
@@ -110,7 +111,8 @@ def _plugin_questions(name: str, arguments: Sequence[Any]) -> Iterator[GoldQuest
     except TypeError:
         raise QuestionFileError(
             f"The reader {name} needs {'no file' if arguments else 'a file'}.",
-            f"Write --dataset {name if arguments else f'{name}:FILE'}",
+            "Write ",
+            Option("dataset", name if arguments else f"{name}:FILE"),
         ) from None
     except ValueError:
         pass  # not written in Python

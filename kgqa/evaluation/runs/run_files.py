@@ -29,6 +29,7 @@ from kgqa.storage.untrusted_json import (
     optional,
     shown,
 )
+from kgqa.text.hints import Command
 
 MANIFEST = "run.json"
 PREDICTIONS = "predictions.jsonl"
@@ -75,7 +76,8 @@ class Run:
             except ValueError as error:
                 raise RunError(
                     f"{self.folder / PREDICTIONS}, line {number}: {error}.",
-                    f"Remove the line, then ask the question of this line again: kgqa eval resume {self.folder}",
+                    "Remove the line, then ask the question of this line again: ",
+                    Command("eval resume", self.folder),
                 ) from None
 
     def metrics(self) -> dict[str, Any]:
@@ -106,7 +108,9 @@ def open_run(folder: str | Path) -> Run:
                 f"{folder} contains several runs.",
                 f"Choose one of these folders: {', '.join(str(each) for each in inner)}",
             )
-        raise RunError(f"There is no run in {folder}.", f"Start a run: kgqa eval run --dataset FILE --out {folder}")
+        raise RunError(
+            f"There is no run in {folder}.", "Start a run: ", Command("eval run", dataset="FILE", out=folder)
+        )
     return Run(folder, _checked(_object(folder / MANIFEST), folder / MANIFEST))
 
 
@@ -154,7 +158,7 @@ def _checked(manifest: Any, path: Path) -> dict[str, Any]:
     """
     if not isinstance(manifest, dict):
         raise RunError(
-            f"{path} was not written by kgqa: the file is not a JSON object.", "Start a new run: kgqa eval run"
+            f"{path} was not written by kgqa: the file is not a JSON object.", "Start a new run: ", Command("eval run")
         )
     if manifest.get("format") != FORMAT:
         raise RunError(
@@ -164,7 +168,7 @@ def _checked(manifest: Any, path: Path) -> dict[str, Any]:
     try:
         check_keys(manifest, _MANIFEST)
     except ValueError as error:
-        raise RunError(f"{path} was not written by kgqa: {error}.", "Start a new run: kgqa eval run") from None
+        raise RunError(f"{path} was not written by kgqa: {error}.", "Start a new run: ", Command("eval run")) from None
     return manifest
 
 

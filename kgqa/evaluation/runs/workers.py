@@ -142,12 +142,16 @@ def opened_cluster(plan: RunPlan, resources: Resources) -> Iterator[Cluster | No
     if asked_in_order(settings):
         raise SettingsError(
             "With these settings, each question depends on those before it, so a cluster cannot help.",
-            "Leave out --ray",
+            "Leave out ",
+            Option("ray"),
         )
     if settings["llm.replay"] and settings["llm.replay_only"] != "on" and plan.ray != LOCAL:
         raise SettingsError(
             f"Replies cannot be recorded in {settings['llm.replay']} from several machines.",
-            "Record them with --ray local, or use recorded replies only: --replay-only",
+            "Record them with ",
+            Option("ray", "local"),
+            ", or use recorded replies only: ",
+            Option("replay-only", True),
         )
     variables = {name: os.environ[name] for name in LOCAL_VARIABLES if name in os.environ}
     given = {settings.table[key].variable: settings[key] for key in SECRET_SETTINGS if settings[key] is not None}
@@ -169,7 +173,8 @@ def divided(cluster: Cluster, plan: RunPlan, questions: int, resources: Resource
         if not available:
             raise ClusterError(
                 "A language model in the process of each worker needs a GPU, and the Ray cluster has none.",
-                "Start nodes with GPUs, or run the model as a server: --llm URL",
+                "Start nodes with GPUs, or run the model as a server: ",
+                Option("llm", "URL"),
             )
     in_flight = plan.concurrency or max(DEFAULT_CONCURRENCY, available)
     limits = {"endpoint.concurrency": store.concurrency} if store.remote else {}

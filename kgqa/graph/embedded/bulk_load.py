@@ -22,6 +22,7 @@ from kgqa.graph.embedded.records import read_journal_record
 from kgqa.graph.rdf.files import FileJob, LineSource, MalformedLines, file_job, open_lines, staged_file
 from kgqa.graph.rdf.lines import hashes, hashes_by_graph
 from kgqa.graph.store import OnError
+from kgqa.text.hints import Command
 
 __all__ = ["FileJob", "Journal", "file_job", "run_load"]
 SEGMENT_LINES = 2_000_000
@@ -55,7 +56,8 @@ class Journal:
             why = getattr(error, "strerror", None) or error
             raise LoadError(
                 f"{folder.journal_file} is damaged ({why}).",
-                f"Start the load again: kgqa graph load FILE --restart --into {folder.path}",
+                "Start the load again: ",
+                Command("graph load", "FILE", restart=True, into=folder.path),
             ) from error
 
 

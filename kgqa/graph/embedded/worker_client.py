@@ -18,6 +18,7 @@ from typing import Any
 from kgqa import errors
 from kgqa.errors import StoreCrashed, StoreError, StoreTimeout
 from kgqa.net.stopping import CHECK_SECONDS, current_stop
+from kgqa.text.hints import Option
 
 OUT_OF_MEMORY = re.compile(
     r"memory allocation of \d+ bytes failed|bad_alloc|MemoryError|what\(\): +Resource temporarily unavailable"
@@ -199,7 +200,10 @@ def _wait(fd: int, deadline: float | None, timeout: float | None) -> None:
         if left is not None and left <= 0:
             limit = f" after {timeout:.3g} s" if timeout is not None else ""
             raise StoreTimeout(
-                f"The query was stopped{limit} without a result.", "Allow more time (--timeout), or narrow the query."
+                f"The query was stopped{limit} without a result.",
+                "Allow more time (",
+                Option("timeout"),
+                "), or narrow the query.",
             )
         waits = [seconds for seconds in (left, CHECK_SECONDS if stop else None) if seconds is not None]
         ready = bool(select.select([fd], [], [], min(waits, default=None))[0])

@@ -20,7 +20,7 @@ from kgqa.rank.embedding.remote import RemoteEncoder
 from kgqa.rank.embedding.sentence_models import TorchEncoder, find_model, packaged_minilm
 from kgqa.rank.embedding.tokens import UNKNOWN_LIMIT, Spans, estimated_spans
 from kgqa.storage.cache import Cache, VectorCache
-from kgqa.text.installation import install_command
+from kgqa.text.hints import Install
 
 Precision = Literal["fp32", "int8"]
 NO_MODEL = "No embedding model is installed, so paths are compared by the words they share with the question (BM25)."
@@ -143,7 +143,7 @@ def open_encoder(
         if key not in _OPEN_ENCODERS:
             _OPEN_ENCODERS[key] = _open(cache, model, url, query_prompt, precision, say)
             if _OPEN_ENCODERS[key] is None:
-                say(f"{NO_MODEL} To install a small model: {install_command('minilm')}")
+                say(f"{NO_MODEL} To install a small model: {Install('minilm')}")
         return _OPEN_ENCODERS[key]
 
 
@@ -178,12 +178,12 @@ def _open_local(
     if files is None:
         if precision != "fp32":
             raise ModelUnavailable(
-                f"rank.precision int8 needs an embedding model, and none is installed: {install_command('minilm')}"
+                f"rank.precision int8 needs an embedding model, and none is installed: {Install('minilm')}"
             )
         return None
     encoder = open_local_encoder(cache, files, say) if precision == "fp32" else open_int8_encoder(cache, files, say)
     if encoder is None and model is not None:
-        raise ModelUnavailable(f"The embedding model {model} needs sentence-transformers: {install_command('sbert')}")
+        raise ModelUnavailable(f"The embedding model {model} needs sentence-transformers: {Install('sbert')}")
     return encoder
 
 

@@ -22,6 +22,7 @@ from kgqa.graph.endpoint.upload import target_graph
 from kgqa.graph.rdf.files import MalformedLines, check_unchanged, file_job
 from kgqa.graph.rdf.upload import UploadFiles
 from kgqa.graph.store import LoadReport, MalformedLine, OnError, Progress
+from kgqa.text.hints import Command
 from kgqa.virtuoso.bulk.journal import NAME, BulkJournal, forget_journal, load_lock, open_journal, read_journal
 from kgqa.virtuoso.bulk.loader import BulkLoad, Group, check_token, count_triples
 from kgqa.virtuoso.bulk.rejected_lines import unloadable_reason
@@ -206,7 +207,7 @@ def _check_resumable(journal: BulkJournal, store: EndpointStore, graph: str) -> 
             f"To resume it, give --graph-iri {journal.graph}",
         )
     for job in journal.files:
-        check_unchanged(job, f"kgqa graph load FILE --restart --into {store.url}")
+        check_unchanged(job, Command("graph load", "FILE", restart=True, into=store.url))
 
 
 class _FileLoad(BulkLoad[list[Chunk], int]):

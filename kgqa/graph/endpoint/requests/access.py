@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from kgqa.errors import SettingsError
+from kgqa.text.hints import Option
 
 PASSWORD_VARIABLE = "KGQA_ENDPOINT_PASSWORD"
 
@@ -54,6 +55,9 @@ def check_address(url: str) -> str:
         )
     if parts.query or parts.fragment:
         raise SettingsError(
-            "The address of a SPARQL endpoint must not contain ? or #.", "Remove them; name graphs with --graph-iri."
+            "The address of a SPARQL endpoint must not contain ? or #.",
+            "Remove them; name graphs with ",
+            Option("graph-iri"),
+            ".",
         )
     return url
