@@ -70,7 +70,8 @@ def fill_table(
             title = models[model].title if model in models else model
             what = f"The judge {title}" if model == table.judge else title
             observer.note(
-                f"{what} is not run: give the address (llm) of this language model in a file, with {Option('models', 'FILE')}."
+                f"{what} is not run: give the address (llm) of this language model in a file, with "
+                f"{Option('models', 'FILE')}."
             )
     return FilledTable(cells, filler.interrupted, filler.failed)
 
