@@ -109,7 +109,7 @@ def test_advice_is_for_clients_wherever_it_was_asked_first(served):
     again = ask(served, question)
     kept = served.client.get(f"/answers/{said['kgqa']['id']}").json()
     assert again["reason"] == kept["reason"]
-    assert again["reason"].endswith("Search for it, and give its id as a topic")
+    assert again["reason"].endswith("Search for it, and give its id as a topic, or write its full name in the question")
     assert (again["status"], again["accepted"]) == ("no_answer", False)
     error = served.client.get("/neighbours", params={"id": "m.nobody"}).json()["error"]
     assert "kgqa graph" not in error["message"] + error["hint"]

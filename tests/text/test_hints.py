@@ -54,7 +54,12 @@ from kgqa.text.hints import SERVICE, Command, Hint, Install, Option, command_lin
             'kgqa.evaluation.resume("runs/a", trust=True)',
             None,
         ),
-        (Command("virtuoso start", row_cap=9), "kgqa virtuoso start --row-cap 9", "kgqa virtuoso start --row-cap 9", None),
+        (
+            Command("virtuoso start", row_cap=9),
+            "kgqa virtuoso start --row-cap 9",
+            "kgqa virtuoso start --row-cap 9",
+            None,
+        ),
         (Hint("Allow more: ", Option("max-calls", 8)), "Allow more: --max-calls 8", "Allow more: max_calls=8", None),
         (Hint("See --help", python="See help(kgqa)", service="Ask"), "See --help", "See help(kgqa)", "Ask"),
     ],
