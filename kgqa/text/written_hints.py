@@ -27,7 +27,7 @@ _END = r"(?=[,;)]|[.:]?$|[.:] | --)"
 _TAKES_VALUE = "".join(f"(?<!--{flag})" for flag in _FLAGS)
 _OPTION = rf"--([a-z][a-z-]*[a-z])(?:{_TAKES_VALUE} (?!--)((?=['\"A-Z0-9]|\S*[:/]\S){_ARGUMENT}|{_ARGUMENT}{_END}))?"
 _COMMAND = re.compile(rf"`?(kgqa(?: {_ARGUMENT})+)`?|(?<![\w-]){_OPTION}")
-_SEARCH, _GIVE = "search for it", "give its id as a topic, or its full name in the question"
+_SEARCH, _GIVE = "search for it", "give its id as a topic, or write its full name in the question"
 _CHOOSE = "choose a language model, if the service offers one"
 _SEARCH_COMMAND = rf"`?kgqa graph search(?: (?!--){_ARGUMENT})?(?: --graph {_ARGUMENT})?`?"
 _FOR_CLIENTS = [

@@ -26,7 +26,7 @@ from kgqa.text.hints import SERVICE, Command, Hint, Install, Option, command_lin
             Option("topic", "ID"),
             "--topic ID",
             'topics="ID"',
-            "give its id as a topic, or its full name in the question",
+            "give its id as a topic, or write its full name in the question",
         ),
         (Command("graph search", "a, b"), "kgqa graph search 'a, b'", 'graph.search("a, b")', "search for it"),
         (Command("ask", topic="ID"), "kgqa ask --topic ID", 'kgqa.ask(question, topics="ID")', None),
