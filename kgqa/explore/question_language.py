@@ -146,7 +146,7 @@ def language_notes(
         return []
     names = sorted((NAMES.get(each, each) for each in known), key=lambda name: (name != "English", name))
     note = f"The question seems to be in {NAMES[language]}, but the names in this graph are in {_listed(names)}."
-    add_topic = Hint("add ", Option("topic", "ID"), service="give the id of its topic")
+    add_topic = Hint("add ", Option("topic", "ID"), client=Option("topic", "ID"))
     return [f"{note} Ask in {names[0]}." if mentions or topics else f"{note} Ask in {names[0]}, or {add_topic}."]
 
 

@@ -19,7 +19,7 @@ from kgqa.graph.names.interface import NameMatch
 from kgqa.model import Answer, Candidate, Entity, Named, Question, RelationPath, Step, Value
 from kgqa.schema import value_of
 from kgqa.settings.values import Settings
-from kgqa.text.hints import GIVE_TOPIC, Command, Hint, Option
+from kgqa.text.hints import Command, Hint, Option
 from kgqa.text.words import clean, display_name, normalise
 from kgqa.trace import Linked, LinkedMention, Unsupported
 from kgqa.trace.trace import Trace
@@ -199,7 +199,7 @@ def entity_called(graph: KnowledgeGraph, name: str, settings: Settings, notes: l
     if len(entities) == 1 or len(labelled) == 1:
         chosen = (labelled or entities)[0]
         others = _listed(graph, [each for each in entities if each != chosen])
-        also = f"; it could also be {others}. {_use_topic('Use', 'ID')} to choose" if others else ""
+        also = f"; it could also be {others}. {_to_choose('ID')}" if others else ""
         notes.append(f"Read the topic “{text}” as {_listed(graph, [chosen])}{also}.")
         return chosen
     if entities:
@@ -211,16 +211,14 @@ def entity_called(graph: KnowledgeGraph, name: str, settings: Settings, notes: l
     near = list(dict.fromkeys(match.entity for match in (*whole, *parts)))
     similar = _listed(graph, near)
     if len(near) == 1 and whole:
-        notes.append(
-            f"Read the topic “{text}” as {similar} (inexact match); {_use_topic('use', 'ID')} to choose another."
-        )
+        notes.append(f"Read the topic “{text}” as {similar} (inexact match); {_to_choose_another('ID')}.")
         return near[0]
     raise QuestionError(
         f"No entity of this graph has the id or the name “{text}”."
         + (f" Similar names: {similar}." if similar else ""),
         Hint(
             *("Choose an entity with ", Option("topic", "ID"), ", or search: ", _search(settings, "NAME")),
-            service=f"Search for it, and {GIVE_TOPIC}",
+            client=_SEARCH_FIRST,
         ),
     )
 
@@ -254,9 +252,17 @@ def _search(settings: Settings, name: str) -> Command:
     return Command("graph search", name, **({"graph": path} if path else {}))
 
 
-def _use_topic(use: str, value: str | None = None) -> Hint:
-    give = "Give" if use == "Use" else "give"
-    return Hint(f"{use} ", Option("topic", value), service=f"{give} its id as a topic")
+_SEARCH_FIRST = Hint("First ", Command("graph search"), ", then ", Option("topic"))
+
+
+def _to_choose(value: str | None = None) -> Hint:
+    topic = Option("topic", value)
+    return Hint("Use ", topic, " to choose", client=Hint("To choose, ", topic))
+
+
+def _to_choose_another(value: str | None = None) -> Hint:
+    topic = Option("topic", value)
+    return Hint("use ", topic, " to choose another", client=Hint("to choose another, ", topic))
 
 
 def link_topics(graph: KnowledgeGraph, found: Sequence[Mention], notes: list[str], trace: Trace) -> list[Entity]:
@@ -284,7 +290,7 @@ def link_topics(graph: KnowledgeGraph, found: Sequence[Mention], notes: list[str
             "No entity of this graph was found in the question.",
             Hint(
                 *("Look up its id with `", Command("graph search", "NAME"), "` and add ", Option("topic", "ID")),
-                service=f"Search for it, and {GIVE_TOPIC}",
+                client=_SEARCH_FIRST,
             ),
         )
     notes += [_ambiguity_note(graph, mention) for mention in found if not mention.certain]
@@ -295,6 +301,6 @@ def _ambiguity_note(graph: KnowledgeGraph, mention: Mention) -> str:
     named: list[Named] = graph.named(match.entity for match in mention.matches[:4])
     chosen = f"Read “{clean(mention.text)}” as {display_name(named[0])}"
     if len(named) == 1:
-        return f"{chosen} (inexact match); {_use_topic('use')} to choose another."
+        return f"{chosen} (inexact match); {_to_choose_another()}."
     others = ", ".join(display_name(item) for item in named[1:])
-    return f"{chosen}; it could also be {others}. {_use_topic('Use')} to choose."
+    return f"{chosen}; it could also be {others}. {_to_choose()}."

@@ -2,7 +2,7 @@
 
 A hint consists of texts and of actions: an `Option` to give, a `Command` to run, an extra of kgqa to `Install`. The
 command line shows `--timeout 60` and `kgqa graph search ada`, Python `timeout=60` and `graph.search("ada")`. Clients of
-`kgqa serve` cannot give options, so they are told what they can do.
+`kgqa serve` cannot give options: its page, agents and chat front ends are told what they can do instead.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from kgqa.text.installation import install_command
 
@@ -23,20 +23,55 @@ from kgqa.text.installation import install_command
 class Place:
     """Where hints are shown.
 
-    `graph`: options that commands with a graph repeat, as one text; `others`: further ones by command. Only for the
-    command line.
+    `graph`: on the command line, options that commands with a graph repeat, as one text; `others`: further ones by
+    command. `clients`: at a service, what clients do instead of giving options and running commands.
     """
 
-    name: Literal["Python", "command line", "service"]
+    name: Literal["Python", "command line", "page", "agent", "chat"]
     graph: str = ""
     others: Mapping[str, str] = field(default_factory=dict)
+    clients: Mapping[str, str] = field(default_factory=dict)
 
 
-SERVICE = Place("service")
+def _service(name: Literal["page", "agent", "chat"], *, search: str, topic: str, llm: str) -> Place:
+    return Place(name, clients={"graph search": search, "topic": topic, "llm": llm})
+
+
+PAGE = _service(
+    "page",
+    search="search for it",
+    topic="give its id as a topic",
+    llm="choose a model, if the service offers one",
+)
+AGENT = _service(
+    "agent",
+    search="call search",
+    topic="pass its id in topics",
+    llm="start the server with a language model",
+)
+CHAT = _service(
+    "chat",
+    search="look it up on the page of the service",
+    topic="write its full name in the question",
+    llm="choose a model with @ in its name, if there is one",
+)
 _program = [Place("Python")]
 """The place of this process, in all threads; the last item counts."""
 _call: ContextVar[Place | None] = ContextVar("place", default=None)
 """The place of the running call, if it is another."""
+_KEYWORDS = {"topic": "topics", "into": "folder"}
+"""Keyword arguments whose name is not the option's."""
+_CALLS = {
+    "ask": "kgqa.ask(question{options})",
+    "graph search": "graph.search({values})",
+    "graph load": "kgqa.load_into_folder([{values}]{options})",
+    "corpus build": "kgqa.build_corpus(paths=[{values}]{options})",
+    "eval run": "kgqa.evaluation.run(plan, out)",
+    "eval resume": "kgqa.evaluation.resume({values}{options})",
+}
+"""The Python calls for commands."""
+_WITH_GRAPH = ("ask", "chat", "doctor", "explain", "graph info", "graph search", "serve")
+_LOGIN = re.compile(r"^([a-z]+://)[^/]*@")
 
 
 @dataclass(frozen=True)
@@ -50,19 +85,18 @@ class Option:
     value: object = None
 
     def __str__(self) -> str:
-        match current_place().name:
-            case "Python":
-                name = _KEYWORDS.get(self.name, self.name).replace("-", "_")
-                return f"{name}={'' if self.value is None else _literal(self.value)}"
-            case "service":
-                return _AT_SERVICE.get(self.name) or f"{self.typed()} of kgqa serve"
-            case _:
-                return self.typed()
+        place = current_place()
+        if place.name == "Python":
+            name = _KEYWORDS.get(self.name, self.name).replace("-", "_")
+            return f"{name}={'' if self.value is None else _literal(self.value)}"
+        if place.clients:
+            return place.clients.get(self.name) or f"{self.typed()} of kgqa serve"
+        return self.typed()
 
     def typed(self) -> str:
         """Return the option as it is typed."""
-        bare = self.value is None or self.value is True
-        return f"--{self.name}" if bare else f"--{self.name} {shlex.quote(_text(self.value))}"
+        is_bare = self.value is None or self.value is True
+        return f"--{self.name}" if is_bare else f"--{self.name} {shlex.quote(_text(self.value))}"
 
 
 @dataclass(init=False, unsafe_hash=True)
@@ -80,14 +114,14 @@ class Command:
 
     def __init__(self, name: str, *arguments: object, **options: object) -> None:
         self.name = name
-        own = (each if isinstance(each, Option) else str(each) for each in arguments)
-        self.arguments = (*own, *(Option(key.replace("_", "-"), value) for key, value in options.items()))
+        given = (each if isinstance(each, Option) else str(each) for each in arguments)
+        self.arguments = (*given, *(Option(key.replace("_", "-"), value) for key, value in options.items()))
 
     def __str__(self) -> str:
         place = current_place()
         options = [each for each in self.arguments if isinstance(each, Option)]
-        if place.name == "service":
-            return _AT_SERVICE.get(self.name) or self.typed()
+        if place.clients:
+            return place.clients.get(self.name) or self.typed()
         into_server = any("://" in str(each.value) for each in options)
         if place.name == "Python" and self.name in _CALLS and not into_server:
             values = ", ".join(_literal(each) for each in self.arguments if not isinstance(each, Option))
@@ -97,8 +131,8 @@ class Command:
 
     def typed(self, repeated: str = "") -> str:
         """Return the command as it is typed, with more options after its name."""
-        own = (each.typed() if isinstance(each, Option) else shlex.quote(each) for each in self.arguments)
-        return " ".join([f"kgqa {self.name}{repeated}", *own])
+        words = (each.typed() if isinstance(each, Option) else shlex.quote(each) for each in self.arguments)
+        return " ".join([f"kgqa {self.name}{repeated}", *words])
 
 
 @dataclass(frozen=True)
@@ -109,51 +143,27 @@ class Install:
 
     def __str__(self) -> str:
         # a client need not know where kgqa is installed
-        return f"pip install 'kgqa[{self.extra}]'" if current_place() == SERVICE else install_command(self.extra)
+        return f"pip install 'kgqa[{self.extra}]'" if current_place().clients else install_command(self.extra)
 
 
 @dataclass(init=False, unsafe_hash=True)
 class Hint:
-    """What the user should do next. `python`, `service`: other words in Python, and for clients of the service."""
+    """What the user should do next. `python`, `client`: another hint in Python, and for clients of `kgqa serve`."""
 
-    parts: tuple[str | Option | Command | Install | Hint, ...]
-    python: str | None
-    service: str | None
+    parts: tuple[Part, ...]
+    python: Part | None
+    client: Part | None
 
-    def __init__(
-        self,
-        *parts: str | Option | Command | Install | Hint,
-        python: str | None = None,
-        service: str | None = None,
-    ) -> None:
-        self.parts, self.python, self.service = parts, python, service
+    def __init__(self, *parts: Part, python: Part | None = None, client: Part | None = None) -> None:
+        self.parts, self.python, self.client = parts, python, client
 
     def __str__(self) -> str:
-        own = {"Python": self.python, "service": self.service}.get(current_place().name)
-        return "".join(map(str, self.parts)) if own is None else own
+        place = current_place()
+        other = self.python if place.name == "Python" else self.client if place.clients else None
+        return "".join(map(str, self.parts)) if other is None else str(other)
 
 
-Part = str | Option | Command | Install | Hint
-_KEYWORDS = {"topic": "topics", "into": "folder"}
-"""Keyword arguments whose name is not the option's."""
-_CALLS = {
-    "ask": "kgqa.ask(question{options})",
-    "graph search": "graph.search({values})",
-    "graph load": "kgqa.load_into_folder([{values}]{options})",
-    "corpus build": "kgqa.build_corpus(paths=[{values}]{options})",
-    "eval run": "kgqa.evaluation.run(plan, out)",
-    "eval resume": "kgqa.evaluation.resume({values}{options})",
-}
-"""The calls for commands."""
-GIVE_TOPIC = "give its id as a topic, or write its full name in the question"
-_AT_SERVICE = {
-    "graph search": "search for it",
-    "topic": GIVE_TOPIC,
-    "llm": "choose a language model, if the service offers one",
-}
-"""What a client of the service does instead of a command or an option."""
-_WITH_GRAPH = ("ask", "chat", "doctor", "explain", "graph info", "graph search", "serve")
-_LOGIN = re.compile(r"^([a-z]+://)[^/]*@")
+Part: TypeAlias = str | Option | Command | Install | Hint
 
 
 def _text(value: object) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from kgqa.text.hints import SERVICE, current_place
+from kgqa.text.hints import current_place
 
 _FLAGS = ("as-published", "keep-going", "losses", "replay-only", "restart", "resume", "trust")
 _KEYWORDS = {"topic": "topics"}
@@ -59,7 +59,7 @@ def hint_text(hint: str, *, python: str = "") -> str:
         hint: the hint, as on the command line.
         python: the hint in Python, if it cannot be derived from `hint`.
     """
-    if current_place() == SERVICE:
+    if current_place().name in ("page", "agent", "chat"):
         return _for_clients(hint)
     if current_place().name != "Python":
         return _ASKS_GRAPH.sub(_with_options, hint)

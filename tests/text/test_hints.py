@@ -11,11 +11,22 @@ from kgqa.cli.main import cli
 from kgqa.cli.options import repeat_graph
 from kgqa.errors import KgqaError, LoginRefused, StoreTimeout
 from kgqa.net.workers import Workers
-from kgqa.text.hints import SERVICE, Command, Hint, Install, Option, command_line_wording, repeat_options, shown_at
+from kgqa.text.hints import (
+    AGENT,
+    CHAT,
+    PAGE,
+    Command,
+    Hint,
+    Install,
+    Option,
+    command_line_wording,
+    repeat_options,
+    shown_at,
+)
 
 
 @pytest.mark.parametrize(
-    ("hint", "command_line", "python", "service"),
+    ("hint", "command_line", "python", "page"),
     [
         (Option("timeout"), "--timeout", "timeout=", "--timeout of kgqa serve"),
         (Option("depth", 3), "--depth 3", "depth=3", "--depth 3 of kgqa serve"),
@@ -26,7 +37,7 @@ from kgqa.text.hints import SERVICE, Command, Hint, Install, Option, command_lin
             Option("topic", "ID"),
             "--topic ID",
             'topics="ID"',
-            "give its id as a topic, or write its full name in the question",
+            "give its id as a topic",
         ),
         (Command("graph search", "a, b"), "kgqa graph search 'a, b'", 'graph.search("a, b")', "search for it"),
         (Command("ask", topic="ID"), "kgqa ask --topic ID", 'kgqa.ask(question, topics="ID")', None),
@@ -61,22 +72,30 @@ from kgqa.text.hints import SERVICE, Command, Hint, Install, Option, command_lin
             None,
         ),
         (Hint("Allow more: ", Option("max-calls", 8)), "Allow more: --max-calls 8", "Allow more: max_calls=8", None),
-        (Hint("See --help", python="See help(kgqa)", service="Ask"), "See --help", "See help(kgqa)", "Ask"),
+        (Hint("See --help", python="See help(kgqa)", client="Ask"), "See --help", "See help(kgqa)", "Ask"),
     ],
 )
-def test_a_hint_is_worded_for_its_place(hint, command_line, python, service):
+def test_a_hint_is_worded_for_its_place(hint, command_line, python, page):
     assert str(hint) == python
     with command_line_wording():
         assert str(hint) == command_line
-        with shown_at(SERVICE):
-            assert service is None or str(hint) == service
+        with shown_at(PAGE):
+            assert page is None or str(hint) == page
             workers = Workers(1)
-            assert service is None or workers.submit(lambda: str(hint)).result(10) == service
+            assert page is None or workers.submit(lambda: str(hint)).result(10) == page
             workers.close()
 
 
+def test_agents_and_chats_are_told_what_they_can_do():
+    hint = Hint("First ", Command("graph search", "NAME"), ", then ", Option("topic", "ID"))
+    with shown_at(AGENT):
+        assert str(hint) == "First call search, then pass its id in topics"
+    with shown_at(CHAT):
+        assert str(hint) == "First look it up on the page of the service, then write its full name in the question"
+
+
 def test_clients_of_the_service_do_not_see_where_kgqa_is_installed():
-    with shown_at(SERVICE):
+    with shown_at(PAGE):
         assert str(Install("openai")) == "pip install 'kgqa[openai]'"
 
 
@@ -94,7 +113,7 @@ def test_hints_repeat_the_graph_of_the_command():
             assert str(hint) == shown
         repeat_options([("--graph", "http://ada:secret@h:1/sparql")])
         assert str(Command("graph info")) == "kgqa graph info --graph http://h:1/sparql"
-        with shown_at(SERVICE):
+        with shown_at(PAGE):
             assert str(Command("graph info")) == "kgqa graph info"
     with command_line_wording():
         assert str(Command("graph info")) == "kgqa graph info"

@@ -17,9 +17,9 @@ from kgqa.graph.names.sqlite_index import SqliteNames
 from kgqa.graph.store import Row, Store
 from kgqa.model import Entity, Literal
 from kgqa.schema import Schema
-from kgqa.text.hints import GIVE_TOPIC, Command, Hint
+from kgqa.text.hints import Command, Hint, Option
 
-CHOOSE_TOPIC = Hint(Command("ask", topic="ID"), service=GIVE_TOPIC)
+CHOOSE_TOPIC = Hint(Command("ask", topic="ID"), client=Option("topic", "ID"))
 
 
 class UnindexedNames:

@@ -17,6 +17,7 @@ from kgqa.serve.api.shared import ERRORS, Client, Served
 from kgqa.serve.errors import RequestError, error_object
 from kgqa.serve.jobs import Asked, Job
 from kgqa.serve.service import Service
+from kgqa.text.hints import CHAT
 from kgqa.text.words import clean, safe_text
 
 router = APIRouter(prefix="/v1", tags=["chat front ends"], responses=ERRORS)
@@ -76,7 +77,7 @@ async def chat_route(body: ChatBody, request: Request, service: Served, client: 
     request.state.question = asked
     method, model = _chosen(body.model, service)
     history = tuple(link[1] for each in body.messages if each.role == "assistant" for link in _LINK.finditer(each.text))
-    job = submit(service, Asked(asked, method, model, client=client, history=history))
+    job = submit(service, Asked(asked, method, model, client=client, history=history, place=CHAT))
     link = f"{request.url.scheme}://{request.headers['host']}/a/"
     head = {"id": f"chatcmpl-{job.id}", "created": int(time.time()), "model": body.model or method}
     if body.stream:

@@ -19,7 +19,7 @@ from kgqa.serve.limits import LimitReached
 from kgqa.serve.service import Service
 from kgqa.serve.tools import corpus_tools, graph_tools, path_tools, query_tools
 from kgqa.storage.answer_json import json_text
-from kgqa.text.hints import SERVICE, shown_at
+from kgqa.text.hints import AGENT, shown_at
 from kgqa.text.words import clean
 
 T = TypeVar("T")
@@ -178,6 +178,7 @@ class AgentTools:
             method=method or service.default_method,
             topics=tuple(topics),
             client=_client(ctx),
+            place=AGENT,
         )
         job = _told(lambda: service.submit(asked))
         count = 0
@@ -255,7 +256,7 @@ def _told(function: Callable[[], T]) -> T:
 
 
 def _words(error: KgqaError) -> str:
-    with shown_at(SERVICE):
+    with shown_at(AGENT):
         return clean(str(error))
 
 
