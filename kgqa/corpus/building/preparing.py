@@ -144,7 +144,7 @@ def opened_corpus(
             store = options.open(
                 folder.file.url,
                 cache=tools.cache,
-                timeout=tools.settings["graph.timeout"],
+                timeout=tools.settings.graph.timeout,
                 writable=sorted(folder.graphs.values()),
             )
             closing.callback(store.close)
@@ -185,7 +185,7 @@ def prepared(folder: CorpusFolder | None, options: BuildOptions, tools: Tools) -
     stored = dict(folder.file.others) if folder is not None else {}
     notes: list[str] = []
     size, token_key, missing, hint = _chunks(options.chunks, stored, encoder, notes)
-    mode = settings["corpus.extract"]
+    mode: str = settings.corpus.extract
     if mode == "auto":
         known = stored.get(EXTRACT)
         mode = known if isinstance(known, str) else ("triples" if models is not None else "rules")
