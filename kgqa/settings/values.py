@@ -32,7 +32,7 @@ from kgqa.settings.table import (
     own_keywords,
     own_settings,
 )
-from kgqa.storage.toml_text import read_toml
+from kgqa.storage.loading import parse_toml, read_bytes
 from kgqa.text.hints import place
 
 FILE_NAME = "kgqa.toml"
@@ -229,7 +229,7 @@ def read_file(file: Path) -> dict[str, Any]:
     try:
         if not file.is_file():
             return {}
-        data = read_toml(file)
+        data = parse_toml(read_bytes(file))
     except (OSError, ValueError) as error:
         raise SettingsError(f"{file} cannot be read: {error}") from error
     found: dict[str, Any] = {}
