@@ -2,11 +2,13 @@
 
     python benchmarks/golden.py record FOLDER [--only answers,corpus]
     python benchmarks/golden.py compare BEFORE AFTER [--only answers,corpus]
+    python benchmarks/golden.py check [--first] [--only answers,corpus]
 
 `record` writes a file of canonical JSON for each section into FOLDER, without times, versions and paths. `compare`
 prints the differences by kind, each with its number and three examples; it exits with 1 if there is a difference that
-`golden_allowed.toml` does not list, or if a record is too small to be trusted. `make golden` does both: it records the
-commit in `golden.commit` with an environment of its own, then the present tree, and compares.
+`golden_allowed.toml` does not list, or if a record is too small to be trusted. `check` (`make golden`) does both: it
+records the commit in `golden.commit` (--first: the first one that was named there) with an environment of its own, once,
+then the present tree, and compares.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from typing import Any
 
 import golden_records
 from golden_compare import compare
+from golden_tree import BUILD, recorded, reference
 
 SECTIONS = {
     "answers": "golden_records",
@@ -41,18 +44,19 @@ SECTIONS = {
 
 def record(folder: Path, only: list[str]) -> None:
     """Record the sections; a section that was recorded before is replaced."""
-    work = (folder / "work").resolve()
+    folder = folder.resolve()
+    work = folder / "work"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     for name in [name for name in os.environ if name.startswith("KGQA_") and name != "KGQA_DATA"]:
         del os.environ[name]
-    os.environ |= {"KGQA_CACHE_FOLDER": str(work.parent / "cache"), "XDG_CONFIG_HOME": str(work / "config")}
+    os.environ |= {"KGQA_CACHE_FOLDER": str(folder / "cache"), "XDG_CONFIG_HOME": str(work / "config")}
     os.environ |= {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "KGQA_DATA": str(golden_records.DATA)}
     os.chdir(work)  # without a kgqa.toml
 
     from golden_adapter import embedder
 
-    (work.parent / "embedder.json").write_text(json.dumps(embedder()))
+    (folder / "embedder.json").write_text(json.dumps(embedder()))
     for section in only:
         started, spent = time.monotonic(), Counter[str]()
         of_section: Callable[[Path], Iterator[Any]] = getattr(import_module(SECTIONS[section]), section)
@@ -61,15 +65,18 @@ def record(folder: Path, only: list[str]) -> None:
             records.append(each)
             last, before = time.monotonic(), last
             spent[each[0]] += last - before
-        records.sort(key=lambda each: each[:2])
-        with gzip.open(work.parent / f"{section}.jsonl.gz", "wt", encoding="utf-8") as out:
-            for each in records:
-                text = json.dumps(each, ensure_ascii=False, sort_keys=True)
-                out.write(canonical(text, work) + "\n")
+        write(folder / f"{section}.jsonl.gz", records, work)
         counts = Counter(kind for kind, _, _ in records)
         print(f"{section}: {len(records)} records in {time.monotonic() - started:.0f} s", file=sys.stderr)
         for kind, count in counts.items():
             print(f"    {kind}: {count} in {spent[kind]:.0f} s", file=sys.stderr)
+
+
+def write(file: Path, records: list[Any], work: Path) -> None:
+    """Write records, sorted by what they are about and by key, one a line."""
+    with gzip.open(file, "wt", encoding="utf-8") as out:
+        for each in sorted(records, key=lambda each: each[:2]):
+            out.write(canonical(json.dumps(each, ensure_ascii=False, sort_keys=True), work) + "\n")
 
 
 def canonical(text: str, work: Path) -> str:
@@ -82,11 +89,12 @@ def canonical(text: str, work: Path) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    one, two = commands.add_parser("record"), commands.add_parser("compare")
-    one.add_argument("folder", type=Path)
-    two.add_argument("before", type=Path)
-    two.add_argument("after", type=Path)
-    for each in (one, two):
+    for_record, for_compare, for_check = map(commands.add_parser, ("record", "compare", "check"))
+    for_record.add_argument("folder", type=Path)
+    for_compare.add_argument("before", type=Path)
+    for_compare.add_argument("after", type=Path)
+    for_check.add_argument("--first", action="store_true", help="compare with the first commit")
+    for each in (for_record, for_compare, for_check):
         each.add_argument("--only", default=",".join(SECTIONS), help="sections, separated by commas [all]")
     options = parser.parse_args()
     only = options.only.split(",")
@@ -94,7 +102,12 @@ def main() -> None:
         parser.error(f"no such section: {', '.join(sorted(unknown))}. Sections: {', '.join(SECTIONS)}")
     if options.command == "record":
         record(options.folder, only)
-    elif not compare(options.before, options.after, only):
+        return
+    if options.command == "check":
+        options.before, options.after = recorded(reference(first=options.first), only), BUILD / "now"
+        shutil.rmtree(options.after, ignore_errors=True)
+        record(options.after, only)
+    if not compare(options.before, options.after, only):
         sys.exit(1)
 
 

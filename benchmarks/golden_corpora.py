@@ -35,28 +35,29 @@ def inside(*arguments: object) -> Any:
     """Run a command that prints JSON in this process, which is quicker for short commands; return the JSON."""
     (command,) = entry_points(group="console_scripts", name="kgqa")
     out = io.StringIO()
-    with patch.object(sys, "argv", ["kgqa", *map(str, arguments)]), contextlib.redirect_stdout(out):
-        with contextlib.suppress(SystemExit):
-            command.load()()
+    argv = patch.object(sys, "argv", ["kgqa", *map(str, arguments)])
+    with argv, contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):
+        command.load()()
     return json.loads(out.getvalue())
 
 
 def without_times(value: Any) -> Any:
-    """Return JSON without what differs from run to run."""
+    """Return JSON without what differs from run to run, also in tables whose rows have a name."""
     if isinstance(value, dict):
         return {key: without_times(each) for key, each in value.items() if not TIMES.search(key)}
-    return [without_times(each) for each in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        named = [str(each.get("name")) if isinstance(each, dict) else "" for each in value]
+        return [without_times(each) for name, each in zip(named, value) if not TIMES.search(name)]
+    return value
 
 
 def nquads(corpus: Path, numbers: dict[str, str]) -> dict[str, list[str]]:
     """Return the graph of a corpus by subject, without times, and with numbers in place of the ids of edits."""
     found = defaultdict(list)
-    for line in kgqa("corpus", "export", corpus, "-q").splitlines():
-        line = EDIT.sub(lambda match: numbers.get(match[0], match[0]), line)
-        if "<http://www.w3.org/ns/prov#" in line:
-            line = TIME.sub('"TIME"', line)
+    text = EDIT.sub(lambda match: numbers.get(match[0], match[0]), kgqa("corpus", "export", corpus, "-q"))
+    for line in text.splitlines():
         subject, _, rest = line.partition(" ")
-        found[subject].append(rest)
+        found[subject].append(TIME.sub('"TIME"', rest) if rest.startswith("<http://www.w3.org/ns/prov#") else rest)
     return {subject: sorted(lines) for subject, lines in found.items()}
 
 
@@ -110,7 +111,9 @@ def _state(name: str, corpus: Path) -> Iterator[Record]:
 def _searches(name: str, corpus: Path, texts: Sequence[str], embeddings: str) -> Iterator[Record]:
     for kind in KINDS:
         for text in texts:
-            found = inside("corpus", "search", text, "--graph", corpus, "--kind", kind, "--embeddings", embeddings, "--json")
+            found = inside(
+                "corpus", "search", text, "--graph", corpus, "--kind", kind, "--embeddings", embeddings, "--json"
+            )
             yield f"search of {name}", f"{kind}: {text}", found
 
 
@@ -131,12 +134,13 @@ def _history(work: Path, corpus: Path, web: Path) -> Iterator[Record]:
     kgqa("edits", "undo", corpus, next(iter(accepted)), "--cascade", "--by", "golden", "-q")
     listed, numbers = edits(corpus)
     yield "edits, undone", "all", listed
-    for each in listed:
-        if each["seq"]:
-            state = work / f"as of {each['seq']}"
-            kgqa("edits", "as-of", corpus, each["seq"], "--into", state, "-q")
-            graph = nquads(state, numbers)
-            yield "earlier states", str(each["seq"]), [f"{subject} {line}" for subject in graph for line in graph[subject]]
+    before: set[str] = set()
+    for seq in [each["seq"] for each in listed if each["seq"]]:
+        state = work / f"as of {seq}"
+        kgqa("edits", "as-of", corpus, seq, "--into", state, "-q")
+        lines = {f"{subject} {rest}" for subject, each in nquads(state, numbers).items() for rest in each}
+        yield "earlier states", str(seq), {"added": sorted(lines - before), "removed": sorted(before - lines)}
+        before = lines
 
 
 def dump(work: Path) -> Iterator[Record]:
@@ -145,7 +149,11 @@ def dump(work: Path) -> Iterator[Record]:
     counts = kgqa("freebase", "clean", sample, "--out", work / "cleaned", "--workers", 1, "--json", "-q")
     yield "counts", "all", without_times(json.loads(counts))
     for each in sorted((work / "cleaned").iterdir()):
-        yield "lines", each.name, each.read_text(encoding="utf-8").splitlines() if each.suffix != ".gz" else read_lines(each)
+        yield (
+            "lines",
+            each.name,
+            each.read_text(encoding="utf-8").splitlines() if each.suffix != ".gz" else read_lines(each),
+        )
 
 
 def metrics(work: Path) -> Iterator[Record]:
@@ -153,7 +161,7 @@ def metrics(work: Path) -> Iterator[Record]:
     questions = file(FREEBASE[1])
     kgqa("eval", "run", "--dataset", questions, *loaded(FREEBASE[0], work), "--out", run, "--losses", "-q")
     for row in read_rows(run / "predictions.jsonl"):
-        yield "scores of a run", row["id"], {key: row.get(key) for key in ("scores", "loss", "hops", "status")}
+        yield "scores of a run", row["id"], {key: row[key] for key in ("scores", "loss", "hops")}
     yield "report of a run", "all", without_times(json.loads(kgqa("report", run, "--json", "--all-metrics")))
     kgqa("export", run, "--sparql", queries, "-q")
     for each in sorted(queries.glob("*.rq")):

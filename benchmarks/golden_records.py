@@ -21,7 +21,7 @@ from typing import Any
 from common import CHECKOUT, data_file
 
 KGQA = str(Path(sys.executable).with_name("kgqa"))
-DATA = data_file("freebase_fast", "kg.nt.gz").parent.parent
+DATA = Path(os.environ.get("KGQA_DATA") or CHECKOUT.parent / "shared" / "data").resolve()
 FREEBASE = (("freebase_fast/kg.nt.gz", "freebase/schema.nt.gz"), "freebase_fast/questions.jsonl.gz")
 METAQA = ("metaqa/kg.nt.gz", "metaqa/names.nt.gz")
 WIKIDATA = ("wikidata/kg.nt.gz", "wikidata/names.nt.gz")
@@ -73,9 +73,10 @@ GRAPHS = {"demo": (), "freebase_fast": FREEBASE[0], "metaqa": METAQA, "wikidata"
 
 def kgqa(*arguments: object, input: str = "", codes: Sequence[int] = (0,)) -> str:
     """Run the command; return what it writes; exit if it ends with another code than these."""
-    done = subprocess.run([KGQA, *map(str, arguments)], input=input, capture_output=True, text=True)
+    command = [KGQA, *map(str, arguments)]
+    done = subprocess.run(command, input=input, capture_output=True, text=True, check=False)
     if done.returncode not in codes:
-        sys.exit(f"kgqa {' '.join(map(str, arguments))}: exit status {done.returncode}\n{done.stderr[-2000:]}")
+        sys.exit(f"{' '.join(command)}: exit status {done.returncode}\n{done.stderr[-2000:]}")
     return done.stdout
 
 
