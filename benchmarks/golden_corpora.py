@@ -149,11 +149,7 @@ def dump(work: Path) -> Iterator[Record]:
     counts = kgqa("freebase", "clean", sample, "--out", work / "cleaned", "--workers", 1, "--json", "-q")
     yield "counts", "all", without_times(json.loads(counts))
     for each in sorted((work / "cleaned").iterdir()):
-        yield (
-            "lines",
-            each.name,
-            each.read_text(encoding="utf-8").splitlines() if each.suffix != ".gz" else read_lines(each),
-        )
+        yield "lines", each.name, each.read_text(encoding="utf-8")
 
 
 def metrics(work: Path) -> Iterator[Record]:
