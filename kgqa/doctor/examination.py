@@ -13,9 +13,9 @@ from kgqa.doctor.subject import AGAIN, Finding, Health, Subject, Verdict, failed
 from kgqa.errors import KgqaError, PartialResult, StoreTimeout
 from kgqa.graph.endpoint.requests.access import check_address
 from kgqa.graph.store import is_address
-from kgqa.hints import hint_text
 from kgqa.methods.ask import cache_of
-from kgqa.settings import Settings
+from kgqa.settings.values import Settings
+from kgqa.text.hints import hint_text
 
 
 class Check(NamedTuple):

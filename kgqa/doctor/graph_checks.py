@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from kgqa.corpus_file import read_corpus_file
 from kgqa.doctor.subject import (
     AGAIN,
     MEASURED_SECONDS,
@@ -33,7 +32,8 @@ from kgqa.graph.store import Rows, single_count
 from kgqa.graph.tables.labels import LABEL_BATCH, language_rank
 from kgqa.model import Entity, Literal, RelationPath, Step
 from kgqa.schema import BUNDLED, Schema, bundled_schema, language_list, load_schema
-from kgqa.words import counted, normalise
+from kgqa.storage.corpus_file import read_corpus_file
+from kgqa.text.words import counted, normalise
 
 FAST_COUNT = 1.0
 """If counting the triples takes more seconds, no fingerprint is computed, because it needs about ten counts."""

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from kgqa.corpus_file import read_corpus_file
 from kgqa.doctor.subject import (
     AGAIN,
     MEASURED_SECONDS,
@@ -34,6 +33,7 @@ from kgqa.graph.opening import open_store, view_of
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import DEFAULT_MAX_ROWS, is_address
 from kgqa.model import Entity, GraphId
+from kgqa.storage.corpus_file import read_corpus_file
 
 PATIENCE = 1.0
 """Seconds during which a request is repeated while the server does not respond."""

@@ -22,7 +22,6 @@ from kgqa.doctor.subject import (
     skipped,
     warning,
 )
-from kgqa.installation import install_command
 from kgqa.llm.backends.constraints import CONSTRAINT_MODES
 from kgqa.llm.client import Completion
 from kgqa.llm.models import open_models
@@ -30,8 +29,9 @@ from kgqa.llm.prompts import Prompts
 from kgqa.llm.replies.choices import read_choice
 from kgqa.methods.registry import method
 from kgqa.rank.embedding.encoder import NO_MODEL, open_encoder
-from kgqa.settings import FILE_NAME
-from kgqa.words import counted
+from kgqa.settings.values import FILE_NAME
+from kgqa.text.installation import install_command
+from kgqa.text.words import counted
 
 REAL, STRANGE = ("A", "B"), ("FIRST", "SECOND")
 """The choices in the text of the prompt, and others, with which a model replies only if its server makes it to."""

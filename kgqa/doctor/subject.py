@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
-from kgqa.cache import Cache
 from kgqa.errors import StoreTimeout
 from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.store import Store
 from kgqa.model import Entity, GraphId
-from kgqa.settings import Settings
+from kgqa.settings.values import Settings
+from kgqa.storage.cache import Cache
 
 Verdict = Literal["ok", "warning", "failed", "skipped"]
 ESSENTIAL = ("reachable", "graph", "schema", "tables", "labels", "latency")

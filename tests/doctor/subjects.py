@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from kgqa.cache import Cache
 from kgqa.doctor.examination import CHECKS, Check, examine, run_check
 from kgqa.doctor.subject import Finding, Health, LimitedStore, Subject
 from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.model import GraphId
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
+from kgqa.storage.cache import Cache
 
 ACCESS = Access(patience=0.0)
 NAMES = [name for check in CHECKS for name in check.names]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.cache import Cache
 from kgqa.doctor.examination import CHECKS, Check, run_check
 from kgqa.doctor.subject import (
     AGAIN,
@@ -21,7 +20,8 @@ from kgqa.doctor.subject import (
 from kgqa.errors import KgqaError, PartialResult, QueryRejected, StoreBusy, StoreTimeout, StoreUnavailable
 from kgqa.graph.demo import demo_folder
 from kgqa.graph.embedded.store import EmbeddedStore
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
+from kgqa.storage.cache import Cache
 from tests.doctor.subjects import NAMES
 
 

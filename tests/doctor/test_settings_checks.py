@@ -6,12 +6,12 @@ import socket
 
 import pytest
 
-from kgqa.cache import Cache
 from kgqa.doctor.examination import CHECKS, run_check
 from kgqa.doctor.settings_checks import AT_ONCE
 from kgqa.doctor.subject import LEFT_OUT, Subject
 from kgqa.graph.endpoint.requests.access import Access
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
+from kgqa.storage.cache import Cache
 from kgqa.testing.faults import ModelReply, failing
 from kgqa.testing.server import ScriptedServer
 from tests.doctor.subjects import finding_of

@@ -16,12 +16,12 @@ from kgqa.llm.backends.vllm import VLLMChat
 from kgqa.llm.client import STAGES, Message, Prompt, Sampling
 from kgqa.llm.models import Models, QuestionModels, open_models, read_prices
 from kgqa.llm.replay import Replay
-from kgqa.settings import resolve
-from kgqa.settings_table import BY_KEY
+from kgqa.settings.table import BY_KEY
+from kgqa.settings.values import resolve
 from kgqa.testing import faults
 from kgqa.testing.faults import ModelReply
 from kgqa.testing.server import ScriptedServer
-from kgqa.trace import Budget, BudgetExhausted, Trace
+from kgqa.trace.trace import Budget, BudgetExhausted, Trace
 
 KEY = "sk-very-secret-0123456789"
 CLOSED_PORT = "http://127.0.0.1:9/v1"
@@ -421,7 +421,7 @@ def test_price_file_extends_the_built_in_prices(tmp_path):
 def test_invalid_price_file_is_refused(tmp_path, content):
     file = tmp_path / "prices.toml"
     file.write_bytes(content)
-    with pytest.raises(SettingsError, match="prices.toml is not a table of prices.*prompt = 0.4"):
+    with pytest.raises(SettingsError, match="prices.toml cannot be read: .*prompt = 0.4"):
         read_prices(str(file))
     with pytest.raises(SettingsError, match="nowhere.toml"):
         read_prices(str(tmp_path / "nowhere.toml"))

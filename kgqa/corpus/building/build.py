@@ -19,6 +19,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from kgqa.cluster import Cluster
 from kgqa.corpus.building.deriving import derive_all
 from kgqa.corpus.building.documents import DocumentSteps
@@ -36,9 +38,9 @@ from kgqa.corpus.folder import CorpusFolder
 from kgqa.corpus.rdf.beside import set_beside
 from kgqa.corpus.storage.ledger import REMOVED, FileEntry, Ledger, Problem
 from kgqa.errors import CorpusError, DocumentError
-from kgqa.garbage import fewer_collections
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.words import clean
+from kgqa.storage.garbage import fewer_collections
+from kgqa.text.words import clean
 
 
 @fewer_collections()
@@ -118,7 +120,7 @@ def build_corpus(
         build.read(plan)
         derive_all(corpus, tools, report, progress)
         if ways.stored is not None:
-            opened.set(**ways.stored)
+            opened.save(structs.replace(opened.file, **ways.stored))
     return report
 
 

@@ -15,12 +15,12 @@ from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.counts import COUNTS, counts_text
 from kgqa.corpus.difference import entity_iris
 from kgqa.corpus.items import Item, LinkItem, SameItem
-from kgqa.corpus.rdf.beside import BesideGraph, open_beside
+from kgqa.corpus.rdf.beside import open_beside
 from kgqa.corpus.resolution.linking import link_entities
 from kgqa.corpus.resolution.resolving import resolve
 from kgqa.corpus.snapshot import Identities, snapshot_of
 from kgqa.graph.endpoint.options import EndpointOptions
-from kgqa.trace import Budget, Trace
+from kgqa.trace.trace import Budget, Trace
 
 RESOLVER = "kgqa corpus build: resolution"
 LINKER = "kgqa corpus build: links"
@@ -89,7 +89,7 @@ def link_to_graph(corpus: Corpus, tools: Tools, report: BuildReport) -> None:
     """Link new entities to those of the knowledge graph beside the corpus, and record the links as one edit."""
     database = corpus.database
     done, last = _number(database.build.state(_LINKED)), database.seq
-    if done == last or BesideGraph.of(corpus.folder.file.others) is None:
+    if done == last or corpus.folder.file.beside is None:
         return
     entities = list(corpus.reader.entities())
     only = None

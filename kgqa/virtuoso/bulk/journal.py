@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from kgqa.errors import LoadError, ServerError
 from kgqa.graph.rdf.files import FileJob
 from kgqa.graph.store import OnError
-from kgqa.lock_files import only_one
+from kgqa.storage.lock_files import only_one
 from kgqa.virtuoso.instance.folder import ServerFolder
 from kgqa.virtuoso.server.load_list import LOAD_LOCK, forget_chunks_of
 

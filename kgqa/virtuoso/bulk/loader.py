@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from kgqa.errors import KgqaError, LoadError, ServerError
+from kgqa.text.words import sentence
 from kgqa.virtuoso.bulk.journal import Journal, forget_journal
 from kgqa.virtuoso.bulk.rejected_lines import load_accepted_lines
 from kgqa.virtuoso.server.load_list import FileResult
 from kgqa.virtuoso.server.server import Server
-from kgqa.words import sentence
 
 TABLE = "DB.DBA.KGQA_LOADS"
 LOADERS = 2

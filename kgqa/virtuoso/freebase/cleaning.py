@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.errors import KgqaError, LoadError
+from kgqa.text.words import clean
 from kgqa.virtuoso.freebase.dump.layout import (
     FILES_PER_GROUP,
     LINES_PER_CHUNK,
@@ -26,7 +27,6 @@ from kgqa.virtuoso.freebase.dump.layout import (
 from kgqa.virtuoso.freebase.dump.reader import START, DumpPosition
 from kgqa.virtuoso.freebase.dump.rules import Cleaning
 from kgqa.virtuoso.freebase.dump.tally import Tally
-from kgqa.words import clean
 
 # average number of bytes written per line of the dump; half of the lines are dropped and count as 0 bytes
 BYTES_PER_LINE = 70

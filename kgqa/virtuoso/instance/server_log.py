@@ -8,7 +8,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from kgqa.words import clean
+from kgqa.text.words import clean
 
 QUOTED_LINES = 4
 LOG_TAIL_BYTES = 200_000

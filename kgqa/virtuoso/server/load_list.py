@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kgqa.errors import KgqaError, ServerError
-from kgqa.lock_files import held, only_one
+from kgqa.storage.lock_files import held, only_one
+from kgqa.text.words import clean, sentence
 from kgqa.virtuoso.instance.folder import LoadListJournal, ServerFolder
 from kgqa.virtuoso.instance.processes import is_alive, process_name
 from kgqa.virtuoso.instance.server_log import free_bytes, free_space
 from kgqa.virtuoso.instance.session import Session
-from kgqa.words import clean, sentence
 
 POLL_SECONDS = 0.5
 DONE = "2"

@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import Any
 
 from kgqa.errors import ServerError
-from kgqa.hints import hint_text
-from kgqa.lock_files import only_one
+from kgqa.storage.lock_files import only_one
+from kgqa.text.hints import hint_text
 from kgqa.virtuoso.instance.configuration import render
 from kgqa.virtuoso.instance.folder import ServerFolder, ServerRecord
 from kgqa.virtuoso.instance.isql import SqlAddress, run_sql
