@@ -76,8 +76,8 @@ def examine(
     Raises:
         SettingsError: the graph's URL is invalid, or contains a password, which is no finding about a graph.
     """
-    if settings["graph.path"] and is_address(settings["graph.path"]):
-        check_address(settings["graph.path"])
+    if settings.graph.path and is_address(settings.graph.path):
+        check_address(settings.graph.path)
     subject, started, complete = Subject(settings, cache_of(settings), asks_model, say), time.monotonic(), False
     findings = {name: skipped(name, "Stopped before this check.") for check in checks for name in check.names}
     with suppress(KeyboardInterrupt), subject.opened:

@@ -71,9 +71,9 @@ def check_schema(subject: Subject) -> Iterator[Finding]:
         SchemaError: the schema in the settings cannot be read.
     """
     settings, store, iris = subject.settings, subject.store, subject.id.iris
-    corpus = read_corpus_file(settings["graph.path"])
-    name = settings["graph.schema"] or (corpus.schema_source if corpus else store.settings.get("schema"))
-    origin = "from the settings" if settings["graph.schema"] else "stored with the graph" if name else "detected"
+    corpus = read_corpus_file(settings.graph.path)
+    name = settings.graph.schema or (corpus.schema_source if corpus else store.settings.get("schema"))
+    origin = "from the settings" if settings.graph.schema else "stored with the graph" if name else "detected"
     given = load_schema(name) if name else None
     fits = schema_fits(store, iris, [*map(bundled_schema, BUNDLED), *([given] if given else [])])
     schema = given or best_schema(fits)
@@ -87,12 +87,12 @@ def check_schema(subject: Subject) -> Iterator[Finding]:
         store,
         schema,
         view=iris,
-        walks=settings["graph.walks"],
-        frontier_cap=settings["graph.frontier_cap"],
-        timeout=settings["graph.timeout"],
+        walks=settings.graph.walks,
+        frontier_cap=settings.graph.frontier_cap,
+        timeout=settings.graph.timeout,
         # derived data is cached by fingerprint; without a cache, no time is spent on computing the fingerprint
         cache=subject.cache if subject.id.fingerprint else None,
-        languages=language_list(settings["graph.languages"]),
+        languages=language_list(settings.graph.languages),
         scan=not subject.access or (countable and hasattr(subject, "bears_load")),
     )
     subject.opened.callback(subject.graph.close)
@@ -202,7 +202,7 @@ def check_known_entities(subject: Subject) -> Iterator[Finding]:
     all_of = f"Check that all of {schema.title} was loaded. For a graph of your own, use a schema without [probes]."
     yield first_case(
         (
-            not of or not subject.settings["graph.path"],
+            not of or not subject.settings.graph.path,
             skipped("known entities", "There are none in the demo graph, and in this schema's [probes]."),
         ),
         (wrong, failed("known entities", others, "Check what was loaded, or choose another schema with --schema.")),

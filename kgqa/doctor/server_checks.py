@@ -58,7 +58,7 @@ def check_server(subject: Subject) -> Iterator[Finding]:
     Raises:
         StoreUnavailable, StoreIncomplete, StoreBusy: see `open_store`.
     """
-    place = subject.settings["graph.path"]
+    place = subject.settings.graph.path
     corpus, options = read_corpus_file(place), EndpointOptions.of(subject.settings)
     if corpus and corpus.url:
         options.check_login(corpus)
@@ -94,7 +94,7 @@ def check_graph(subject: Subject) -> Iterator[Finding]:
         InvalidTerm: a graph in the settings is not an IRI.
         StoreUnavailable: see `default_view`.
     """
-    store, wanted = subject.store, view_of(subject.settings, subject.settings["graph.path"])
+    store, wanted = subject.store, view_of(subject.settings, subject.settings.graph.path)
     view = tuple(map(Entity, wanted or default_view(store)))
     parts: list[tuple[Entity, ...]] = [(part,) for part in view] or [()]
     if empty := [part for part in parts if not store.ask(render("any_triple", view=part), fresh=True)]:
@@ -141,7 +141,7 @@ def check_time_limit(subject: Subject) -> Iterator[Finding]:
         )
     except StoreTimeout as error:
         wrong, how = False, error.message
-    granted, remedy = subject.settings["graph.timeout"], VIRTUOSO.format("--query-seconds N", "MaxQueryExecutionTime")
+    granted, remedy = subject.settings.graph.timeout, VIRTUOSO.format("--query-seconds N", "MaxQueryExecutionTime")
     yield first_case(
         (
             wrong,

@@ -47,18 +47,18 @@ def check_model(subject: Subject) -> Iterator[Finding]:
     Raises:
         ModelUnavailable, SettingsError: see `open_models`.
     """
-    settings, recorded = subject.settings, subject.settings["llm.replay_only"] == "on"
+    settings, recorded = subject.settings, subject.settings.llm.replay_only == "on"
     # short time limits, and replies are not recorded
-    limits = {"llm.retries": min(1, settings["llm.retries"]), "llm.timeout": min(SECONDS, settings["llm.timeout"])}
+    limits = {"llm.retries": min(1, settings.llm.retries), "llm.timeout": min(SECONDS, settings.llm.timeout)}
     limited = replace(settings, values={**settings.values, **limits, "llm.replay": None})
     models = open_models(limited) if subject.asks_model and not recorded else None
     if models is None:
         yield skipped(
-            "model", NO_CHOOSER if settings["llm.model"] in (None, "none") else FROM_FILE if recorded else LEFT_OUT
+            "model", NO_CHOOSER if settings.llm.model in (None, "none") else FROM_FILE if recorded else LEFT_OUT
         )
         return
     subject.opened.callback(models.close)
-    model, folder = models.by_stage["tournament"], settings["llm.prompts"]
+    model, folder = models.by_stage["tournament"], settings.llm.prompts
     prompts, sampling = Prompts(Path(folder) if folder else None), models.sampling["tournament"]
     prompt = prompts.prompt("top/compare", "tournament", choices=STRANGE, **prompts.get("top/compare").example)
     replies: list[Completion] = []
@@ -106,15 +106,15 @@ def check_embeddings(subject: Subject) -> Iterator[Finding]:
         ModelUnavailable: the requested model cannot be used. SettingsError: see `open_encoder`.
     """
     settings, started = subject.settings, time.monotonic()
-    if settings["rank.embeddings"] == "off":
+    if settings.rank.embeddings == "off":
         yield skipped("embeddings", "Embeddings are turned off (rank.embeddings), so paths are compared by words.")
         return
     encoder = open_encoder(
         subject.cache,
-        model=settings["rank.model"],
-        url=settings["rank.model_url"],
-        query_prompt=settings["rank.query_prompt"],
-        precision=settings["rank.precision"],
+        model=settings.rank.model,
+        url=settings.rank.model_url,
+        query_prompt=settings.rank.query_prompt,
+        precision=settings.rank.precision,
         say=lambda text: None if text.startswith(NO_MODEL) else subject.say(text),
     )
     none = "No embedding model is installed, so paths are compared by their words, which ranks them less well."
@@ -143,28 +143,28 @@ def check_settings(subject: Subject) -> Iterator[Finding]:
         SettingsError: the method in the settings does not exist.
     """
     settings = subject.settings
-    name, ranker, preset = settings["ask.method"], settings["rank.ranker"], settings["ask.preset"]
+    name, ranker, preset = settings.ask.method, settings.rank.ranker, settings.ask.preset
     # two queries for each path that is extended, and about ten more
-    queries = 2 * (1 + settings["explore.beam"] * (settings["explore.depth"] - 1)) + 10
+    queries = 2 * (1 + settings.explore.beam * (settings.explore.depth - 1)) + 10
     took, access, needed = queries * subject.query_seconds, subject.access, method(name).model
-    no_model = settings["llm.model"] in (None, "none") and settings["llm.replay_only"] == "off"
+    no_model = settings.llm.model in (None, "none") and settings.llm.replay_only == "off"
     set_model = "Set a language model: --llm MODEL."
-    warm = settings["llm.temperature"] > 0 and settings.origins.get("llm.temperature") != "default"
+    warm = settings.llm.temperature > 0 and settings.origins.get("llm.temperature") != "default"
     broken = [
         (no_model and needed, f"The method {name} needs a language model, but none is set.", set_model),
-        (no_model and settings["rank.chooser"] == "llm", "rank.chooser needs a language model.", set_model),
+        (no_model and settings.rank.chooser == "llm", "rank.chooser needs a language model.", set_model),
         (ranker and not os.path.isfile(ranker), "rank.ranker names no file.", "Train a ranker: kgqa rank train."),
     ]
     doubtful = [
         (preset != "ours", f"The preset {preset} is set.", "For the default settings, use --preset ours."),
         (warm, "llm.temperature is above 0, so repeated runs differ.", "Set llm.temperature = 0."),
         (
-            took > settings["budget.seconds"],
+            took > settings.budget.seconds,
             f"A question's {queries} queries take {took:.0f} s, over budget.seconds.",
             "Raise budget.seconds, or lower explore.beam.",
         ),
         (
-            queries > (settings["budget.queries"] or queries),
+            queries > (settings.budget.queries or queries),
             f"A question's {queries} queries are over budget.queries.",
             "Raise budget.queries, or lower explore.beam.",
         ),

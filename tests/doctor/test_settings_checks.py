@@ -143,7 +143,7 @@ def test_cost(tmp_path):
 )
 def test_unusual_settings(tmp_path, given, verdict, word):
     subject = Subject(resolve(given, folder=tmp_path), Cache(tmp_path), query_seconds=0.01)
-    subject.access = Access(user=subject.settings["endpoint.user"] or "")
+    subject.access = Access(user=subject.settings.endpoint.user or "")
     finding = finding_of("settings", subject)
     assert finding.verdict == verdict and word in finding.found and bool(finding.remedy) == (verdict != "ok")
 
