@@ -248,7 +248,7 @@ def _listed(graph: KnowledgeGraph, entities: Sequence[Entity]) -> str:
 
 
 def _search(settings: Settings, name: str) -> Command:
-    path = settings["graph.path"]
+    path = settings.graph.path
     return Command("graph search", name, **({"graph": path} if path else {}))
 
 

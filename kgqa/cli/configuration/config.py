@@ -12,7 +12,6 @@ import click
 from kgqa.cli.groups import HelpfulGroup
 from kgqa.cli.options import JSON, graph_options, print_result, say, settings_from
 from kgqa.errors import StoreError
-from kgqa.plugins import plugin_errors
 from kgqa.settings.values import FILE_NAME, Settings, user_settings_file
 from kgqa.text.words import clean
 
@@ -36,15 +35,13 @@ def show(graph_path: str | None, as_json: bool, **options: Any) -> None:
     `kgqa ask` would use are shown.
     """
     settings = settings_from(options, graph_path, installed=True)
-    for error in plugin_errors():
-        say(f"kgqa: {error}")
     try:
         settings = settings.with_graph(_of_graph(settings))
     except StoreError as error:
         say(f"kgqa: settings stored in the graph are not shown: {error}")
     data = {
         s.key: {
-            "value": HIDDEN if s.secret and settings[s.key] else settings[s.key],
+            "value": HIDDEN if s.secret and settings.values[s.key] else settings.values[s.key],
             "from": settings.origins[s.key],
             "variable": s.variable,
             "help": s.help,
@@ -74,7 +71,7 @@ def _of_graph(settings: Settings) -> dict[str, Any]:
     from kgqa.methods.ask import cache_of
     from kgqa.storage.corpus_file import read_corpus_file
 
-    place = settings["graph.path"]
+    place = settings.graph.path
     corpus = read_corpus_file(place)
     if corpus:
         place = str(corpus.location)
