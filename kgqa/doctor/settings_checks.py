@@ -56,7 +56,7 @@ def check_model(subject: Subject) -> Iterator[Finding]:
     models = open_models(limited) if subject.asks_model and not recorded else None
     if models is None:
         yield skipped(
-            "model", NO_CHOOSER if settings.llm.model in (None, "none") else FROM_FILE if recorded else LEFT_OUT
+            "model", str(NO_CHOOSER) if settings.llm.model in (None, "none") else FROM_FILE if recorded else LEFT_OUT
         )
         return
     subject.opened.callback(models.close)
