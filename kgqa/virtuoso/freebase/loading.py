@@ -24,10 +24,10 @@ from kgqa.virtuoso.bulk.journal import load_lock, open_journal
 from kgqa.virtuoso.bulk.loader import LOADERS, BulkLoad, Group, check_token, count_triples
 from kgqa.virtuoso.bulk.name_graph import index_graph
 from kgqa.virtuoso.freebase.cleaning import CleanedGroup, Cleaner
-from kgqa.virtuoso.freebase.dump.judge import OTHER_LANGUAGE
-from kgqa.virtuoso.freebase.dump.reader import identity
-from kgqa.virtuoso.freebase.dump.rules import NOISE
-from kgqa.virtuoso.freebase.dump.tally import Tally
+from kgqa.virtuoso.freebase.judge import OTHER_LANGUAGE
+from kgqa.virtuoso.freebase.reader import identity
+from kgqa.virtuoso.freebase.rules import NOISE
+from kgqa.virtuoso.freebase.tally import Tally
 from kgqa.virtuoso.freebase.journal import NAME, FreebaseJournal, LoadOptions
 from kgqa.virtuoso.server.server import Server
 from kgqa.words import clean, counted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,10 +16,10 @@ class Tally:
     """Counts of lines, with `lines == kept + sum(dropped.values())`.
 
     Attributes:
-        repaired: number of repaired lines for each kind of repair; these lines are also counted as kept.
         dropped: number of dropped lines for each reason.
-        examples: the first lines for each reason, as `{"line": number (from 1), "text": first bytes of the line}` with
-            at most EXAMPLE_BYTES bytes.
+        repaired: number of repaired lines for each kind of repair; these lines are also counted as kept.
+        examples: the first EXAMPLES lines for each reason, as `{"line": number (from 1), "text": first EXAMPLE_BYTES
+            bytes of the line}`.
     """
 
     lines: int = 0
@@ -30,8 +30,7 @@ class Tally:
 
     def show(self, reason: str, line: int, text: bytes) -> None:
         """Keep a line as an example for a reason, unless there are already EXAMPLES earlier lines."""
-        example = {"line": line, "text": text[:EXAMPLE_BYTES].decode("utf-8", "replace")}
-        self.examples[reason] = _first([*self.examples.get(reason, ()), example])
+        self._show_first(reason, [{"line": line, "text": text[:EXAMPLE_BYTES].decode("utf-8", "replace")}])
 
     def add(self, other: Tally) -> None:
         """Add the counts of another tally."""
@@ -39,23 +38,18 @@ class Tally:
         self.kept += other.kept
         self.dropped = Counter(self.dropped) + Counter(other.dropped)
         self.repaired = Counter(self.repaired) + Counter(other.repaired)
-        for reason, shown in other.examples.items():
-            self.examples[reason] = _first([*self.examples.get(reason, ()), *shown])
+        for reason, examples in other.examples.items():
+            self._show_first(reason, examples)
 
     def as_json(self) -> dict[str, Any]:
         """Return the counts as a JSON object, most frequent reason first; `Tally(**data)` restores the tally."""
-        return {
-            "lines": self.lines,
-            "kept": self.kept,
-            "dropped": _by_count(self.dropped),
-            "repaired": _by_count(self.repaired),
-            "examples": dict(sorted(self.examples.items())),
-        }
+        dropped, repaired = (
+            dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+            for counts in (self.dropped, self.repaired)
+        )
+        examples = dict(sorted(self.examples.items()))
+        return {"lines": self.lines, "kept": self.kept, "dropped": dropped, "repaired": repaired, "examples": examples}
 
-
-def _first(examples: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(examples, key=lambda example: (example["line"], example["text"]))[:EXAMPLES]
-
-
-def _by_count(counts: Mapping[str, int]) -> dict[str, int]:
-    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+    def _show_first(self, reason: str, examples: Iterable[dict[str, Any]]) -> None:
+        merged = [*self.examples.get(reason, ()), *examples]
+        self.examples[reason] = sorted(merged, key=lambda example: (example["line"], example["text"]))[:EXAMPLES]

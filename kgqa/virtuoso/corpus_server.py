@@ -12,9 +12,9 @@ from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.rdf.lines import split_graph
 from kgqa.graph.store import Store
 from kgqa.schema import bundled_schema
-from kgqa.virtuoso.bulk.loading import bulk_load
-from kgqa.virtuoso.bulk.name_graph import index_graph
-from kgqa.virtuoso.server.server import Server
+from kgqa.virtuoso.rdf_loading import bulk_load
+from kgqa.virtuoso.names import index_graph
+from kgqa.virtuoso.server import Server
 
 USER = "kgqa"
 """The user of the server who may edit graphs."""

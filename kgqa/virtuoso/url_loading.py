@@ -15,9 +15,9 @@ from kgqa.graph.endpoint.upload import choose_target_graph
 from kgqa.graph.store import LoadReport, OnError, Progress
 from kgqa.schema import Schema
 from kgqa.settings import Settings, resolve
-from kgqa.virtuoso.bulk.loading import bulk_load, discard_interrupted, interrupted_graph
-from kgqa.virtuoso.bulk.name_graph import index_graph
-from kgqa.virtuoso.server.server import Server
+from kgqa.virtuoso.rdf_loading import bulk_load, discard_interrupted, interrupted_graph
+from kgqa.virtuoso.names import index_graph
+from kgqa.virtuoso.server import Server
 from kgqa.words import clean, sentence
 
 

@@ -1,4 +1,4 @@
-"""Checks the IRIs and literals of a dump, with pyoxigraph's parser where regular expressions cannot decide.
+"""Checks IRIs and literals of a dump, with pyoxigraph's parser where regular expressions cannot decide.
 
 Each check takes a term as written in the dump and returns the reason to drop the line, or None if the term is valid.
 """
@@ -34,9 +34,19 @@ _plain_iri = re.compile(PLAIN_IRI).fullmatch
 _plain_tag = re.compile(PLAIN_TAG, re.IGNORECASE).fullmatch
 _never_in_iri = re.compile(rb'[\x00-\x20<>"{}|^`\\\x7f]|%(?![0-9A-Fa-f]{2})').search
 _scheme = re.compile(rb"<[A-Za-z][A-Za-z0-9+.\-]*:").match
-_escapes = re.compile(rb"(?:[^\\]++|\\[tnr\"'\\bf]|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8})*+").fullmatch
-_control = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]").search
 _tag = re.compile(rb"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*+").fullmatch
+_HEX4 = rb"[0-9A-Fa-f]{4}"
+_NO_SURROGATE = rb"(?![dD][89a-fA-F])" + _HEX4
+# text whose escapes are all defined and name code points of Unicode
+_escapes = re.compile(
+    rb"(?:[^\\]++|\\[tnr\"'\\bf]|\\u%s|\\U0000%s|\\U00(?:0[1-9a-fA-F]|10)%s)*+"
+    % (_NO_SURROGATE, _NO_SURROGATE, _HEX4)
+).fullmatch
+# text with valid escapes and without control characters, which results in XML cannot represent
+_printable = re.compile(
+    rb"(?:[^\\\x00-\x08\x0b-\x1f\x7f]++|\\[tnr\"'\\]|\\(?:u|U0000)(?!000[0-8bBcCeEfF]|001|007[fF])%s|\\U(?!0000)%s%s)*+"
+    % (_HEX4, _HEX4, _HEX4)
+).fullmatch
 
 
 def wrong_iri(term: bytes) -> str | None:
@@ -45,46 +55,25 @@ def wrong_iri(term: bytes) -> str | None:
         return LONG_IRI
     if _plain_iri(term):
         return None
-    if not _scheme(term) or _never_in_iri(term, 1, len(term) - 1):
-        return MALFORMED_IRI
-    return None if _parses(term) else MALFORMED_IRI
+    plausible = _scheme(term) and not _never_in_iri(term, 1, len(term) - 1)
+    return None if plausible and _parses(term) else MALFORMED_IRI
 
 
 def wrong_text(text: bytes) -> str | None:
     """Check the text between the quotes of a literal."""
-    if b"\\" in text:
-        if not _escapes(text):
-            return BAD_ESCAPE
-        if b"\\b" in text or b"\\f" in text or b"\\u" in text or b"\\U" in text:
-            return _wrong_code_points(text)
-    return CONTROL if _control(text) else None
-
-
-def _wrong_code_points(text: bytes) -> str | None:
-    control = False
-    for escape in re.finditer(rb"\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)", text, re.DOTALL):
-        kind = escape[1][:1]
-        if kind in b"bf":
-            control = True
-        elif kind in b"uU":
-            code = int(escape[1][1:], 16)
-            if 0xD800 <= code <= 0xDFFF or code > 0x10FFFF:
-                return BAD_ESCAPE
-            # XML cannot represent these characters, so query results in XML would be malformed
-            control = control or (code < 0x20 and code not in (0x09, 0x0A, 0x0D)) or code == 0x7F
-    return CONTROL if control or _control(text) else None
+    if not _escapes(text):
+        return BAD_ESCAPE
+    return None if _printable(text) else CONTROL
 
 
 def wrong_tag(tag: bytes) -> str | None:
     """Check that a language tag, given without the leading `@`, is well-formed."""
-    if _plain_tag(tag):
-        return None
-    return None if _tag(tag) and _parses(b'"x"@' + tag) else BAD_TAG
+    return None if _plain_tag(tag) or (_tag(tag) and _parses(b'"x"@' + tag)) else BAD_TAG
 
 
 def wrong_datatype(term: bytes) -> str | None:
     """Check the IRI of a datatype in its angle brackets."""
-    return wrong_iri(term) or (None if _parses(b'"x"^^' + term) else BAD_DATATYPE)
+    return BAD_DATATYPE if wrong_iri(term) or not _parses(b'"x"^^' + term) else None
 
 
 def _parses(term: bytes) -> bool:
